@@ -1,0 +1,53 @@
+"""Every exception Bobcat raises on purpose.
+
+    ValueError
+    ├── PolicyCompileError      a policy source is wrong; carries diagnostics
+    ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
+    └── RequestError            a request given as JSON is not a request; carries a code
+    UserWarning
+    └── PolicyWarning           a policy compiles, and something in it is looser than it looks
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bobcat.diagnostics import Diagnostic
+
+
+class PolicyCompileError(ValueError):
+    """A policy source cannot be compiled. `diagnostics` holds every finding, in source order.
+
+    `str(error)` is the readable report, with source lines and carets where the source text is known.
+    """
+
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
+
+    def __reduce__(self) -> tuple[type[PolicyCompileError], tuple[str, tuple[Diagnostic, ...]]]:
+        return type(self), (str(self), self.diagnostics)
+
+
+class _CodedError(ValueError):
+    """An error with a stable, documented `code` beside its message."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[_CodedError], tuple[str, str]]:
+        return type(self), (self.code, str(self))
+
+
+class BundleError(_CodedError):
+    """A bundle cannot be loaded. `code` is one of the codes in `docs/reference/bundle-format.md`."""
+
+
+class RequestError(_CodedError):
+    """A request given as JSON is malformed. `code` is one of the codes in `docs/reference/requests.md`."""
+
+
+class PolicyWarning(UserWarning):
+    """A policy compiles, but part of it is laxer than it looks. Raised once per rule and laxness."""

@@ -1,0 +1,1 @@
+"""The intermediate representation: what a policy means, canonical and hashed."""

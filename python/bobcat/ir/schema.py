@@ -1,0 +1,124 @@
+"""The nodes of the IR: the only definition of what a policy can mean.
+
+The front end makes them through `construct` (smart constructors give the normal form), `canonical` turns them into
+bytes and digests, the Rust core decodes those bytes. No node knows a file, a line or a comment.
+
+Constants (`Const`) are JSON values, with one-key mappings as tags for what JSON lacks:
+
+    null, true, 5, 1.5, "s", [..]           themselves (an integer has any size; a float always has `.` or `e`)
+    {"map": {"k": Const}}                   a mapping with string keys
+    {"float": "nan" | "inf" | "-inf"}       `lynx` profile only
+    {"timestamp": 1700000000000000}         microseconds since 1970-01-01T00:00:00Z; operands of `context.timestamp`
+    {"date": "2026-01-31"}, {"datetime": "2026-01-31T12:00:00+02:00"}, {"bytes": "<base64>"},
+    {"set": [..]}, {"tuple": [..]}, {"pairs": [[k, v], ..]}      `lynx` profile only
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, Union
+
+import msgspec
+
+IR_VERSION = 1
+
+Const: TypeAlias = Any  # Any: the recursive union above is wider than msgspec can name in one union.
+
+Profile = Literal["strict", "lynx"]
+VerdictName = Literal["allow", "deny", "dry_run", "approve_required", "transform"]
+Head = Literal["tool", "args", "declared", "context"]
+Operator = Literal[
+    "eq", "matches", "in", "contains", "contains_any", "contains_all",
+    "gt", "ge", "lt", "le", "between", "not_between", "exists",
+]  # fmt: skip
+Dialect = Literal["re2", "python"]
+
+
+class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every IR node: frozen, compared by value, unknown fields refused on decoding."""
+
+
+class All(Node, tag="all", tag_field="k"):
+    """True when every item is. No items: true."""
+
+    items: tuple[Expr, ...]
+
+
+class AnyOf(Node, tag="any", tag_field="k"):
+    """True when one item is. No items: false."""
+
+    items: tuple[Expr, ...]
+
+
+class Not(Node, tag="not", tag_field="k"):
+    """The negation of one expression."""
+
+    item: Expr
+
+
+class Leaf(Node, tag="leaf", tag_field="k"):
+    """One comparison: the value at `head` + `path`, judged by `op` against `operand`.
+
+    `dialect` is set for `matches` and only there.
+    """
+
+    head: Head
+    path: tuple[str, ...]
+    op: Operator
+    operand: Const
+    dialect: Dialect | None = None
+
+
+Expr: TypeAlias = Union[All, AnyOf, Not, Leaf]  # noqa: UP007 - named before its members by their annotations
+
+
+class Transform(Node):
+    """A rewrite of the arguments. `path` is relative to `args`; empty means the arguments as a whole."""
+
+    op: Literal["set", "append", "delete"]
+    path: tuple[str, ...]
+    value: Const
+
+
+class Rule(Node, tag="rule", tag_field="k"):
+    """A declarative rule. In the strict profile `id` and `reason` are strings, `approvers` a list of strings and
+    `timeout_seconds` null or a number >= 0; the `lynx` profile carries whatever the incumbent carries."""
+
+    id: Const
+    priority: int
+    match: Expr
+    verdict: VerdictName
+    reason: Const
+    approvers: tuple[Const, ...]
+    timeout_seconds: Const
+    transform: Transform | None = None
+
+
+class HostRule(Node, tag="host", tag_field="k"):
+    """A rule that is a Python callable: named, and pinned by the digest of its code. `name` is its rule id."""
+
+    name: str
+    priority: int
+    module: str
+    qualname: str
+    code: str
+
+
+AnyRule: TypeAlias = Rule | HostRule
+
+
+class Defaults(Node):
+    """What happens when no rule decides, and when a rule cannot be judged."""
+
+    on_no_match: VerdictName
+    on_missing_shadow: VerdictName
+    on_rule_error: Literal["deny", "continue"]
+
+
+class Policy(Node):
+    """A whole policy. `rules` stand in evaluation order: by (-priority, file order), host rules after equals."""
+
+    ir_version: int
+    profile: Profile
+    language_version: int
+    defaults: Defaults
+    rules: tuple[AnyRule, ...]

@@ -1,0 +1,99 @@
+"""Values the whole package speaks in: requests, contexts, decisions, results.
+
+Every type is frozen and picklable, and carries no behaviour beyond its own algebra. Field names, order and defaults
+are those of the incumbent's contract, so that programs written for it keep working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Literal
+
+_EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+class Verdict(StrEnum):
+    """What a rule says about a call, and what a `Decision` carries. A closed set."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    DRY_RUN = "dry_run"
+    APPROVE_REQUIRED = "approve_required"
+    TRANSFORM = "transform"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who the agent acts for."""
+
+    kind: Literal["user", "service", "agent"]
+    id: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """Where and when a call happens. `timestamp` is an aware datetime; `step_seq` counts steps from 0."""
+
+    principal: Principal
+    environment: str
+    workspace: str
+    correlation_id: str
+    step_seq: int
+    timestamp: datetime
+    extra: Mapping[str, Any] = field(default_factory=lambda: _EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMetadata:
+    """What a tool declares about itself; a policy reads it under `declared`."""
+
+    cost: Literal["low", "medium", "high"]
+    reversible: bool
+    scope: tuple[str, ...]
+    blast_radius_hint: int | None = None
+    has_shadow: bool = False
+    isolation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """One proposed tool call, as the decision point sees it."""
+
+    tool: str
+    args: Mapping[str, Any]
+    declared: ToolMetadata
+    context: ExecutionContext
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer of the decision point.
+
+    `matched_rules` names the rules that made it, with `<rule_error:RULE:CODE>` and `<default:...>` markers.
+    `transform_args` holds the effective arguments when they differ from the proposed ones.
+    `timeout_seconds` bounds an approval wait.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    matched_rules: tuple[str, ...] = ()
+    approvers: tuple[str, ...] = ()
+    transform_args: Mapping[str, Any] | None = None
+    timeout_seconds: int | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDef:
+    """A tool ready to be called: its function, its shadow when it has one, and what it declares."""
+
+    name: str
+    description: str
+    # Any: tools take and return what they like.
+    fn: Callable[..., Awaitable[Any]]
+    shadow_fn: Callable[..., Awaitable[Any]] | None
+    metadata: ToolMetadata

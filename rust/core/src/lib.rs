@@ -1,0 +1,8 @@
+//! `bobcat-core`: decisions on AI-agent tool calls.
+//!
+//! Canonical IR bytes go in ([`ir`]), a frozen [`program`] comes out ([`compile`]), and [`eval`] judges requests of any
+//! representation through the traits in [`value`]. The crate is pure: no I/O, no clock, no randomness, no Python.
+
+#![forbid(unsafe_code)]
+
+pub mod value;

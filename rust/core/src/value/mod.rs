@@ -1,0 +1,74 @@
+//! Borrowed values: how the evaluator sees a request it does not own.
+//!
+//! A request stays in its own representation (a Python object, a parsed JSON document); the evaluator asks for what a
+//! rule needs, when it needs it. Implementations must pass the conformance kit in [`conformance`].
+
+/// A key of a path, prepared when a program is loaded.
+///
+/// `id` indexes the program's key table ([`crate::program::Program::keys`]), so that an implementation can keep its own
+/// prepared form of every key (an interned Python string) beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct Key<'k> {
+    /// Index into the program's key table.
+    pub id: u32,
+    /// The text of the key.
+    pub text: &'k str,
+}
+
+/// One level of a value, as the evaluator sees it.
+///
+/// `V` is the value type itself, so that lists and mappings are walked through its own methods.
+#[derive(Clone, Debug)]
+pub enum View<'v> {
+    /// `null`, `None`.
+    Null,
+    /// A boolean; never a number in the strict profile.
+    Bool(bool),
+    /// An integer of at most 64 bits.
+    Int(i64),
+    /// A larger integer, at most [`crate::limits::MAX_INT_BITS`] bits.
+    BigInt(super::value::bigint::BigInt),
+    /// An integer above the cap.
+    HugeInt,
+    /// A float, NaN and infinities included.
+    Float(f64),
+    /// Text that is valid Unicode.
+    Str(&'v str),
+    /// A string with a lone surrogate.
+    BadStr,
+    /// A list (or, in the strict profile, a tuple).
+    List,
+    /// A mapping.
+    Map,
+    /// An instant, in microseconds since 1970-01-01T00:00:00Z.
+    Timestamp(i64),
+    /// Anything else: bytes, sets, decimals, naive datetimes, and tuples in the `lynx` profile.
+    Opaque,
+}
+
+/// What a step into a value finds.
+#[derive(Clone, Debug)]
+pub enum Step<V> {
+    /// The value of that key.
+    Found(V),
+    /// No such key, or a step into null.
+    Absent,
+    /// A step into something that is not a mapping, or that failed to answer.
+    Unreadable,
+}
+
+/// A value inside a request. Cloning is cheap: it clones a reference.
+pub trait Value: Clone {
+    /// What this value is, one level deep.
+    fn view(&self) -> View<'_>;
+    /// The value of `key`, when this is a mapping.
+    fn get(&self, key: Key<'_>) -> Step<Self>;
+    /// The number of elements or entries of a list or mapping; 0 for anything else.
+    fn len(&self) -> usize;
+    /// Element `index` of a list; `None` past its end.
+    fn item(&self, index: usize) -> Option<Self>;
+    /// Calls `visit` with each key of a mapping until it returns `false`. A key that is no string is seen as [`View::Opaque`].
+    fn each_key(&self, visit: &mut dyn FnMut(View<'_>) -> bool);
+    /// Whether a mapping has the string key `key` (not a path key: an operand, prepared or not).
+    fn has_key(&self, key: &str) -> bool;
+}
