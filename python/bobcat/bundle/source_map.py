@@ -1,0 +1,55 @@
+"""Where every rule of a policy stands in its sources: kept beside the IR, never part of its identity.
+
+The front ends make it, the bundle file carries it, `explain` and the lints read it. It must never be hashed into a digest.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from bobcat.diagnostics import Span
+
+Position = tuple[int, int, int, int]
+"""(line, column, end line, end column), counted from 1; all zero where the source has no text."""
+
+
+class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The source of one rule.
+
+    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's place in its file; `leaves` holds the spans
+    of the leaves of the rule's normalised match, in pre-order.
+    """
+
+    file: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    description: str
+    order: int
+    leaves: tuple[Position, ...] = ()
+
+
+class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The sources of a policy. `rules` is parallel to `Policy.rules`, that is, in evaluation order."""
+
+    files: tuple[str, ...]
+    rules: tuple[RuleSource, ...]
+
+    def rule_span(self, index: int) -> Span | None:
+        """The span of the whole rule at `index` in evaluation order; None when it has no place in a file."""
+        rule = self.rules[index]
+        if rule.file < 0:
+            return None
+        return self._span(rule, (rule.line, rule.column, rule.end_line, rule.end_column))
+
+    def leaf_span(self, index: int, leaf: int) -> Span | None:
+        """The span of leaf number `leaf` (pre-order) of the rule at `index`; None when it is not known."""
+        rule = self.rules[index]
+        if rule.file < 0 or not 0 <= leaf < len(rule.leaves):
+            return None
+        return self._span(rule, rule.leaves[leaf])
+
+    def _span(self, rule: RuleSource, position: Position) -> Span:
+        path = "" if rule.line else f"$.rules[{rule.order}]"
+        return Span(self.files[rule.file], *position, path=path)

@@ -1,0 +1,1 @@
+"""Front ends: policy sources to IR, with spans and diagnostics. Compile time only."""
