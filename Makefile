@@ -1,0 +1,125 @@
+# Everything a contributor or CI runs. `make` alone lists the targets.
+# Needs Python 3.11+, a Rust toolchain and make; `.ci/preflight` says what is missing.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+# The first Python new enough; `make PYTHON=...` overrides.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$p"; exit; }; done; echo python3)
+
+VENV := .venv
+BIN := $(VENV)/bin
+BUILD := .build
+PYTEST := $(BIN)/python -m pytest
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/py -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+PY_DIRS := python tests benches examples
+say = @printf '\n==> %s\n' "$(1)"
+
+.PHONY: help
+help:  ## list the targets
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile | awk -F': +' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: preflight
+preflight:
+	@.ci/preflight "$(PYTHON)"
+
+$(VENV)/pyvenv.cfg: | preflight
+	$(call say,creating $(VENV) with $(PYTHON))
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(BUILD)/deps: .ci/requirements-dev.txt $(VENV)/pyvenv.cfg
+	$(call say,installing the locked dependencies into $(VENV))
+	$(BIN)/python -m pip install --progress-bar=off -r .ci/requirements-dev.txt
+	@mkdir -p $(BUILD) && touch $@
+
+$(BUILD)/extension: $(BUILD)/deps $(RUST_SOURCES) | preflight
+	$(call say,building the Rust core in release mode (a few minutes the first time))
+	$(BIN)/python -m maturin develop --release --locked
+	@touch $@
+
+.PHONY: setup
+setup: $(BUILD)/deps  ## create .venv and install the dependencies
+
+.PHONY: build
+build: $(BUILD)/extension  ## build the Rust core (release) into .venv, when its sources changed
+
+.PHONY: demo
+demo: build  ## compile a policy, run an agent behind it, explain a denial; no network, no key
+	$(call say,demo)
+	@$(BIN)/python examples/demo.py
+
+.PHONY: test
+test: build  ## run the Python tests
+	$(call say,tests)
+	$(PYTEST)
+
+.PHONY: test-rust
+test-rust: setup  ## run the tests of the Rust core
+	$(call say,cargo test)
+	cargo test --locked --package bobcat-core
+
+.PHONY: docs-test
+docs-test: build  ## run the examples of the README and docs/
+	$(PYTEST) tests/docs
+
+.PHONY: fmt
+fmt: setup  ## format Python and Rust
+	$(BIN)/ruff format $(PY_DIRS)
+	$(BIN)/ruff check --select I --fix --quiet $(PY_DIRS)
+	cargo fmt --all
+
+.PHONY: fmt-check
+fmt-check: setup
+	$(call say,formatting)
+	$(BIN)/ruff format --check $(PY_DIRS)
+	cargo fmt --all --check
+
+.PHONY: lint
+lint: build  ## lint Python, Rust and the import contracts
+	$(call say,lint)
+	$(BIN)/ruff check $(PY_DIRS)
+	$(BIN)/lint-imports
+	cargo clippy --locked --workspace --all-targets -- --deny warnings
+
+.PHONY: types
+types: build  ## mypy --strict, and the stub of the Rust module against the module
+	$(call say,types)
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest bobcat._core
+
+.PHONY: bench-gate
+bench-gate: build  ## measure decisions against lynx-agent in one run; fail when the ratios fall
+	$(call say,performance gate)
+	$(BIN)/python benches/gate.py
+
+.PHONY: check
+check: fmt-check lint types test-rust bench-gate test  ## all that CI runs; the test summary comes last
+
+.PHONY: check-slow
+check-slow: check  ## check, then long campaigns, fuzzing and the dependency audit
+	$(call say,campaigns)
+	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) tests/differential tests/property
+	$(call say,fuzzing)
+	.ci/fuzz
+	$(call say,cargo deny)
+	.ci/cargo-tool cargo-deny cargo-deny --all-features check
+
+.PHONY: bench
+bench: build  ## measure everything against lynx-agent; writes benches/results.json and the README's figures
+	$(call say,benchmarks)
+	$(BIN)/python benches/compare.py
+
+.PHONY: lock
+lock: setup  ## resolve the Python dependencies anew; writes uv.lock and .ci/requirements-dev.txt
+	.ci/lock $(BIN)
+
+.PHONY: clean
+clean:  ## remove .venv and everything built
+	rm -rf $(VENV) $(BUILD) target rust/fuzz/target .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .grimp_cache .hypothesis .benchmarks
+	find python tests benches examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -f python/bobcat/_core*.so
