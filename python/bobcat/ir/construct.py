@@ -1,0 +1,174 @@
+"""Smart constructors: the only way the front ends make IR nodes, and what gives the strict profile its normal form.
+
+Every law applied here keeps the meaning of `docs/reference/semantics.md` for all four truth values and for rules that
+permit and rules that restrict alike; `tests/property/test_ir_laws.py` checks each against the reference evaluator.
+
+    all, any    flattened; neutral items dropped; `false` in `all` and `true` in `any` decide; duplicates dropped;
+                items sorted by canonical bytes; a single item stands for itself
+    not         double negation and negated constants vanish; `not exists: x` is `exists: not x`
+    leaf        `in [x]` is `eq x`, `contains_any [x]` and `contains_all [x]` are `contains x`; operand lists that are sets
+                in meaning are sorted without duplicates; an integral float is the integer, `-0.0` is `0`
+
+Two nodes are one when their canonical bytes are: Python finds `1 == True`, so compare and key with `canonical.encode`.
+The `lynx` profile keeps the order and the spelling of its source: it makes `All`, `AnyOf`, `Not` and `Leaf` directly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+from bobcat.ir.canonical import EncodingError, check_const, encode, encode_value
+from bobcat.ir.schema import (
+    IR_VERSION,
+    All,
+    AnyOf,
+    AnyRule,
+    Const,
+    Defaults,
+    Dialect,
+    Expr,
+    Head,
+    HostRule,
+    Leaf,
+    Not,
+    Operator,
+    Policy,
+    Profile,
+    Rule,
+    Transform,
+    VerdictName,
+)
+
+TRUE = All(())
+FALSE = AnyOf(())
+DEFAULTS = Defaults(on_no_match="deny", on_missing_shadow="approve_required", on_rule_error="deny")
+
+_EXACT = frozenset({str, int, bool, type(None)})
+_SETS: dict[str, Operator] = {"in": "eq", "contains_any": "contains", "contains_all": "contains"}
+
+
+def all_(items: Iterable[Expr]) -> Expr:
+    """The normal form of a conjunction of normal forms."""
+    flat: list[Expr] = []
+    for item in items:
+        if type(item) is All:
+            flat.extend(item.items)
+        elif type(item) is AnyOf and not item.items:
+            return FALSE
+        else:
+            flat.append(item)
+    distinct = _distinct(flat)
+    return distinct[0] if len(distinct) == 1 else All(distinct)
+
+
+def any_(items: Iterable[Expr]) -> Expr:
+    """The normal form of a disjunction of normal forms."""
+    flat: list[Expr] = []
+    for item in items:
+        if type(item) is AnyOf:
+            flat.extend(item.items)
+        elif type(item) is All and not item.items:
+            return TRUE
+        else:
+            flat.append(item)
+    distinct = _distinct(flat)
+    return distinct[0] if len(distinct) == 1 else AnyOf(distinct)
+
+
+def not_(item: Expr) -> Expr:
+    """The normal form of the negation of a normal form."""
+    if type(item) is Not:
+        return item.item
+    if type(item) is All and not item.items:
+        return FALSE
+    if type(item) is AnyOf and not item.items:
+        return TRUE
+    if type(item) is Leaf and item.op == "exists":
+        return Leaf(item.head, item.path, "exists", not item.operand)
+    return Not(item)
+
+
+def leaf(head: Head, path: tuple[str, ...], op: Operator, operand: Const, dialect: Dialect | None = None) -> Expr:
+    """The normal form of one comparison. `operand` is a `Const` of the schema; the caller has checked its type.
+
+    Raises `EncodingError` for an operand that has no canonical form.
+    """
+    value = _number_free_of_spelling(operand)
+    narrowed = _SETS.get(op)
+    if narrowed is not None and type(value) is list:
+        value = _as_set(value)
+        if len(value) == 1:
+            return Leaf(head, path, narrowed, value[0])
+    return Leaf(head, path, op, value, dialect)
+
+
+def transform(op: str, path: tuple[str, ...], value: Const) -> Transform:
+    """A rewrite of the arguments. `value` is written as it stands: `1.0` stays a float. `delete` has no value."""
+    check_const(value)
+    match op:
+        case "set" | "append":
+            return Transform(op, path, value)
+        case "delete":
+            return Transform("delete", path, None)
+        case _:
+            raise ValueError(f"`{op}` is not a transform operation")
+
+
+def rule(
+    id: Const,
+    match: Expr,
+    verdict: VerdictName,
+    *,
+    priority: int = 0,
+    reason: Const = "",
+    approvers: Sequence[Const] = (),
+    timeout_seconds: Const = None,
+    transform: Transform | None = None,
+) -> Rule:
+    """A rule of the strict profile, from a match in normal form."""
+    timeout = _number_free_of_spelling(timeout_seconds)
+    return Rule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform)
+
+
+def policy(
+    rules: Iterable[AnyRule],
+    *,
+    profile: Profile = "strict",
+    defaults: Defaults = DEFAULTS,
+    language_version: int = 1,
+) -> Policy:
+    """A policy from rules in file order, host rules in argument order: puts them in evaluation order."""
+    return Policy(IR_VERSION, profile, language_version, defaults, tuple(sorted(rules, key=evaluation_key)))
+
+
+def evaluation_key(rule: AnyRule) -> tuple[int, bool]:
+    """Sorts rules, stably, into evaluation order: higher priority first, host rules after others of the same."""
+    return -rule.priority, type(rule) is HostRule
+
+
+def _distinct(items: list[Expr]) -> tuple[Expr, ...]:
+    if len(items) < 2:
+        return tuple(items)
+    by_bytes = {encode(item): item for item in items}
+    return tuple([by_bytes[key] for key in sorted(by_bytes)])
+
+
+def _as_set(items: list[Const]) -> list[Const]:
+    by_bytes = {encode_value(item): item for item in items}
+    return [by_bytes[key] for key in sorted(by_bytes)]
+
+
+def _number_free_of_spelling(value: Const) -> Const:
+    """`value` with integral floats as integers, at every depth: comparisons are exact, so `1.0` and `1` mean the same."""
+    kind = type(value)
+    if kind in _EXACT:
+        return value
+    if kind is float:
+        if not math.isfinite(value):
+            raise EncodingError(f"`{value}` has no JSON form")
+        return int(value) if value.is_integer() else value
+    if kind is list or kind is tuple:
+        return [_number_free_of_spelling(item) for item in value]
+    check_const(value)
+    return {key: _number_free_of_spelling(item) for key, item in value.items()}
