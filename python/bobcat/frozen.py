@@ -1,0 +1,201 @@
+"""Read-only containers: what is decided is what runs.
+
+The kernel freezes a call's arguments once, before they are journaled, decided on and executed; the Rust core hands out
+transformed arguments in the same form. `FrozenDict` and `FrozenList` are subclasses of `dict` and `list`, so every
+reader (`isinstance`, `json`, `==`, `**`) treats them as what they are, and every writer is refused with a `TypeError`.
+
+    >>> args = deep_freeze({"cmd": ["rm", "-r"]})
+    >>> args["cmd"].append("/")
+    Traceback (most recent call last):
+    TypeError: a frozen list cannot be changed; `bobcat.frozen.thaw` makes a copy that can
+
+This guards against accidents, not against code that calls `dict.__setitem__` on the object: that code runs in the
+agent's own process and could do anything.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any, Never, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+T = TypeVar("T")
+
+# Containers nested deeper than this are refused: no tool takes anything near it, and it is clear of the stack's end.
+MAX_DEPTH = 128
+
+_LEAVES = frozenset({str, int, float, bool, type(None), bytes})
+
+
+class FrozenDict(dict[K, V]):
+    """A `dict` that refuses every change. `copy.deepcopy` and `thaw` give plain, mutable copies; pickling gives
+    another `FrozenDict`.
+
+    The constructor freezes one level: use `deep_freeze` for values with containers inside.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> FrozenDict[K, V]:
+        self = super().__new__(cls)
+        dict.update(self, *args, **kwargs)
+        return self
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Filled by `__new__`: a second call of `__init__` must not change it.
+        pass
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> Never:
+        raise TypeError("a frozen mapping cannot be changed; `bobcat.frozen.thaw` makes a copy that can")
+
+    __setitem__ = _refuse
+    __delitem__ = _refuse
+    __ior__ = _refuse
+    clear = _refuse
+    pop = _refuse
+    popitem = _refuse
+    setdefault = _refuse
+    update = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[K, V]:
+        plain: dict[K, V] = {}
+        memo[id(self)] = plain
+        plain.update({copy.deepcopy(key, memo): copy.deepcopy(value, memo) for key, value in self.items()})
+        return plain
+
+    def __reduce__(self) -> tuple[type[FrozenDict[K, V]], tuple[dict[K, V]]]:
+        return type(self), (dict(self),)
+
+
+class FrozenList(list[T]):
+    """A `list` that refuses every change; otherwise like `FrozenDict`."""
+
+    __slots__ = ()
+
+    def __new__(cls, values: Iterable[T] = ()) -> FrozenList[T]:
+        self = super().__new__(cls)
+        list.extend(self, values)
+        return self
+
+    def __init__(self, values: Iterable[T] = ()) -> None:
+        # Filled by `__new__`: a second call of `__init__` must not change it.
+        pass
+
+    def _refuse(self, *_args: Any, **_kwargs: Any) -> Never:
+        raise TypeError("a frozen list cannot be changed; `bobcat.frozen.thaw` makes a copy that can")
+
+    __setitem__ = _refuse
+    __delitem__ = _refuse
+    __iadd__ = _refuse
+    __imul__ = _refuse
+    append = _refuse
+    clear = _refuse
+    extend = _refuse
+    insert = _refuse
+    pop = _refuse
+    remove = _refuse
+    reverse = _refuse
+    sort = _refuse
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> list[T]:
+        plain: list[T] = []
+        memo[id(self)] = plain
+        plain.extend(copy.deepcopy(value, memo) for value in self)
+        return plain
+
+    def __reduce__(self) -> tuple[type[FrozenList[T]], tuple[list[T]]]:
+        return type(self), (list(self),)
+
+
+# Any below: arguments are whatever a tool takes; the functions look at containers only.
+def deep_freeze(value: Any) -> Any:
+    """`value` with every container in it read-only.
+
+    Mappings become `FrozenDict`, lists `FrozenList`, sets `frozenset`; a tuple stays itself when nothing in it changes;
+    everything else is kept as it is. What is frozen already keeps its identity, and what is shared stays shared.
+
+    Raises `ValueError` for a container that contains itself, and past `MAX_DEPTH` levels.
+    """
+    return _Freezer().walk(value, 0)
+
+
+def thaw(value: Any) -> Any:
+    """A mutable copy of `value`: plain dicts, lists and sets all the way down, leaves shared.
+
+    Raises `ValueError` like `deep_freeze`.
+    """
+    return _Thawer().walk(value, 0)
+
+
+class _Walker:
+    """One walk over a value: what it is inside, and what it has seen (with the originals, so that ids stay theirs)."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, tuple[Any, Any]] = {}
+        self._inside: set[int] = set()
+
+    def walk(self, value: Any, depth: int) -> Any:
+        """The counterpart of `value`, `depth` levels below the top."""
+        if type(value) in _LEAVES or not isinstance(value, (Mapping, list, tuple, set, frozenset)):
+            return value
+        key = id(value)
+        if key in self._done:
+            return self._done[key][1]
+        if key in self._inside:
+            raise ValueError("a container that contains itself cannot be an argument")
+        if depth >= MAX_DEPTH:
+            raise ValueError(f"an argument is nested deeper than {MAX_DEPTH} levels")
+        self._inside.add(key)
+        result = self.container(value, depth + 1)
+        self._inside.discard(key)
+        self._done[key] = (value, result)
+        return result
+
+    def container(self, value: Any, depth: int) -> Any:
+        """The counterpart of a container whose elements are at `depth`."""
+        raise NotImplementedError
+
+    def tuple_of(self, value: tuple[Any, ...], depth: int) -> tuple[Any, ...]:
+        """`value` itself when its elements are their own counterparts, else a tuple (or named tuple) of those."""
+        items = [self.walk(item, depth) for item in tuple.__iter__(value)]
+        if all(map(_same, items, tuple.__iter__(value))):
+            return value
+        make = getattr(value, "_make", tuple)
+        made: tuple[Any, ...] = make(items)
+        return made
+
+
+class _Freezer(_Walker):
+    def container(self, value: Any, depth: int) -> Any:
+        if isinstance(value, Mapping):
+            pairs = dict.items(value) if isinstance(value, dict) else [(key, value[key]) for key in value]
+            frozen = {key: self.walk(item, depth) for key, item in pairs}
+            if type(value) is FrozenDict and all(map(_same, frozen.values(), dict.values(value))):
+                return value
+            return FrozenDict(frozen)
+        if isinstance(value, list):
+            items = [self.walk(item, depth) for item in list.__iter__(value)]
+            if type(value) is FrozenList and all(map(_same, items, list.__iter__(value))):
+                return value
+            return FrozenList(items)
+        if isinstance(value, tuple):
+            return self.tuple_of(value, depth)
+        return frozenset(value)
+
+
+class _Thawer(_Walker):
+    def container(self, value: Any, depth: int) -> Any:
+        if isinstance(value, Mapping):
+            pairs = dict.items(value) if isinstance(value, dict) else [(key, value[key]) for key in value]
+            return {key: self.walk(item, depth) for key, item in pairs}
+        if isinstance(value, list):
+            return [self.walk(item, depth) for item in list.__iter__(value)]
+        if isinstance(value, tuple):
+            return self.tuple_of(value, depth)
+        return set(value)
+
+
+def _same(left: object, right: object) -> bool:
+    return left is right
