@@ -6,8 +6,8 @@ permit and rules that restrict alike; `tests/property/test_ir_laws.py` checks ea
     all, any    flattened; neutral items dropped; `false` in `all` and `true` in `any` decide; duplicates dropped;
                 items sorted by canonical bytes; a single item stands for itself
     not         double negation and negated constants vanish; `not exists: x` is `exists: not x`
-    leaf        `in [x]` is `eq x`, `contains_any [x]` and `contains_all [x]` are `contains x`; operand lists that are sets
-                in meaning are sorted without duplicates; an integral float is the integer, `-0.0` is `0`
+    leaf        `in [x]` is `eq x`, `contains_any [x]` and `contains_all [x]` are `contains x`; operand
+                lists that are sets in meaning are sorted without duplicates; an integral float is the integer
 
 Two nodes are one when their canonical bytes are: Python finds `1 == True`, so compare and key with `canonical.encode`.
 The `lynx` profile keeps the order and the spelling of its source: it makes `All`, `AnyOf`, `Not` and `Leaf` directly.
@@ -160,7 +160,7 @@ def _as_set(items: list[Const]) -> list[Const]:
 
 
 def _number_free_of_spelling(value: Const) -> Const:
-    """`value` with integral floats as integers, at every depth: comparisons are exact, so `1.0` and `1` mean the same."""
+    """`value` with integral floats as integers at every depth: comparisons are exact, so `1.0` means what `1` means."""
     kind = type(value)
     if kind in _EXACT:
         return value

@@ -37,25 +37,25 @@ class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every IR node: frozen, compared by value, unknown fields refused on decoding."""
 
 
-class All(Node, tag="all", tag_field="k"):
+class All(Node, frozen=True, tag="all", tag_field="k"):
     """True when every item is. No items: true."""
 
     items: tuple[Expr, ...]
 
 
-class AnyOf(Node, tag="any", tag_field="k"):
+class AnyOf(Node, frozen=True, tag="any", tag_field="k"):
     """True when one item is. No items: false."""
 
     items: tuple[Expr, ...]
 
 
-class Not(Node, tag="not", tag_field="k"):
+class Not(Node, frozen=True, tag="not", tag_field="k"):
     """The negation of one expression."""
 
     item: Expr
 
 
-class Leaf(Node, tag="leaf", tag_field="k"):
+class Leaf(Node, frozen=True, tag="leaf", tag_field="k"):
     """One comparison: the value at `head` + `path`, judged by `op` against `operand`.
 
     `dialect` is set for `matches` and only there.
@@ -71,7 +71,7 @@ class Leaf(Node, tag="leaf", tag_field="k"):
 Expr: TypeAlias = Union[All, AnyOf, Not, Leaf]  # noqa: UP007 - named before its members by their annotations
 
 
-class Transform(Node):
+class Transform(Node, frozen=True):
     """A rewrite of the arguments. `path` is relative to `args`; empty means the arguments as a whole."""
 
     op: Literal["set", "append", "delete"]
@@ -79,7 +79,7 @@ class Transform(Node):
     value: Const
 
 
-class Rule(Node, tag="rule", tag_field="k"):
+class Rule(Node, frozen=True, tag="rule", tag_field="k"):
     """A declarative rule. In the strict profile `id` and `reason` are strings, `approvers` a list of strings and
     `timeout_seconds` null or a number >= 0; the `lynx` profile carries whatever the incumbent carries."""
 
@@ -93,7 +93,7 @@ class Rule(Node, tag="rule", tag_field="k"):
     transform: Transform | None = None
 
 
-class HostRule(Node, tag="host", tag_field="k"):
+class HostRule(Node, frozen=True, tag="host", tag_field="k"):
     """A rule that is a Python callable: named, and pinned by the digest of its code. `name` is its rule id."""
 
     name: str
@@ -106,7 +106,7 @@ class HostRule(Node, tag="host", tag_field="k"):
 AnyRule: TypeAlias = Rule | HostRule
 
 
-class Defaults(Node):
+class Defaults(Node, frozen=True):
     """What happens when no rule decides, and when a rule cannot be judged."""
 
     on_no_match: VerdictName
@@ -114,7 +114,7 @@ class Defaults(Node):
     on_rule_error: Literal["deny", "continue"]
 
 
-class Policy(Node):
+class Policy(Node, frozen=True):
     """A whole policy. `rules` stand in evaluation order: by (-priority, file order), host rules after equals."""
 
     ir_version: int

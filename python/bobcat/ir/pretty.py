@@ -1,0 +1,104 @@
+"""A readable listing of a policy's IR, for people who look at what was compiled. Not parsed back, never hashed."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from bobcat.ir.canonical import encode_value
+from bobcat.ir.constants import from_const
+from bobcat.ir.schema import All, AnyOf, AnyRule, Const, Expr, HostRule, Leaf, Not, Operator, Policy, Rule, Transform
+
+_BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
+_SIGNS: dict[Operator, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "matches": "=~"}
+_INDENT = "  "
+
+
+def policy_text(policy: Policy) -> str:
+    """The whole policy: a line of defaults, then every rule in evaluation order."""
+    defaults = policy.defaults
+    head = (
+        f"policy profile={policy.profile} language={policy.language_version} on_no_match={defaults.on_no_match} "
+        f"on_missing_shadow={defaults.on_missing_shadow} on_rule_error={defaults.on_rule_error}"
+    )
+    return "\n\n".join([head, *(rule_text(rule) for rule in policy.rules)]) + "\n"
+
+
+def rule_text(rule: AnyRule) -> str:
+    """One rule: what it says, then its match, one clause a line."""
+    match rule:
+        case HostRule(name, priority, module, qualname, code):
+            return f"{name}: host rule, priority {priority}\n{_INDENT}{module}:{qualname} code {code[:16]}"
+        case Rule():
+            lines = [f"{const_text(rule.id, bare=True)}: {rule.verdict}, priority {rule.priority}"]
+            lines.extend(_details(rule))
+            lines.extend(_INDENT + line for line in expr_lines(rule.match))
+            return "\n".join(lines)
+
+
+def _details(rule: Rule) -> list[str]:
+    details = []
+    if rule.reason:
+        details.append(f"{_INDENT}reason {const_text(rule.reason)}")
+    if rule.approvers:
+        details.append(f"{_INDENT}approvers {', '.join(const_text(item) for item in rule.approvers)}")
+    if rule.timeout_seconds is not None:
+        details.append(f"{_INDENT}timeout {const_text(rule.timeout_seconds)} s")
+    if rule.transform is not None:
+        details.append(f"{_INDENT}{transform_text(rule.transform)}")
+    return details
+
+
+def transform_text(transform: Transform) -> str:
+    """A rewrite in one line."""
+    target = path_text("args", transform.path)
+    if transform.op == "delete":
+        return f"delete {target}"
+    return f"{transform.op} {target} {const_text(transform.value)}"
+
+
+def expr_lines(expr: Expr) -> list[str]:
+    """An expression, one clause a line, connectives above their indented items."""
+    match expr:
+        case All(()):
+            return ["true"]
+        case AnyOf(()):
+            return ["false"]
+        case All(items):
+            return ["all", *_indented(items)]
+        case AnyOf(items):
+            return ["any", *_indented(items)]
+        case Not(item):
+            return ["not", *_indented((item,))]
+        case Leaf():
+            return [leaf_text(expr)]
+
+
+def _indented(items: tuple[Expr, ...]) -> list[str]:
+    return [_INDENT + line for item in items for line in expr_lines(item)]
+
+
+def leaf_text(leaf: Leaf) -> str:
+    """One comparison in one line: `args.cmd =~ "^rm"`."""
+    return f"{path_text(leaf.head, leaf.path)} {_SIGNS.get(leaf.op, leaf.op)} {const_text(leaf.operand)}"
+
+
+def path_text(head: str, path: tuple[str, ...]) -> str:
+    """A path as an author writes it, with brackets where a segment needs them."""
+    return head + "".join(f".{step}" if _BARE.fullmatch(step) else f"[{json.dumps(step)}]" for step in path)
+
+
+def const_text(value: Const, *, bare: bool = False) -> str:
+    """A constant as JSON where it has such a form, as Python where it has not; a `bare` string stands without quotes."""
+    if bare and isinstance(value, str) and value.isprintable():
+        return value
+    if isinstance(value, dict):
+        if "map" in value:
+            body = ", ".join(f"{json.dumps(key)}: {const_text(item)}" for key, item in value["map"].items())
+            return f"{{{body}}}"
+        if "timestamp" in value:
+            return str(from_const(value).isoformat().replace("+00:00", "Z"))
+        return repr(from_const(value))
+    if isinstance(value, list):
+        return f"[{', '.join(const_text(item) for item in value)}]"
+    return encode_value(value).decode("utf-8")

@@ -1,0 +1,50 @@
+"""Walks over IR expressions, in the order that leaf numbers, traces and source maps agree on: pre-order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Every node of an expression, each before its children, children from left to right."""
+    stack: list[Expr] = [expr]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(children(node)))
+
+
+def children(node: Expr) -> tuple[Expr, ...]:
+    """The direct sub-expressions of a node."""
+    match node:
+        case All(items) | AnyOf(items):
+            return items
+        case Not(item):
+            return (item,)
+        case Leaf():
+            return ()
+
+
+def leaves(expr: Expr) -> Iterator[Leaf]:
+    """The leaves of an expression; number i in this order is leaf i of a trace and of the source map."""
+    return (node for node in walk(expr) if isinstance(node, Leaf))
+
+
+def policy_leaves(policy: Policy) -> Iterator[tuple[int, Leaf]]:
+    """Every leaf of a policy with the index of its rule in evaluation order."""
+    for index, rule in enumerate(policy.rules):
+        if isinstance(rule, Rule):
+            for item in leaves(rule.match):
+                yield index, item
+
+
+def depth(expr: Expr) -> int:
+    """How deep an expression nests; a leaf and an empty connective have depth 1."""
+    deepest, stack = 0, [(expr, 1)]
+    while stack:
+        node, level = stack.pop()
+        deepest = max(deepest, level)
+        stack.extend((child, level + 1) for child in children(node))
+    return deepest
