@@ -5,4 +5,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod error;
+pub mod limits;
+pub mod path;
+pub mod pattern;
+pub mod program;
 pub mod value;

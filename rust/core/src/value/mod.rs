@@ -3,7 +3,16 @@
 //! A request stays in its own representation (a Python object, a parsed JSON document); the evaluator asks for what a
 //! rule needs, when it needs it. Implementations must pass the conformance kit in [`conformance`].
 
-/// A key of a path, prepared when a program is loaded.
+pub mod bigint;
+pub mod conformance;
+pub mod constant;
+pub mod json;
+pub mod request;
+
+use crate::error::ErrorCode;
+use bigint::BigInt;
+
+/// A key of a path or of a constant, prepared when a program is loaded.
 ///
 /// `id` indexes the program's key table ([`crate::program::Program::keys`]), so that an implementation can keep its own
 /// prepared form of every key (an interned Python string) beside it.
@@ -16,8 +25,6 @@ pub struct Key<'k> {
 }
 
 /// One level of a value, as the evaluator sees it.
-///
-/// `V` is the value type itself, so that lists and mappings are walked through its own methods.
 #[derive(Clone, Debug)]
 pub enum View<'v> {
     /// `null`, `None`.
@@ -27,7 +34,7 @@ pub enum View<'v> {
     /// An integer of at most 64 bits.
     Int(i64),
     /// A larger integer, at most [`crate::limits::MAX_INT_BITS`] bits.
-    BigInt(super::value::bigint::BigInt),
+    BigInt(BigInt),
     /// An integer above the cap.
     HugeInt,
     /// A float, NaN and infinities included.
@@ -61,14 +68,27 @@ pub enum Step<V> {
 pub trait Value: Clone {
     /// What this value is, one level deep.
     fn view(&self) -> View<'_>;
-    /// The value of `key`, when this is a mapping.
+    /// The value of `key`, when this is a mapping; absent on null, unreadable on anything else.
     fn get(&self, key: Key<'_>) -> Step<Self>;
     /// The number of elements or entries of a list or mapping; 0 for anything else.
     fn len(&self) -> usize;
     /// Element `index` of a list; `None` past its end.
     fn item(&self, index: usize) -> Option<Self>;
-    /// Calls `visit` with each key of a mapping until it returns `false`. A key that is no string is seen as [`View::Opaque`].
-    fn each_key(&self, visit: &mut dyn FnMut(View<'_>) -> bool);
-    /// Whether a mapping has the string key `key` (not a path key: an operand, prepared or not).
-    fn has_key(&self, key: &str) -> bool;
+    /// Calls `visit` with each key and value of a mapping until it returns `false`; only `explain` does. A key that is no
+    /// string is seen as [`View::Opaque`].
+    fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool);
+    /// Whether a list or mapping is empty.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The answer of the host language's own operators, for clause `clause` of the program
+    /// ([`crate::program::Program::clause`]) on this value. Asked for in the `lynx` profile only, where the value or the
+    /// operand has no exact counterpart here. The error is the name of the exception.
+    ///
+    /// # Errors
+    /// The name of the exception the operator raised.
+    fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
+        let _ = clause;
+        Err(ErrorCode::TypeError)
+    }
 }

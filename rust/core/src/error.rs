@@ -1,0 +1,72 @@
+//! Errors as values: why a clause, a rule or a whole policy could not be judged or loaded.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Why a rule could not be judged; the CODE of `<rule_error:RULE:CODE>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// The value has a type the operator does not judge.
+    WrongType,
+    /// The value is NaN.
+    Nan,
+    /// The value is a string with a lone surrogate.
+    BadUnicode,
+    /// The value is an integer above [`crate::limits::MAX_INT_BITS`].
+    OutOfRange,
+    /// The arguments cannot be rewritten.
+    CannotTransform,
+    /// A host rule answered with something that is no decision.
+    NotADecision,
+    /// Python's `TypeError`; `lynx` profile and host rules.
+    TypeError,
+    /// Any other exception, by the name of its type.
+    Named(Arc<str>),
+}
+
+impl ErrorCode {
+    /// The code as it stands in a marker.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::WrongType => "wrong_type",
+            Self::Nan => "nan",
+            Self::BadUnicode => "bad_unicode",
+            Self::OutOfRange => "out_of_range",
+            Self::CannotTransform => "cannot_transform",
+            Self::NotADecision => "not_a_decision",
+            Self::TypeError => "TypeError",
+            Self::Named(name) => name,
+        }
+    }
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// IR bytes, or a request given as JSON, are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DecodeError {
+    /// A stable, documented code.
+    pub code: &'static str,
+    /// Where, and which limit.
+    pub message: String,
+}
+
+impl DecodeError {
+    /// An error with `code` and `message`.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for DecodeError {}

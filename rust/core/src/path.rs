@@ -1,0 +1,158 @@
+//! Paths: where in a request a clause reads, resolved when a program is loaded.
+
+use crate::value::Key;
+
+/// The first segment of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Head {
+    /// The name of the tool.
+    Tool,
+    /// The arguments.
+    Args,
+    /// What the tool declares about itself.
+    Declared,
+    /// Where and when the call happens.
+    Context,
+}
+
+impl Head {
+    /// The head as a policy writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Tool => "tool",
+            Self::Args => "args",
+            Self::Declared => "declared",
+            Self::Context => "context",
+        }
+    }
+}
+
+/// The fixed places a request answers for directly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Field {
+    /// `tool`
+    Tool,
+    /// `args`
+    Args,
+    /// `declared.cost`
+    Cost,
+    /// `declared.reversible`
+    Reversible,
+    /// `declared.scope`
+    Scope,
+    /// `declared.blast_radius_hint`
+    BlastRadiusHint,
+    /// `declared.has_shadow`
+    HasShadow,
+    /// `declared.isolation`
+    Isolation,
+    /// `context.environment`
+    Environment,
+    /// `context.workspace`
+    Workspace,
+    /// `context.correlation_id`
+    CorrelationId,
+    /// `context.step_seq`
+    StepSeq,
+    /// `context.timestamp`
+    Timestamp,
+    /// `context.principal.kind`
+    PrincipalKind,
+    /// `context.principal.id`
+    PrincipalId,
+    /// `context.principal.name`
+    PrincipalName,
+    /// `context.extra`
+    Extra,
+}
+
+impl Field {
+    /// Every field, in the order of its discriminant.
+    pub const ALL: [Self; 17] = [
+        Self::Tool,
+        Self::Args,
+        Self::Cost,
+        Self::Reversible,
+        Self::Scope,
+        Self::BlastRadiusHint,
+        Self::HasShadow,
+        Self::Isolation,
+        Self::Environment,
+        Self::Workspace,
+        Self::CorrelationId,
+        Self::StepSeq,
+        Self::Timestamp,
+        Self::PrincipalKind,
+        Self::PrincipalId,
+        Self::PrincipalName,
+        Self::Extra,
+    ];
+
+    /// The field that `head` and `path` begin with, and how many keys of `path` it takes.
+    #[must_use]
+    pub fn resolve(head: Head, path: &[Box<str>]) -> Option<(Self, usize)> {
+        let mut texts = path.iter().map(AsRef::as_ref);
+        match head {
+            Head::Tool => Some((Self::Tool, 0)),
+            Head::Args => Some((Self::Args, 0)),
+            Head::Declared => {
+                let field = match texts.next()? {
+                    "cost" => Self::Cost,
+                    "reversible" => Self::Reversible,
+                    "scope" => Self::Scope,
+                    "blast_radius_hint" => Self::BlastRadiusHint,
+                    "has_shadow" => Self::HasShadow,
+                    "isolation" => Self::Isolation,
+                    _ => return None,
+                };
+                Some((field, 1))
+            }
+            Head::Context => {
+                let field = match texts.next()? {
+                    "environment" => Self::Environment,
+                    "workspace" => Self::Workspace,
+                    "correlation_id" => Self::CorrelationId,
+                    "step_seq" => Self::StepSeq,
+                    "timestamp" => Self::Timestamp,
+                    "extra" => Self::Extra,
+                    "principal" => {
+                        let part = match texts.next()? {
+                            "kind" => Self::PrincipalKind,
+                            "id" => Self::PrincipalId,
+                            "name" => Self::PrincipalName,
+                            _ => return None,
+                        };
+                        return Some((part, 2));
+                    }
+                    _ => return None,
+                };
+                Some((field, 1))
+            }
+        }
+    }
+}
+
+/// The keys of one path, with their ids in the program's key table.
+#[derive(Clone, Copy, Debug)]
+pub struct Keys<'k> {
+    ids: &'k [u32],
+    table: &'k [Box<str>],
+}
+
+impl<'k> Keys<'k> {
+    /// The keys `ids` of `table`.
+    #[must_use]
+    pub fn new(ids: &'k [u32], table: &'k [Box<str>]) -> Self {
+        Self { ids, table }
+    }
+
+    /// The keys in order.
+    pub fn iter(&self) -> impl Iterator<Item = Key<'k>> + use<'k> {
+        let table = self.table;
+        self.ids
+            .iter()
+            .filter_map(move |&id| table.get(id as usize).map(|text| Key { id, text }))
+    }
+}

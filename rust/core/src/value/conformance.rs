@@ -1,0 +1,1 @@
+//! A kit of checks that every implementation of values must pass.

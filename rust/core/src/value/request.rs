@@ -1,0 +1,73 @@
+//! Borrowed requests: where the evaluator gets values, host decisions and transformed arguments from.
+
+use super::constant::Const;
+use super::{Step, Value};
+use crate::error::ErrorCode;
+use crate::path::{Field, Head, Keys};
+
+/// The rewrite of a `transform` rule, relative to the arguments.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transform {
+    /// What is done at `path`.
+    pub op: TransformOp,
+    /// Keys below `args`; in the `lynx` profile one flat key.
+    pub path: Vec<Box<str>>,
+    /// The operand of `set` and `append`; null for `delete`.
+    pub value: Const,
+}
+
+/// The operations of a transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransformOp {
+    /// Puts a value, making mappings on the way.
+    Set,
+    /// Extends a string or a list.
+    Append,
+    /// Removes a key.
+    Delete,
+}
+
+/// What a host rule says about a request.
+#[derive(Debug)]
+pub enum HostAnswer<R: Request> {
+    /// Nothing: the next rule is asked.
+    Abstain,
+    /// A decision that is no `transform` (in the `lynx` profile: any decision).
+    Decided(R::Decision),
+    /// A `transform`, and the request with the new arguments.
+    Transformed(R::Decision, R),
+    /// The rule could not be asked, or answered with no decision.
+    Failed(ErrorCode),
+    /// The whole evaluation must stop (an interrupt); the implementation keeps the reason.
+    Abort,
+}
+
+/// A request under decision. It owns nothing but references.
+pub trait Request: Sized {
+    /// A value inside the request.
+    type Value: Value;
+    /// What a host rule answers.
+    type Decision;
+
+    /// The value of a fixed field. [`Step::Absent`] when the request does not have it.
+    fn field(&self, field: Field) -> Step<Self::Value>;
+
+    /// The value at any other path of the `lynx` profile, by the host language's own rules; `None` stands for its null.
+    /// Also asked when a step of an `args` path was [`Step::Unreadable`] in that profile.
+    ///
+    /// # Errors
+    /// The name of the exception that reading raised.
+    fn lookup(&self, head: Head, keys: Keys<'_>) -> Result<Option<Self::Value>, ErrorCode> {
+        let _ = (head, keys);
+        Ok(None)
+    }
+
+    /// The answer of host rule `host` (its index among the host rules, in evaluation order), which is rule `rule`.
+    fn host(&self, host: u32, rule: u32) -> HostAnswer<Self>;
+
+    /// This request with the arguments of the transform of rule `rule`.
+    ///
+    /// # Errors
+    /// [`ErrorCode::CannotTransform`], or in the `lynx` profile the name of an exception.
+    fn with_transform(&self, rule: u32, transform: &Transform) -> Result<Self, ErrorCode>;
+}
