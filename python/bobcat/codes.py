@@ -1,0 +1,264 @@
+"""The catalogue of diagnostic codes: every finding about a source has its number, name, wording and help here.
+
+`diagnose` makes a `Diagnostic` from a code; nothing else should. A code keeps its meaning for ever and is never used
+again for another. `docs/reference/diagnostics.md` (E) and `docs/reference/lints.md` (W) have one section per code,
+`tests/snapshots` one rendered example each; a test enforces both.
+
+    E01  the source as YAML            E05  predicates             W01  lints of the strict profile
+    E02  the document and its rules    E06  transforms             W02  laxness of the `lynx` profile
+    E03  paths, keys and connectives   E07  patterns
+    E04  operands                      E08  host rules
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from bobcat.diagnostics import Diagnostic, Related, Severity, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One kind of finding. `message` and `help` are `str.format` templates over the same parameters."""
+
+    id: str
+    name: str
+    message: str
+    help: str | None = None
+
+    @property
+    def severity(self) -> Severity:
+        """Codes that begin with `W` are warnings, all others errors."""
+        return Severity.WARNING if self.id.startswith("W") else Severity.ERROR
+
+
+_ALL: tuple[Code, ...] = (
+    # The source as YAML.
+    Code("E0101", "yaml-syntax", "this is not valid YAML: {problem}"),
+    Code("E0102", "bad-unicode", "the text holds {what}, which UTF-8 cannot carry", "save the file as UTF-8"),
+    Code(
+        "E0103",
+        "bad-character",
+        "the character {what} is not allowed in a policy",
+        "write it as an escape in a double-quoted string, or leave it out",
+    ),
+    Code(
+        "E0104",
+        "several-documents",
+        "a policy is one YAML document, and here a second one begins",
+        "give every document a file of its own",
+    ),
+    Code(
+        "E0105",
+        "tag",
+        "the tag `{tag}` is not part of the policy language",
+        "leave the tag out; quote the value to make it a string",
+    ),
+    Code(
+        "E0106",
+        "merge-key",
+        "merge keys are not part of the policy language",
+        "write the keys out, or give the match a name under `predicates`",
+    ),
+    Code("E0107", "too-large", "the source has {size} characters; the limit is {limit}", "split the policy"),
+    Code("E0108", "too-deep", "the source is nested more than {limit} levels deep"),
+    Code(
+        "E0109",
+        "too-many-nodes",
+        "the source has more than {limit} values once its aliases are expanded",
+        "use `predicates` instead of anchors and aliases",
+    ),
+    Code("E0110", "recursive-alias", "this value contains itself", "an alias may not stand inside what it names"),
+    Code("E0111", "duplicate-key", "the key `{key}` is written twice", "keep one of the two"),
+    Code("E0112", "key-not-a-string", "a key must be a string, and `{key}` is {kind}", 'quote it: `"{key}"`'),
+    Code(
+        "E0113",
+        "not-plain-data",
+        "a value of type `{kind}` cannot be part of a policy",
+        "use null, bools, numbers, strings, lists and mappings with string keys",
+    ),
+    Code(
+        "E0114", "too-many-findings", "more than {limit} findings; the rest is not shown", "start with the first ones"
+    ),
+    # The document and its rules.
+    Code(
+        "E0201", "not-a-policy", "a policy is a mapping, and this is {kind}", "begin with `rules:` and a list of rules"
+    ),
+    Code("E0202", "unknown-key", "{where} has no key `{key}`", "its keys are {known}"),
+    Code("E0203", "missing-key", "{where} has no `{key}`"),
+    Code("E0204", "wrong-type", "`{key}` must be {expected}, not {kind}"),
+    Code(
+        "E0205",
+        "unknown-version",
+        "there is no version {version} of the policy language",
+        "write `version: 1`, or leave it out",
+    ),
+    Code("E0206", "unknown-value", "`{value}` is not a value of `{key}`", "write one of {known}"),
+    Code("E0207", "list-expected", "`{key}` must be a list, and this is {kind}", "write `{key}: [{value}]`"),
+    Code(
+        "E0208",
+        "misplaced-key",
+        "`{key}` has no meaning in a rule that decides `{verdict}`",
+        "it belongs to `decision: {owner}`",
+    ),
+    Code("E0209", "out-of-range", "`{key}` must be {expected}, and `{value}` is not"),
+    Code("E0210", "duplicate-rule-id", "two rules have the id `{id}`", "give each rule an id of its own"),
+    Code("E0211", "bad-rule-id", "`{id}` cannot be a rule id: {problem}"),
+    Code("E0212", "too-many-rules", "the policy has {count} rules; the limit is {limit}", "split the policy"),
+    # Paths, keys and connectives.
+    Code(
+        "E0301",
+        "unknown-path",
+        "`{head}` is nothing a rule can look at",
+        "a path begins with `tool`, `args`, `declared` or `context`",
+    ),
+    Code("E0302", "unknown-field", "`{base}` has no field `{field}`", "its fields are {known}"),
+    Code(
+        "E0303",
+        "unknown-operator",
+        "`{operator}` is not an operator",
+        "if `{operator}` is the name of an argument, write `{quoted}`",
+    ),
+    Code(
+        "E0304", "unknown-connective", "`{key}` is not a connective", "the connectives are `all_of`, `any_of` and `not`"
+    ),
+    Code("E0305", "bad-key", "`{key}` is not a path: {problem}"),
+    Code("E0306", "not-a-match", "{where} must be a mapping or the name of a predicate, not {kind}"),
+    Code(
+        "E0307",
+        "nested-form",
+        "`{key}` is compared with a whole mapping here, which is seldom meant",
+        "write `{flat}`; to compare the whole, write `{key}.eq`",
+    ),
+    Code(
+        "E0308",
+        "list-equality",
+        "`{key}` is compared with a whole list here, which is seldom meant",
+        "write `{key}.{instead}` for one of these values; to compare the whole, write `{key}.eq`",
+    ),
+    Code("E0309", "not-a-value", "`{base}` is a group of fields, not a value", "name one of its fields: {known}"),
+    # Operands.
+    Code("E0401", "operand-type", "`{op}` takes {expected}, not {kind}"),
+    Code(
+        "E0402",
+        "operand-count",
+        "`{op}` takes a list of two bounds, and this one has {count}",
+        "write `[lowest, highest]`",
+    ),
+    Code(
+        "E0403", "empty-range", "no value is between {low} and {high}", "write the lower bound first: `[{high}, {low}]`"
+    ),
+    Code("E0404", "not-finite", "`{value}` is not a number that can be compared with", "use a finite number"),
+    Code("E0405", "path-type", "`{path}` is {has}, and can never be {kind}"),
+    Code("E0406", "path-operator", "`{op}` cannot judge `{path}`, which is {has}", "the operators that can: {known}"),
+    Code(
+        "E0407",
+        "bad-timestamp",
+        "`{value}` is not a point in time: {problem}",
+        "write RFC 3339 with an offset: `2026-01-31T12:00:00Z`",
+    ),
+    Code("E0408", "mixed-bounds", "the bounds of `{op}` are {low} and {high}", "give both the same type"),
+    Code(
+        "E0409",
+        "empty-list",
+        "`{op}` with an empty list says nothing",
+        "name at least one value, or leave the line out",
+    ),
+    Code("E0410", "constant-too-deep", "the value is nested more than {limit} levels deep"),
+    Code("E0411", "number-too-large", "the number has more than {limit} bits"),
+    # Predicates and connectives.
+    Code("E0501", "unknown-predicate", "there is no predicate `{name}`"),
+    Code("E0502", "predicate-cycle", "the predicate `{name}` is defined by itself: {chain}", "break the cycle"),
+    Code("E0503", "bad-predicate-name", "`{name}` cannot be the name of a predicate: {problem}"),
+    Code("E0504", "match-too-deep", "the match is more than {limit} levels deep once its predicates are put in"),
+    Code("E0505", "match-too-large", "the match has more than {limit} clauses once its predicates are put in"),
+    # Transforms.
+    Code(
+        "E0601",
+        "transform-operation",
+        "a transform has exactly one of `set`, `append` and `delete`, and this one has {count}",
+    ),
+    Code("E0602", "transform-path", "`{path}` is not a place in the arguments: {problem}", "write `$.args.NAME`"),
+    Code("E0603", "transform-whole", "`{op}` needs the argument it is about", "add `jsonpath: $.args.NAME`"),
+    Code("E0604", "transform-value", "`{op}` takes {expected}, not {kind}"),
+    # Patterns.
+    Code("E0701", "pattern", "the pattern is refused: {problem}"),
+    # Lints.
+    Code(
+        "W0101",
+        "shadowed-rule",
+        "the rule `{id}` can never decide: `{other}` fires first whenever it would",
+        "remove it, or give it a higher priority than `{other}`",
+    ),
+    Code(
+        "W0102",
+        "allow-before-deny",
+        "the rule `{id}` decides `{verdict}` only where `{other}` has not allowed the call already",
+        "put `{id}` before `{other}`, or give it a higher priority",
+    ),
+    Code(
+        "W0103",
+        "default-allow",
+        "calls that no rule matches are allowed",
+        "write `on_no_match: deny` and allow what is needed",
+    ),
+    Code(
+        "W0104",
+        "errors-ignored",
+        "a restricting rule that cannot be judged is skipped, and the call may go through",
+        "write `on_rule_error: deny`",
+    ),
+    Code(
+        "W0105",
+        "missing-shadow-allowed",
+        "irreversible calls without a shadow are allowed when no rule matches",
+        "write `on_missing_shadow: approve_required`",
+    ),
+    Code(
+        "W0106",
+        "unanchored-allow",
+        "the rule `{id}` permits every text that has a part matching this pattern",
+        "anchor the pattern at both ends: `^...$`",
+    ),
+    Code("W0107", "unused-predicate", "the predicate `{name}` is used by no rule", "use it or remove it"),
+    Code(
+        "W0108",
+        "duplicate-match",
+        "the rules `{id}` and `{other}` match the same calls, and the first one decides",
+        "merge the two",
+    ),
+    Code("W0109", "never-true", "this clause can never be true", "name at least one alternative, or remove it"),
+    Code(
+        "W0110",
+        "yaml-1-1-scalar",
+        "`{value}` is a string here, although YAML 1.1 reads it as {other}",
+        'quote it: `"{value}"`; or write `{plain}`',
+    ),
+    Code(
+        "W0111",
+        "numeric-string-bound",
+        "`{value}` is a string here, and strings are ordered character by character",
+        "leave out the quotes to compare numbers",
+    ),
+    Code("W0112", "never-fires", "the match of the rule `{id}` can never be true", "remove the rule or mend its match"),
+    Code("W0113", "undeclared-value", "no tool declares `{path}` as `{value}`", "the values are {known}"),
+)
+
+CODES: Mapping[str, Code] = MappingProxyType({code.id: code for code in _ALL})
+
+
+def diagnose(
+    code: str,
+    span: Span | None,
+    *,
+    help: str | None = None,
+    related: Iterable[Related] = (),
+    **params: object,
+) -> Diagnostic:
+    """The diagnostic `code` at `span`. `help` replaces the catalogue's help line; `params` fill the templates."""
+    entry = CODES[code]
+    if help is None and entry.help is not None:
+        help = entry.help.format_map(params)
+    return Diagnostic(code, entry.severity, entry.message.format_map(params), span, help, tuple(related))
