@@ -1,0 +1,60 @@
+//! Patterns that are no more than a comparison with one literal.
+
+use regex_syntax::hir::{Hir, HirKind, Look};
+
+/// The literal test a pattern amounts to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiteralKind {
+    /// The text is the literal: `\Aabc\z`.
+    Exact(String),
+    /// The text begins with the literal: `^abc`.
+    Prefix(String),
+    /// The text ends with the literal: `abc$` of RE2.
+    Suffix(String),
+    /// The text contains the literal: `abc`. The empty literal is in every text.
+    Contains(String),
+}
+
+impl LiteralKind {
+    /// Whether `text` passes the test.
+    #[must_use]
+    pub fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Exact(literal) => text == literal,
+            Self::Prefix(literal) => text.starts_with(literal.as_str()),
+            Self::Suffix(literal) => text.ends_with(literal.as_str()),
+            Self::Contains(literal) => memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some(),
+        }
+    }
+}
+
+pub(super) fn kind(hir: &Hir) -> Option<LiteralKind> {
+    let parts = match hir.kind() {
+        HirKind::Concat(parts) => parts.as_slice(),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Look(_) => std::slice::from_ref(hir),
+        HirKind::Class(_) | HirKind::Repetition(_) | HirKind::Capture(_) | HirKind::Alternation(_) => return None,
+    };
+    let (start, parts) = match parts.split_first() {
+        Some((first, rest)) if matches!(first.kind(), HirKind::Look(Look::Start)) => (true, rest),
+        Some(_) | None => (false, parts),
+    };
+    let (end, parts) = match parts.split_last() {
+        Some((last, rest)) if matches!(last.kind(), HirKind::Look(Look::End)) => (true, rest),
+        Some(_) | None => (false, parts),
+    };
+    let literal = match parts {
+        [] => String::new(),
+        [one] => match one.kind() {
+            HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok()?,
+            HirKind::Empty => String::new(),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some(match (start, end) {
+        (true, true) => LiteralKind::Exact(literal),
+        (true, false) => LiteralKind::Prefix(literal),
+        (false, true) => LiteralKind::Suffix(literal),
+        (false, false) => LiteralKind::Contains(literal),
+    })
+}
