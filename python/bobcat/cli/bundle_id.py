@@ -1,0 +1,29 @@
+"""`bobcat bundle-id`: the digest that names what a policy means."""
+
+from __future__ import annotations
+
+import click
+
+from bobcat.cli.failures import InputError
+from bobcat.cli.inputs import Profile, open_policy
+from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option
+from bobcat.cli.output import write_json
+
+
+@click.command("bundle-id")
+@policy_argument
+@profile_option
+@python_rule_option
+@click.option("--lynx", is_flag=True, help="The 16-digit id that lynx-agent gives this policy, instead.")
+@format_option
+def bundle_id(policy: str, profile: Profile, python_rules: tuple[str, ...], lynx: bool, output_format: str) -> None:
+    """Print the id of POLICY, a source or a bundle: the SHA-256 digest of its meaning."""
+    bundle = open_policy(policy, profile, python_rules)
+    try:
+        identity = bundle.lynx_id if lynx else bundle.id
+    except ValueError as error:
+        raise InputError(f"this policy has no lynx id: {error}") from error
+    if output_format == "json":
+        write_json({"id": identity})
+    else:
+        click.echo(identity)

@@ -1,0 +1,57 @@
+"""`bobcat check`: every error, warning and lint of policy sources."""
+
+from __future__ import annotations
+
+import click
+
+from bobcat.cli.failures import FINDINGS
+from bobcat.cli.inputs import Profile, decode, read_bytes
+from bobcat.cli.options import profile_option
+from bobcat.cli.output import show_diagnostics, wants_colour
+
+
+@click.command()
+@click.argument("policies", metavar="[POLICY]...", nargs=-1, type=click.Path(allow_dash=True))
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["text", "json", "sarif"]),
+    default="text",
+    show_default=True,
+    help="The form of the output.",
+)
+@click.option("--deny-warnings", is_flag=True, help="Exit with 1 on warnings too.")
+@profile_option
+def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, profile: Profile) -> int:
+    """Report what is wrong or doubtful in policies (default: policy.yaml; `-` is standard input).
+
+    Exits with 0 when there is no error, with 1 when there is one, with 3 when a file cannot be read.
+    """
+    from bobcat.analysis.check import check_source
+    from bobcat.diagnostics import Diagnostic, Severity
+    from bobcat.render import render_json, render_sarif
+
+    sources: dict[str, str] = {}
+    found: list[Diagnostic] = []
+    for path in policies or ("policy.yaml",):
+        data, name = read_bytes(path)
+        sources[name] = decode(data, name)
+        found.extend(check_source(sources[name], name, profile=profile))
+
+    errors = sum(item.severity is Severity.ERROR for item in found)
+    warnings = sum(item.severity is Severity.WARNING for item in found)
+    match output_format:
+        case "json":
+            click.echo(render_json(found))
+        case "sarif":
+            click.echo(render_sarif(found))
+        case _:
+            show_diagnostics(found, sources)
+            policies_seen = _count(len(sources), "policy", "policies")
+            summary = f"{policies_seen}: {_count(errors, 'error')}, {_count(warnings, 'warning')}"
+            click.secho(summary, fg="red" if errors else "yellow" if warnings else "green", color=wants_colour())
+    return FINDINGS if errors or (deny_warnings and warnings) else 0
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,69 @@
+"""`bobcat eval`: the decision on one tool call."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from bobcat.cli.failures import NOT_ALLOWED
+from bobcat.cli.inputs import STDIN, Profile, open_policy, read_request
+from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option
+from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, wants_colour, write_json
+
+
+@click.command("eval")
+@policy_argument
+@click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True))
+@click.option("--tool", help="The name of the tool, instead of a REQUEST.")
+@click.option("--args", "args_json", metavar="JSON", help="The arguments of the call, with --tool.")
+@click.option("--declared", "declared_json", metavar="JSON", help="What the tool declares, with --tool.")
+@click.option("--context", "context_json", metavar="JSON", help="The execution context, with --tool.")
+@click.option("--exit-code", is_flag=True, help="Exit with 4 unless the verdict is allow or transform.")
+@profile_option
+@python_rule_option
+@format_option
+def eval_(
+    policy: str,
+    request_file: str | None,
+    *,
+    tool: str | None,
+    args_json: str | None,
+    declared_json: str | None,
+    context_json: str | None,
+    exit_code: bool,
+    profile: Profile,
+    python_rules: tuple[str, ...],
+    output_format: str,
+) -> int:
+    """Decide on one tool call with POLICY, a source or a bundle.
+
+    The call is a JSON object in the file REQUEST, on standard input when REQUEST is missing or `-`, or given by --tool.
+    Exits with 0 whatever the verdict, unless --exit-code is given.
+    """
+    from bobcat.pdp import evaluate
+
+    check_stdin(policy, request_file, tool)
+    bundle = open_policy(policy, profile, python_rules)
+    request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
+    decision = evaluate(bundle, request)
+    if output_format == "json":
+        write_json({"bundle": bundle.id, **decision_to_json(decision)})
+    else:
+        colour = wants_colour()
+        click.secho(str(decision.verdict), fg=VERDICT_COLOURS[decision.verdict], bold=True, color=colour)
+        click.echo(f"  reason     {decision.reason}")
+        click.echo(f"  rules      {', '.join(decision.matched_rules)}")
+        if decision.approvers:
+            click.echo(f"  approvers  {', '.join(map(str, decision.approvers))}")
+        if decision.timeout_seconds is not None:
+            click.echo(f"  timeout    {decision.timeout_seconds} s")
+        if decision.transform_args is not None:
+            click.echo(f"  arguments  {json.dumps(decision.transform_args, ensure_ascii=False)}")
+    return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0
+
+
+def check_stdin(policy: str, request_file: str | None, tool: str | None) -> None:
+    """Standard input cannot hold both the policy and the request."""
+    if policy == STDIN and tool is None and request_file in (None, STDIN):
+        raise click.UsageError("the policy is read from standard input; give the request as a file or with `--tool`")

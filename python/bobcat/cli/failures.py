@@ -1,0 +1,48 @@
+"""Exit codes, and how each error that a user can cause is reported. Messages go to stderr, without a traceback."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import click
+
+FINDINGS = 1
+USAGE = 2
+UNREADABLE = 3
+NOT_ALLOWED = 4
+INTERRUPTED = 130
+
+
+class InputError(click.ClickException):
+    """An input that cannot be read or is refused, or an output that cannot be written."""
+
+    exit_code = UNREADABLE
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print the message on stderr."""
+        click.echo(f"error: {self.message}", err=True)
+
+
+def reason_of(error: OSError) -> str:
+    """What the operating system says, in our style."""
+    return (error.strerror or str(error)).lower()
+
+
+def report_failure(error: Exception) -> int | None:
+    """Say on stderr what is wrong and return the exit code; None for an error that is ours, not the user's."""
+    from bobcat.errors import BundleError, PolicyCompileError, RequestError
+
+    match error:
+        case PolicyCompileError():
+            from bobcat.cli.output import show_compile_error
+
+            show_compile_error(error)
+            return FINDINGS
+        case BundleError():
+            click.echo(f"error[{error.code}]: the bundle is refused: {error}", err=True)
+            return UNREADABLE
+        case RequestError():
+            click.echo(f"error[{error.code}]: not a request: {error}", err=True)
+            return UNREADABLE
+        case _:
+            return None

@@ -1,0 +1,37 @@
+"""`bobcat init`: a starter policy and the tests that it passes."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from bobcat.cli.failures import InputError, reason_of
+
+STARTER = ("policy.yaml", "test_policy.py")
+
+
+@click.command()
+@click.option(
+    "--dir", "directory", default=".", show_default=True, type=click.Path(), help="Where to write; made if missing."
+)
+@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+def init(directory: str, force: bool) -> None:
+    """Write a starter policy (policy.yaml) and its tests (test_policy.py)."""
+    target = Path(directory)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot create `{target}`: {reason_of(error)}") from error
+    present = [name for name in STARTER if (target / name).exists()]
+    if present and not force:
+        raise InputError(f"`{target / present[0]}` is there already; `--force` overwrites it")
+    for name in STARTER:
+        text = files("bobcat.cli").joinpath("starter", name).read_text(encoding="utf-8")
+        try:
+            (target / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write `{target / name}`: {reason_of(error)}") from error
+        click.echo(f"wrote {target / name}")
+    click.echo(f"next: bobcat check {target / 'policy.yaml'}")

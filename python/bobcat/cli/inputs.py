@@ -1,0 +1,116 @@
+"""What the commands read: policies, bundles and requests, from files or from standard input (`-`)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from bobcat.cli.failures import InputError, reason_of
+
+if TYPE_CHECKING:
+    from bobcat.bundle.model import PolicyBundle
+    from bobcat.model import ActionRequest
+
+Profile = Literal["strict", "lynx"]
+HostRule = Callable[..., Any]  # Any: the callable is checked when the policy is compiled
+
+STDIN = "-"
+
+
+def read_bytes(path: str) -> tuple[bytes, str]:
+    """The bytes of a file, or of standard input for `-`, and the name they go by in messages."""
+    try:
+        if path == STDIN:
+            return sys.stdin.buffer.read(), "<stdin>"
+        return Path(path).read_bytes(), path
+    except OSError as error:
+        raise InputError(f"cannot read `{path}`: {reason_of(error)}") from error
+
+
+def decode(data: bytes, name: str) -> str:
+    """UTF-8 text, or an error that says where it stops being that."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = len(data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode()) + 1
+        raise InputError(f"{name}:{line}:{column}: not UTF-8 text (byte 0x{data[error.start]:02x})") from error
+
+
+def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...]) -> PolicyBundle:
+    """The bundle in a bundle file, or the one that a policy source compiles to; its warnings go to stderr."""
+    from bobcat.bundle import is_bundle, load_bundle
+
+    data, name = read_bytes(path)
+    rules = [import_rule(spec) for spec in python_rules]
+    if is_bundle(data):
+        return load_bundle(data, host_rules=tuple(rule for rule, _ in rules))
+
+    from bobcat.cli.output import show_diagnostics
+    from bobcat.compiler import compile_policy
+
+    text = decode(data, name)
+    bundle = compile_policy(
+        text,
+        name,
+        profile=profile,
+        python_rules=tuple(rule for rule, _ in rules),
+        python_rule_priorities=tuple(priority for _, priority in rules),
+    )
+    show_diagnostics(bundle.diagnostics, {name: text}, err=True)
+    return bundle
+
+
+def import_rule(spec: str) -> tuple[HostRule, int]:
+    """The Python rule and the priority that `module:name@priority` names."""
+    target, _, priority = spec.partition("@")
+    module_name, _, attribute = target.partition(":")
+    if not module_name or not attribute:
+        raise click.UsageError(f"`--python-rule {spec}`: write it as MODULE:NAME or MODULE:NAME@PRIORITY")
+    if priority and not priority.lstrip("-").isdecimal():
+        raise click.UsageError(f"`--python-rule {spec}`: the priority `{priority}` is not an integer")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        rule = import_module(module_name)
+        for part in attribute.split("."):
+            rule = getattr(rule, part)
+    except Exception as error:  # importing runs the user's code, which may raise anything
+        raise InputError(f"cannot import the Python rule `{target}`: {type(error).__name__}: {error}") from error
+    return rule, int(priority or 0)  # type: ignore[return-value]  # not callable is refused by the compiler, with a diagnostic
+
+
+def read_request(source: str | None, tool: str | None, parts: dict[str, str | None]) -> ActionRequest:
+    """The request in a JSON file, or the one that `--tool`, `--args`, `--declared` and `--context` describe."""
+    from bobcat.requests import request_from_json
+
+    if tool is None:
+        given = [name for name, text in parts.items() if text is not None]
+        if given:
+            raise click.UsageError(f"`--{given[0]}` needs `--tool`")
+        data, name = read_bytes(source if source is not None else STDIN)
+        return request_from_json(decode(data, name))
+    if source is not None:
+        raise click.UsageError("give a REQUEST file or `--tool`, not both")
+    request: dict[str, Any] = {"tool": tool}  # Any: JSON
+    for name, text in parts.items():
+        if text is not None:
+            request[name] = _json_object(name, text)
+    return request_from_json(json.dumps(request))
+
+
+def _json_object(name: str, text: str) -> dict[str, Any]:  # Any: JSON
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"`--{name}`: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise click.UsageError(f'`--{name}`: a JSON object is needed, such as \'{{"cmd": "ls"}}\'')
+    return value

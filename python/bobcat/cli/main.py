@@ -1,0 +1,87 @@
+"""The entry point of `bobcat`: the list of commands, and what happens to the errors that leave one.
+
+Commands are named here and imported when they run, so that `bobcat --help` loads neither the compiler nor rich.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from bobcat.cli.failures import INTERRUPTED, report_failure
+
+# name: (module, attribute, one line for `bobcat --help`)
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "init": ("bobcat.cli.init", "init", "Write a starter policy and its tests."),
+    "check": ("bobcat.cli.check", "check", "Report what is wrong or doubtful in policies."),
+    "compile": ("bobcat.cli.compile", "compile_", "Compile a policy into a bundle file."),
+    "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
+    "eval": ("bobcat.cli.eval", "eval_", "Decide on one tool call."),
+    "explain": ("bobcat.cli.explain", "explain", "Show why a tool call is decided as it is."),
+    "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest that names a policy."),
+    "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
+    "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
+    "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, _, summary) in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from bobcat._core import __version__
+
+    click.echo(f"bobcat {__version__}")
+    ctx.exit()
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
+)
+def cli() -> None:
+    """Compile policies for AI-agent tool calls, decide with them, and explain the decisions."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line and exit with one of the codes of `docs/reference/cli.md`."""
+    try:
+        code = cli.main(args=args, prog_name="bobcat", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:
+        click.echo("aborted", err=True)
+        sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        # The reader left. Nothing is wrong; stdout must not be flushed again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # the one place where a coded error becomes an exit code; others propagate
+        failure = report_failure(error)
+        if failure is None:
+            raise
+        sys.exit(failure)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,89 @@
+"""What the commands write: diagnostics, decisions, JSON and files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.failures import InputError, reason_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from bobcat.diagnostics import Diagnostic
+    from bobcat.errors import PolicyCompileError
+    from bobcat.model import Decision
+
+
+def wants_colour(*, err: bool = False) -> bool:
+    """Whether to colour: only on a terminal, and never under `NO_COLOR` (https://no-color.org)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return (sys.stderr if err else sys.stdout).isatty()
+
+
+def console() -> Console:
+    """A rich console on stdout that does not cut, wrap or guess markup in what users wrote."""
+    from rich.console import Console
+
+    return Console(no_color=not wants_colour(), highlight=False, markup=False, soft_wrap=True)
+
+
+def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], *, err: bool = False) -> None:
+    """Print diagnostics as text, with the source lines they point at."""
+    if not diagnostics:
+        return
+    from bobcat.render import render_text
+
+    click.echo(render_text(diagnostics, sources, color=wants_colour(err=err)), err=err, color=True)
+
+
+def show_compile_error(error: PolicyCompileError) -> None:
+    """Print why a policy does not compile, on stderr."""
+    click.echo(str(error), err=True)
+
+
+def write_json(value: object) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_mapping))
+
+
+def _mapping(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def write_file(path: str, text: str) -> None:
+    """Write a text file, or say why it cannot be written."""
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write `{path}`: {reason_of(error)}") from error
+
+
+def decision_to_json(decision: Decision) -> dict[str, Any]:  # Any: JSON
+    """A decision as `eval --format json` and `explain --format json` print it."""
+    return {
+        "verdict": str(decision.verdict),
+        "reason": decision.reason,
+        "matched_rules": list(decision.matched_rules),
+        "approvers": list(decision.approvers),
+        "timeout_seconds": decision.timeout_seconds,
+        "transform_args": decision.transform_args,
+    }
+
+
+VERDICT_COLOURS = {
+    "allow": "green",
+    "deny": "red",
+    "dry_run": "cyan",
+    "approve_required": "yellow",
+    "transform": "magenta",
+}
