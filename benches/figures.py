@@ -1,0 +1,68 @@
+"""The figures of the README, made from `benches/results.json` and from nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benches" / "results.json"
+README = ROOT / "README.md"
+BEGIN = "<!-- figures: written by `make bench` -->\n"
+END = "<!-- end of figures -->\n"
+
+Results = dict[str, Any]  # Any: JSON
+
+
+def table(results: Results) -> str:
+    """The Markdown of the figures."""
+    compiled, loaded, worker = results["compile"], results["load"], results["import"]
+    machine, versions = results["machine"], results["versions"]
+    return "\n".join(
+        (
+            "| one decision, at | Bobcat | lynx-agent | times faster |",
+            "|---:|---:|---:|---:|",
+            *map(_row, results["evaluate"]),
+            "",
+            f"Compiling {compiled['rules']:,} rules from YAML takes {compiled['bobcat_s']:.2f} s, "
+            f"{compiled['ratio']:.1f} times less than lynx-agent's {compiled['lynx_s']:.2f} s. Loading them from a bundle "
+            f"takes {loaded['ms']:.0f} ms. A worker imports Bobcat in {worker['ms']:.0f} ms.",
+            "",
+            f"Measured by `{results['command']}` against lynx-agent {versions['lynx-agent']} in one run: "
+            f"CPython {machine['python']}, {machine['cpu']}, {machine['cores']} cores. "
+            "The workload is in `benches/corpora`.",
+            "",
+        )
+    )
+
+
+def _row(row: dict[str, Any]) -> str:  # Any: JSON
+    rules = f"{row['rules']:,} rule{'s' * (row['rules'] != 1)}"
+    return f"| {rules} | {_us(row['bobcat_us'])} | {_us(row['lynx_us'])} | {_ratio(row['ratio'])} |"
+
+
+def readme_with(results: Results) -> str:
+    """The README with the figures of `results` between its markers."""
+    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{table(results)}{END}{after}"
+
+
+def update_readme(results: Results) -> None:
+    """Put the figures into README.md."""
+    README.write_text(readme_with(results), encoding="utf-8")
+
+
+def committed_results() -> Results:
+    """The committed artefact."""
+    results: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return results
+
+
+def _us(microseconds: float) -> str:
+    return f"{microseconds:,.2f} µs" if microseconds < 100 else f"{microseconds:,.0f} µs"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:,.1f}" if ratio < 100 else f"{ratio:,.0f}"
