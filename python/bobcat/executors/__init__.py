@@ -1,0 +1,7 @@
+"""Executors: where and how an action that policy permits is run. The mediator calls exactly one per action."""
+
+from bobcat.executors.base import Executor
+from bobcat.executors.inline import inline_executor
+from bobcat.executors.route import route_executor
+
+__all__ = ["Executor", "inline_executor", "route_executor"]

@@ -1,0 +1,27 @@
+"""One executor per kind of isolation. A tool that asks for an isolation nobody provides does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bobcat.executors.base import Executor
+from bobcat.model import ActionRequest, ActionResult, ToolDef
+
+
+def route_executor(routes: Mapping[str | None, Executor]) -> Executor:
+    """Pick by `tool.metadata.isolation`; the key None serves tools that ask for nothing. The mapping is copied."""
+    known = dict(routes)
+
+    async def execute(request: ActionRequest, tool: ToolDef) -> ActionResult:
+        isolation = tool.metadata.isolation
+        chosen = known.get(isolation)
+        if chosen is not None:
+            return await chosen(request, tool)
+        if isolation is None:
+            return ActionResult(False, error=f"route_executor has no default (None) route for tool {tool.name!r}")
+        names = sorted("(default)" if key is None else key for key in known)
+        return ActionResult(
+            False, error=f"no executor routed for isolation {isolation!r} (tool {tool.name!r}); routes: {names}"
+        )
+
+    return execute

@@ -1,0 +1,165 @@
+"""The journal of a run: its records, the key of an action, and the fold that says where a run stands.
+
+The kernel writes the records, a `RunStore` keeps them, a resumed run and the inspection tools read them through
+`index_journal`. Pure: no file, no clock, no store is touched here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+from bobcat.model import Usage
+from bobcat.plain_json import json_text
+
+EFFECTFUL_VERDICTS = frozenset({"allow", "transform", "approve_required"})
+"""An intent under one of these, without a result, may have run. `deny` never runs, `dry_run` runs only the shadow."""
+
+
+class DuplicateRecord(Exception):
+    """A store already has a record at this `(run_id, seq)`: another worker writes the same run."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One journal record. `seq` counts the records of a run; the step number is `body["step"]`."""
+
+    run_id: str
+    seq: int
+    kind: str
+    idempotency_key: str
+    body: Mapping[str, Any]
+    timestamp: datetime
+
+
+@runtime_checkable
+class RunStore(Protocol):
+    """Where journals are kept. One guarantee carries everything: `append` is atomic and refuses a taken position."""
+
+    async def append(self, record: StepRecord) -> None:
+        """Keep `record` durably, or raise `DuplicateRecord` when its `(run_id, seq)` is taken."""
+
+    async def load(self, run_id: str) -> Sequence[StepRecord]:
+        """Every record of a run, by `seq`."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalIndex:
+    """Where a journaled run stands, step by step."""
+
+    records: int = 0
+    attempts: int = 1
+    replies: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
+    orphans: Mapping[int, StepRecord] = MappingProxyType({})
+    results: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
+    final: Mapping[str, Any] | None = None
+    bundle_id: str | None = None
+    next_seq: int = 0
+
+    def uncertain(self, step: int) -> StepRecord | None:
+        """The intent of a step whose action may have run without a result on record."""
+        orphan = self.orphans.get(step)
+        if orphan is None or orphan.body.get("verdict") not in EFFECTFUL_VERDICTS:
+            return None
+        return orphan
+
+
+EMPTY_JOURNAL = JournalIndex()
+
+
+def index_journal(records: Sequence[StepRecord]) -> JournalIndex:
+    """Fold the records of one run. Unknown kinds are skipped; anything that is no record raises."""
+    ordered = sorted(records, key=lambda record: record.seq)
+    attempts = 1
+    replies: dict[int, Mapping[str, Any]] = {}
+    orphans: dict[int, StepRecord] = {}
+    results: dict[int, Mapping[str, Any]] = {}
+    final: Mapping[str, Any] | None = None
+    bundle_id: str | None = None
+    for record in ordered:
+        body = record.body
+        if record.kind in ("run.started", "run.resumed"):
+            attempts += record.kind == "run.resumed"
+            bundle_id = body.get("bundle_id", bundle_id)
+        elif record.kind == "model.output":
+            replies[int(body["step"])] = body
+        elif record.kind == "action.intent":
+            step = int(body["step"])
+            # INVARIANT: an intent that may have run stays until a result closes it. A later attempt's `deny` intent
+            # says nothing about whether the first attempt's action happened.
+            earlier = orphans.get(step)
+            if earlier is None or earlier.body.get("verdict") not in EFFECTFUL_VERDICTS:
+                orphans[step] = record
+        elif record.kind == "action.result":
+            step = int(body["step"])
+            results[step] = body
+            orphans.pop(step, None)
+        elif record.kind == "final":
+            final = body
+    next_seq = ordered[-1].seq + 1 if ordered else 0
+    return JournalIndex(len(ordered), attempts, replies, orphans, results, final, bundle_id, next_seq)
+
+
+def idempotency_key(run_id: str, step: int, tool: str, args: Mapping[str, Any]) -> str:
+    """The name of one proposed action: 32 hex digits over run, step, tool and proposed arguments.
+
+    A retry of the same step has the same key, so a tool or a service can recognise it.
+    """
+    payload = f"{run_id}|{step}|{tool}|{json_text(dict(args))}"
+    return hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def usage_to_body(usage: Usage) -> dict[str, Any]:
+    """A reply's usage as the journal keeps it."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "model": usage.model,
+    }
+
+
+def usage_from_body(body: Mapping[str, Any] | None) -> Usage | None:
+    """The usage of a journaled reply, or None when it had none."""
+    if not body:
+        return None
+    return Usage(
+        body.get("input_tokens"),
+        body.get("output_tokens"),
+        body.get("cache_read_tokens"),
+        body.get("cache_write_tokens"),
+        body.get("model"),
+    )
+
+
+def step_record_to_json(record: StepRecord) -> str:
+    """One line of canonical JSON; `step_record_from_json` reads it back."""
+    return json_text(
+        {
+            "run_id": record.run_id,
+            "seq": record.seq,
+            "kind": record.kind,
+            "idempotency_key": record.idempotency_key,
+            "body": dict(record.body),
+            "timestamp": record.timestamp.isoformat(),
+        }
+    )
+
+
+def step_record_from_json(line: str) -> StepRecord:
+    """The record of one JSON line."""
+    data = json.loads(line)
+    return StepRecord(
+        run_id=data["run_id"],
+        seq=data["seq"],
+        kind=data["kind"],
+        idempotency_key=data.get("idempotency_key", ""),
+        body=MappingProxyType(data.get("body", {})),
+        timestamp=datetime.fromisoformat(data["timestamp"]),
+    )

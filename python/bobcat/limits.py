@@ -1,0 +1,83 @@
+"""What a run has used up, and whether its budget allows another step. Pure arithmetic, asked at every step."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from bobcat.model import Budget, Usage
+
+_NUMBER_FIELDS = ("duration_seconds", "step_timeout_seconds")
+_COUNT_FIELDS = ("steps", "input_tokens", "output_tokens", "tokens", "max_repeated_calls")
+
+
+class Stop(NamedTuple):
+    """Why a run ends: the text of its result, and the reason in its `run.failed` event."""
+
+    error: str
+    reason: str
+
+
+class Meter:
+    """Token totals of a run, replayed steps included: they were real spend."""
+
+    __slots__ = ("cache_read", "cache_write", "input", "metered", "output")
+
+    def __init__(self) -> None:
+        self.input = 0
+        self.output = 0
+        self.cache_read = 0
+        self.cache_write = 0
+        self.metered = False
+
+    def add(self, usage: Usage | None) -> None:
+        """Count one reply's usage; None counts nothing."""
+        if usage is None:
+            return
+        self.metered = True
+        self.input += usage.input_tokens or 0
+        self.output += usage.output_tokens or 0
+        self.cache_read += usage.cache_read_tokens or 0
+        self.cache_write += usage.cache_write_tokens or 0
+
+    def totals(self) -> Usage | None:
+        """The sums, or None when no reply reported anything."""
+        if not self.metered:
+            return None
+        return Usage(self.input, self.output, self.cache_read, self.cache_write)
+
+
+def check_budget(budget: Budget) -> None:
+    """Raise for a cap that is no number, negative or NaN: a run under such a budget would not be bounded as written."""
+    for name in (*_COUNT_FIELDS, *_NUMBER_FIELDS):
+        cap = getattr(budget, name)
+        if cap is None:
+            continue
+        allowed = (int, float) if name in _NUMBER_FIELDS else (int,)
+        if isinstance(cap, bool) or not isinstance(cap, allowed):
+            raise TypeError(f"budget.{name} must be {'a number' if len(allowed) > 1 else 'an integer'}, got {cap!r}")
+        if math.isnan(cap) or cap < 0:
+            raise ValueError(f"budget.{name} must not be negative or NaN, got {cap!r}")
+
+
+def exceeded(budget: Budget, *, steps: int, elapsed: float, meter: Meter) -> Stop | None:
+    """The first cap that forbids another step, or None. `elapsed` is in seconds since this attempt began."""
+    if budget.steps is not None and steps >= budget.steps:
+        return Stop(f"step budget exhausted ({budget.steps})", f"step budget {budget.steps} exhausted")
+    if budget.duration_seconds is not None and elapsed >= budget.duration_seconds:
+        return duration_stop(budget)
+    cached = meter.cache_read + meter.cache_write
+    for cap, used, name in (
+        (budget.input_tokens, meter.input + cached, "input token"),
+        (budget.output_tokens, meter.output, "output token"),
+        (budget.tokens, meter.input + cached + meter.output, "token"),
+    ):
+        if cap is not None and used >= cap:
+            text = f"{name} budget exhausted ({cap})"
+            return Stop(text, text)
+    return None
+
+
+def duration_stop(budget: Budget) -> Stop:
+    """The end of a run whose time is over."""
+    return Stop(f"duration budget exhausted ({budget.duration_seconds}s)", "duration budget exhausted")

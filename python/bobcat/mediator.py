@@ -1,0 +1,124 @@
+"""The policy enforcement point: what a decision lets happen, and nothing else.
+
+The run loop performs an action in parts (`bobcat.approvals.ask`, then `execute` or `preview`) because it journals
+between them; `mediate` is the whole in one call, for guards and proxies. Nothing here raises on account of a tool, a
+shadow, an executor or an approval handler: what they do wrong is an `ActionResult` that is not ok.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, assert_never
+
+from bobcat.approvals import ApprovalHandler, ask
+from bobcat.executors import Executor, inline_executor
+from bobcat.frozen import deep_freeze, thaw
+from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, ToolDef, Verdict
+from bobcat.plain_json import describe
+from bobcat.tools import ToolSet
+
+NO_TRANSFORM_ARGS = (
+    "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
+)
+
+
+async def mediate(
+    request: ActionRequest,
+    decision: Decision,
+    tools: ToolSet,
+    on_approval: ApprovalHandler,
+    executor: Executor | None = None,
+) -> ActionResult:
+    """Carry out one decided action, and say how it came out.
+
+    The arguments that run, are previewed or are shown to an approver are `decision.transform_args` when it has any.
+    An approver who edits them is refused here: they would have to be judged again, which `run_agent` does.
+    """
+    refusal = refused(decision)
+    if refusal is not None:
+        return ActionResult(False, error=refusal)
+    tool = tools.tools.get(request.tool)
+    if tool is None:
+        return ActionResult(False, error=f"unknown tool: {request.tool!r}")
+    try:
+        request = with_args(request, deep_freeze(dict(effective_args(request, decision))))
+    except Exception as error:
+        return ActionResult(False, error=f"denied: the arguments cannot be used: {describe(error)}")
+    match decision.verdict:
+        case Verdict.DRY_RUN:
+            return await preview(request, tool)
+        case Verdict.APPROVE_REQUIRED:
+            shown = with_args(request, deep_freeze(thaw(request.args)))
+            answer = await ask(on_approval, ApprovalRequest(shown, decision, request.context.correlation_id))
+            if answer.refusal is not None:
+                return ActionResult(False, error=answer.refusal)
+            if answer.args is not None:
+                return ActionResult(False, error="denied: the approver edited the arguments; they were not judged again")
+        case Verdict.ALLOW | Verdict.TRANSFORM | Verdict.DENY:
+            pass
+        case unreachable:
+            assert_never(unreachable)
+    return await execute(request, tool, executor or inline_executor())
+
+
+def refused(decision: Decision) -> str | None:
+    """The error text of a decision under which nothing may happen, or None. An unknown verdict is one of those."""
+    verdict: object = decision.verdict
+    if not isinstance(verdict, Verdict):
+        return f"denied: unknown verdict {verdict!r}"
+    if verdict is Verdict.DENY:
+        return f"denied: {decision.reason or 'Policy denied this action'}"
+    changed: object = decision.transform_args
+    if not isinstance(changed, Mapping) and (changed is not None or verdict is Verdict.TRANSFORM):
+        return NO_TRANSFORM_ARGS
+    return None
+
+
+def effective_args(request: ActionRequest, decision: Decision) -> Mapping[str, Any]:
+    """The arguments a decision is about: the transformed ones when it has any, whatever its verdict."""
+    return request.args if decision.transform_args is None else decision.transform_args
+
+
+def with_args(request: ActionRequest, args: Mapping[str, Any]) -> ActionRequest:
+    """The same request with other arguments."""
+    return ActionRequest(request.tool, args, request.declared, request.context)
+
+
+async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> ActionResult:
+    """Run a permitted action through `executor`, on a copy of the arguments that the tool may change as it likes."""
+    outcome = await _guarded(lambda: executor(with_args(request, thaw(request.args)), tool))
+    if isinstance(outcome, BaseException):
+        return ActionResult(False, error=f"executor raised {describe(outcome)}")
+    if not isinstance(outcome, ActionResult):
+        return ActionResult(
+            False, error=f"executor returned {type(outcome).__name__}, not ActionResult (tool {request.tool!r})"
+        )
+    return outcome
+
+
+async def preview(request: ActionRequest, tool: ToolDef) -> ActionResult:
+    """Run the tool's shadow in place of the tool."""
+    shadow = tool.shadow_fn
+    if shadow is None:
+        return ActionResult(False, error=f"tool {request.tool!r} has no shadow; cannot dry-run")
+    started = time.perf_counter()
+    outcome = await _guarded(lambda: shadow(**thaw(request.args)))
+    took = int((time.perf_counter() - started) * 1000)
+    if isinstance(outcome, BaseException):
+        return ActionResult(False, error=describe(outcome), duration_ms=took)
+    return ActionResult(True, {"dry_run": True, "preview": outcome}, None, took)
+
+
+async def _guarded(call: Callable[[], Awaitable[object]]) -> object:
+    """The value of a call, or the exception it ended with. Cancellation of this task, and Ctrl-C, go through."""
+    try:
+        return await call()
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return error
+    except (Exception, SystemExit) as error:
+        return error

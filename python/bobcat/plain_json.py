@@ -1,0 +1,89 @@
+"""JSON text of any Python value: for audit lines, journal records and keys. Total, and always valid JSON.
+
+Called by sinks, stores and the journal. What JSON cannot hold is shown, not refused: an audit line must never be the
+reason why an audit line is missing. Nothing here enters a policy digest; `bobcat.ir.canonical` makes those.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+MAX_DEPTH = 64
+"""Containers nested deeper than this are cut and shown as `"<too deep>"`."""
+
+
+def json_text(value: Any) -> str:
+    """Canonical JSON: sorted keys, no white space, ASCII. NaN and infinities become strings, sets sorted lists.
+
+    Any: that every value has a text is the point.
+    """
+    try:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(_plain(value, 0, ()), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def show(value: object) -> str:
+    """`str(value)`, or a note of why there is none."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+
+
+def describe(error: BaseException) -> str:
+    """`Type: message` of an exception, even of one whose message cannot be made."""
+    return f"{type(error).__name__}: {show(error)}"
+
+
+def _plain(value: Any, depth: int, above: tuple[int, ...]) -> Any:
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else _float_name(value)
+    if isinstance(value, int):
+        return _integer(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if id(value) in above:
+        return "<cycle>"
+    if depth >= MAX_DEPTH:
+        return "<too deep>"
+    try:
+        return _container(value, depth + 1, (*above, id(value)))
+    except Exception as error:
+        return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
+
+
+def _container(value: Any, depth: int, above: tuple[int, ...]) -> Any:
+    if isinstance(value, Mapping):
+        return {_key(key): _plain(item, depth, above) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth, above) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(item, depth, above) for item in value), key=json_text)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = dataclasses.fields(value)
+        return {field.name: _plain(getattr(value, field.name), depth, above) for field in fields}
+    return repr(value)
+
+
+def _key(key: object) -> str:
+    return key if isinstance(key, str) else json_text(key)
+
+
+def _float_name(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _integer(value: int) -> int | str:
+    try:
+        json.dumps(value)
+    except ValueError:  # more digits than the interpreter converts to text
+        return hex(value)
+    return int(value)
