@@ -26,8 +26,8 @@ def table(results: Results) -> str:
             *map(_row, results["evaluate"]),
             "",
             f"Compiling {compiled['rules']:,} rules from YAML takes {compiled['bobcat_s']:.2f} s, "
-            f"{compiled['ratio']:.1f} times less than lynx-agent's {compiled['lynx_s']:.2f} s. Loading them from a bundle "
-            f"takes {loaded['ms']:.0f} ms. A worker imports Bobcat in {worker['ms']:.0f} ms.",
+            f"{compiled['ratio']:.1f} times less than lynx-agent's {compiled['lynx_s']:.2f} s. Loading them from a "
+            f"bundle takes {loaded['ms']:.0f} ms. A worker imports Bobcat in {worker['ms']:.0f} ms.",
             "",
             f"Measured by `{results['command']}` against lynx-agent {versions['lynx-agent']} in one run: "
             f"CPython {machine['python']}, {machine['cpu']}, {machine['cores']} cores. "

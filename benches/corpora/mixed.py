@@ -39,13 +39,12 @@ class _Kind:
     ordinary: JsonObject
 
 
+_VERBS = ("rm", "dd", "chmod", "mkfs")
 _KINDS = (
     _Kind(
         "shell",
-        lambda rng, n: {
-            "args.cmd.matches": rf"^(sudo )?{rng.choice(['rm', 'dd', 'chmod', 'mkfs'])}-?v{n}\b.*--(force|yes)"
-        },
-        lambda n: {"cmd": f"sudo rm-v{n} --all --force", "cwd": "/srv/app"},
+        lambda rng, n: {"args.cmd.matches": rf"^(sudo )?{_VERBS[n % 4]}-?v{n}\b.*--(force|yes)"},
+        lambda n: {"cmd": f"sudo {_VERBS[n % 4]}-v{n} --all --force", "cwd": "/srv/app"},
         {"cmd": "git log --oneline -n 20 -- src/main.py", "cwd": "/srv/app"},
     ),
     _Kind(
