@@ -1,0 +1,87 @@
+"""The documentation is code: its examples run, its links lead somewhere, its figures come from the artefact."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from docs.markdown_blocks import blocks_of, run_page
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUNNABLE = [page for page in PAGES if any(block.language in ("python", "console") for block in blocks_of(page))]
+LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
+
+
+def _name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=_name)
+def test_every_example_of_a_page_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    run_page(page, tmp_path)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_name)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in LINK.findall(re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)):
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{_name(page)} links to {target}, which is not there"
+        if anchor and file.suffix == ".md":
+            assert anchor[1:] in _anchors(file), f"{_name(page)} links to {target}{anchor}, a heading that is not there"
+
+
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    index = ROOT / "docs" / "index.md"
+    seen: set[Path] = set()
+    queue = [index]
+    while queue:
+        page = queue.pop()
+        if page in seen or page.suffix != ".md" or not page.exists():
+            continue
+        seen.add(page)
+        queue += [(page.parent / target).resolve() for target, _ in LINK.findall(page.read_text(encoding="utf-8")) if target]
+    lost = [_name(page) for page in (ROOT / "docs").rglob("*.md") if page not in seen]
+    assert not lost
+
+
+def test_decision_records_are_numbered_without_gap_or_repetition() -> None:
+    numbers = sorted(int(page.name[:4]) for page in (ROOT / "docs" / "adr").glob("[0-9]*.md"))
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_the_figures_of_the_readme_are_those_of_the_artefact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benches"))
+    from figures import committed_results, readme_with
+
+    assert (ROOT / "README.md").read_text(encoding="utf-8") == readme_with(committed_results())
+
+
+def test_the_command_line_page_shows_every_command_and_its_options() -> None:
+    import click
+
+    from bobcat.cli.main import COMMANDS, cli
+
+    page = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    context = click.Context(cli, info_name="bobcat")
+    for name in COMMANDS:
+        assert f"## `bobcat {name}`" in page
+        section = page.split(f"## `bobcat {name}`")[1].split("\n## ")[0]
+        command = cli.get_command(context, name)
+        assert command is not None
+        for parameter in command.params:
+            for option in parameter.opts if isinstance(parameter, click.Option) else []:
+                assert f"`{option}" in section, f"`bobcat {name}` has {option}, which the page does not show"
