@@ -185,6 +185,38 @@ _ALL: tuple[Code, ...] = (
     Code("E0604", "transform-value", "`{op}` takes {expected}, not {kind}"),
     # Patterns.
     Code("E0701", "pattern", "the pattern is refused: {problem}"),
+    # Host rules.
+    Code(
+        "E0801",
+        "host-rule-type",
+        "a Python rule is a callable, and this is {kind}",
+        "pass functions `(request, context) -> Decision | None`",
+    ),
+    Code(
+        "E0802",
+        "host-rule-async",
+        "the Python rule `{name}` is asynchronous, and a decision is not awaited",
+        "make it a plain function",
+    ),
+    Code(
+        "E0803",
+        "host-rule-name",
+        "the Python rule `{name}` has the name of another rule",
+        "give every rule a name of its own; a lambda gets one by `def`",
+    ),
+    Code("E0804", "host-rule-nameless", "a Python rule of the `lynx` profile needs a name, and this is {kind}"),
+    Code(
+        "E0805",
+        "host-rule-priority-name",
+        "there is a priority for the Python rule `{name}`, and no such rule",
+        "a priority names a rule of `python_rules`",
+    ),
+    Code(
+        "E0806",
+        "host-rule-priorities",
+        "the priorities do not fit the {count} Python rules",
+        "give `(name, priority)` pairs, a mapping, or one integer for each rule",
+    ),
     # Lints.
     Code(
         "W0101",
@@ -244,6 +276,12 @@ _ALL: tuple[Code, ...] = (
     ),
     Code("W0112", "never-fires", "the match of the rule `{id}` can never be true", "remove the rule or mend its match"),
     Code("W0113", "undeclared-value", "no tool declares `{path}` as `{value}`", "the values are {known}"),
+    Code(
+        "W0114",
+        "host-rule-dependency",
+        "the Python rule `{name}` depends on something that its digest sees by type only: {value}",
+        "keep what decides in code, constants and plain data",
+    ),
 )
 
 CODES: Mapping[str, Code] = MappingProxyType({code.id: code for code in _ALL})

@@ -1,6 +1,6 @@
 """Where every rule of a policy stands in its sources: kept beside the IR, never part of its identity.
 
-The front ends make it, the bundle file carries it, `explain` and the lints read it. It must never be hashed into a digest.
+The front ends make it, the bundle file carries it, `explain` and the lints read it. No digest of a policy covers it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Position = tuple[int, int, int, int]
 class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The source of one rule.
 
-    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's place in its file; `leaves` holds the spans
-    of the leaves of the rule's normalised match, in pre-order.
+    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's place in its file; `leaves` holds the
+    spans of the leaves of the rule's normalised match, in pre-order.
     """
 
     file: int
@@ -31,10 +31,15 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The sources of a policy. `rules` is parallel to `Policy.rules`, that is, in evaluation order."""
+    """The sources of a policy. `rules` is parallel to `Policy.rules`, that is, in evaluation order.
+
+    `defaults` holds the positions of the values of `on_no_match`, `on_missing_shadow` and `on_rule_error` in the first
+    file; all zero for one that is not written.
+    """
 
     files: tuple[str, ...]
     rules: tuple[RuleSource, ...]
+    defaults: tuple[Position, ...] = ()
 
     def rule_span(self, index: int) -> Span | None:
         """The span of the whole rule at `index` in evaluation order; None when it has no place in a file."""

@@ -14,12 +14,13 @@ so that two policies can be told apart by the names of the rules that differ.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import msgspec
 
-from bobcat.ir.schema import AnyRule, Defaults, Expr, Policy, Profile
+from bobcat.ir.schema import AnyRule, Defaults, Expr, HostRule, Policy, Profile
 
 _DOMAIN = b"bobcat/ir/v1"
 POLICY_DOMAIN = _DOMAIN + b"\0"
@@ -42,6 +43,16 @@ class Canonical(NamedTuple):
     rule_digests: tuple[bytes, ...]
 
 
+class Split(NamedTuple):
+    """A policy in canonical bytes, taken apart: its header (a policy without rules), and each rule in bytes."""
+
+    data: bytes
+    digest: bytes
+    rule_digests: tuple[bytes, ...]
+    header: Policy
+    rules: list[bytes]
+
+
 def encode(node: Expr | AnyRule | Policy) -> bytes:
     """The canonical bytes of one IR node. Constants must have passed `check_const` (every constructor does that)."""
     return encode_value(node)
@@ -51,7 +62,7 @@ def encode_value(value: Any) -> bytes:  # Any: nodes and their parts
     """The canonical bytes of a node, or of a constant that `check_const` accepts."""
     try:
         return _encode(value)
-    except (UnicodeEncodeError, RecursionError, TypeError, OverflowError) as error:
+    except (ValueError, RecursionError, TypeError, OverflowError) as error:
         raise EncodingError(_reason(error)) from error
 
 
@@ -82,20 +93,29 @@ def canonicalize(policy: Policy) -> Canonical:
     return _assemble(encode(msgspec.structs.replace(policy, rules=())), [encode(rule) for rule in policy.rules])
 
 
-def split(data: bytes) -> Canonical:
-    """The digests of a policy in canonical bytes, without building its nodes.
+def split(data: bytes) -> Split:
+    """The digests of a policy in canonical bytes, without building the nodes of its rules.
 
     Refuses bytes that are not the canonical arrangement of a header and rules. What is inside a rule is not looked at.
     """
     try:
         parts = _split(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise EncodingError(f"the policy is not JSON of this format: {error}") from error
     header = Policy(parts.ir_version, parts.profile, parts.language_version, parts.defaults, ())
-    canonical = _assemble(encode(header), [bytes(rule) for rule in parts.rules])
+    rules = [bytes(rule) for rule in parts.rules]
+    canonical = _assemble(encode(header), rules)
     if canonical.data != data:
         raise EncodingError("the policy is not in canonical form")
-    return canonical
+    return Split(*canonical, header, rules)
+
+
+def host_rules(rules: Iterable[bytes]) -> tuple[HostRule, ...]:
+    """The host rules among rules in canonical bytes, in order: those whose first key is `code`."""
+    try:
+        return tuple([_decode_host_rule(rule) for rule in rules if rule.startswith(b'{"code"')])
+    except msgspec.MsgspecError as error:
+        raise EncodingError(f"a host rule is malformed: {error}") from error
 
 
 def header_digest(policy: Policy) -> bytes:
@@ -129,6 +149,7 @@ class _Parts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[msgspec.Raw, ...]
 
 
+_decode_host_rule = msgspec.json.Decoder(HostRule).decode
 _split = msgspec.json.Decoder(_Parts).decode
 
 

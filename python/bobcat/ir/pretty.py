@@ -89,7 +89,7 @@ def path_text(head: str, path: tuple[str, ...]) -> str:
 
 
 def const_text(value: Const, *, bare: bool = False) -> str:
-    """A constant as JSON where it has such a form, as Python where it has not; a `bare` string stands without quotes."""
+    """A constant as JSON where it has such a form, else as Python; a `bare` string stands without quotes."""
     if bare and isinstance(value, str) and value.isprintable():
         return value
     if isinstance(value, dict):

@@ -1,0 +1,206 @@
+"""The bundle file: sections behind a table with their digests, checked before anything is decoded.
+
+    magic       8 bytes   89 42 4F 42 43 41 54 0A
+    version     u16       1
+    sections    u16       their number
+    table       60 bytes a section: name (16 bytes, zero padded), flags (u32, bit 0: critical), length (u64), SHA-256
+    check       32 bytes  SHA-256 of all of the above
+    sections              in table order, nothing between or after them
+
+Numbers are big-endian. The names and order of sections are fixed, so equal content gives equal bytes. This module knows
+bytes only: what the sections mean is in `manifest` and `model`. It must never build anything before the table is right.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from bobcat.errors import BundleError
+
+MAGIC = b"\x89BOBCAT\n"
+FORMAT_VERSION = 1
+MAX_BUNDLE_BYTES = 512 * 1024 * 1024
+MAX_SECTIONS = 16
+CRITICAL = 1
+
+MANIFEST = "manifest"
+IR = "ir"
+SOURCE_MAP = "source_map"
+SOURCES = "sources"
+SIGNATURES = "signatures"
+
+_MIB = 1024 * 1024
+MAX_SECTION_BYTES: Mapping[str, int] = {
+    MANIFEST: 16 * _MIB,
+    IR: 256 * _MIB,
+    SOURCE_MAP: 128 * _MIB,
+    SOURCES: 64 * _MIB,
+    SIGNATURES: _MIB,
+}
+"""The known sections in the order of the file, with their caps."""
+
+_CRITICAL_SECTIONS = frozenset({MANIFEST, IR})
+_HEAD = struct.Struct(">8sHH")
+_ROW = struct.Struct(">16sIQ32s")
+_DIGEST_BYTES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """The sections of a bundle, every digest checked, and the message its signatures sign."""
+
+    content: Mapping[str, bytes]
+    signed_message: bytes
+
+
+def pack(content: Mapping[str, bytes]) -> bytes:
+    """The bytes of a bundle with these sections."""
+    rows, bodies = [], []
+    for name, cap in MAX_SECTION_BYTES.items():
+        body = content.get(name)
+        if body is None:
+            continue
+        if len(body) > cap:
+            raise BundleError("too_large", f"section `{name}` has {len(body)} bytes; the limit is {cap}")
+        rows.append(_row(name, body))
+        bodies.append(body)
+    head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(rows)) + b"".join(rows)
+    return b"".join((head, sha256(head).digest(), *bodies))
+
+
+def signed_message(content: Mapping[str, bytes]) -> bytes:
+    """What the signatures of a bundle sign: the table rows of its other sections."""
+    return b"".join(_row(name, content[name]) for name in MAX_SECTION_BYTES if name in content and name != SIGNATURES)
+
+
+def unpack(data: bytes) -> Sections:
+    """The sections of a bundle file. Raises `BundleError` for anything that `pack` would not have written."""
+    if len(data) > MAX_BUNDLE_BYTES:
+        raise BundleError("too_large", f"the file has {len(data)} bytes; the limit is {MAX_BUNDLE_BYTES}")
+    rows, start = _table(data)
+    content: dict[str, bytes] = {}
+    signed: list[bytes] = []
+    for name, flags, length, digest, raw in rows:
+        body = data[start : start + length]
+        start += length
+        if sha256(body).digest() != digest:
+            raise BundleError("digest_mismatch", f"section `{name}` does not have the digest in the table")
+        if name != SIGNATURES:
+            signed.append(raw)
+        if name in MAX_SECTION_BYTES:
+            content[name] = body
+        elif flags & CRITICAL:
+            raise BundleError("unknown_section", f"section `{name}` is critical and unknown to this version")
+    for name in MAX_SECTION_BYTES:
+        if name in _CRITICAL_SECTIONS and name not in content:
+            raise BundleError("missing_section", f"section `{name}` is missing")
+    return Sections(content, b"".join(signed))
+
+
+def read(path: str | os.PathLike[str]) -> bytes:
+    """The bytes of a bundle file, at most one more than the limit."""
+    try:
+        with Path(path).open("rb") as handle:
+            return handle.read(MAX_BUNDLE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise BundleError("unreadable", f"cannot read bundle file {os.fspath(path)}: {_why(error)}") from error
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Writes a file so that it is there complete and durable, or not at all."""
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as handle:
+            handle.write(data)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_directory(target.parent)
+
+
+_Row = tuple[str, int, int, bytes, bytes]
+
+
+def _row(name: str, body: bytes) -> bytes:
+    flags = CRITICAL if name in _CRITICAL_SECTIONS else 0
+    return _ROW.pack(name.encode("ascii"), flags, len(body), sha256(body).digest())
+
+
+def _table(data: bytes) -> tuple[list[_Row], int]:
+    """The rows of the table, checked against the size of the file, and the offset of the first section."""
+    if data[: len(MAGIC)] != MAGIC:
+        raise BundleError("not_a_bundle", "the file is not a Bobcat bundle")
+    if len(data) < _HEAD.size:
+        raise BundleError("truncated", "the file ends inside its header")
+    _, version, count = _HEAD.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise BundleError(
+            "unsupported_format", f"the bundle has format {version}; this version reads format {FORMAT_VERSION}"
+        )
+    if count > MAX_SECTIONS:
+        raise BundleError("too_large", f"the bundle has {count} sections; the limit is {MAX_SECTIONS}")
+    end = _HEAD.size + count * _ROW.size
+    if len(data) < end + _DIGEST_BYTES:
+        raise BundleError("truncated", "the file ends inside its section table")
+    if sha256(data[:end]).digest() != data[end : end + _DIGEST_BYTES]:
+        raise BundleError("digest_mismatch", "the section table does not have its digest")
+    rows = [_parse_row(data[offset : offset + _ROW.size]) for offset in range(_HEAD.size, end, _ROW.size)]
+    _check_rows(rows, len(data) - end - _DIGEST_BYTES)
+    return rows, end + _DIGEST_BYTES
+
+
+def _parse_row(raw: bytes) -> _Row:
+    padded, flags, length, digest = _ROW.unpack(raw)
+    try:
+        name = padded.rstrip(b"\0").decode("ascii")
+    except UnicodeDecodeError as error:
+        raise BundleError("bad_table", "a section name is not ASCII") from error
+    if not name.isidentifier():
+        raise BundleError("bad_table", f"`{name!r}` is not a section name")
+    return name, flags, length, digest, raw
+
+
+def _check_rows(rows: Iterable[_Row], available: int) -> None:
+    seen: set[str] = set()
+    total = 0
+    for name, flags, length, _, _ in rows:
+        if name in seen:
+            raise BundleError("bad_table", f"section `{name}` stands in the table twice")
+        if flags & ~CRITICAL:
+            raise BundleError("bad_table", f"section `{name}` has unknown flags")
+        cap = MAX_SECTION_BYTES.get(name, MAX_BUNDLE_BYTES)
+        if length > cap:
+            raise BundleError("too_large", f"section `{name}` has {length} bytes; the limit is {cap}")
+        seen.add(name)
+        total += length
+    if total > available:
+        raise BundleError("truncated", f"the sections have {total} bytes, the file holds {available} of them")
+    if total < available:
+        raise BundleError("bad_table", f"{available - total} bytes follow the last section")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Makes the new name durable, where the platform can open a directory."""
+    with suppress(OSError):
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,114 @@
+"""Bundle files and bytes to bundles in memory: the way a worker gets its policy. Refuses before it decodes.
+
+Imports neither the compiler nor a YAML parser.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from hmac import compare_digest
+
+import msgspec
+
+from bobcat.bundle import file
+from bobcat.bundle.host_code import HostFunction, host_code
+from bobcat.bundle.manifest import Manifest, decode_manifest, decode_source_map, decode_sources
+from bobcat.bundle.model import Parts, PolicyBundle
+from bobcat.errors import BundleError
+from bobcat.ir import canonical
+from bobcat.ir.schema import HostRule
+
+
+def is_bundle(data: bytes) -> bool:
+    """Whether `data` begins like a bundle file; says nothing about the rest."""
+    return data[: len(file.MAGIC)] == file.MAGIC
+
+
+def load_bundle(
+    source: str | os.PathLike[str] | bytes,
+    host_rules: Iterable[HostFunction] | Mapping[str, HostFunction] = (),
+    *,
+    trusted_keys: Iterable[bytes | str] = (),
+) -> PolicyBundle:
+    """The bundle in a file, or in `bytes`.
+
+    `host_rules` are the callables the policy was compiled with: found by name, refused when one is missing, was changed
+    or is not part of the policy. With `trusted_keys`, a bundle that none of them signed is refused.
+    Raises `BundleError`.
+    """
+    data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else file.read(source)
+    sections = file.unpack(data)
+    keys = tuple(trusted_keys)
+    if keys:
+        _verify(sections, keys)
+    content = sections.content
+    manifest = decode_manifest(content[file.MANIFEST])
+    identity = _identify(content[file.IR], manifest)
+    source_map = decode_source_map(content[file.SOURCE_MAP], manifest) if file.SOURCE_MAP in content else None
+    sources = decode_sources(content[file.SOURCES]) if file.SOURCES in content else {}
+    callables = resolve_host_rules(manifest.host_rules, host_rules)
+    return PolicyBundle(Parts(identity.data, callables, manifest, identity.rule_digests, source_map, sources))
+
+
+def resolve_host_rules(
+    declared: Iterable[HostRule], given: Iterable[HostFunction] | Mapping[str, HostFunction]
+) -> tuple[HostFunction, ...]:
+    """One callable for each declared host rule, in their order."""
+    by_name: dict[str, list[tuple[str, HostFunction]]] = {}
+    for fn in given.values() if isinstance(given, Mapping) else given:
+        if not callable(fn):
+            raise BundleError("bad_host_rule", f"a host rule is a callable, and this is {type(fn).__name__}")
+        code = host_code(fn)
+        by_name.setdefault(code.name, []).append((code.digest, fn))
+    resolved = [_take(rule, by_name) for rule in declared]
+    left = [name for name, candidates in by_name.items() if candidates]
+    if left:
+        raise BundleError("unknown_host_rule", f"the policy has no host rule `{left[0]}`")
+    return tuple(resolved)
+
+
+def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]]) -> HostFunction:
+    where = f"`{rule.name}` ({rule.module}:{rule.qualname})"
+    candidates = by_name.get(rule.name, [])
+    if not candidates:
+        raise BundleError("missing_host_rule", f"the policy needs the host rule {where}; give it in `host_rules`")
+    for index, (digest, fn) in enumerate(candidates):
+        if compare_digest(digest.encode(), rule.code.encode()):
+            del candidates[index]
+            return fn
+    compiled, running = rule.code.partition(":")[0], candidates[0][0].partition(":")[0]
+    if compiled != running:
+        raise BundleError(
+            "host_rule_changed", f"the host rule {where} was compiled under {compiled}, and this is {running}"
+        )
+    raise BundleError("host_rule_changed", f"the host rule {where} is not the one the policy was compiled with")
+
+
+def _identify(ir: bytes, manifest: Manifest) -> canonical.Split:
+    """The digests of the IR, which must be those that the manifest promises."""
+    try:
+        identity = canonical.split(ir)
+        rules = canonical.host_rules(identity.rules)
+    except canonical.EncodingError as error:
+        raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
+    if not compare_digest(identity.digest.hex().encode(), manifest.digest.encode()):
+        raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
+    header = identity.header
+    promised = (manifest.profile, manifest.language_version, manifest.defaults, manifest.rule_count)
+    found = (header.profile, header.language_version, header.defaults, len(identity.rule_digests))
+    if promised != found or manifest.host_rules != rules:
+        raise BundleError("bad_manifest", "the manifest does not describe the policy")
+    return identity
+
+
+def _verify(sections: file.Sections, trusted_keys: tuple[bytes | str, ...]) -> None:
+    from bobcat.bundle.sign import MAX_SIGNATURES, Signature, verify
+
+    try:
+        signatures = msgspec.json.decode(sections.content.get(file.SIGNATURES, b"[]"), type=list[Signature])
+    except (ValueError, RecursionError) as error:
+        raise BundleError("bad_signature", f"section `signatures` is malformed: {error}") from error
+    if len(signatures) > MAX_SIGNATURES:
+        raise BundleError("too_large", f"the bundle has {len(signatures)} signatures; the limit is {MAX_SIGNATURES}")
+    verify(sections.signed_message, signatures, trusted_keys)

@@ -1,0 +1,87 @@
+"""The manifest of a bundle: what can be known about a policy without decoding it.
+
+`model` writes it, `load` checks it against the IR. It holds no time, no machine and no absolute path.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath, PureWindowsPath
+
+import msgspec
+
+from bobcat.bundle.source_map import SourceMap
+from bobcat.errors import BundleError
+from bobcat.ir.schema import Defaults, HostRule, Profile
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`digest` is that of the IR, in 64 hexadecimal digits; `host_rules` stand in the order of the IR.
+
+    `lynx_id` is the incumbent's 16-digit id, null where it has none.
+    """
+
+    digest: str
+    profile: Profile
+    language_version: int
+    defaults: Defaults
+    rule_count: int
+    host_rules: tuple[HostRule, ...]
+    source_files: tuple[str, ...]
+    lynx_id: str | None = None
+
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+_decode_manifest = msgspec.json.Decoder(Manifest).decode
+_decode_source_map = msgspec.json.Decoder(SourceMap).decode
+_decode_sources = msgspec.json.Decoder(dict[str, str]).decode
+
+
+def encode_section(value: Manifest | SourceMap | dict[str, str]) -> bytes:
+    """The bytes of a JSON section: equal content, equal bytes."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError as error:
+        raise BundleError("bad_text", "a description or a file name holds a lone surrogate") from error
+
+
+def decode_manifest(data: bytes) -> Manifest:
+    """The manifest in its section."""
+    try:
+        manifest = _decode_manifest(data)
+    except (ValueError, RecursionError) as error:
+        raise BundleError("bad_manifest", f"section `manifest` is malformed: {error}") from error
+    if encode_section(manifest) != data:
+        raise BundleError("bad_manifest", "section `manifest` is not in canonical form")
+    return manifest
+
+
+def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:
+    """The source map in its section, checked against the manifest."""
+    try:
+        source_map = _decode_source_map(data)
+    except (ValueError, RecursionError) as error:
+        raise BundleError("bad_source_map", f"section `source_map` is malformed: {error}") from error
+    if len(source_map.rules) != manifest.rule_count:
+        raise BundleError(
+            "bad_source_map", f"the source map has {len(source_map.rules)} rules, the policy {manifest.rule_count}"
+        )
+    if any(rule.file >= len(source_map.files) for rule in source_map.rules):
+        raise BundleError("bad_source_map", "the source map names a file that it does not list")
+    return source_map
+
+
+def decode_sources(data: bytes) -> dict[str, str]:
+    """The source texts in their section, by file name."""
+    try:
+        return _decode_sources(data)
+    except (ValueError, RecursionError) as error:
+        raise BundleError("bad_sources", f"section `sources` is malformed: {error}") from error
+
+
+def portable(path: str) -> str:
+    """`path` as a bundle file may name it: relative paths with `/`, of absolute ones the last part only."""
+    if PurePosixPath(path).is_absolute():
+        return PurePosixPath(path).name
+    if PureWindowsPath(path).is_absolute():
+        return PureWindowsPath(path).name
+    return path

@@ -1,0 +1,79 @@
+"""Ed25519 signatures over the section table of a bundle.
+
+`bobcat.bundle.file` calls this; `cryptography` (the extra `bobcat[sign]`) is imported only when something is signed or
+verified. Keys are 32 raw bytes or their 64 hexadecimal digits. What is signed is a list of every other section with
+its SHA-256, so a signature covers all content, and adding one changes no other section.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bobcat.errors import BundleError
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+KEY_BYTES = 32
+MAX_SIGNATURES = 64
+
+_DOMAIN = b"bobcat/bundle-signature/v1\0"
+
+
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One signature: the public key that made it and the signature itself, both in hexadecimal."""
+
+    public_key: str
+    signature: str
+
+
+def public_key(private_key: bytes | str) -> str:
+    """The public key, as hexadecimal digits, of a private key (the 32-byte Ed25519 seed)."""
+    ed25519 = _ed25519()
+    private = ed25519.Ed25519PrivateKey.from_private_bytes(_key_bytes(private_key))
+    raw: bytes = private.public_key().public_bytes_raw()
+    return raw.hex()
+
+
+def sign(message: bytes, private_key: bytes | str) -> Signature:
+    """The signature of a section table."""
+    private = _ed25519().Ed25519PrivateKey.from_private_bytes(_key_bytes(private_key))
+    return Signature(public_key(private_key), private.sign(_DOMAIN + message).hex())
+
+
+def verify(message: bytes, signatures: Iterable[Signature], trusted_keys: Iterable[bytes | str]) -> None:
+    """Refuses a bundle unless one of `trusted_keys` signed `message`, and every signature of one of them is right."""
+    trusted = {_key_bytes(key).hex() for key in trusted_keys}
+    relevant = [item for item in signatures if item.public_key in trusted]
+    if not relevant:
+        raise BundleError("unsigned", "the bundle carries no signature of a trusted key")
+    ed25519 = _ed25519()
+    from cryptography.exceptions import InvalidSignature
+
+    for item in relevant:
+        public = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(item.public_key))
+        try:
+            public.verify(bytes.fromhex(item.signature), _DOMAIN + message)
+        except (InvalidSignature, ValueError) as error:
+            raise BundleError("bad_signature", f"the signature of key `{item.public_key}` is wrong") from error
+
+
+def _key_bytes(key: bytes | str) -> bytes:
+    try:
+        raw = bytes.fromhex(key) if isinstance(key, str) else bytes(key)
+    except ValueError as error:
+        raise BundleError("bad_key", "a key is 32 bytes or 64 hexadecimal digits") from error
+    if len(raw) != KEY_BYTES:
+        raise BundleError("bad_key", f"a key is 32 bytes or 64 hexadecimal digits, not {len(raw)} bytes")
+    return raw
+
+
+def _ed25519() -> ModuleType:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise BundleError("no_crypto", "signatures need `pip install bobcat[sign]`") from error
+    return ed25519

@@ -1,0 +1,137 @@
+"""The driver of the compiler: a source and Python rules in, a bundle or diagnostics out.
+
+    text or mapping ──► front end of the profile ──► IR ──► bundle
+    Python rules ─────► host rules ────────┘
+
+A worker never imports this: it loads bundles.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, assert_never
+
+from bobcat.bundle.host_code import HostFunction
+from bobcat.bundle.model import PolicyBundle
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic, Severity
+from bobcat.errors import PolicyCompileError, PolicyWarning
+from bobcat.frontend.lowered import Lowered
+from bobcat.frontend.pyrules.host import Priorities, PythonRules, to_rules
+from bobcat.ir.canonical import EncodingError
+from bobcat.ir.schema import HostRule, Policy, Profile, Rule
+from bobcat.render import render_text
+
+Source = str | Mapping[str, Any]  # Any: plain data, checked by the front end
+
+
+def compile_policy(
+    source: Source,
+    source_path: str = "<inline>",
+    *,
+    profile: Profile = "strict",
+    python_rules: Iterable[HostFunction] = (),
+    python_rule_priorities: Priorities = (),
+) -> PolicyBundle:
+    """Compile a policy, given as YAML text or as plain data, with Python rules beside it.
+
+    `python_rule_priorities` are `(name, priority)` pairs, a mapping, or one integer for each rule. Raises
+    `PolicyCompileError` with every finding; the warnings of a policy that compiles are in `bundle.warnings`.
+    """
+    host = to_rules(python_rules, python_rule_priorities, profile=profile)
+    lowered = _lower(source, source_path, profile, host.rules)
+    found = (*lowered.diagnostics, *host.diagnostics)
+    if profile == "strict" and lowered.policy is not None:
+        found = (*found, *_name_clashes(lowered.policy, {item.code for item in found}))
+    sources = {source_path: source} if isinstance(source, str) else {}
+    if lowered.policy is None or any(item.severity is Severity.ERROR for item in found):
+        raise _failure(found, sources)
+    if profile == "lynx":
+        _warn(found)
+    try:
+        return PolicyBundle.from_policy(
+            lowered.policy,
+            host_rules=host.callables,
+            source_map=lowered.source_map,
+            sources=sources,
+            diagnostics=found,
+            lynx_id=_lynx_id(lowered, host),
+        )
+    except EncodingError as error:
+        raise PolicyCompileError(f"{source_path}: {error}", found) from error
+
+
+def load_policy_file(
+    path: str | os.PathLike[str],
+    *,
+    profile: Profile = "strict",
+    python_rules: Iterable[HostFunction] = (),
+    python_rule_priorities: Priorities = (),
+) -> PolicyBundle:
+    """Compile the policy in a UTF-8 file; see `compile_policy`."""
+    name = os.fspath(path)
+    try:
+        text = Path(path).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise PolicyCompileError(f"Cannot read policy file {name}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise PolicyCompileError(f"Cannot read policy file {name}: not UTF-8 text: byte {error.start}") from error
+    except ValueError as error:  # a path with a null character
+        raise PolicyCompileError(f"Cannot read policy file {name!r}: {error}") from error
+    return compile_policy(
+        text,
+        name,
+        profile=profile,
+        python_rules=python_rules,
+        python_rule_priorities=python_rule_priorities,
+    )
+
+
+def _lower(source: Source, source_path: str, profile: Profile, host_rules: tuple[HostRule, ...]) -> Lowered:
+    # Each front end is imported when it is asked for: a strict compilation does not load the other one.
+    match profile:
+        case "strict":
+            from bobcat.frontend.strict import compile_strict
+
+            return compile_strict(source, source_path, host_rules)
+        case "lynx":
+            from bobcat.frontend.lynx import compile_lynx
+
+            return compile_lynx(source, source_path, host_rules)
+        case _:
+            assert_never(profile)
+
+
+def _name_clashes(policy: Policy, codes: set[str]) -> list[Diagnostic]:
+    """Host rules with the id of a declarative rule: a decision could not be traced back to one of them."""
+    if "E0803" in codes:
+        return []
+    ids = {rule.id for rule in policy.rules if isinstance(rule, Rule)}
+    hosts = [rule.name for rule in policy.rules if isinstance(rule, HostRule)]
+    return [diagnose("E0803", None, name=name) for name in hosts if name in ids]
+
+
+def _failure(found: tuple[Diagnostic, ...], sources: Mapping[str, str]) -> PolicyCompileError:
+    return PolicyCompileError(render_text(found, sources), found)
+
+
+def _warn(found: Iterable[Diagnostic]) -> None:
+    for item in found:
+        if item.severity is Severity.WARNING:
+            warnings.warn(f"{item.code}: {item.message}", PolicyWarning, stacklevel=3)
+
+
+def _lynx_id(lowered: Lowered, host: PythonRules) -> Callable[[], str] | None:
+    data = lowered.data
+    if data is None:
+        return None
+
+    def compute() -> str:
+        from bobcat.frontend.lynx_id import lynx_id
+
+        return lynx_id(data(), tuple((rule.name, rule.priority) for rule in host.rules))
+
+    return compute

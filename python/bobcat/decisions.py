@@ -1,0 +1,46 @@
+"""Constructors of decisions, for Python rules: one for each verdict, with the parameters that it can have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bobcat.model import Decision, Verdict
+
+DEFAULT_APPROVAL_SECONDS = 1800
+
+
+def allow(reason: str = "", matched_rules: tuple[str, ...] = ()) -> Decision:
+    """Run the call as proposed."""
+    return Decision(Verdict.ALLOW, reason, matched_rules)
+
+
+def deny(reason: str, matched_rules: tuple[str, ...] = ()) -> Decision:
+    """Refuse the call; the model is shown `reason`."""
+    return Decision(Verdict.DENY, reason, matched_rules)
+
+
+def dry_run(reason: str = "", matched_rules: tuple[str, ...] = ()) -> Decision:
+    """Run the tool's shadow instead of the tool."""
+    return Decision(Verdict.DRY_RUN, reason, matched_rules)
+
+
+def approve_required(
+    approvers: tuple[str, ...] = (),
+    timeout_seconds: float | None = DEFAULT_APPROVAL_SECONDS,
+    reason: str = "",
+    matched_rules: tuple[str, ...] = (),
+) -> Decision:
+    """Ask one of `approvers` first (anybody when there are none), and wait at most `timeout_seconds`."""
+    return Decision(
+        Verdict.APPROVE_REQUIRED, reason, matched_rules, approvers=approvers, timeout_seconds=timeout_seconds
+    )
+
+
+def transform(
+    transform_args: Mapping[str, Any],  # Any: arguments of any tool
+    reason: str = "",
+    matched_rules: tuple[str, ...] = (),
+) -> Decision:
+    """Run the call with `transform_args` in place of the proposed arguments."""
+    return Decision(Verdict.TRANSFORM, reason, matched_rules, transform_args=transform_args)
