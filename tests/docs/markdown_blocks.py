@@ -88,7 +88,12 @@ def _run_console(block: Block, scratch: Path, page: Path) -> None:
     for part in re.split(r"^\$ ", block.body, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
         done = subprocess.run(
-            ["bash", "-c", f"{{ {command}\n}} 2>&1"], cwd=scratch, env=environment, capture_output=True, text=True, timeout=60
+            ["bash", "-c", f"{{ {command}\n}} 2>&1"],
+            cwd=scratch,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
         _compare(done.stdout, expected, f"{page}:{block.line}: `{command}`")
 

@@ -53,7 +53,9 @@ def test_every_page_can_be_reached_from_the_index() -> None:
         if page in seen or page.suffix != ".md" or not page.exists():
             continue
         seen.add(page)
-        queue += [(page.parent / target).resolve() for target, _ in LINK.findall(page.read_text(encoding="utf-8")) if target]
+        queue += [
+            (page.parent / target).resolve() for target, _ in LINK.findall(page.read_text(encoding="utf-8")) if target
+        ]
     lost = [_name(page) for page in (ROOT / "docs").rglob("*.md") if page not in seen]
     assert not lost
 

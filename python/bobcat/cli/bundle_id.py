@@ -6,7 +6,7 @@ import click
 
 from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import Profile, open_policy
-from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option
+from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option, trusted_key_option
 from bobcat.cli.output import write_json
 
 
@@ -14,11 +14,20 @@ from bobcat.cli.output import write_json
 @policy_argument
 @profile_option
 @python_rule_option
+@trusted_key_option
 @click.option("--lynx", is_flag=True, help="The 16-digit id that lynx-agent gives this policy, instead.")
 @format_option
-def bundle_id(policy: str, profile: Profile, python_rules: tuple[str, ...], lynx: bool, output_format: str) -> None:
+def bundle_id(
+    policy: str,
+    profile: Profile,
+    *,
+    python_rules: tuple[str, ...],
+    trusted_keys: tuple[str, ...],
+    lynx: bool,
+    output_format: str,
+) -> None:
     """Print the id of POLICY, a source or a bundle: the SHA-256 digest of its meaning."""
-    bundle = open_policy(policy, profile, python_rules)
+    bundle = open_policy(policy, profile, python_rules, trusted_keys)
     try:
         identity = bundle.lynx_id if lynx else bundle.id
     except ValueError as error:

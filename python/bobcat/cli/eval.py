@@ -8,20 +8,24 @@ import click
 
 from bobcat.cli.failures import NOT_ALLOWED
 from bobcat.cli.inputs import STDIN, Profile, open_policy, read_request
-from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option
+from bobcat.cli.options import (
+    call_options,
+    format_option,
+    policy_argument,
+    profile_option,
+    python_rule_option,
+    trusted_key_option,
+)
 from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, wants_colour, write_json
 
 
 @click.command("eval")
 @policy_argument
-@click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True))
-@click.option("--tool", help="The name of the tool, instead of a REQUEST.")
-@click.option("--args", "args_json", metavar="JSON", help="The arguments of the call, with --tool.")
-@click.option("--declared", "declared_json", metavar="JSON", help="What the tool declares, with --tool.")
-@click.option("--context", "context_json", metavar="JSON", help="The execution context, with --tool.")
+@call_options
 @click.option("--exit-code", is_flag=True, help="Exit with 4 unless the verdict is allow or transform.")
 @profile_option
 @python_rule_option
+@trusted_key_option
 @format_option
 def eval_(
     policy: str,
@@ -34,6 +38,7 @@ def eval_(
     exit_code: bool,
     profile: Profile,
     python_rules: tuple[str, ...],
+    trusted_keys: tuple[str, ...],
     output_format: str,
 ) -> int:
     """Decide on one tool call with POLICY, a source or a bundle.
@@ -44,7 +49,7 @@ def eval_(
     from bobcat.pdp import evaluate
 
     check_stdin(policy, request_file, tool)
-    bundle = open_policy(policy, profile, python_rules)
+    bundle = open_policy(policy, profile, python_rules, trusted_keys)
     request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
     decision = evaluate(bundle, request)
     if output_format == "json":

@@ -43,14 +43,24 @@ def decode(data: bytes, name: str) -> str:
         raise InputError(f"{name}:{line}:{column}: not UTF-8 text (byte 0x{data[error.start]:02x})") from error
 
 
-def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...]) -> PolicyBundle:
+def read_private_key(path: str) -> bytes | str:
+    """A key file: 32 raw bytes, or hexadecimal digits with white space around them."""
+    data, _ = read_bytes(path)
+    return data if len(data) == 32 else data.decode("ascii", "replace").strip()
+
+
+def open_policy(
+    path: str, profile: Profile, python_rules: tuple[str, ...], trusted_keys: tuple[str, ...] = ()
+) -> PolicyBundle:
     """The bundle in a bundle file, or the one that a policy source compiles to; its warnings go to stderr."""
     from bobcat.bundle import is_bundle, load_bundle
 
     data, name = read_bytes(path)
     rules = [import_rule(spec) for spec in python_rules]
     if is_bundle(data):
-        return load_bundle(data, host_rules=tuple(rule for rule, _ in rules))
+        return load_bundle(data, [rule for rule, _ in rules], trusted_keys=trusted_keys)
+    if trusted_keys:
+        raise InputError(f"`{name}` is a policy source, which nobody signs; `--trusted-key` needs a bundle")
 
     from bobcat.cli.output import show_diagnostics
     from bobcat.compiler import compile_policy

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
+
+Decorated = Callable[..., Any]  # Any: click passes what the decorators declare
 
 profile_option = click.option(
     "--profile",
@@ -27,3 +32,23 @@ format_option = click.option(
     help="The form of the output.",
 )
 policy_argument = click.argument("policy", metavar="POLICY", type=click.Path(allow_dash=True))
+trusted_key_option = click.option(
+    "--trusted-key",
+    "trusted_keys",
+    multiple=True,
+    metavar="KEY",
+    help="A public Ed25519 key, in hexadecimal. When given, a bundle that no such key signed is refused.",
+)
+
+
+def call_options(command: Decorated) -> Decorated:
+    """The tool call that `eval` and `explain` look at: a file, or options."""
+    for decorate in (
+        click.option("--context", "context_json", metavar="JSON", help="The execution context, with --tool."),
+        click.option("--declared", "declared_json", metavar="JSON", help="What the tool declares, with --tool."),
+        click.option("--args", "args_json", metavar="JSON", help="The arguments of the call, with --tool."),
+        click.option("--tool", metavar="NAME", help="The name of the tool, instead of a REQUEST."),
+        click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True)),
+    ):
+        command = decorate(command)
+    return command

@@ -1,0 +1,141 @@
+"""`bobcat explain`: why a tool call is decided as it is, rule by rule and clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import click
+
+from bobcat.cli.eval import check_stdin
+from bobcat.cli.inputs import Profile, open_policy, read_request
+from bobcat.cli.options import (
+    call_options,
+    format_option,
+    policy_argument,
+    profile_option,
+    python_rule_option,
+    trusted_key_option,
+)
+from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+
+if TYPE_CHECKING:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from bobcat.bundle.explanation import Clause, Explanation, RuleExplanation
+    from bobcat.diagnostics import Span
+
+OUTCOME_COLOURS = {"true": "green", "false": "bright_black", "absent": "bright_black", "error": "red"}
+SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+WORDS = {"all": "all of", "any": "any of", "not": "not"}
+
+
+@click.command()
+@policy_argument
+@call_options
+@click.option("--all", "show_all", is_flag=True, help="Show the clauses of rules that did not fire, too.")
+@profile_option
+@python_rule_option
+@trusted_key_option
+@format_option
+def explain(
+    policy: str,
+    request_file: str | None,
+    *,
+    tool: str | None,
+    args_json: str | None,
+    declared_json: str | None,
+    context_json: str | None,
+    show_all: bool,
+    profile: Profile,
+    python_rules: tuple[str, ...],
+    trusted_keys: tuple[str, ...],
+    output_format: str,
+) -> None:
+    """Show why POLICY, a source or a bundle, decides a tool call as it does.
+
+    The call is given as for `eval`. Rules stand in evaluation order.
+    """
+    check_stdin(policy, request_file, tool)
+    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
+    explanation = bundle.explain(request)
+    if output_format == "json":
+        write_json(explanation.to_json())
+    else:
+        console().print(_tree(explanation, bundle.sources, show_all=show_all))
+
+
+def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: bool) -> Tree:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    decision = explanation.decision
+    head = Text(str(decision.verdict), style=f"bold {VERDICT_COLOURS[decision.verdict]}")
+    head.append(f": {decision.reason}" if decision.reason else "", style="not bold default")
+    tree = Tree(head, guide_style="bright_black")
+    waiting = 0
+    for rule in explanation.rules:
+        if rule.outcome == "not_reached":
+            waiting += 1
+            continue
+        branch = tree.add(_rule_line(rule))
+        if rule.clause is not None and (show_all or rule.outcome in ("true", "error")):
+            _source_line(branch, rule.span, sources)
+            _add_clause(branch, rule.clause)
+    if waiting:
+        tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="bright_black"))
+    deciders = [name for name in decision.matched_rules if name.startswith("<default:")]
+    for name in deciders:
+        tree.add(Text(f"no rule fired: {name}", style=VERDICT_COLOURS[decision.verdict]))
+    return tree
+
+
+def _rule_line(rule: RuleExplanation) -> Text:
+    from rich.text import Text
+
+    fired = rule.outcome == "true"
+    line = Text(rule.id, style="bold" if fired or rule.outcome == "error" else "bright_black")
+    line.append(f" ({rule.verdict or 'Python rule'})", style="bright_black not bold")
+    words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
+    said = words.get(rule.outcome, f"cannot be judged: {rule.error}")
+    line.append(f"  {said}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
+    line.append(_place(rule.span), style="bright_black not bold")
+    return line
+
+
+def _source_line(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> None:
+    """The first line of the rule as its author wrote it, where the text is known."""
+    from rich.text import Text
+
+    lines = sources.get(span.file, "").splitlines() if span is not None else []
+    if span is not None and 0 < span.line <= len(lines):
+        branch.add(Text(f"{span.line} | {lines[span.line - 1].strip()}", style="bright_black"))
+
+
+def _add_clause(branch: Tree, clause: Clause) -> None:
+    from rich.text import Text
+
+    from bobcat.bundle.explanation import Connective
+
+    line = Text(f"{clause.outcome:<6} ", style=OUTCOME_COLOURS.get(clause.outcome, "bright_black"))
+    if isinstance(clause, Connective):
+        line.append(WORDS[clause.kind], style="default")
+        nested = branch.add(line)
+        for child in clause.children:
+            _add_clause(nested, child)
+        return
+    operator = SIGNS.get(clause.operator, clause.operator)
+    line.append(f"{clause.path} {operator} {clause.operand}", style="default")
+    line.append(f"   read {clause.value}" if clause.value is not None else "   not there", style="cyan")
+    if clause.error is not None:
+        line.append(f"   error {clause.error}", style="red")
+    line.append(_place(clause.span), style="bright_black")
+    branch.add(line)
+
+
+def _place(span: Span | None) -> str:
+    if span is None:
+        return ""
+    return f"   {span.file}:{span.line}:{span.column}" if span.line else f"   {span.file} {span.path}"

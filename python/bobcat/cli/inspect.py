@@ -1,0 +1,108 @@
+"""`bobcat inspect`: what is in a bundle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.inputs import Profile, open_policy
+from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option, trusted_key_option
+from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+
+if TYPE_CHECKING:
+    from bobcat.bundle.model import PolicyBundle
+
+
+@click.command()
+@policy_argument
+@click.option("--ir", "show_ir", is_flag=True, help="Show the normal form of every rule instead.")
+@profile_option
+@python_rule_option
+@trusted_key_option
+@format_option
+def inspect(
+    policy: str,
+    *,
+    show_ir: bool,
+    profile: Profile,
+    python_rules: tuple[str, ...],
+    trusted_keys: tuple[str, ...],
+    output_format: str,
+) -> None:
+    """Show what POLICY, a bundle or a source, holds: manifest, defaults, and the rules in evaluation order."""
+    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    if output_format == "json":
+        write_json(_to_json(bundle, with_ir=show_ir))
+    elif show_ir:
+        from bobcat.ir.pretty import policy_text
+
+        click.echo(policy_text(bundle.ir), nl=False)
+    else:
+        _show(bundle)
+
+
+def _rules(bundle: PolicyBundle) -> list[dict[str, Any]]:  # Any: JSON
+    """Every rule in evaluation order, Python rules included."""
+    from bobcat.ir.schema import HostRule
+
+    views = iter(bundle.rules)
+    rows: list[dict[str, Any]] = []  # Any: JSON
+    for rule, digest in zip(bundle.ir.rules, bundle.rule_digests, strict=True):
+        if isinstance(rule, HostRule):
+            place = f"{rule.module}:{rule.qualname}"
+            row = {"id": rule.name, "priority": rule.priority, "verdict": None, "source": place, "description": ""}
+        else:
+            view = next(views)
+            span = view.span
+            place = f"{span.file}:{span.line}:{span.column}" if span is not None and span.line else view.source_location
+            row = {
+                "id": view.id,
+                "priority": view.priority,
+                "verdict": str(view.verdict),
+                "source": place,
+                "description": view.description,
+            }
+        rows.append({**row, "digest": digest})
+    return rows
+
+
+def _to_json(bundle: PolicyBundle, *, with_ir: bool) -> dict[str, Any]:  # Any: JSON
+    import json
+
+    import msgspec
+
+    shown = {"manifest": msgspec.to_builtins(bundle.manifest), "rules": _rules(bundle)}
+    return {**shown, "ir": json.loads(bundle.ir_bytes)} if with_ir else shown
+
+
+def _show(bundle: PolicyBundle) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    manifest, defaults = bundle.manifest, bundle.defaults
+    facts = Table.grid(padding=(0, 2))
+    facts.add_row("id", manifest.digest)
+    if manifest.lynx_id is not None:
+        facts.add_row("lynx id", manifest.lynx_id)
+    facts.add_row("profile", f"{bundle.profile}, policy language {manifest.language_version}")
+    facts.add_row("sources", ", ".join(manifest.source_files) or "none")
+    facts.add_row("on_no_match", str(defaults.on_no_match))
+    facts.add_row("on_missing_shadow", str(defaults.on_missing_shadow))
+    facts.add_row("on_rule_error", defaults.on_rule_error)
+    out.print(facts)
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for column in ("rule", "priority", "decision", "digest", "source"):
+        table.add_column(column, no_wrap=True, justify="right" if column == "priority" else "left")
+    for row in _rules(bundle):
+        verdict = row["verdict"] or "Python rule"
+        table.add_row(
+            Text(row["id"]),
+            str(row["priority"]),
+            Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue")),
+            row["digest"][:16],
+            Text(row["source"], style="bright_black"),
+        )
+    out.print()
+    out.print(table)

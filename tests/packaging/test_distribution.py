@@ -1,0 +1,54 @@
+"""What is installed: the metadata, the typing marker, the command, and what importing costs."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import subprocess
+import sys
+from importlib.resources import files
+
+import bobcat
+from bobcat import _core
+
+WORKER = """
+import sys
+import bobcat
+bobcat.evaluate, bobcat.load_bundle
+print(*sorted({name.partition(".")[0] for name in sys.modules}))
+print(*sorted(name for name in sys.modules if name.startswith("bobcat.")))
+"""
+
+
+def test_the_installed_version_is_that_of_the_core() -> None:
+    assert importlib.metadata.version("bobcat") == _core.__version__
+
+
+def test_the_package_is_typed() -> None:
+    assert files("bobcat").joinpath("py.typed").is_file()
+    assert files("bobcat").joinpath("_core.pyi").is_file()
+
+
+def test_the_command_is_installed() -> None:
+    (script,) = [entry for entry in importlib.metadata.entry_points(group="console_scripts") if entry.name == "bobcat"]
+    assert script.value == "bobcat.cli.main:main"
+
+
+def test_the_license_is_shipped() -> None:
+    assert importlib.metadata.metadata("bobcat")["License-Expression"] == "Apache-2.0"
+
+
+def test_signing_is_optional() -> None:
+    requires = importlib.metadata.requires("bobcat") or []
+    assert [line for line in requires if line.startswith("cryptography")] == ['cryptography>=42 ; extra == "sign"']
+
+
+def test_a_worker_imports_neither_the_front_end_nor_the_terminal() -> None:
+    done = subprocess.run([sys.executable, "-c", WORKER], capture_output=True, text=True, check=True)
+    packages, modules = (set(line.split()) for line in done.stdout.splitlines())
+    assert not packages & {"yaml", "re2", "click", "rich"}
+    assert not modules & {"bobcat.compiler", "bobcat.frontend", "bobcat.analysis"}
+
+
+def test_every_public_name_can_be_imported() -> None:
+    for name in bobcat.__all__:
+        assert getattr(bobcat, name) is not None
