@@ -1,0 +1,144 @@
+"""The document: version, defaults, predicates, rules; the order in which they are lowered."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from bobcat.bundle.source_map import Position, RuleSource
+from bobcat.frontend.matches import Matches
+from bobcat.frontend.nodes import Refused, entries, value
+from bobcat.frontend.report import Report, shown
+from bobcat.frontend.rules import Rules, verdict_of
+from bobcat.frontend.scalars import kind_of_node
+from bobcat.frontend.suggest import closest, listed
+from bobcat.ir import construct
+from bobcat.ir.schema import Defaults, HostRule, Rule, VerdictName
+
+LANGUAGE_VERSION = 1
+KEYS = ("version", "defaults", "predicates", "rules")
+MAX_RULES = 100_000
+"""Rules of one policy."""
+
+OnNoMatch = Literal["allow", "deny", "dry_run", "approve_required"]
+OnMissingShadow = Literal["allow", "deny", "approve_required"]
+OnRuleError = Literal["deny", "continue"]
+DEFAULTS_KEYS = ("on_no_match", "on_missing_shadow", "on_rule_error")
+
+_MEANT = {
+    "rule": "rules",
+    "policies": "rules",
+    "default": "defaults",
+    "predicate": "predicates",
+    "definitions": "predicates",
+}
+_ALONE = frozenset(("id", "match", "decision", "priority"))
+
+Lowering = tuple[Defaults, list[tuple[Rule, RuleSource]]]
+
+
+class Document:
+    """Lowers one policy document. What it could not lower is in the report."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._matches = Matches(report)
+        self._rules = Rules(report, self._matches)
+        self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
+
+    def lower(self, root: Node, host_rules: tuple[HostRule, ...]) -> Lowering:
+        """The defaults, and the rules in file order with their places."""
+        if not isinstance(root, MappingNode):
+            help = "a list of rules stands under `rules:`" if isinstance(root, SequenceNode) else None
+            self._report.add("E0201", root, kind=kind_of_node(root), help=help)
+            return construct.DEFAULTS, []
+        found: dict[str, Node] = {}
+        for key, key_node, item in entries(root, self._report):
+            if key in KEYS:
+                found[key] = item
+                continue
+            meant = _MEANT.get(key.lower()) or closest(key, KEYS)
+            help = f"did you mean `{meant}`?" if meant else None
+            if key in _ALONE:
+                help = "a rule is an item of the list under `rules`"
+            elif key in DEFAULTS_KEYS:
+                help = f"it stands under `defaults`: `defaults: {{{key}: ...}}`"
+            self._report.add("E0202", key_node, where="a policy", key=shown(key), known=listed(KEYS), help=help)
+        if "version" in found:
+            self._version(found["version"])
+        defaults = self._defaults(found["defaults"]) if "defaults" in found else construct.DEFAULTS
+        if "predicates" in found:
+            self._predicates(found["predicates"])
+        lowered = self._lower_rules(found["rules"]) if "rules" in found else []
+        self._matches.report_unused()
+        self._check_host_names(host_rules)
+        return defaults, lowered
+
+    def _version(self, node: Node) -> None:
+        found = value(node, self._report) if isinstance(node, ScalarNode) else None
+        if isinstance(found, Refused):
+            return
+        if type(found) is not int:
+            self._report.add(
+                "E0204",
+                node,
+                key="version",
+                expected="the integer 1",
+                kind=kind_of_node(node),
+                help="write `version: 1`",
+            )
+        elif found != LANGUAGE_VERSION:
+            self._report.add("E0205", node, version=shown(node.value))
+
+    def _defaults(self, node: Node) -> Defaults:
+        if not isinstance(node, MappingNode):
+            self._report.add("E0204", node, key="defaults", expected="a mapping", kind=kind_of_node(node))
+            return construct.DEFAULTS
+        no_match: VerdictName = construct.DEFAULTS.on_no_match
+        missing_shadow: VerdictName = construct.DEFAULTS.on_missing_shadow
+        rule_error: OnRuleError = construct.DEFAULTS.on_rule_error
+        for key, key_node, item in entries(node, self._report):
+            if key in DEFAULTS_KEYS:
+                self.defaults_places[DEFAULTS_KEYS.index(key)] = self._matches.position(item, item)
+            match key:
+                case "on_no_match":
+                    no_match = verdict_of(item, key, get_args(OnNoMatch), self._report) or no_match
+                case "on_missing_shadow":
+                    missing_shadow = verdict_of(item, key, get_args(OnMissingShadow), self._report) or missing_shadow
+                case "on_rule_error":
+                    rule_error = verdict_of(item, key, get_args(OnRuleError), self._report) or rule_error
+                case _:
+                    near = closest(key, DEFAULTS_KEYS)
+                    help = f"did you mean `{near}`?" if near else None
+                    known = listed(DEFAULTS_KEYS)
+                    self._report.add("E0202", key_node, where="`defaults`", key=shown(key), known=known, help=help)
+        return Defaults(no_match, missing_shadow, rule_error)
+
+    def _predicates(self, node: Node) -> None:
+        if isinstance(node, MappingNode):
+            self._matches.define(entries(node, self._report))
+            return
+        self._report.add(
+            "E0204", node, key="predicates", expected="a mapping of names to matches", kind=kind_of_node(node)
+        )
+
+    def _lower_rules(self, node: Node) -> list[tuple[Rule, RuleSource]]:
+        if not isinstance(node, SequenceNode):
+            help = "put `- ` before each rule" if isinstance(node, MappingNode) else None
+            if kind_of_node(node) == "null":
+                help = "write `rules: []` for none"
+            self._report.add("E0204", node, key="rules", expected="a list", kind=kind_of_node(node), help=help)
+            return []
+        if len(node.value) > MAX_RULES:
+            self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)
+            return []
+        lowered = [self._rules.rule(item, index) for index, item in enumerate(node.value)]
+        return [item for item in lowered if item is not None]
+
+    def _check_host_names(self, host_rules: tuple[HostRule, ...]) -> None:
+        for host in host_rules:
+            place = self._rules.id_node(host.name)
+            if place is not None:
+                help = "a Python rule has this name; rename one of the two"
+                self._report.add("E0210", place, id=shown(host.name), help=help)

@@ -1,0 +1,263 @@
+"""Matches and predicates: YAML nodes to normalised expressions, predicates put in, every leaf's place remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from bobcat.bundle.source_map import Position
+from bobcat.diagnostics import Related
+from bobcat.frontend.keys import CONNECTIVES, Key, KeyProblem, parse_key
+from bobcat.frontend.nodes import Entry, Refused, entries, string_of
+from bobcat.frontend.operands import Operands
+from bobcat.frontend.report import Report, shown
+from bobcat.frontend.scalars import kind_of_node
+from bobcat.frontend.suggest import closest
+from bobcat.ir import construct
+from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not
+
+MAX_EXPR_DEPTH = 40
+"""Nesting of a match: connectives, leaves and uses of predicates."""
+MAX_EXPR_NODES = 100_000
+"""Connectives and leaves of one match, predicates put in."""
+MAX_POLICY_NODES = 2_000_000
+"""Connectives and leaves of all matches together."""
+
+
+_Join = Callable[[Iterable[Expr]], Expr]
+
+
+class Sized(NamedTuple):
+    """An expression with its nesting and its number of nodes as written, predicates put in."""
+
+    expr: Expr
+    depth: int
+    nodes: int
+
+
+@dataclass(slots=True)
+class _Predicate:
+    name: str
+    key: ScalarNode
+    body: Node
+    done: bool = False
+    lowered: Sized | None = None
+    uses: set[str] = field(default_factory=set)
+
+
+class Matches:
+    """Lowers the matches of one policy. Gives None for what it has reported."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._operands = Operands(report)
+        self._keys: dict[str, Key | KeyProblem] = {}
+        self._predicates: dict[str, _Predicate] = {}
+        self._stack: list[str] = []
+        self._used: set[str] = set()
+        self._total = 0
+        # id of a leaf → (the leaf, kept alive, and where it stands).
+        self._places: dict[int, tuple[Leaf, Position]] = {}
+
+    def define(self, found: list[Entry]) -> None:
+        """Take in the predicates, and check every body, used or not."""
+        for name, key_node, body in found:
+            problem = _name_problem(name)
+            if problem:
+                self._report.add("E0503", key_node, name=shown(name), problem=problem)
+                continue
+            self._predicates[name] = _Predicate(name, key_node, body)
+        for predicate in self._predicates.values():
+            self._lower_predicate(predicate)
+
+    def report_unused(self) -> None:
+        """Warn about predicates that no rule reaches."""
+        reached: set[str] = set()
+        waiting = list(self._used)
+        while waiting:
+            name = waiting.pop()
+            if name not in reached and name in self._predicates:
+                reached.add(name)
+                waiting.extend(self._predicates[name].uses)
+        for name, predicate in self._predicates.items():
+            if name not in reached:
+                self._report.add("W0107", predicate.key, name=shown(name))
+
+    def match(self, node: Node, where: str) -> Expr | None:
+        """The expression of a rule's match; `where` names it in findings."""
+        lowered = self._match(node, where)
+        if lowered is None:
+            return None
+        self._total += lowered.nodes
+        if self._total > MAX_POLICY_NODES:
+            self._report.add("E0505", node, limit=MAX_POLICY_NODES, help="the limit holds for all matches together")
+            return None
+        return lowered.expr
+
+    def leaf_places(self, expr: Expr, otherwise: Position) -> tuple[Position, ...]:
+        """Where the leaves of a normalised match stand, in pre-order."""
+        places: list[Position] = []
+        waiting: list[Expr] = [expr]
+        while waiting:
+            match waiting.pop():
+                case Leaf() as leaf:
+                    known = self._places.get(id(leaf))
+                    places.append(known[1] if known is not None else otherwise)
+                case Not(item):
+                    waiting.append(item)
+                case All(items) | AnyOf(items):
+                    waiting.extend(reversed(items))
+        return tuple(places)
+
+    def _match(self, node: Node, where: str) -> Sized | None:
+        if isinstance(node, MappingNode):
+            return self._joined(construct.all_, [self._entry(entry) for entry in entries(node, self._report)], node)
+        name = string_of(node, self._report)
+        if name is not None:
+            return self._use(node, name)
+        help = "write `{}` to match every call" if kind_of_node(node) == "null" else None
+        if isinstance(node, SequenceNode):
+            help = "write `all_of: [...]` or `any_of: [...]`"
+        self._report.add("E0306", node, where=where, kind=kind_of_node(node), help=help)
+        return None
+
+    def _entry(self, entry: Entry) -> Sized | None:
+        key, key_node, node = entry
+        match key:
+            case "all_of":
+                return self._listed(construct.all_, key, node)
+            case "any_of":
+                if isinstance(node, SequenceNode) and not node.value:
+                    self._report.add("W0109", node)
+                return self._listed(construct.any_, key, node)
+            case "not":
+                return self._negated(node)
+            case _:
+                return self._leaf(key, key_node, node)
+
+    def _listed(self, joined: _Join, key: str, node: Node) -> Sized | None:
+        if not isinstance(node, SequenceNode):
+            if isinstance(node, ScalarNode):
+                self._report.add("E0207", node, key=key, kind=kind_of_node(node), value=shown(node.value))
+            else:
+                self._report.add("E0204", node, key=key, expected="a list of matches", kind=kind_of_node(node),
+                                 help="put `- ` before each match")  # fmt: skip
+            return None
+        return self._joined(joined, [self._match(item, f"an item of `{key}`") for item in node.value], node)
+
+    def _joined(self, joined: _Join, items: list[Sized | None], node: Node) -> Sized | None:
+        found = [item for item in items if item is not None]
+        if len(found) != len(items):
+            return None
+        if len(found) == 1:
+            return found[0]
+        depth = 1 + max((item.depth for item in found), default=0)
+        nodes = 1 + sum(item.nodes for item in found)
+        if not self._within(node, depth, nodes):
+            return None
+        return Sized(joined(item.expr for item in found), depth, nodes)
+
+    def _negated(self, node: Node) -> Sized | None:
+        item = self._match(node, "`not`")
+        if item is None or not self._within(node, item.depth + 1, item.nodes + 1):
+            return None
+        expr = construct.not_(item.expr)
+        if isinstance(expr, Leaf) and isinstance(item.expr, Leaf):
+            place = self._places.get(id(item.expr))
+            if place is not None:
+                self._places.setdefault(id(expr), (expr, place[1]))
+        return Sized(expr, item.depth + 1, item.nodes + 1)
+
+    def _within(self, node: Node, depth: int, nodes: int) -> bool:
+        if depth > MAX_EXPR_DEPTH:
+            self._report.add("E0504", node, limit=MAX_EXPR_DEPTH)
+            return False
+        if nodes > MAX_EXPR_NODES:
+            self._report.add("E0505", node, limit=MAX_EXPR_NODES)
+            return False
+        return True
+
+    def _leaf(self, text: str, key_node: ScalarNode, node: Node) -> Sized | None:
+        key = self._keys.get(text)
+        if key is None:
+            key = self._keys[text] = parse_key(text)
+        if isinstance(key, KeyProblem):
+            params: dict[str, Any] = {
+                name: shown(param) if name == "key" else param for name, param in key.params.items()
+            }
+            self._report.add(key.code, key_node, help=self._key_help(text, key, node), **params)
+            return None
+        operand = self._operands.operand(node, key)
+        if isinstance(operand, Refused):
+            return None
+        dialect = "re2" if key.op == "matches" else None
+        leaf = construct.leaf(key.head, key.path, key.op, operand, dialect)  # type: ignore[arg-type]  # a Literal
+        if isinstance(leaf, Leaf):
+            self._places[id(leaf)] = leaf, self.position(key_node, node)
+        return Sized(leaf, 1, 1)
+
+    def _key_help(self, text: str, problem: KeyProblem, node: Node) -> str | None:
+        if text in self._predicates:
+            return f"`{shown(text)}` is a predicate; write `all_of: [{shown(text)}]`"
+        if problem.code == "E0309" and isinstance(node, MappingNode) and node.value:
+            flat = [f"`{text}.{shown(name.value)}`" for name, _ in node.value if isinstance(name, ScalarNode)]
+            return f"write {', '.join(flat[:3])}" if flat else problem.help
+        return problem.help
+
+    def position(self, first: Node, last: Node) -> Position:
+        """From the start of one node to the end of another."""
+        start = first.start_mark
+        if last.start_mark.index < start.index:  # an alias
+            last = first
+        if isinstance(last, ScalarNode):
+            end = last.end_mark
+            return start.line + 1, start.column + 1, end.line + 1, end.column + 1
+        span = self._report.span(last)
+        return start.line + 1, start.column + 1, span.end_line, span.end_column
+
+    def _use(self, node: Node, name: str) -> Sized | None:
+        predicate = self._predicates.get(name)
+        if predicate is None:
+            near = closest(name, self._predicates)
+            help = f"did you mean `{shown(near)}`?" if near else "define it under `predicates`"
+            self._report.add("E0501", node, name=shown(name), help=help)
+            return None
+        if self._stack:
+            self._predicates[self._stack[-1]].uses.add(name)
+        else:
+            self._used.add(name)
+        if name in self._stack:
+            cycle = [*self._stack[self._stack.index(name) :], name]
+            related = [Related(self._report.span(predicate.key), f"`{shown(name)}` is defined here")]
+            chain = " -> ".join(f"`{shown(step)}`" for step in cycle)
+            self._report.add("E0502", node, name=shown(name), chain=chain, related=related)
+            return None
+        if len(self._stack) >= MAX_EXPR_DEPTH:
+            self._report.add("E0504", node, limit=MAX_EXPR_DEPTH)
+            return None
+        lowered = self._lower_predicate(predicate)
+        if lowered is None or not self._within(node, lowered.depth + 1, lowered.nodes):
+            return None
+        return Sized(lowered.expr, lowered.depth + 1, lowered.nodes)
+
+    def _lower_predicate(self, predicate: _Predicate) -> Sized | None:
+        if not predicate.done:
+            self._stack.append(predicate.name)
+            predicate.lowered = self._match(predicate.body, f"the predicate `{shown(predicate.name)}`")
+            self._stack.pop()
+            predicate.done = True
+            self._total += predicate.lowered.nodes if predicate.lowered is not None else 0
+        return predicate.lowered
+
+
+def _name_problem(name: str) -> str | None:
+    if not name.strip():
+        return "it is empty"
+    if not name.isprintable():
+        return "it holds a control character"
+    if name in CONNECTIVES:
+        return "it is a connective"
+    return None

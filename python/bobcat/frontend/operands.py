@@ -1,0 +1,338 @@
+"""The operand of a leaf: YAML node to IR constant, checked against the operator and the declared type of the path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from bobcat.frontend.keys import VALUES, Key, Kind, written
+from bobcat.frontend.nodes import REFUSED, Refused, entries, value
+from bobcat.frontend.pattern_operands import check_pattern_operand
+from bobcat.frontend.report import Report, shown
+from bobcat.frontend.scalars import MAX_INT_BITS, kind_of, kind_of_node, yaml_1_1_reading
+from bobcat.frontend.suggest import closest, listed
+from bobcat.frontend.timestamps import microseconds
+from bobcat.ir.schema import Const, Operator
+
+MAX_CONST_DEPTH = 16
+"""Nesting of a constant: a scalar is one level."""
+
+_EQUALITY: tuple[Operator, ...] = ("eq", "in", "exists")
+_ORDER: tuple[Operator, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
+_TEXT: tuple[Operator, ...] = ("matches", "contains", "contains_any", "contains_all")
+_JUDGED_BY: dict[Kind, frozenset[Operator]] = {
+    Kind.ANY: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
+    Kind.STRING: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
+    Kind.NULLABLE_STRING: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
+    Kind.BOOL: frozenset(_EQUALITY),
+    Kind.NUMBER: frozenset((*_EQUALITY, *_ORDER)),
+    Kind.NULLABLE_NUMBER: frozenset((*_EQUALITY, *_ORDER)),
+    Kind.STRINGS: frozenset(("eq", "exists", "contains", "contains_any", "contains_all")),
+    Kind.MAPPING: frozenset(("eq", "exists", "contains", "contains_any", "contains_all")),
+    Kind.TIME: frozenset((*_EQUALITY, *_ORDER)),
+}
+_SCALARS: dict[Kind, tuple[type, ...]] = {
+    Kind.ANY: (str, int, float, bool, type(None)),
+    Kind.STRING: (str,),
+    Kind.NULLABLE_STRING: (str, type(None)),
+    Kind.BOOL: (bool,),
+    Kind.NUMBER: (int, float),
+    Kind.NULLABLE_NUMBER: (int, float, type(None)),
+    Kind.TIME: (str,),
+    Kind.STRINGS: (),
+    Kind.MAPPING: (),
+}
+_OPERATOR_ORDER: tuple[Operator, ...] = (*_EQUALITY, *_ORDER, *_TEXT)
+
+
+class Operands:
+    """Turns operands into constants. Every method gives `REFUSED`, which is no constant, after it has reported why."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._takes: dict[Operator, Callable[[Node, Key], Const]] = {
+            "eq": self._eq,
+            "matches": self._matches,
+            "in": self._in,
+            "contains": self._contains,
+            "contains_any": self._contains_many,
+            "contains_all": self._contains_many,
+            "gt": self._bound,
+            "ge": self._bound,
+            "lt": self._bound,
+            "le": self._bound,
+            "between": self._between,
+            "not_between": self._between,
+            "exists": self._exists,
+        }
+
+    def operand(self, node: Node, key: Key) -> Const:
+        """The constant that `key` compares with."""
+        if key.op not in _JUDGED_BY[key.kind] and not key.bare:
+            known = [name for name in _OPERATOR_ORDER if name in _JUDGED_BY[key.kind]]
+            self._report.add("E0406", node, op=key.op, path=key.base, has=key.kind.value, known=listed(known))
+            return REFUSED
+        return self._takes[key.op](node, key)
+
+    def constant(self, node: Node, depth: int = 1) -> Const:
+        """Any JSON value, as it stands: the value of a transform, an item of a list that is compared as a whole."""
+        if depth > MAX_CONST_DEPTH:
+            self._report.add("E0410", node, limit=MAX_CONST_DEPTH)
+            return REFUSED
+        if isinstance(node, MappingNode):
+            items = {key: self.constant(item, depth + 1) for key, _, item in entries(node, self._report)}
+            return REFUSED if REFUSED in items.values() else {"map": items}
+        if isinstance(node, SequenceNode):
+            found = [self.constant(item, depth + 1) for item in node.value]
+            return REFUSED if REFUSED in found else found
+        return self._scalar(node)
+
+    def _scalar(self, node: Node) -> Any:  # Any: a scalar constant, or REFUSED
+        if not isinstance(node, ScalarNode):
+            raise TypeError("the caller has looked at the node's class")
+        found = value(node, self._report)
+        kind = type(found)
+        if kind is float and not math.isfinite(found):  # type: ignore[arg-type]  # it is a float
+            self._report.add("E0404", node, value=shown(node.value))
+            return REFUSED
+        if kind is int and found.bit_length() > MAX_INT_BITS:  # type: ignore[union-attr]  # it is an int
+            self._report.add("E0411", node, limit=MAX_INT_BITS)
+            return REFUSED
+        return found
+
+    def _typed(self, node: ScalarNode, key: Key) -> Const:
+        """A scalar that the path of `key` can be equal to."""
+        found = self._scalar(node)
+        if found is REFUSED:
+            return REFUSED
+        kinds = _SCALARS[key.kind]
+        if type(found) not in kinds:
+            self._report.add(
+                "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=_type_help(node, key)
+            )
+            return REFUSED
+        if key.kind is Kind.TIME:
+            return self._time(node, found)
+        allowed = VALUES.get((key.head, *key.path)) if type(found) is str else None
+        if allowed and found not in allowed:
+            near = closest(found, allowed)
+            help = f"did you mean `{near}`?" if near else None
+            self._report.add("W0113", node, path=key.base, value=shown(found), known=listed(allowed), help=help)
+        if type(found) is str and not node.style and key.kind is not Kind.STRINGS:
+            self._warn_yaml_1_1(node)
+        return found
+
+    def _warn_yaml_1_1(self, node: Node) -> None:
+        if isinstance(node, ScalarNode) and (other := yaml_1_1_reading(node)) is not None:
+            plain = _plain_spelling(node.value, other)
+            help = f'quote it: `"{node.value}"`' + (f"; or write `{plain}`" if plain else "")
+            self._report.add("W0110", node, value=shown(node.value), other=other, plain=plain, help=help)
+
+    def _time(self, node: Node, text: str) -> Const:
+        try:
+            return {"timestamp": microseconds(text)}
+        except ValueError as error:
+            self._report.add("E0407", node, value=shown(text), problem=str(error))
+            return REFUSED
+
+    def _eq(self, node: Node, key: Key) -> Const:
+        if isinstance(node, ScalarNode):
+            if key.kind is Kind.STRINGS and key.bare:
+                self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=kind_of_node(node),
+                                 help=f"write `{key.base}.contains: {shown(node.value)}`")  # fmt: skip
+                return REFUSED
+            return self._typed(node, key)
+        if key.bare and isinstance(node, SequenceNode):
+            instead = "contains_any" if key.kind is Kind.STRINGS else "in"
+            self._report.add("E0308", node, key=key.base, instead=instead)
+            return REFUSED
+        if key.bare:
+            self._report.add("E0307", node, key=key.base, flat=_flat(node, key))
+            return REFUSED
+        wanted = SequenceNode if key.kind is Kind.STRINGS else MappingNode if key.kind is Kind.MAPPING else None
+        if key.kind is not Kind.ANY and (wanted is None or not isinstance(node, wanted)):
+            self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=kind_of_node(node))
+            return REFUSED
+        found = self.constant(node)
+        if key.kind is Kind.STRINGS and found is not REFUSED and not all(type(item) is str for item in found):
+            self._report.add("E0405", node, path=key.base, has=key.kind.value, kind="a list of anything else")
+            return REFUSED
+        return found
+
+    def _list(self, node: Node, key: Key) -> list[Node] | Refused:
+        if isinstance(node, SequenceNode):
+            return list(node.value)
+        help = f"write `{key.base}.{key.op}: [{shown(node.value)}]`" if isinstance(node, ScalarNode) else None
+        self._report.add("E0401", node, op=key.op, expected="a list of values", kind=kind_of_node(node), help=help)
+        return REFUSED
+
+    def _in(self, node: Node, key: Key) -> Const:
+        items = self._list(node, key)
+        if isinstance(items, Refused):
+            return REFUSED
+        found = [self._in_item(item, key) for item in items]
+        if not items:
+            self._report.add("W0109", node)
+        return REFUSED if REFUSED in found else found
+
+    def _in_item(self, node: Node, key: Key) -> Const:
+        return self._typed(node, key) if isinstance(node, ScalarNode) else self._not_scalar(node, key)
+
+    def _not_scalar(self, node: Node, key: Key) -> Const:
+        self._report.add("E0401", node, op=key.op, expected="null, bools, numbers and strings", kind=kind_of_node(node))
+        return REFUSED
+
+    def _matches(self, node: Node, key: Key) -> Const:
+        found: Const = self._scalar(node) if isinstance(node, ScalarNode) else None
+        if found is REFUSED:
+            return REFUSED
+        if not isinstance(node, ScalarNode) or type(found) is not str:
+            self._report.add("E0401", node, op="matches", expected="a pattern", kind=kind_of_node(node),
+                             help="quote the pattern" if isinstance(node, ScalarNode) else None)  # fmt: skip
+            return REFUSED
+        return found if check_pattern_operand(node, found, self._report) else REFUSED
+
+    def _contains(self, node: Node, key: Key) -> Const:
+        if not isinstance(node, ScalarNode):
+            return self._not_scalar(node, key)
+        found = self._scalar(node)
+        if found is not REFUSED and key.kind is not Kind.ANY and type(found) is not str:
+            self._report.add("E0401", node, op=f"{key.base}.{key.op}", expected="strings", kind=kind_of_node(node))
+            return REFUSED
+        return found
+
+    def _contains_many(self, node: Node, key: Key) -> Const:
+        items = self._list(node, key)
+        if isinstance(items, Refused):
+            return REFUSED
+        if not items and key.op == "contains_all":
+            self._report.add("E0409", node, op=key.op)
+            return REFUSED
+        if not items:
+            self._report.add("W0109", node)
+        found = [self._contains(item, key) for item in items]
+        return REFUSED if REFUSED in found else found
+
+    def _bound(self, node: Node, key: Key) -> Const:
+        expected = {
+            Kind.NUMBER: "a number",
+            Kind.NULLABLE_NUMBER: "a number",
+            Kind.TIME: "a point in time",
+            Kind.STRING: "a string",
+            Kind.NULLABLE_STRING: "a string",
+        }.get(key.kind, "a number or a string")
+        found: Const = self._scalar(node) if isinstance(node, ScalarNode) else REFUSED
+        if isinstance(node, ScalarNode) and found is REFUSED:
+            return REFUSED
+        kind = type(found)
+        numeric = kind is int or kind is float
+        wrong = not (numeric or kind is str) or (
+            numeric if "number" not in expected else expected == "a number" and not numeric
+        )
+        if wrong:
+            self._report.add(
+                "E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=_type_help(node, key)
+            )
+            return REFUSED
+        if key.kind is Kind.TIME:
+            return self._time(node, found)
+        if kind is str:
+            self._warn_yaml_1_1(node)
+            if key.kind is Kind.ANY and _numeric(found):
+                self._report.add("W0111", node, value=shown(found))
+        return found
+
+    def _between(self, node: Node, key: Key) -> Const:
+        if not isinstance(node, SequenceNode):
+            self._report.add("E0401", node, op=key.op, expected="a list of two bounds", kind=kind_of_node(node),
+                             help="write `[lowest, highest]`")  # fmt: skip
+            return REFUSED
+        if len(node.value) != 2:
+            self._report.add("E0402", node, op=key.op, count=len(node.value))
+            return REFUSED
+        low, high = (self._bound(item, key) for item in node.value)
+        if low is REFUSED or high is REFUSED:
+            return REFUSED
+        if (type(low) is str) is not (type(high) is str):
+            self._report.add("E0408", node, op=key.op, low=kind_of(low), high=kind_of(high))
+            return REFUSED
+        lowest, highest = (low["timestamp"], high["timestamp"]) if key.kind is Kind.TIME else (low, high)
+        if lowest > highest:
+            texts = [shown(item.value) for item in node.value]
+            self._report.add("E0403", node, low=texts[0], high=texts[1])
+            return REFUSED
+        return [low, high]
+
+    def _exists(self, node: Node, key: Key) -> Const:
+        found = self._scalar(node) if isinstance(node, ScalarNode) else None
+        if found is REFUSED:
+            return REFUSED
+        if type(found) is not bool:
+            self._report.add(
+                "E0401", node, op="exists", expected="a bool", kind=kind_of_node(node), help=_bool_help(node)
+            )
+            return REFUSED
+        return found
+
+
+def _bool_help(node: Node) -> str:
+    if isinstance(node, ScalarNode):
+        word = {"no": "false", "off": "false", "yes": "true", "on": "true"}.get(str(node.value).lower())
+        if word and not node.style:
+            return f"YAML 1.2 reads `{node.value}` as the string; write `{word}`"
+        if node.style and str(node.value).lower() in ("true", "false"):
+            return f"leave out the quotes: `{str(node.value).lower()}`"
+    return "write `true` or `false`"
+
+
+def _type_help(node: Node, key: Key) -> str | None:
+    if not isinstance(node, ScalarNode):
+        return None
+    text = str(node.value)
+    match key.kind:
+        case Kind.BOOL:
+            return _bool_help(node)
+        case Kind.NUMBER | Kind.NULLABLE_NUMBER:
+            return f"leave out the quotes: `{text}`" if node.style and _numeric(text) else "write a number"
+        case Kind.STRING | Kind.NULLABLE_STRING:
+            return f'quote it: `"{shown(text)}"`' if text else None
+        case Kind.TIME:
+            return "write RFC 3339 with an offset: `2026-01-31T12:00:00Z`"
+        case Kind.MAPPING:
+            return f"name an argument: `{written(key.head, (*key.path, 'NAME'))}`"
+        case Kind.STRINGS:
+            return f"write `{key.base}.contains: {shown(text)}`"
+        case Kind.ANY:
+            return None
+
+
+def _numeric(text: str) -> bool:
+    try:
+        return math.isfinite(float(text)) and "_" not in text
+    except ValueError:
+        return False
+
+
+def _plain_spelling(text: str, reading: str) -> str:
+    if reading in ("true", "false"):
+        return reading
+    digits = text.replace("_", "").lstrip("+")
+    try:
+        if reading == "an octal number":
+            return str(int(digits, 8))
+        return str(float(digits) if "." in digits else int(digits)) if reading == "a number" else ""
+    except ValueError:
+        return ""
+
+
+def _flat(node: Node, key: Key) -> str:
+    """The entries of a nested form as the keys that were meant."""
+    found: list[str] = []
+    for name, item in node.value:
+        if isinstance(name, ScalarNode) and isinstance(name.value, str):
+            text = shown(item.value) if isinstance(item, ScalarNode) else "..."
+            found.append(f"{written(key.head, (*key.path, name.value))}: {text}")
+    return ", ".join(found[:3]) or f"{key.base}.eq: {{}}"

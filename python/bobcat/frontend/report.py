@@ -1,0 +1,79 @@
+"""The list of findings one compilation fills, and how the user's text is quoted in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from yaml.nodes import CollectionNode, Node
+
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic, Related, Severity, Span
+
+MAX_FINDINGS = 1_000
+"""Findings kept of one source; the next one is `E0114` and the last."""
+
+_SHOWN = 60
+
+
+class Report:
+    """The findings about one source, in the order they were made; `sorted` gives them in source order."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self._found: dict[Diagnostic, None] = {}
+
+    def add(
+        self,
+        code: str,
+        place: Node | Span | None,
+        *,
+        help: str | None = None,
+        related: Iterable[Related] = (),
+        **params: object,
+    ) -> None:
+        """Record the finding `code` at a node or a span."""
+        if len(self._found) > MAX_FINDINGS:
+            return
+        span = self.span(place) if isinstance(place, Node) else place
+        if len(self._found) == MAX_FINDINGS:
+            self._found[diagnose("E0114", span, limit=MAX_FINDINGS)] = None
+            return
+        self._found[diagnose(code, span, help=help, related=related, **params)] = None
+
+    def append(self, diagnostic: Diagnostic) -> None:
+        """Record a finding made elsewhere."""
+        self._found[diagnostic] = None
+
+    def span(self, node: Node) -> Span:
+        """Where `node` stands. A collection ends where its last value does."""
+        start = node.start_mark
+        path: str = getattr(start, "path", "")
+        if path:
+            return Span(self.file, 0, 0, 0, 0, path)
+        last: Node = node
+        while isinstance(last, CollectionNode) and last.value and not last.flow_style:
+            item = last.value[-1]
+            last = item[1] if isinstance(item, tuple) else item
+            if last.start_mark.index < start.index:  # an alias: its text stands before this collection
+                last = node
+                break
+        end = last.end_mark
+        return Span(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+    def has_errors(self) -> bool:
+        """Whether one of the findings is an error."""
+        return any(item.severity is Severity.ERROR for item in self._found)
+
+    def sorted(self) -> tuple[Diagnostic, ...]:
+        """Every finding once, in source order; those without a place first."""
+        return tuple(sorted(self._found, key=_place))
+
+
+def _place(item: Diagnostic) -> tuple[str, int, int]:
+    return (item.span.file, item.span.line, item.span.column) if item.span is not None else ("", 0, 0)
+
+
+def shown(text: object) -> str:
+    """`text` for use between backticks: control characters escaped, cut when long."""
+    string = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text)[:200])
+    return string if len(string) <= _SHOWN else string[: _SHOWN - 3] + "..."

@@ -1,0 +1,114 @@
+"""What a YAML scalar means: the YAML 1.2 core schema, read strictly.
+
+Only `null`, bools, decimal, `0o` and `0x` integers and floats are more than strings. `no`, `on`, `017`, `1_000`,
+`12:30:45` and `2026-01-01` are strings, whatever YAML 1.1 made of them; `yaml_1_1_reading` names the difference.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+Scalar = str | int | float | bool | None
+
+CONSTANT_STYLE = "const"
+"""Style of a scalar node that carries its Python value itself: a value out of a mapping source."""
+
+MAX_INT_BITS = 4_096
+"""The size of an integer a policy may hold, and a request may bring."""
+
+_WORDS: dict[str, bool | None] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+MAY_BE_TYPED = frozenset("0123456789+-.~nNtTfF")
+"""What a plain scalar that is more than a string begins with."""
+_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_SPECIAL = re.compile(r"(?P<sign>[-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+_FIRST_1_1 = frozenset("0123456789+-yYnNoO")
+_YAML_1_1 = (
+    (re.compile(r"(?:yes|on)", re.IGNORECASE), "true"),
+    (re.compile(r"(?:no|off)", re.IGNORECASE), "false"),
+    (re.compile(r"[-+]?0[0-7_]+"), "an octal number"),
+    (re.compile(r"[-+]?[0-9][0-9]*_[0-9_]*(?:\.[0-9_]*)?"), "a number"),
+    (re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"), "a number in base 60"),
+    (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "a date"),
+)
+
+
+def is_plain(node: ScalarNode) -> bool:
+    """Whether the scalar is written without quotes."""
+    return not node.style
+
+
+def scalar_value(node: ScalarNode) -> Scalar:
+    """The value of a scalar. Raises ValueError for an integer that is too long to be read at all."""
+    text = node.value
+    style = node.style
+    if style:
+        return text  # type: ignore[no-any-return]  # a quoted string, or a constant with its own value
+    if text and text[0] not in MAY_BE_TYPED:
+        return text  # type: ignore[no-any-return]  # PyYAML types values as Any
+    return _plain(text)
+
+
+def _plain(text: str) -> Scalar:
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(_bounded(text))
+    if _BASED.fullmatch(text):
+        return int(_bounded(text), 0)
+    if _FLOAT.fullmatch(text):
+        return float(text)
+    special = _SPECIAL.fullmatch(text)
+    if special is None:
+        return text
+    return float((special["sign"] + "inf") if special["sign"] is not None else "nan")
+
+
+def _bounded(text: str) -> str:
+    if len(text) > MAX_INT_BITS // 3:
+        raise ValueError("too many digits")
+    return text
+
+
+def yaml_1_1_reading(node: ScalarNode) -> str | None:
+    """What YAML 1.1 makes of a plain scalar that is a string here; None when both agree."""
+    if node.style or not node.value or node.value[0] not in _FIRST_1_1:
+        return None
+    for pattern, reading in _YAML_1_1:
+        if pattern.fullmatch(node.value):
+            return reading
+    return None
+
+
+def kind_of(value: Scalar) -> str:
+    """The type of a scalar, with its article."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a bool"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+
+
+def kind_of_node(node: Node) -> str:
+    """The type of a node's value, with its article."""
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    if isinstance(node, SequenceNode):
+        return "a list"
+    if not isinstance(node, ScalarNode):
+        raise TypeError("a node is a mapping, a list or a scalar")
+    try:
+        return kind_of(scalar_value(node))
+    except ValueError:
+        return "a number"

@@ -1,0 +1,67 @@
+"""The front end of the strict profile: a policy's text or mapping to IR, a source map and every finding at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from yaml.nodes import Node
+
+from bobcat.bundle.source_map import RuleSource, SourceMap
+from bobcat.frontend.document import Document, Lowering
+from bobcat.frontend.lowered import Lowered
+from bobcat.frontend.nodes import plain_data
+from bobcat.frontend.report import Report
+from bobcat.frontend.source import collector_paused, compose, from_mapping
+from bobcat.ir import construct
+from bobcat.ir.schema import AnyRule, HostRule, Policy
+
+
+def compile_strict(
+    source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
+    source_path: str,
+    host_rules: tuple[HostRule, ...] = (),
+) -> Lowered:
+    """Lower a policy of the strict profile. Never raises on what the policy says."""
+    # PERF: everything short-lived is gone before the collector may look: 10,000 rules take 0.9 s, not 2.5 s.
+    with collector_paused():
+        return _compiled(source, Report(source_path), host_rules)
+
+
+def _compiled(source: str | Mapping[Any, Any], report: Report, host_rules: tuple[HostRule, ...]) -> Lowered:
+    text = source if isinstance(source, str) else None
+    root = compose(source, report) if isinstance(source, str) else from_mapping(source, report)
+    if root is None and not report.has_errors():
+        report.add("E0201", None, kind="an empty document")
+    if root is None or report.has_errors():
+        return Lowered(None, None, report.sorted(), None, text)
+    document = Document(report)
+    lowering = document.lower(root, host_rules)
+    if report.has_errors():
+        return Lowered(None, None, report.sorted(), None, text)
+    policy, source_map = _assembled(lowering, host_rules, report.file)
+    source_map = msgspec.structs.replace(source_map, defaults=tuple(document.defaults_places))
+    return Lowered(policy, source_map, report.sorted(), _data_of(root, text, report.file), text)
+
+
+def _assembled(lowering: Lowering, host_rules: tuple[HostRule, ...], source_path: str) -> tuple[Policy, SourceMap]:
+    defaults, lowered = lowering
+    pairs: list[tuple[AnyRule, RuleSource]] = [*lowered]
+    pairs += [(host, RuleSource(-1, 0, 0, 0, 0, "", order)) for order, host in enumerate(host_rules)]
+    pairs.sort(key=lambda pair: construct.evaluation_key(pair[0]))
+    policy = construct.policy([rule for rule, _ in pairs], defaults=defaults)
+    return policy, SourceMap((source_path,), tuple(place for _, place in pairs))
+
+
+# Any: plain data. A text is read again when its data are wanted: nodes would be a hundred times as large to keep.
+def _data_of(root: Node, text: str | None, source_path: str) -> Callable[[], Any]:
+    if text is None:
+        data = plain_data(root)
+        return lambda: data
+
+    def read_again() -> Any:
+        again = compose(text, Report(source_path))
+        return None if again is None else plain_data(again)
+
+    return read_again
