@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -24,7 +24,7 @@ DEFAULT_TIMEOUT_SECONDS = 1800
 class ApprovalHandler(Protocol):
     """Decides one approval."""
 
-    async def __call__(self, req: ApprovalRequest) -> ApprovalDecision:
+    def __call__(self, req: ApprovalRequest, /) -> Awaitable[ApprovalDecision]:
         """Grant or refuse."""
 
 
@@ -54,8 +54,8 @@ def auto_deny(reason: str) -> ApprovalHandler:
     return handler
 
 
-def callback_approval(fn: Callable[[ApprovalRequest], Awaitable[ApprovalDecision]]) -> ApprovalHandler:
-    """`fn` as a handler: it is one already."""
+def callback_approval(fn: ApprovalHandler) -> ApprovalHandler:
+    """Any async callable that takes the request is a handler; this says so."""
     return fn
 
 

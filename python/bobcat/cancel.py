@@ -69,7 +69,7 @@ class CancelToken:
 
 
 def cancelled_reason(switch: Cancelled | None) -> str | None:
-    """Why a run must stop, or None. A switch that cannot be read counts as thrown: what cannot be stopped must not run."""
+    """Why a run must stop, or None. A switch that cannot be read counts as thrown."""
     if switch is None:
         return None
     try:

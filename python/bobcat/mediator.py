@@ -55,7 +55,7 @@ async def mediate(
             if answer.refusal is not None:
                 return ActionResult(False, error=answer.refusal)
             if answer.args is not None:
-                return ActionResult(False, error="denied: the approver edited the arguments; they were not judged again")
+                return ActionResult(False, error="denied: the approver edited the arguments; nobody judged them again")
         case Verdict.ALLOW | Verdict.TRANSFORM | Verdict.DENY:
             pass
         case unreachable:

@@ -166,8 +166,8 @@ class Signature:
             if p.default is not Parameter.empty and p.kind is not Parameter.POSITIONAL_ONLY
         }
 
-    def bind(self, args: Mapping[str, Any]) -> dict[str, Any]:
-        """`args` with the defaults filled in.
+    def bind(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`args` with the defaults filled in; `args` itself when there are none to fill in.
 
         Raises `ArgumentError` for an argument the tool does not take and for one it needs and did not get.
         """
@@ -177,14 +177,14 @@ class Signature:
                 f"unknown argument{_s(unknown)} {_quoted(unknown)} for tool {self._tool!r}; "
                 f"it takes {_quoted(sorted(self._accepted)) or 'none'}"
             )
-        bound = {**self._defaults, **args}
+        bound = args if args.keys() >= self._defaults.keys() else {**self._defaults, **args}
         missing = [name for name in self._required if name not in bound]
         if missing:
             raise ArgumentError(f"missing argument{_s(missing)} {_quoted(missing)} for tool {self._tool!r}")
         return bound
 
 
-def bind_arguments(definition: ToolDef, args: Mapping[str, Any]) -> dict[str, Any]:
+def bind_arguments(definition: ToolDef, args: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments a call really has: `args` with the signature's defaults. See `Signature.bind`."""
     return Signature(definition).bind(args)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Protocol, runtime_checkable
 
 from bobcat.model import ActionRequest, ActionResult, ToolDef
@@ -14,5 +15,5 @@ class Executor(Protocol):
     A failure is an `ActionResult` with `ok` false; an exception is turned into one by the mediator.
     """
 
-    async def __call__(self, request: ActionRequest, tool: ToolDef) -> ActionResult:
+    def __call__(self, request: ActionRequest, tool: ToolDef, /) -> Awaitable[ActionResult]:
         """Run the action and say how it came out."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Protocol, runtime_checkable
 
 from bobcat.model import AuditEvent
@@ -11,5 +12,5 @@ from bobcat.model import AuditEvent
 class Sink(Protocol):
     """Receives the events of a run, one at a time, in order. What it raises is reported, and the run goes on."""
 
-    async def __call__(self, event: AuditEvent) -> None:
+    def __call__(self, event: AuditEvent, /) -> Awaitable[None]:
         """Take one event."""

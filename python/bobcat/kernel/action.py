@@ -1,0 +1,264 @@
+"""One step of a run: a proposed call, from its proposal to the message the model gets back.
+
+    proposed → gated → bound → decided → [approved] → intent → run or previewed → outcome → result → told
+
+INVARIANT: no `Execute` without a decision that permits it, nor, in a journaled run, before its intent is durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bobcat.approvals import Answer
+from bobcat.frozen import FrozenDict, deep_freeze, thaw
+from bobcat.journal import StepRecord, idempotency_key
+from bobcat.kernel.commands import Approved, AskApproval, Decide, Decided, Execute, Interrupted, ToolReturned
+from bobcat.kernel.reply import Proposal
+from bobcat.kernel.state import RunState, Steps, expect
+from bobcat.limits import duration_stop
+from bobcat.mediator import effective_args, refused, with_args
+from bobcat.model import (
+    ActionRequest,
+    ActionResult,
+    ApprovalRequest,
+    Decision,
+    ExecutionContext,
+    Message,
+    ToolDef,
+    Verdict,
+)
+from bobcat.plain_json import describe, show
+from bobcat.tools import ArgumentError
+
+_NOTHING: Mapping[str, Any] = FrozenDict()
+_UNCERTAIN: Mapping[str, Any] = FrozenDict({"uncertain_retry": True})
+
+
+def perform(run: RunState, call: Proposal) -> Steps[None]:
+    """Take the step `run.step` with `call`. Returns when the model has its answer; ends the run otherwise."""
+    replayed = run.setup.journal.results.get(run.step)
+    stop = run.repeated(call)
+    if replayed is not None:
+        yield from _replay(run, call, replayed)
+        return
+    orphan = run.setup.journal.uncertain(run.step)
+    if run.setup.observed:
+        yield from run.emit("step.proposed", {"seq": run.step, "tool": call.tool, "args": call.args})
+    if stop is not None:
+        raise (yield from run.fail(stop, seq=run.step))
+    if orphan is not None:
+        yield from _announce_uncertain(run, call, orphan)
+    try:
+        tool, args = _resolve(run, call)
+    except ArgumentError as error:
+        yield from run.emit("action.failed", {"seq": run.step, "reason": str(error)})
+        tell(run, call, f"[error] {error}")
+        return
+    yield from _Action(run, call, tool, orphan is not None).run_with(args)
+
+
+def tell(run: RunState, call: Proposal, text: str) -> None:
+    """Give the model its answer."""
+    call_id = call.call_id or f"step_{run.step}"
+    run.conversation.append(Message("tool", text, call.tool, call_id))
+
+
+class _Action:
+    """A call of a known tool with arguments it takes."""
+
+    __slots__ = ("call", "key", "run", "seq", "tool", "uncertain")
+
+    def __init__(self, run: RunState, call: Proposal, tool: ToolDef, uncertain: bool) -> None:
+        self.run = run
+        self.call = call
+        self.tool = tool
+        self.uncertain = uncertain
+        self.seq = run.step
+        self.key = ""
+        if run.setup.journaled:
+            self.key = idempotency_key(run.setup.run_id, run.step, call.tool, call.args)
+
+    def run_with(self, args: Mapping[str, Any]) -> Steps[None]:
+        """Have the call judged, and do what the decision lets happen."""
+        setup = self.run.setup
+        moment = yield from self.run.look()
+        context = ExecutionContext(
+            setup.principal,
+            setup.environment,
+            setup.workspace,
+            setup.correlation_id,
+            self.seq,
+            moment.wall,
+            _UNCERTAIN if self.uncertain else _NOTHING,
+        )
+        request = ActionRequest(self.call.tool, args, self.tool.metadata, context)
+        request, decision = yield from self.decide(request)
+        refusal = refused(decision)
+        if refusal is not None:
+            yield from self.intend(request, decision)
+            yield from self.announce("action.started", request, decision)
+            yield from self.settle(decision, ActionResult(False, error=refusal), decision.verdict is Verdict.DENY)
+            return
+        if decision.verdict is Verdict.APPROVE_REQUIRED:
+            yield from self.announce("action.started", request, decision)
+            approved = yield from self.approve(request, decision)
+            if approved is None:
+                return
+            request = approved
+        moment = yield from self.run.look()
+        if moment.cancelled is not None:
+            raise (yield from self.run.cancel(moment.cancelled, "pre_execute", seq=self.seq))
+        yield from self.intend(request, decision)
+        yield from self.execute(request, decision)
+
+    def decide(self, request: ActionRequest) -> Steps[tuple[ActionRequest, Decision]]:
+        """The decision, and the request with the arguments it is about."""
+        decision = expect((yield Decide(request)), Decided).decision
+        verdict: object = decision.verdict
+        if not isinstance(verdict, Verdict):
+            reason = f"unknown verdict {show(verdict)!r}"
+            decision = Decision(Verdict.DENY, reason, tuple(decision.matched_rules))
+        if decision.transform_args is not None and refused(decision) is None:
+            try:
+                request = with_args(request, deep_freeze(dict(effective_args(request, decision))))
+            except Exception as error:
+                reason = f"transformed arguments cannot be used: {describe(error)}"
+                decision = Decision(Verdict.DENY, reason, decision.matched_rules)
+        if self.run.setup.observed:
+            body = {
+                "seq": self.seq,
+                "verdict": decision.verdict.value,
+                "reason": decision.reason,
+                "matched_rules": list(decision.matched_rules),
+            }
+            yield from self.run.emit("policy.evaluated", self.with_effective(body, request))
+        return request, decision
+
+    def approve(self, request: ActionRequest, decision: Decision) -> Steps[ActionRequest | None]:
+        """The request as approved, or None when the step ended in a refusal."""
+        yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
+        # The handler gets a copy: what it does to it must not reach what runs.
+        shown = with_args(request, deep_freeze(thaw(request.args)))
+        event = yield AskApproval(ApprovalRequest(shown, decision, request.context.correlation_id))
+        if isinstance(event, Interrupted):
+            why = f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.run.setup.budget).error
+            yield from self.run.emit("approval.denied", {"seq": self.seq, "ok": False, "error": why})
+            raise (yield from self.run.interrupted(event, "approval", seq=self.seq))
+        answer = expect(event, Approved).answer
+        if answer.refusal is None and answer.args is not None:
+            request, answer = yield from self.judge_again(request, decision, answer, answer.args)
+        if answer.refusal is not None:
+            body = {"seq": self.seq, "ok": False, "error": answer.refusal, "approver": answer.approver}
+            yield from self.run.emit("approval.denied", body)
+            yield from self.settle(decision, ActionResult(False, error=answer.refusal), denied=True)
+            return None
+        body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
+        yield from self.run.emit("approval.granted", self.with_effective(body, request))
+        return request
+
+    def judge_again(
+        self, request: ActionRequest, decision: Decision, answer: Answer, edited: Mapping[str, Any]
+    ) -> Steps[tuple[ActionRequest, Answer]]:
+        """Judge what an approver made of the arguments: they must be allowed, or fall to the rule just satisfied."""
+        try:
+            args = self.run.signature(self.call.tool).bind(deep_freeze(dict(edited)))
+            again = with_args(request, FrozenDict(args))
+        except Exception as error:
+            return request, Answer(answer.approver, f"denied: the approver's args cannot be used: {show(error)}")
+        again, second = yield from self.decide(again)
+        same_rule = second.verdict is Verdict.APPROVE_REQUIRED and second.matched_rules == decision.matched_rules
+        if second.verdict is Verdict.ALLOW or same_rule:
+            return again, answer
+        text = f"denied: the arguments as edited by {answer.approver} are decided {second.verdict.value}"
+        return request, Answer(answer.approver, f"{text} — {second.reason}" if second.reason else text)
+
+    def intend(self, request: ActionRequest, decision: Decision) -> Steps[None]:
+        """Write the intent. Whatever happens after it, the journal knows that the action may have run."""
+        if self.run.setup.journaled:
+            body = {"step": self.seq, "tool": self.call.tool, "verdict": decision.verdict.value}
+            yield from self.run.append("action.intent", self.with_effective(body, request), self.key)
+
+    def execute(self, request: ActionRequest, decision: Decision) -> Steps[None]:
+        """Run the tool, or its shadow for a dry run, and settle the outcome."""
+        shadow = decision.verdict is Verdict.DRY_RUN
+        if decision.verdict is not Verdict.APPROVE_REQUIRED:
+            yield from self.announce("action.dry_run" if shadow else "action.started", request, decision)
+        event = yield Execute(request, self.tool, shadow, self.key)
+        if isinstance(event, Interrupted):
+            why = f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.run.setup.budget).error
+            fate = "it may have taken effect" if event.started else "it was not started"
+            yield from self.run.emit("action.failed", {"seq": self.seq, "reason": f"{why}; {fate}"})
+            raise (yield from self.run.interrupted(event, "execute", seq=self.seq))
+        yield from self.settle(decision, expect(event, ToolReturned).result, denied=False)
+
+    def settle(self, decision: Decision, result: ActionResult, denied: bool) -> Steps[None]:
+        """Record how the action came out, and tell the model. `denied` separates refusals from failures."""
+        observed = self.run.setup.observed
+        ok = result.ok is True
+        error = result.error if ok or isinstance(result.error, str) else show(result.error)
+        if ok:
+            dry = decision.verdict is Verdict.DRY_RUN
+            message = f"{'[dry_run]' if dry else '[ok]'} {show(result.value)}"
+            if observed:
+                kind = "action.dry_run_completed" if dry else "action.completed"
+                yield from self.run.emit(kind, {"seq": self.seq, "duration_ms": result.duration_ms})
+        else:
+            message = f"{'[denied]' if denied else '[error]'} {error}"
+            if observed:
+                kind = "action.denied" if denied else "action.failed"
+                yield from self.run.emit(kind, {"seq": self.seq, "reason": error})
+        if self.run.setup.journaled:
+            body: dict[str, Any] = {
+                "step": self.seq,
+                "tool": self.call.tool,
+                "verdict": decision.verdict.value,
+                "ok": ok,
+                "error": error,
+                "duration_ms": result.duration_ms,
+                "message": message,
+            }
+            if self.uncertain:
+                body["uncertain_retry"] = True
+            yield from self.run.append("action.result", body, self.key)
+        tell(self.run, self.call, message)
+
+    def announce(self, kind: str, request: ActionRequest, decision: Decision) -> Steps[None]:
+        """Say that the action is about to be dealt with."""
+        if self.run.setup.observed:
+            body = {"seq": self.seq, "verdict": decision.verdict.value}
+            yield from self.run.emit(kind, self.with_effective(body, request))
+
+    def with_effective(self, body: dict[str, Any], request: ActionRequest) -> dict[str, Any]:
+        """`body` with the effective arguments, when they are not the proposed ones: an auditor must see what runs."""
+        if request.args is not self.call.args:
+            body["args"] = request.args
+        return body
+
+
+def _resolve(run: RunState, call: Proposal) -> tuple[ToolDef, Mapping[str, Any]]:
+    """The tool, and the arguments with its defaults. Raises `ArgumentError` with the text for the model."""
+    tool = run.setup.tools.tools.get(call.tool)
+    if tool is None:
+        raise ArgumentError(f"unknown tool: {call.tool!r}")
+    if call.problem is not None:
+        raise ArgumentError(call.problem)
+    bound = run.signature(call.tool).bind(call.args)
+    return tool, bound if bound is call.args else FrozenDict(bound)
+
+
+def _replay(run: RunState, call: Proposal, result: Mapping[str, Any]) -> Steps[None]:
+    """Feed a journaled result back: it happened, so it is neither judged nor run again."""
+    body = {"seq": run.step, "tool": result.get("tool"), "ok": result.get("ok"), "verdict": result.get("verdict")}
+    yield from run.emit("step.replayed", body)
+    tell(run, call, show(result.get("message", "")))
+
+
+def _announce_uncertain(run: RunState, call: Proposal, orphan: StepRecord) -> Steps[None]:
+    body = {
+        "seq": run.step,
+        "tool": call.tool,
+        "intent_key": orphan.idempotency_key,
+        "reason": "intent journaled without result — action may have executed",
+    }
+    yield from run.emit("action.uncertain", body)

@@ -1,0 +1,161 @@
+"""What the state machine asks for (commands) and what it is told (events). Values only.
+
+The machine yields one command at a time and is sent one event in return; `ANSWERS` says which event types answer
+which command. A driver performs commands with asyncio, a test performs them by hand, a replay reads them off a journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import msgspec
+
+from bobcat.approvals import Answer
+from bobcat.model import (
+    ActionRequest,
+    ActionResult,
+    ApprovalRequest,
+    Decision,
+    Message,
+    RunResult,
+    ToolDef,
+)
+
+
+class Look(msgspec.Struct, frozen=True):
+    """What time is it, and has the kill switch been thrown? Answer: `Moment`."""
+
+
+class AskModel(msgspec.Struct, frozen=True):
+    """Have the agent take its next step. Answer: `ModelReplied`, `ModelFailed`, `Interrupted`."""
+
+    conversation: Sequence[Message]
+
+
+class Decide(msgspec.Struct, frozen=True):
+    """Have the policy judge a request. Answer: `Decided`."""
+
+    request: ActionRequest
+
+
+class AskApproval(msgspec.Struct, frozen=True):
+    """Ask a person. Answer: `Approved`, `Interrupted`."""
+
+    request: ApprovalRequest
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Write one journal record. Answer: `StoreAcked`, `StoreFailed`, `Superseded`."""
+
+    kind: str
+    body: dict[str, Any]
+    key: str
+
+
+class Execute(msgspec.Struct, frozen=True):
+    """Run the tool, or its shadow. Answer: `ToolReturned`, `Interrupted`."""
+
+    request: ActionRequest
+    tool: ToolDef
+    shadow: bool
+    key: str
+
+
+class Emit(msgspec.Struct, frozen=True):
+    """Tell the sinks. Answer: None."""
+
+    kind: str
+    body: dict[str, Any]
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """The run is over. No answer."""
+
+    result: RunResult
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """The time: seconds since this attempt began, the wall clock, and why the run must stop, if it must."""
+
+    elapsed: float
+    wall: datetime
+    cancelled: str | None = None
+
+
+class ModelReplied(msgspec.Struct, frozen=True):
+    """What the agent's step returned, unread."""
+
+    reply: Any  # Any: an agent may return anything, and the machine must cope
+
+
+class ModelFailed(msgspec.Struct, frozen=True):
+    """The agent's step raised. `error` is for the result, `reason` for the event."""
+
+    error: str
+    reason: str
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """The policy's decision."""
+
+    decision: Decision
+
+
+class Approved(msgspec.Struct, frozen=True):
+    """The checked answer of the approval handler: a grant or a refusal."""
+
+    answer: Answer
+
+
+class ToolReturned(msgspec.Struct, frozen=True):
+    """The action came out somehow."""
+
+    result: ActionResult
+
+
+class StoreAcked(msgspec.Struct, frozen=True):
+    """The record is durable."""
+
+
+class StoreFailed(msgspec.Struct, frozen=True):
+    """The record may not be durable."""
+
+    error: str
+
+
+class Superseded(msgspec.Struct, frozen=True):
+    """The record's position is taken: another worker writes this run."""
+
+    detail: str
+
+
+class Interrupted(msgspec.Struct, frozen=True):
+    """What was waited for was ended from outside: by the kill switch, or by a clock.
+
+    `cancelled` is the switch's reason; without one, `step` says whether the step's or the run's time was over.
+    `started` is false when nothing had begun yet.
+    """
+
+    cancelled: str | None = None
+    step: bool = False
+    started: bool = True
+
+
+Command: TypeAlias = Look | AskModel | Decide | AskApproval | Append | Execute | Emit | Finish
+Event: TypeAlias = (
+    Moment | ModelReplied | ModelFailed | Decided | Approved | ToolReturned
+    | StoreAcked | StoreFailed | Superseded | Interrupted
+)  # fmt: skip
+
+ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
+    Look: (Moment,),
+    AskModel: (ModelReplied, ModelFailed, Interrupted),
+    Decide: (Decided,),
+    AskApproval: (Approved, Interrupted),
+    Append: (StoreAcked, StoreFailed, Superseded),
+    Execute: (ToolReturned, Interrupted),
+    Emit: (type(None),),
+    Finish: (),
+}

@@ -1,0 +1,78 @@
+"""The conversation of a run: it grows at its end, and an agent sees it as an immutable sequence.
+
+An agent gets a view per step. A view is made in constant time, however long the conversation is, and does not change
+when the conversation grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+from bobcat.model import Message
+
+
+class Conversation:
+    """The messages so far. Only the kernel holds one."""
+
+    __slots__ = ("_messages",)
+
+    def __init__(self, first: Message) -> None:
+        self._messages = [first]
+
+    def append(self, message: Message) -> None:
+        """Add a message at the end."""
+        self._messages.append(message)
+
+    def view(self) -> ConversationView:
+        """The messages up to now."""
+        return ConversationView(self._messages, len(self._messages))
+
+
+class ConversationView(Sequence[Message]):
+    """The first `length` messages of a conversation. Reads, compares and adds up like a tuple."""
+
+    __slots__ = ("_length", "_messages")
+
+    def __init__(self, messages: Sequence[Message], length: int) -> None:
+        self._messages = messages
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            return tuple(self._messages[i] for i in range(*index.indices(self._length)))
+        position = index + self._length if index < 0 else index
+        if not 0 <= position < self._length:
+            raise IndexError("conversation index out of range")
+        return self._messages[position]
+
+    def __iter__(self) -> Iterator[Message]:
+        return islice(self._messages, self._length)
+
+    def __add__(self, other: Sequence[Message]) -> tuple[Message, ...]:
+        return (*self, *other)
+
+    def __radd__(self, other: Sequence[Message]) -> tuple[Message, ...]:
+        return (*other, *self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (tuple, ConversationView)):
+            return NotImplemented
+        return len(other) == self._length and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+    def __reduce__(self) -> tuple[type[tuple[Message, ...]], tuple[tuple[Message, ...]]]:
+        return tuple, (tuple(self),)

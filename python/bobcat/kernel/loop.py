@@ -1,0 +1,308 @@
+"""`run_agent`: the asyncio driver of the state machine. It does what the machine says, and decides nothing.
+
+Nothing an agent, a tool, a sink, a store or an approver does wrong comes out of it as an exception. Only cancellation
+of the calling task, Ctrl-C and arguments that are no run at all do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import assert_never
+from uuid import uuid4
+
+from bobcat import pdp
+from bobcat.agent import Agent
+from bobcat.approvals import ApprovalHandler, ask, auto_deny
+from bobcat.bundle import PolicyBundle
+from bobcat.cancel import Cancelled
+from bobcat.executors import Executor, inline_executor
+from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, JournalIndex, RunStore, StepRecord, index_journal
+from bobcat.kernel.commands import (
+    Append,
+    Approved,
+    AskApproval,
+    AskModel,
+    Decide,
+    Decided,
+    Emit,
+    Event,
+    Execute,
+    Finish,
+    Interrupted,
+    Look,
+    ModelFailed,
+    ModelReplied,
+    Moment,
+    StoreAcked,
+    StoreFailed,
+    Superseded,
+    ToolReturned,
+)
+from bobcat.kernel.interrupts import Interrupts
+from bobcat.kernel.machine import Machine
+from bobcat.kernel.reply import Proposal, reply_from_body
+from bobcat.kernel.state import Setup
+from bobcat.limits import check_budget
+from bobcat.mediator import execute, preview
+from bobcat.model import (
+    ActionRequest,
+    AuditEvent,
+    Budget,
+    Decision,
+    FinalAnswer,
+    Principal,
+    RunResult,
+    Verdict,
+)
+from bobcat.plain_json import describe
+from bobcat.sinks import Sink
+from bobcat.sinks.fanout import Fanout
+from bobcat.tools import ToolSet
+
+STORE_TIMEOUT_SECONDS = 30.0
+"""A store that takes longer for one call has failed."""
+
+
+async def run_agent(
+    agent: Agent,
+    task: str,
+    *,
+    tools: ToolSet,
+    policy: PolicyBundle,
+    sinks: Sequence[Sink] = (),
+    on_approval: ApprovalHandler | None = None,
+    budget: Budget = Budget(),  # noqa: B008 - a frozen value
+    principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
+    environment: str = "dev",
+    workspace: str = ".",
+    correlation_id: str | None = None,
+    store: RunStore | None = None,
+    run_id: str | None = None,
+    executor: Executor | None = None,
+    cancel: Cancelled | None = None,
+) -> RunResult:
+    """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
+
+    Without `on_approval` every approval is refused. With a `store`, the run is journaled under `run_id`, and calling
+    again with the same `run_id` resumes it: model replies and results on record are not asked for or run again.
+    `cancel` stops the run at once, in the middle of a model call, an approval wait or a tool.
+    `correlation_id` defaults to `run_id`, or a new UUID; a resumed run gets `run_id#xxxxxxxx`.
+
+    Raises `ValueError` for a store without a run id and for a budget below zero, `TypeError` for arguments of the
+    wrong kind. Everything else that goes wrong is in `RunResult.error`.
+    """
+    if store is not None and not run_id:
+        raise ValueError(
+            "a non-empty run_id is required when store is provided — resume needs a stable identifier "
+            "your retry layer keeps constant across attempts"
+        )
+    _check_kinds(tools, policy, budget)
+    fanout = Fanout(sinks)
+    setup = Setup(
+        task=task,
+        tools=tools,
+        budget=budget,
+        principal=principal,
+        environment=environment,
+        workspace=workspace,
+        correlation_id=correlation_id or run_id or str(uuid4()),
+        bundle_id=policy.id,
+        run_id=run_id or "",
+        journaled=store is not None,
+        observed=bool(fanout),
+        journal=EMPTY_JOURNAL,
+        replies={},
+    )
+    with Interrupts(cancel, budget.duration_seconds) as interrupts:
+        driver = _Driver(
+            setup=setup,
+            agent=agent,
+            policy=policy,
+            fanout=fanout,
+            on_approval=on_approval or auto_deny("no on_approval handler configured"),
+            store=store,
+            executor=executor or inline_executor(),
+            interrupts=interrupts,
+        )
+        return await driver.run(named=correlation_id is not None)
+
+
+class _Driver:
+    """Performs the commands of one run."""
+
+    def __init__(
+        self,
+        *,
+        setup: Setup,
+        agent: Agent,
+        policy: PolicyBundle,
+        fanout: Fanout,
+        on_approval: ApprovalHandler,
+        store: RunStore | None,
+        executor: Executor,
+        interrupts: Interrupts,
+    ) -> None:
+        self._setup = setup
+        self._agent = agent
+        self._policy = policy
+        self._fanout = fanout
+        self._on_approval = on_approval
+        self._store = store
+        self._executor = executor
+        self._interrupts = interrupts
+        self._events = 0
+        self._journal_seq = 0
+
+    async def run(self, *, named: bool) -> RunResult:
+        """The run, from its journal to its result. `named`: the caller chose the correlation id."""
+        setup = self._setup
+        if self._store is not None:
+            loaded = await self._load(self._store)
+            if isinstance(loaded, str):
+                return await self._failed_to_load(loaded)
+            journal, replies = loaded
+            self._journal_seq = journal.next_seq
+            fresh = named or not journal.records
+            correlation_id = setup.correlation_id if fresh else f"{setup.run_id}#{str(uuid4())[:8]}"
+            fields = {name: getattr(setup, name) for name in Setup.__struct_fields__}
+            setup = Setup(**{**fields, "journal": journal, "replies": replies, "correlation_id": correlation_id})
+            self._setup = setup
+        return await self._drive(Machine(setup))
+
+    async def _drive(self, machine: Machine) -> RunResult:
+        command = machine.start()
+        while True:
+            event: Event | None
+            match command:
+                case Emit():
+                    await self._emit(command.kind, command.body)
+                    event = None
+                case Look():
+                    event = Moment(self._interrupts.elapsed, datetime.now(UTC), self._interrupts.cancelled)
+                case AskModel():
+                    event = await self._ask_model(command)
+                case Decide():
+                    event = Decided(self._decide(command.request))
+                case Execute():
+                    event = await self._execute(command)
+                case AskApproval():
+                    event = await self._ask_approval(command)
+                case Append():
+                    event = await self._append(command)
+                case Finish():
+                    return command.result
+                case _:
+                    assert_never(command)
+            command = machine.send(event)
+
+    async def _emit(self, kind: str, body: Mapping[str, object]) -> None:
+        setup = self._setup
+        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, datetime.now(UTC), body)
+        self._events += 1
+        await self._fanout.deliver(event)
+
+    async def _ask_model(self, command: AskModel) -> Event:
+        timeout = self._setup.budget.step_timeout_seconds
+        try:
+            reply = await self._interrupts.wait(lambda: self._agent.step(command.conversation), timeout_seconds=timeout)
+        except asyncio.CancelledError as error:
+            if _being_cancelled():
+                raise
+            return _model_failed(error)
+        except (Exception, SystemExit) as error:
+            return _model_failed(error)
+        return reply if isinstance(reply, Interrupted) else ModelReplied(reply)
+
+    def _decide(self, request: ActionRequest) -> Decision:
+        try:
+            decision: object = pdp.evaluate(self._policy, request, request.context)
+        except Exception as error:
+            reason = f"the policy could not be evaluated ({describe(error)}); denied"
+            return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
+        if isinstance(decision, Decision):
+            return decision
+        reason = f"the policy gave {type(decision).__name__}, not a Decision; denied"
+        return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
+
+    async def _ask_approval(self, command: AskApproval) -> Event:
+        answer = await self._interrupts.wait(lambda: ask(self._on_approval, command.request))
+        return answer if isinstance(answer, Interrupted) else Approved(answer)
+
+    async def _execute(self, command: Execute) -> Event:
+        if command.shadow:
+            result = await self._interrupts.wait(lambda: preview(command.request, command.tool), keep_late=True)
+        else:
+            result = await self._interrupts.wait(
+                lambda: execute(command.request, command.tool, self._executor), keep_late=True
+            )
+        return result if isinstance(result, Interrupted) else ToolReturned(result)
+
+    async def _append(self, command: Append) -> Event:
+        if self._store is None:
+            return StoreFailed("store.append failed: there is no store")
+        run_id = self._setup.run_id
+        record = StepRecord(run_id, self._journal_seq, command.kind, command.key, command.body, datetime.now(UTC))
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                await self._store.append(record)
+        except DuplicateRecord as duplicate:
+            return Superseded(str(duplicate))
+        except asyncio.CancelledError as error:
+            if _being_cancelled():
+                raise
+            return StoreFailed(f"store.append failed: {describe(error)}")
+        except (Exception, SystemExit) as error:
+            return StoreFailed(f"store.append failed: {describe(error)}")
+        self._journal_seq += 1
+        return StoreAcked()
+
+    async def _load(self, store: RunStore) -> tuple[JournalIndex, dict[int, tuple[Proposal, ...] | FinalAnswer]] | str:
+        """The journal so far, read completely; or why it cannot be used."""
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                records = await store.load(self._setup.run_id)
+            journal = index_journal(records)
+            replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
+            if journal.final is not None and not isinstance(journal.final.get("step", 0), int):
+                raise TypeError("the final record has no step number")
+        except asyncio.CancelledError as error:
+            if _being_cancelled():
+                raise
+            return f"store.load failed: {describe(error)}"
+        except (Exception, SystemExit) as error:
+            return f"store.load failed: {describe(error)}"
+        return journal, replies
+
+    async def _failed_to_load(self, error: str) -> RunResult:
+        setup = self._setup
+        await self._emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
+        await self._emit("run.failed", {"reason": error})
+        return RunResult(setup.correlation_id, setup.bundle_id, error=error)
+
+
+def _model_failed(error: BaseException) -> ModelFailed:
+    try:
+        shown = repr(error)
+    except Exception:
+        shown = describe(error)
+    return ModelFailed(f"agent.step raised: {describe(error)}", f"agent.step raised: {shown}")
+
+
+def _being_cancelled() -> bool:
+    """True when this task is being cancelled; False when a `CancelledError` was raised by somebody's own hand."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+def _check_kinds(tools: object, policy: object, budget: Budget) -> None:
+    if not isinstance(tools, ToolSet):
+        raise TypeError(
+            f"tools must be a ToolSet, got {type(tools).__name__}; build one with ToolSet.from_functions(...)"
+        )
+    if not isinstance(policy, PolicyBundle):
+        raise TypeError(
+            f"policy must be a PolicyBundle, got {type(policy).__name__}; build one with compile_policy(...)"
+        )
+    check_budget(budget)

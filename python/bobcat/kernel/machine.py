@@ -1,0 +1,177 @@
+"""The run loop as a state machine: it decides what happens next and does none of it.
+
+    command = machine.start()
+    while not isinstance(command, Finish):
+        command = machine.send(perform(command))
+
+Whoever performs the commands (`loop.run_agent`, a test, a replay) decides about time, I/O and concurrency; the order of
+things is decided here. The machine reads no clock and draws no random number: the same events give the same commands.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from bobcat.kernel.action import perform
+from bobcat.kernel.commands import (
+    ANSWERS,
+    AskModel,
+    Command,
+    Event,
+    Finish,
+    Interrupted,
+    ModelFailed,
+    ModelReplied,
+)
+from bobcat.kernel.reply import Complaint, Proposal, read_reply, reply_to_body
+from bobcat.kernel.state import Ended, RunState, Setup, Steps, expect
+from bobcat.limits import Stop, exceeded
+from bobcat.model import FinalAnswer, Message, Usage
+
+
+class ProtocolError(RuntimeError):
+    """A driver sent an event that does not answer the machine's last command. A bug in the driver."""
+
+
+class Machine:
+    """One run. `command` is what it waits for."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._run = RunState(setup)
+        self._steps = _protocol(self._run)
+        self.command: Command | None = None
+
+    def start(self) -> Command:
+        """The first command."""
+        if self.command is not None:
+            raise ProtocolError("the run was started already")
+        self.command = next(self._steps)
+        return self.command
+
+    def send(self, event: Event | None) -> Command:
+        """Answer the last command; the next one. Raises `ProtocolError` for an event that is no answer to it."""
+        if self.command is None or not isinstance(event, ANSWERS[type(self.command)]):
+            raise ProtocolError(f"{type(event).__name__} does not answer {type(self.command).__name__}")
+        self.command = self._steps.send(event)
+        return self.command
+
+
+def _protocol(run: RunState) -> Steps[None]:
+    """The whole run; ends in `Finish`."""
+    try:
+        yield from _begin(run)
+        yield from _loop(run)
+    except Ended as ended:
+        yield Finish(ended.result)
+
+
+def _begin(run: RunState) -> Steps[None]:
+    """Say that the run starts, and claim its journal before the model is asked anything."""
+    setup, journal = run.setup, run.setup.journal
+    yield from run.emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
+    if setup.budget.is_unbounded():
+        yield from run.emit("run.unbounded", {"detail": "no step, duration, or token cap — run can loop forever"})
+    if journal.bundle_id is not None and journal.bundle_id != setup.bundle_id:
+        body = {
+            "journaled_bundle_id": journal.bundle_id,
+            "current_bundle_id": setup.bundle_id,
+            "detail": "resuming under a different policy than the journal was written with",
+        }
+        yield from run.emit("run.bundle_changed", body)
+    if journal.final is not None:
+        raise (yield from _answer_again(run, journal.final))
+    if journal.records:
+        yield from run.append("run.resumed", {"records": journal.records, "bundle_id": setup.bundle_id})
+        yield from run.emit("run.resumed", {"records": journal.records, "attempt": journal.attempts + 1})
+    else:
+        yield from run.append("run.started", {"task": setup.task, "bundle_id": setup.bundle_id})
+
+
+def _loop(run: RunState) -> Steps[None]:
+    """Step after step, until something ends the run. A reply of several calls is several steps."""
+    waiting: deque[Proposal] = deque()
+    while True:
+        moment = yield from run.look()
+        if moment.cancelled is not None:
+            raise (yield from run.cancel(moment.cancelled, "step_boundary"))
+        stop = exceeded(run.setup.budget, steps=run.step, elapsed=moment.elapsed, meter=run.meter)
+        if stop is not None:
+            raise (yield from run.fail(stop))
+        if not waiting:
+            reply = yield from _reply(run)
+            if isinstance(reply, FinalAnswer):
+                raise (yield from _succeed(run, reply))
+            for offset, call in enumerate(reply):
+                call_id = call.call_id or f"step_{run.step + offset}"
+                run.conversation.append(Message("assistant", "", call.tool, call_id, call.args))
+            waiting.extend(reply)
+        yield from perform(run, waiting.popleft())
+        run.step += 1
+
+
+def _reply(run: RunState) -> Steps[tuple[Proposal, ...] | FinalAnswer]:
+    """What the agent says next: off the journal when it is there, else from the agent, journaled at once."""
+    journaled = run.setup.replies.get(run.step)
+    if journaled is not None:
+        for usage in _usages(journaled):
+            run.meter.add(usage)
+        return journaled
+    event = yield AskModel(run.conversation.view())
+    if isinstance(event, Interrupted):
+        if event.step:
+            text = f"agent.step timed out after {run.setup.budget.step_timeout_seconds}s"
+            raise (yield from run.fail(Stop(text, text)))
+        raise (yield from run.interrupted(event, "model"))
+    if isinstance(event, ModelFailed):
+        raise (yield from run.fail(Stop(event.error, event.reason)))
+    reply = read_reply(expect(event, ModelReplied).reply)
+    if isinstance(reply, Complaint):
+        raise (yield from run.fail(Stop(reply.text, reply.text)))
+    if run.setup.journaled:
+        yield from run.append("model.output", reply_to_body(reply, run.step))
+    for usage in _usages(reply):
+        run.meter.add(usage)
+        yield from _announce_usage(run, usage)
+    return reply
+
+
+def _succeed(run: RunState, answer: FinalAnswer) -> Steps[Ended]:
+    """Journal the answer, then announce it: a crash in between resumes to the same answer. The end to raise."""
+    yield from run.append("final", {"step": run.step, "final_answer": answer.text})
+    body: dict[str, Any] = {"final_answer": answer.text}
+    totals = run.meter.totals()
+    if totals is not None:
+        body["usage"] = {"input_tokens": totals.input_tokens, "output_tokens": totals.output_tokens}
+    yield from run.emit("run.succeeded", body)
+    return run.ended(final_answer=answer.text)
+
+
+def _answer_again(run: RunState, final: Mapping[str, Any]) -> Steps[Ended]:
+    """A finished run gives the answer it gave. The end to raise."""
+    for reply in run.setup.replies.values():
+        for usage in _usages(reply):
+            run.meter.add(usage)
+    answer = final.get("final_answer")
+    yield from run.emit("run.succeeded", {"final_answer": answer, "replayed": True})
+    return run.ended(final_answer=answer, steps=final.get("step", 0))
+
+
+def _usages(reply: tuple[Proposal, ...] | FinalAnswer) -> list[Usage]:
+    parts = (reply,) if isinstance(reply, FinalAnswer) else reply
+    return [part.usage for part in parts if part.usage is not None]
+
+
+def _announce_usage(run: RunState, usage: Usage) -> Steps[None]:
+    body = {
+        "seq": run.step,
+        "model": usage.model,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "total_input": run.meter.input,
+        "total_output": run.meter.output,
+    }
+    yield from run.emit("step.usage", body)

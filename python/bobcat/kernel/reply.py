@@ -1,0 +1,139 @@
+"""What an agent said, read: tool calls with frozen arguments, a final answer, or a complaint about neither.
+
+The machine reads every live reply and every journaled one through this module, and never sees the agent's own objects
+again: what the agent keeps and changes afterwards changes nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from bobcat.frozen import FrozenDict, deep_freeze
+from bobcat.journal import usage_from_body, usage_to_body
+from bobcat.model import FinalAnswer, ToolCall, Usage
+from bobcat.plain_json import describe
+
+MAX_CALLS_PER_REPLY = 128
+"""More tool calls than this in one reply fail the run."""
+
+_NO_ARGS: FrozenDict[str, Any] = FrozenDict()
+
+
+class Proposal(NamedTuple):
+    """One proposed call. `problem` is set when its arguments are none; `args` are then empty."""
+
+    tool: str
+    args: Mapping[str, Any]
+    call_id: str
+    usage: Usage | None
+    problem: str | None
+
+
+class Complaint(NamedTuple):
+    """Why a reply is none."""
+
+    text: str
+
+
+Reply = tuple[Proposal, ...] | FinalAnswer | Complaint
+
+
+def read_reply(reply: object) -> Reply:
+    """Read what `agent.step` returned."""
+    if isinstance(reply, ToolCall):
+        call = _read_call(reply)
+        return call if isinstance(call, Complaint) else (call,)
+    if isinstance(reply, FinalAnswer):
+        return _checked(reply, "text") or _bad_usage(reply) or reply
+    if not isinstance(reply, (list, tuple)):
+        return Complaint(f"agent.step returned {type(reply).__name__}, not a ToolCall or FinalAnswer")
+    if not 0 < len(reply) <= MAX_CALLS_PER_REPLY:
+        return Complaint(f"agent.step returned {len(reply)} tool calls; a reply has 1 to {MAX_CALLS_PER_REPLY}")
+    calls: list[Proposal] = []
+    for item in reply:
+        if not isinstance(item, ToolCall):
+            return Complaint(f"agent.step returned {type(item).__name__} in a list; only tool calls come in lists")
+        call = _read_call(item)
+        if isinstance(call, Complaint):
+            return call
+        calls.append(call)
+    return tuple(calls)
+
+
+def reply_to_body(reply: tuple[Proposal, ...] | FinalAnswer, step: int) -> dict[str, Any]:
+    """The journal body of a reply that begins at `step`."""
+    if isinstance(reply, FinalAnswer):
+        body: dict[str, Any] = {"step": step, "type": "final_answer", "text": reply.text}
+        if reply.usage is not None:
+            body["usage"] = usage_to_body(reply.usage)
+        return body
+    if len(reply) == 1:
+        return {"step": step, "type": "tool_call", **_call_to_body(reply[0])}
+    return {"step": step, "type": "tool_calls", "calls": [_call_to_body(call) for call in reply]}
+
+
+def reply_from_body(body: Mapping[str, Any]) -> tuple[Proposal, ...] | FinalAnswer:
+    """The reply of a journal body. Raises for a body that is none."""
+    kind = body.get("type")
+    if kind == "final_answer":
+        return FinalAnswer(body["text"], usage_from_body(body.get("usage")))
+    if kind == "tool_calls":
+        return tuple(_call_from_body(call) for call in body["calls"])
+    return (_call_from_body(body),)
+
+
+def _read_call(call: ToolCall) -> Proposal | Complaint:
+    complaint = _checked(call, "tool") or _checked(call, "call_id") or _bad_usage(call)
+    if complaint is not None:
+        return complaint
+    args: object = call.args
+    if type(args) is not dict and not isinstance(args, Mapping):
+        problem = f"arguments must be a mapping, got {type(args).__name__}"
+        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem)
+    try:
+        # A copy first: freezing keeps the identity of what is frozen already, and the agent may hold on to that.
+        frozen = deep_freeze(dict(args))
+    except Exception as error:
+        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, f"arguments cannot be used: {describe(error)}")
+    for name in frozen:
+        if not isinstance(name, str):
+            problem = f"argument names must be strings, got {type(name).__name__}"
+            return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem)
+    return Proposal(call.tool, frozen, call.call_id, call.usage, None)
+
+
+def _checked(action: ToolCall | FinalAnswer, name: str) -> Complaint | None:
+    value = getattr(action, name)
+    if isinstance(value, str):
+        return None
+    return Complaint(f"agent.step returned a {type(action).__name__} whose {name} is {type(value).__name__}, not str")
+
+
+def _bad_usage(action: ToolCall | FinalAnswer) -> Complaint | None:
+    usage: object = action.usage
+    if usage is None:
+        return None
+    name = type(action).__name__
+    if not isinstance(usage, Usage):
+        return Complaint(f"agent.step returned a {name} whose usage is {type(usage).__name__}, not Usage")
+    for count in (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens):
+        given: object = count
+        if given is not None and (type(given) is not int or given < 0):
+            return Complaint(f"agent.step returned a {name} whose usage counts {given!r} tokens")
+    return None
+
+
+def _call_to_body(call: Proposal) -> dict[str, Any]:
+    body: dict[str, Any] = {"tool": call.tool, "args": call.args, "call_id": call.call_id}
+    if call.problem is not None:
+        body["problem"] = call.problem
+    if call.usage is not None:
+        body["usage"] = usage_to_body(call.usage)
+    return body
+
+
+def _call_from_body(body: Mapping[str, Any]) -> Proposal:
+    args = deep_freeze(dict(body.get("args", {})))
+    usage = usage_from_body(body.get("usage"))
+    return Proposal(body["tool"], args, body.get("call_id", ""), usage, body.get("problem"))

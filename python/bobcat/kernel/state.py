@@ -1,0 +1,132 @@
+"""What a run is made of while it runs, and the moves every part of the machine shares. No I/O, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from bobcat.journal import JournalIndex
+from bobcat.kernel.commands import Append, Command, Emit, Event, Interrupted, Look, Moment, StoreFailed, Superseded
+from bobcat.kernel.conversation import Conversation
+from bobcat.kernel.reply import Proposal
+from bobcat.limits import Meter, Stop, duration_stop
+from bobcat.model import Budget, FinalAnswer, Message, Principal, RunResult
+from bobcat.plain_json import json_text
+from bobcat.tools import Signature, ToolSet
+
+T = TypeVar("T")
+E = TypeVar("E")
+Steps: TypeAlias = Generator[Command, Event | None, T]
+"""A part of the protocol: it yields commands, is sent events, and returns a T."""
+
+LOOK = Look()
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """Everything a run is given. `observed` is false when no sink listens, and events need not be made."""
+
+    task: str
+    tools: ToolSet
+    budget: Budget
+    principal: Principal
+    environment: str
+    workspace: str
+    correlation_id: str
+    bundle_id: str
+    run_id: str
+    journaled: bool
+    observed: bool
+    journal: JournalIndex
+    replies: Mapping[int, tuple[Proposal, ...] | FinalAnswer]
+
+
+class Ended(Exception):
+    """Raised inside the machine to end the run from any depth; the machine turns it into `Finish`."""
+
+    def __init__(self, result: RunResult) -> None:
+        super().__init__(result.error)
+        self.result = result
+
+
+class RunState:
+    """A run in progress: where it stands and what it has used up."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.step = 0
+        self.meter = Meter()
+        self.conversation = Conversation(Message("user", setup.task))
+        self._repeats: dict[str, int] = {}
+        self._signatures: dict[str, Signature] = {}
+
+    def emit(self, kind: str, body: dict[str, Any]) -> Steps[None]:
+        """Tell the sinks, if there are any."""
+        if self.setup.observed:
+            yield Emit(kind, body)
+
+    def look(self) -> Steps[Moment]:
+        """The present moment."""
+        return expect((yield LOOK), Moment)
+
+    def append(self, kind: str, body: dict[str, Any], key: str = "") -> Steps[None]:
+        """Write a journal record, if the run has a journal. The run ends when that fails."""
+        if not self.setup.journaled:
+            return
+        event = yield Append(kind, body, key)
+        if isinstance(event, Superseded):
+            yield from self.emit("run.superseded", {"detail": event.detail or "duplicate journal position"})
+            raise self.ended(f"superseded: another worker is executing run {self.setup.run_id!r}")
+        if isinstance(event, StoreFailed):
+            raise (yield from self.fail(Stop(event.error, event.error)))
+
+    def fail(self, stop: Stop, **more: Any) -> Steps[Ended]:
+        """Announce a failure; the end to raise. `more` goes into the event's body."""
+        yield from self.emit("run.failed", {"reason": stop.reason, **more})
+        return self.ended(stop.error)
+
+    def cancel(self, reason: str, at: str, **more: Any) -> Steps[Ended]:
+        """Announce that the kill switch was thrown; the end to raise."""
+        yield from self.emit("run.cancelled", {"reason": reason, "at": at, **more})
+        return self.ended(f"cancelled: {reason}")
+
+    def interrupted(self, event: Interrupted, at: str, **more: Any) -> Steps[Ended]:
+        """Announce that something the run waited for was ended from outside; the end to raise."""
+        if event.cancelled is not None:
+            return (yield from self.cancel(event.cancelled, at, **more))
+        return (yield from self.fail(duration_stop(self.setup.budget)))
+
+    def ended(self, error: str | None = None, final_answer: str | None = None, steps: int | None = None) -> Ended:
+        """The end of the run, as an exception."""
+        taken = self.step if steps is None else steps
+        setup = self.setup
+        totals = self.meter.totals()
+        return Ended(RunResult(setup.correlation_id, setup.bundle_id, final_answer, error, taken, totals))
+
+    def repeated(self, call: Proposal) -> Stop | None:
+        """Count a proposal; the end of the run when it was made too often with the same arguments."""
+        cap = self.setup.budget.max_repeated_calls
+        if cap is None:
+            return None
+        key = json_text([call.tool, call.args])
+        count = self._repeats.get(key, 0) + 1
+        self._repeats[key] = count
+        if count <= cap:
+            return None
+        text = f"repeated call limit exhausted ({cap}): {call.tool} with identical args"
+        return Stop(text, text)
+
+    def signature(self, tool: str) -> Signature:
+        """What a known tool accepts; read once per run."""
+        found = self._signatures.get(tool)
+        if found is None:
+            found = self._signatures[tool] = Signature(self.setup.tools.get(tool))
+        return found
+
+
+def expect(event: object, kind: type[E]) -> E:
+    """`event`, known to be a `kind`: `Machine.send` has let nothing else through."""
+    if not isinstance(event, kind):
+        raise TypeError(f"expected {kind.__name__}, got {type(event).__name__}")
+    return event
