@@ -1,0 +1,191 @@
+//! Host rules: Python callables asked for a decision, and their answers made safe.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
+
+use bobcat_core::error::ErrorCode;
+use bobcat_core::value::request::HostAnswer;
+
+use crate::call::Call;
+use crate::request::PyRequest;
+use crate::value::is_exception;
+
+type Answer<'r, 'py> = HostAnswer<PyRequest<'r, 'py>>;
+
+/// Asks host rule `host`, which is rule `rule` of the program.
+pub(crate) fn ask<'r, 'py>(request: &PyRequest<'r, 'py>, host: u32, rule: u32) -> Answer<'r, 'py> {
+    let call = request.call;
+    let answer = answer(request, host).and_then(|answer| {
+        if answer.is_none() {
+            return Ok(HostAnswer::Abstain);
+        }
+        let name = call.loaded.rule_id(call.py, rule)?;
+        if call.lynx() {
+            lynx(call, &answer, &name)
+        } else {
+            strict(request, &answer, &name)
+        }
+    });
+    answer.unwrap_or_else(|error| {
+        if is_exception(call.py, &error) {
+            HostAnswer::Failed(call.error_code(error))
+        } else {
+            call.note(error);
+            HostAnswer::Abort
+        }
+    })
+}
+
+fn answer<'py>(request: &PyRequest<'_, 'py>, host: u32) -> PyResult<Bound<'py, PyAny>> {
+    let call = request.call;
+    match call.loaded.host_rules.get(host as usize) {
+        Some(function) => function
+            .bind(call.py)
+            .call1((request.for_host()?, request.host_context()?)),
+        None => Err(pyo3::exceptions::PyLookupError::new_err(
+            "no such host rule",
+        )),
+    }
+}
+
+/// The parts of an answer, each of the type it must have; `None` when one has not.
+struct Parts<'py> {
+    verdict: Bound<'py, PyAny>,
+    reason: Bound<'py, PyAny>,
+    matched: Vec<Bound<'py, PyAny>>,
+    approvers: Bound<'py, PyTuple>,
+    timeout: Bound<'py, PyAny>,
+}
+
+fn strict<'r, 'py>(
+    request: &PyRequest<'r, 'py>,
+    answer: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+) -> PyResult<Answer<'r, 'py>> {
+    let (call, py) = (request.call, request.call.py);
+    let Some(mut parts) = parts(call, answer)? else {
+        // A coroutine nobody awaits would warn about it later.
+        if answer.hasattr("close")? && answer.hasattr("cr_frame")? {
+            answer.call_method0("close")?;
+        }
+        return Ok(HostAnswer::Failed(ErrorCode::NotADecision));
+    };
+    if !contains(&parts.matched, name)? {
+        parts.matched.push(name.clone());
+    }
+    let decision = call.names.decision.bind(py).call1((
+        &parts.verdict,
+        parts.reason,
+        PyTuple::new(py, parts.matched)?,
+        parts.approvers,
+        py.None(),
+        parts.timeout,
+    ))?;
+    if !parts
+        .verdict
+        .is(call.names.verdict(bobcat_core::program::Verdict::Transform))
+    {
+        return Ok(HostAnswer::Decided(decision));
+    }
+    let args = answer.getattr("transform_args")?;
+    if !args.is_instance(call.names.mapping.bind(py))? {
+        return Ok(HostAnswer::Failed(ErrorCode::CannotTransform));
+    }
+    match call.names.deep_freeze.bind(py).call1((args,)) {
+        Ok(frozen) => Ok(HostAnswer::Transformed(decision, request.with_args(frozen))),
+        Err(error) if is_exception(py, &error) => {
+            Ok(HostAnswer::Failed(ErrorCode::CannotTransform))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn parts<'py>(call: &Call<'_, 'py>, answer: &Bound<'py, PyAny>) -> PyResult<Option<Parts<'py>>> {
+    let py = call.py;
+    if !answer.is_instance(call.names.decision.bind(py))? {
+        return Ok(None);
+    }
+    let verdict = answer.getattr("verdict")?;
+    let reason = answer.getattr("reason")?;
+    let timeout = answer.getattr("timeout_seconds")?;
+    let (Some(matched), Some(approvers)) = (
+        texts(&answer.getattr("matched_rules")?),
+        texts(&answer.getattr("approvers")?),
+    ) else {
+        return Ok(None);
+    };
+    let timeout_fits = timeout.is_none()
+        || (timeout.is_instance_of::<PyInt>() && !timeout.is_instance_of::<PyBool>())
+        || timeout.is_instance_of::<PyFloat>();
+    if !verdict.is_exact_instance(call.names.verdict_type.bind(py)) || !timeout_fits {
+        return Ok(None);
+    }
+    let reason = if reason.is_none() {
+        call.names.no_text.bind(py).clone().into_any()
+    } else {
+        reason
+    };
+    if !reason.is_instance_of::<PyString>() {
+        return Ok(None);
+    }
+    Ok(Some(Parts {
+        verdict,
+        reason,
+        matched,
+        approvers: PyTuple::new(py, approvers)?,
+        timeout,
+    }))
+}
+
+/// The strings of a tuple or list; `None` for anything else.
+fn texts<'py>(items: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> {
+    let items: Vec<Bound<'py, PyAny>> = if let Ok(tuple) = items.cast::<PyTuple>() {
+        tuple.iter().collect()
+    } else {
+        items.cast::<PyList>().ok()?.iter().collect()
+    };
+    items
+        .iter()
+        .all(|item| item.is_instance_of::<PyString>())
+        .then_some(items)
+}
+
+fn contains(items: &[Bound<'_, PyAny>], name: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for item in items {
+        if item.eq(name)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The incumbent's wrapping: any object with the attributes of a decision is one.
+fn lynx<'r, 'py>(
+    call: &'r Call<'r, 'py>,
+    answer: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyAny>,
+) -> PyResult<Answer<'r, 'py>> {
+    let py = call.py;
+    let mut matched = answer.getattr("matched_rules")?;
+    if !matched.contains(name)? {
+        let mut names = matched.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        names.push(name.clone());
+        matched = PyTuple::new(py, names)?.into_any();
+    }
+    let verdict = answer.getattr("verdict")?;
+    let reason = answer.getattr("reason")?;
+    let reason = if reason.is_truthy()? {
+        reason
+    } else {
+        call.names.no_text.bind(py).clone().into_any()
+    };
+    let decision = call.names.decision.bind(py).call1((
+        verdict,
+        reason,
+        matched,
+        answer.getattr("approvers")?,
+        answer.getattr("transform_args")?,
+        answer.getattr("timeout_seconds")?,
+    ))?;
+    Ok(HostAnswer::Decided(decision))
+}

@@ -1,0 +1,38 @@
+//! The Python face of `bobcat-core`: module `bobcat._core`.
+//!
+//! A request is read in place, through the borrowed-value traits of the core ([`value`], [`request`]); an outcome becomes
+//! a `bobcat.model.Decision` ([`decision`]), prebuilt wherever it is static. Nothing here decides.
+
+mod batch;
+mod call;
+mod constant;
+mod decision;
+mod error;
+mod host;
+mod loaded;
+mod names;
+mod operators;
+mod pattern;
+mod program;
+mod proxy;
+mod request;
+mod trace;
+mod transform;
+mod value;
+
+/// The Rust core of Bobcat.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "a Python module attribute")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_export]
+    use crate::error::CoreError;
+    #[pymodule_export]
+    use crate::pattern::{Pattern, check_pattern};
+    #[pymodule_export]
+    use crate::program::{
+        _panic_for_tests, Program, evaluate, evaluate_json, evaluate_many, explain,
+    };
+}

@@ -1,0 +1,168 @@
+//! The Python objects this module keeps: interned attribute names, the value types of `bobcat.model`, a few builtins.
+//!
+//! Made once per interpreter, on first use, so that importing `bobcat._core` imports nothing else.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyString, PyType};
+
+use bobcat_core::path::Field;
+use bobcat_core::program::Verdict;
+
+/// Everything that is looked up once.
+pub(crate) struct Names {
+    /// `bobcat.model.ActionRequest`
+    pub(crate) action_request: Py<PyType>,
+    /// `bobcat.model.Decision`
+    pub(crate) decision: Py<PyType>,
+    /// `bobcat.model.Verdict`
+    pub(crate) verdict_type: Py<PyType>,
+    verdicts: [Py<PyAny>; 5],
+    /// `bobcat.frozen.FrozenDict`
+    pub(crate) frozen_dict: Py<PyType>,
+    /// `bobcat.frozen.FrozenList`
+    pub(crate) frozen_list: Py<PyType>,
+    /// `bobcat.frozen.deep_freeze`
+    pub(crate) deep_freeze: Py<PyAny>,
+    /// `collections.abc.Mapping`
+    pub(crate) mapping: Py<PyAny>,
+    /// `datetime.datetime`
+    pub(crate) datetime: Py<PyType>,
+    /// `datetime.datetime.__sub__`
+    pub(crate) datetime_sub: Py<PyAny>,
+    /// `datetime.datetime.utcoffset`
+    pub(crate) datetime_utcoffset: Py<PyAny>,
+    /// 1970-01-01T00:00:00Z
+    pub(crate) epoch: Py<PyAny>,
+    /// `int.bit_length`
+    pub(crate) bit_length: Py<PyAny>,
+    /// `int.to_bytes`
+    pub(crate) to_bytes: Py<PyAny>,
+    /// `{"signed": True}`
+    pub(crate) signed: Py<PyDict>,
+    /// `re.compile`
+    pub(crate) re_compile: Py<PyAny>,
+    /// `dataclasses.replace`
+    pub(crate) replace: Py<PyAny>,
+    /// `""`
+    pub(crate) no_text: Py<PyString>,
+    fields: [Py<PyString>; Field::ALL.len()],
+    /// `declared`
+    pub(crate) declared: Py<PyString>,
+    /// `context`
+    pub(crate) context: Py<PyString>,
+    /// `principal`
+    pub(crate) principal: Py<PyString>,
+}
+
+static NAMES: PyOnceLock<Names> = PyOnceLock::new();
+
+impl Names {
+    /// The one instance.
+    ///
+    /// # Errors
+    /// A module of the package or of the standard library cannot be imported.
+    pub(crate) fn get(py: Python<'_>) -> PyResult<&'static Self> {
+        NAMES.get_or_try_init(py, || Self::load(py))
+    }
+
+    fn load(py: Python<'_>) -> PyResult<Self> {
+        let model = py.import("bobcat.model")?;
+        let frozen = py.import("bobcat.frozen")?;
+        let datetime_module = py.import("datetime")?;
+        let class = |module: &Bound<'_, PyModule>, name: &str| -> PyResult<Py<PyType>> {
+            Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
+        };
+        let verdict_type = class(&model, "Verdict")?;
+        let verdict = |name: &str| -> PyResult<Py<PyAny>> {
+            Ok(verdict_type.bind(py).getattr(name)?.unbind())
+        };
+        let verdicts = [
+            verdict("ALLOW")?,
+            verdict("DENY")?,
+            verdict("DRY_RUN")?,
+            verdict("APPROVE_REQUIRED")?,
+            verdict("TRANSFORM")?,
+        ];
+        let datetime = class(&datetime_module, "datetime")?;
+        let epoch =
+            datetime
+                .bind(py)
+                .call1((1970, 1, 1, 0, 0, 0, 0, datetime_module.getattr("UTC")?))?;
+        let int = py.get_type::<PyInt>();
+        let signed = PyDict::new(py);
+        signed.set_item("signed", true)?;
+        Ok(Self {
+            action_request: class(&model, "ActionRequest")?,
+            decision: class(&model, "Decision")?,
+            verdicts,
+            verdict_type,
+            frozen_dict: class(&frozen, "FrozenDict")?,
+            frozen_list: class(&frozen, "FrozenList")?,
+            deep_freeze: frozen.getattr("deep_freeze")?.unbind(),
+            mapping: py.import("collections.abc")?.getattr("Mapping")?.unbind(),
+            datetime_sub: datetime.bind(py).getattr("__sub__")?.unbind(),
+            datetime_utcoffset: datetime.bind(py).getattr("utcoffset")?.unbind(),
+            epoch: epoch.unbind(),
+            datetime,
+            bit_length: int.getattr("bit_length")?.unbind(),
+            to_bytes: int.getattr("to_bytes")?.unbind(),
+            signed: signed.unbind(),
+            re_compile: py.import("re")?.getattr("compile")?.unbind(),
+            replace: py.import("dataclasses")?.getattr("replace")?.unbind(),
+            no_text: PyString::intern(py, "").unbind(),
+            fields: Field::ALL.map(|field| PyString::intern(py, attribute(field)).unbind()),
+            declared: PyString::intern(py, "declared").unbind(),
+            context: PyString::intern(py, "context").unbind(),
+            principal: PyString::intern(py, "principal").unbind(),
+        })
+    }
+
+    /// The member of `bobcat.model.Verdict`.
+    pub(crate) fn verdict(&self, verdict: Verdict) -> &Py<PyAny> {
+        let [allow, deny, dry_run, approve_required, transform] = &self.verdicts;
+        match verdict {
+            Verdict::Allow => allow,
+            Verdict::Deny => deny,
+            Verdict::DryRun => dry_run,
+            Verdict::ApproveRequired => approve_required,
+            Verdict::Transform => transform,
+        }
+    }
+
+    /// The name of the attribute that holds `field`.
+    pub(crate) fn field(&self, field: Field) -> &Py<PyString> {
+        self.fields.get(field as usize).unwrap_or(&self.no_text)
+    }
+}
+
+/// The attribute of the request, of its `declared`, of the context or of its principal that holds `field`.
+fn attribute(field: Field) -> &'static str {
+    match field {
+        Field::Tool => "tool",
+        Field::Args => "args",
+        Field::Cost => "cost",
+        Field::Reversible => "reversible",
+        Field::Scope => "scope",
+        Field::BlastRadiusHint => "blast_radius_hint",
+        Field::HasShadow => "has_shadow",
+        Field::Isolation => "isolation",
+        Field::Environment => "environment",
+        Field::Workspace => "workspace",
+        Field::CorrelationId => "correlation_id",
+        Field::StepSeq => "step_seq",
+        Field::Timestamp => "timestamp",
+        Field::PrincipalKind => "kind",
+        Field::PrincipalId => "id",
+        Field::PrincipalName => "name",
+        Field::Extra => "extra",
+    }
+}
+
+/// `frozenset(items)`.
+pub(crate) fn frozenset<'py>(
+    py: Python<'py>,
+    items: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.get_type::<PyFrozenSet>().call1((items,))
+}

@@ -1,0 +1,94 @@
+//! Python's own operators, for the `lynx` profile: what the core cannot judge exactly, the host language judges itself.
+//!
+//! Each operator is the expression the incumbent evaluates: same operand order, same short circuits, same exceptions.
+
+use pyo3::basic::CompareOp;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+
+use bobcat_core::program::{ClauseInfo, Op};
+
+use crate::constant::to_python;
+use crate::names::{Names, frozenset};
+use crate::value::PyValue;
+
+/// Clause `clause` of the program, judged on `value`.
+pub(crate) fn judge(value: &PyValue<'_, '_>, clause: u32) -> PyResult<bool> {
+    let (call, py) = (value.call, value.object.py());
+    let info = call
+        .loaded
+        .program
+        .clause(clause)
+        .ok_or_else(|| PyRuntimeError::new_err("no such clause"))?;
+    let operand = call.loaded.operand(py, clause, info)?;
+    apply(info.op, &value.object, operand.bind(py))
+}
+
+/// The operand of a clause, as its operator wants it.
+pub(crate) fn prepare<'py>(py: Python<'py>, info: &ClauseInfo) -> PyResult<Bound<'py, PyAny>> {
+    let operand = to_python(py, &info.operand)?;
+    match info.op {
+        Op::Matches => Names::get(py)?.re_compile.bind(py).call1((operand,)),
+        Op::In if all_hashable_scalars(&operand)? => frozenset(py, &operand),
+        Op::In => py.get_type::<pyo3::types::PyTuple>().call1((operand,)),
+        _ => Ok(operand),
+    }
+}
+
+fn all_hashable_scalars(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    for item in operand.try_iter()? {
+        let item = item?;
+        if !(item.is_instance_of::<PyString>()
+            || item.is_instance_of::<PyInt>()
+            || item.is_instance_of::<PyFloat>()
+            || item.is_instance_of::<PyBool>())
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn apply(op: Op, value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let compare = |op| value.rich_compare(operand, op)?.is_truthy();
+    if op == Op::Eq {
+        return compare(CompareOp::Eq);
+    }
+    if op == Op::In {
+        return operand.contains(value);
+    }
+    if value.is_none() {
+        return Ok(false);
+    }
+    match op {
+        Op::Matches => Ok(value.is_instance_of::<PyString>()
+            && !operand.call_method1("search", (value,))?.is_none()),
+        Op::Contains => value.contains(operand),
+        Op::ContainsAny => some(value, operand, true),
+        Op::ContainsAll => Ok(!some(value, operand, false)?),
+        Op::Gt => compare(CompareOp::Gt),
+        Op::Ge => compare(CompareOp::Ge),
+        Op::Lt => compare(CompareOp::Lt),
+        Op::Le => compare(CompareOp::Le),
+        Op::Between => between(value, operand),
+        Op::NotBetween => Ok(!between(value, operand)?),
+        Op::Eq | Op::In | Op::Exists => Ok(true),
+    }
+}
+
+/// Whether some item of `operand` is (`wanted`) or is not in `value`.
+fn some(value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>, wanted: bool) -> PyResult<bool> {
+    for item in operand.try_iter()? {
+        if value.contains(item?)? == wanted {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn between(value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (low, high) = (operand.get_item(0)?, operand.get_item(1)?);
+    Ok(low.rich_compare(value, CompareOp::Le)?.is_truthy()?
+        && value.rich_compare(high, CompareOp::Le)?.is_truthy()?)
+}

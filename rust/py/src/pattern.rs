@@ -1,0 +1,65 @@
+//! The pattern gate and single patterns, for the front end and for tests.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use bobcat_core::pattern::{Dialect, Matcher, Pattern as CorePattern};
+
+/// Why the dialect refuses `pattern`: (code, start, end, message), offsets in code points; empty when it is accepted.
+#[pyfunction]
+pub(crate) fn check_pattern(
+    pattern: &Bound<'_, PyAny>,
+    dialect: &str,
+) -> PyResult<Vec<(String, usize, usize, String)>> {
+    let Ok(text) = pattern.cast::<pyo3::types::PyString>()?.to_str() else {
+        let length = pattern.len()?;
+        return Ok(vec![(
+            "bad_unicode".into(),
+            0,
+            length,
+            "the pattern holds a lone surrogate".into(),
+        )]);
+    };
+    Ok(match CorePattern::parse(text, dialect_named(dialect)?) {
+        Ok(_) => Vec::new(),
+        Err(error) => vec![(
+            error.code.to_string(),
+            error.start,
+            error.end,
+            error.message.to_string(),
+        )],
+    })
+}
+
+/// One compiled pattern, for tests and tools: what `matches` does with it.
+#[pyclass(frozen, module = "bobcat._core")]
+pub(crate) struct Pattern {
+    matcher: Matcher,
+}
+
+#[pymethods]
+impl Pattern {
+    #[new]
+    fn new(pattern: &str, dialect: &str) -> PyResult<Self> {
+        let parsed = CorePattern::parse(pattern, dialect_named(dialect)?)
+            .map_err(|error| PyValueError::new_err(format!("{}: {}", error.code, error.message)))?;
+        Ok(Self {
+            matcher: parsed.compile(),
+        })
+    }
+
+    /// Whether the pattern matches somewhere in `text`.
+    fn search(&self, text: &str) -> bool {
+        self.matcher.is_match(text)
+    }
+}
+
+fn dialect_named(name: &str) -> PyResult<Dialect> {
+    match name {
+        "re2" => Ok(Dialect::Re2),
+        "python" => Ok(Dialect::Python),
+        _ => Err(PyValueError::new_err(format!(
+            "unknown dialect `{name}`: `re2` or `python`"
+        ))),
+    }
+}

@@ -1,0 +1,216 @@
+//! `Program`, and the functions that decide with one.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+
+use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch};
+
+use crate::call::Call;
+use crate::error::core_error;
+use crate::loaded::Loaded;
+use crate::names::Names;
+use crate::request::PyRequest;
+use crate::value::is_exception;
+use crate::{batch, decision, trace};
+
+/// A loaded policy, frozen and safe to use from many threads.
+#[pyclass(frozen, subclass, module = "bobcat._core")]
+pub(crate) struct Program {
+    pub(crate) loaded: Loaded,
+}
+
+#[pymethods]
+impl Program {
+    #[new]
+    #[pyo3(
+        signature = (ir, host_rules=None, *_args, **_kwargs),
+        text_signature = "(ir, host_rules=(), *args, **kwargs)"
+    )]
+    fn new(
+        py: Python<'_>,
+        ir: &Bound<'_, PyBytes>,
+        host_rules: Option<&Bound<'_, PyTuple>>,
+        _args: &Bound<'_, PyTuple>,
+        _kwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        let bytes = ir.as_bytes();
+        let program = py
+            .detach(|| catch_unwind(|| CoreProgram::from_ir(bytes)))
+            .map_err(|_| core_error(py, "internal_error", "the decoder failed on these bytes"))?
+            .map_err(|error| core_error(py, error.code, &error.message))?;
+        let host_rules: Vec<Py<PyAny>> =
+            host_rules.map_or_else(Vec::new, |rules| rules.iter().map(Bound::unbind).collect());
+        if host_rules.len() != program.host_count() as usize {
+            let message = format!(
+                "the policy has {} host rules, {} callables were given",
+                program.host_count(),
+                host_rules.len()
+            );
+            return Err(core_error(py, "host_rules", &message));
+        }
+        if host_rules.iter().any(|rule| !rule.bind(py).is_callable()) {
+            return Err(PyTypeError::new_err("`host_rules` must be callables"));
+        }
+        Ok(Self {
+            loaded: Loaded::new(py, program, host_rules),
+        })
+    }
+
+    /// The number of rules, host rules included.
+    #[getter]
+    fn rule_count(&self) -> usize {
+        self.loaded.program.rules().len()
+    }
+
+    /// `strict` or `lynx`.
+    #[getter]
+    fn profile(&self) -> &'static str {
+        match self.loaded.program.profile() {
+            Profile::Strict => "strict",
+            Profile::Lynx => "lynx",
+        }
+    }
+
+    /// The decision on one request. Never raises on the content of a request; TypeError if it is not one.
+    #[pyo3(signature = (request, context=None))]
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        request: &Bound<'py, PyAny>,
+        context: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        decide(py, &self.loaded, request, context)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.loaded
+            .host_rules
+            .iter()
+            .try_for_each(|rule| visit.call(rule))
+    }
+}
+
+/// The decision of `bundle` on `request`; see `Program.evaluate`.
+#[pyfunction]
+#[pyo3(signature = (bundle, request, context=None))]
+pub(crate) fn evaluate<'py>(
+    py: Python<'py>,
+    bundle: &Bound<'py, Program>,
+    request: &Bound<'py, PyAny>,
+    context: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    decide(py, &bundle.get().loaded, request, context)
+}
+
+/// One decision per request, in order.
+#[pyfunction]
+pub(crate) fn evaluate_many<'py>(
+    py: Python<'py>,
+    bundle: &Bound<'py, Program>,
+    requests: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyList>> {
+    let loaded = &bundle.get().loaded;
+    let decisions = PyList::empty(py);
+    for request in requests.try_iter()? {
+        decisions.append(decide(py, loaded, &request?, None)?)?;
+    }
+    Ok(decisions)
+}
+
+/// One decision per line of JSON Lines `data`, the GIL released while deciding. Host rules are refused.
+#[pyfunction]
+pub(crate) fn evaluate_json<'py>(
+    py: Python<'py>,
+    bundle: &Bound<'py, Program>,
+    data: &Bound<'py, PyBytes>,
+) -> PyResult<Bound<'py, PyList>> {
+    batch::evaluate(py, &bundle.get().loaded, data.as_bytes())
+}
+
+/// The decision, and how every rule came out, judged clause by clause along the plain path (no index, no automaton).
+#[pyfunction]
+#[pyo3(signature = (bundle, request, context=None))]
+pub(crate) fn explain<'py>(
+    py: Python<'py>,
+    bundle: &Bound<'py, Program>,
+    request: &Bound<'py, PyAny>,
+    context: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Py<PyAny>, Bound<'py, PyList>)> {
+    let loaded = &bundle.get().loaded;
+    let call = Call::new(py, Names::get(py)?, loaded, context);
+    let request = PyRequest::new(&call, request)?;
+    let explained = catch_unwind(AssertUnwindSafe(|| loaded.program.explain(&request)));
+    call.finish()?;
+    match explained {
+        Ok((outcome, rules)) => Ok((
+            decision::of(&call, outcome)?,
+            trace::to_python(&call, &rules)?,
+        )),
+        Err(_) => Ok((decision::internal_error(py)?, PyList::empty(py))),
+    }
+}
+
+/// What `evaluate` answers when the core panics; for the test that there is an answer.
+#[pyfunction]
+pub(crate) fn _panic_for_tests<'py>(
+    py: Python<'py>,
+    bundle: &Bound<'py, Program>,
+    request: &Bound<'py, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    #[expect(clippy::panic, reason = "the one thing this function is for")]
+    guarded(py, &bundle.get().loaded, (request, None), |_, _| {
+        panic!("a panic for the tests")
+    })
+}
+
+fn decide<'py>(
+    py: Python<'py>,
+    loaded: &Loaded,
+    request: &Bound<'py, PyAny>,
+    context: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    guarded(py, loaded, (request, context), |request, scratch| {
+        loaded.program.decide(request, scratch)
+    })
+}
+
+/// Runs `judge` on a request and makes a decision of its outcome.
+///
+/// INVARIANT: whatever fails in here, short of an interrupt, is answered with a `deny`.
+fn guarded<'py>(
+    py: Python<'py>,
+    loaded: &Loaded,
+    (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
+    judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Outcome<PyRequest<'r, 'py>>,
+) -> PyResult<Py<PyAny>> {
+    let call = Call::new(py, Names::get(py)?, loaded, context);
+    let request = PyRequest::new(&call, request)?;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut scratch = SCRATCH.take().unwrap_or_default();
+        let outcome = judge(&request, &mut scratch);
+        SCRATCH.set(Some(scratch));
+        outcome
+    }));
+    call.finish()?;
+    let Ok(outcome) = outcome else {
+        return decision::internal_error(py);
+    };
+    decision::of(&call, outcome).or_else(|error| {
+        if is_exception(py, &error) {
+            decision::internal_error(py)
+        } else {
+            Err(error)
+        }
+    })
+}
+
+thread_local! {
+    /// PERF: the working memory of the last evaluation of this thread. A host rule that evaluates finds it taken, and makes
+    /// its own.
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}

@@ -1,0 +1,229 @@
+//! Python requests: `ActionRequest`, or anything with its four attributes.
+
+use std::cell::OnceCell;
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use bobcat_core::error::ErrorCode;
+use bobcat_core::path::{Field, Head, Keys};
+use bobcat_core::value::Step;
+use bobcat_core::value::request::{HostAnswer, Request, Transform};
+
+use crate::call::Call;
+use crate::value::{PyValue, is_exception};
+use crate::{host, transform};
+
+/// One request under decision.
+#[derive(Clone)]
+pub(crate) struct PyRequest<'r, 'py> {
+    pub(crate) call: &'r Call<'r, 'py>,
+    pub(crate) object: Bound<'py, PyAny>,
+    tool: Bound<'py, PyAny>,
+    /// The effective arguments.
+    pub(crate) args: Bound<'py, PyAny>,
+    declared: OnceCell<Bound<'py, PyAny>>,
+    context: OnceCell<Bound<'py, PyAny>>,
+    /// Whether `args` are those of `object`, or a transform's.
+    rewritten: bool,
+}
+
+impl<'r, 'py> PyRequest<'r, 'py> {
+    /// # Errors
+    /// `TypeError` when `object` has not the attributes of a request.
+    pub(crate) fn new(call: &'r Call<'r, 'py>, object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let names = call.names;
+        let request = Self {
+            call,
+            object: object.clone(),
+            tool: required(object, names.field(Field::Tool))?,
+            args: required(object, names.field(Field::Args))?,
+            declared: OnceCell::new(),
+            context: OnceCell::new(),
+            rewritten: false,
+        };
+        if !object.get_type().is(&names.action_request) {
+            let _ = request.declared.set(required(object, &names.declared)?);
+            let _ = request.context.set(required(object, &names.context)?);
+        }
+        Ok(request)
+    }
+
+    /// This request with other arguments.
+    pub(crate) fn with_args(&self, args: Bound<'py, PyAny>) -> Self {
+        Self {
+            args,
+            rewritten: true,
+            ..self.clone()
+        }
+    }
+
+    /// The request as host rules see it.
+    ///
+    /// # Errors
+    /// It cannot be copied with other arguments.
+    pub(crate) fn for_host(&self) -> PyResult<Bound<'py, PyAny>> {
+        if !self.rewritten {
+            return Ok(self.object.clone());
+        }
+        let kwargs = pyo3::types::PyDict::new(self.call.py);
+        kwargs.set_item(self.call.names.field(Field::Args), &self.args)?;
+        self.call
+            .names
+            .replace
+            .bind(self.call.py)
+            .call((&self.object,), Some(&kwargs))
+    }
+
+    /// The context as host rules see it.
+    pub(crate) fn host_context(&self) -> PyResult<Bound<'py, PyAny>> {
+        match self.call.context {
+            Some(context) => Ok(context.clone()),
+            None => required(&self.object, &self.call.names.context),
+        }
+    }
+
+    fn value(&self, object: Bound<'py, PyAny>) -> PyValue<'r, 'py> {
+        PyValue {
+            call: self.call,
+            object,
+        }
+    }
+
+    fn declared(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        self.part(&self.declared, &self.call.names.declared)
+    }
+
+    /// The context that rules read: the one passed, except in the `lynx` profile.
+    fn context(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        match self.call.context {
+            Some(context) if !self.call.lynx() => Ok(context),
+            _ => self.part(&self.context, &self.call.names.context),
+        }
+    }
+
+    fn part<'s>(
+        &'s self,
+        cell: &'s OnceCell<Bound<'py, PyAny>>,
+        name: &Py<pyo3::types::PyString>,
+    ) -> Result<&'s Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        if let Some(object) = cell.get() {
+            return Ok(object);
+        }
+        let object = self.attribute(&self.object, name)?;
+        Ok(cell.get_or_init(|| object))
+    }
+
+    /// An attribute; absent when there is none, unreadable when asking for it raises anything else.
+    fn attribute(
+        &self,
+        object: &Bound<'py, PyAny>,
+        name: &Py<pyo3::types::PyString>,
+    ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        match object.getattr_opt(name.bind(self.call.py)) {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Err(Step::Absent),
+            Err(error) => {
+                self.call.note(error);
+                Err(Step::Unreadable)
+            }
+        }
+    }
+
+    fn read(&self, field: Field) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        let name = self.call.names.field(field);
+        match field {
+            Field::Tool => Ok(self.tool.clone()),
+            Field::Args => Ok(self.args.clone()),
+            Field::Cost
+            | Field::Reversible
+            | Field::Scope
+            | Field::BlastRadiusHint
+            | Field::HasShadow
+            | Field::Isolation => self.attribute(self.declared()?, name),
+            Field::Environment
+            | Field::Workspace
+            | Field::CorrelationId
+            | Field::StepSeq
+            | Field::Timestamp
+            | Field::Extra => self.attribute(self.context()?, name),
+            Field::PrincipalKind | Field::PrincipalId | Field::PrincipalName => {
+                let principal = self.attribute(self.context()?, &self.call.names.principal)?;
+                self.attribute(&principal, name)
+            }
+        }
+    }
+
+    /// The value at a path as the incumbent walks it; `None` where it finds nothing.
+    fn walk(&self, head: Head, keys: Keys<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let names = self.call.names;
+        let (mut current, mappings, attributes) = match head {
+            Head::Tool => return Ok(Some(self.tool.clone())),
+            Head::Args => (self.args.clone(), true, false),
+            Head::Declared => (required(&self.object, &names.declared)?, false, true),
+            Head::Context => (required(&self.object, &names.context)?, true, true),
+        };
+        for key in keys.iter() {
+            if mappings && current.is_instance(names.mapping.bind(self.call.py))? {
+                current = current.call_method1("get", (key.text,))?;
+            } else if attributes {
+                match current.getattr_opt(key.text)? {
+                    Some(found) => current = found,
+                    None => current = self.call.py.None().into_bound(self.call.py),
+                }
+            } else {
+                return Ok(None);
+            }
+        }
+        Ok(Some(current))
+    }
+}
+
+impl<'r, 'py> Request for PyRequest<'r, 'py> {
+    type Value = PyValue<'r, 'py>;
+    type Decision = Bound<'py, PyAny>;
+
+    fn field(&self, field: Field) -> Step<Self::Value> {
+        match self.read(field) {
+            Ok(object) => Step::Found(self.value(object)),
+            Err(step) => step,
+        }
+    }
+
+    fn lookup(&self, head: Head, keys: Keys<'_>) -> Result<Option<Self::Value>, ErrorCode> {
+        match self.walk(head, keys) {
+            Ok(found) => Ok(found.map(|object| self.value(object))),
+            Err(error) => Err(self.call.error_code(error)),
+        }
+    }
+
+    fn host(&self, host: u32, rule: u32) -> HostAnswer<Self> {
+        host::ask(self, host, rule)
+    }
+
+    fn with_transform(&self, rule: u32, transform: &Transform) -> Result<Self, ErrorCode> {
+        transform::apply(self, rule, transform)
+    }
+}
+
+/// An attribute a request must have.
+fn required<'py>(
+    object: &Bound<'py, PyAny>,
+    name: &Py<pyo3::types::PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    object.getattr(name.bind(py)).map_err(|error| {
+        if !is_exception(py, &error) {
+            return error;
+        }
+        let kind = object
+            .get_type()
+            .name()
+            .map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        let wrong = PyTypeError::new_err(format!(
+            "evaluate takes an ActionRequest: `{kind}` has no attribute `{name}`"
+        ));
+        wrong.set_cause(py, Some(error));
+        wrong
+    })
+}

@@ -1,0 +1,100 @@
+//! Traces of `explain` as the nested tuples `_core.pyi` describes.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use bobcat_core::program::{ClauseTrace, Op, RuleTrace, TraceNode, TraceOutcome};
+
+use crate::call::Call;
+
+/// The traces of all rules.
+pub(crate) fn to_python<'py>(
+    call: &Call<'_, 'py>,
+    rules: &[RuleTrace],
+) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(call.py);
+    for rule in rules {
+        let tree = rule
+            .tree
+            .as_ref()
+            .map(|tree| node(call, tree))
+            .transpose()?;
+        let error = rule.error.as_ref().map(ToString::to_string);
+        list.append((rule.rule, outcome(rule.outcome), error, tree))?;
+    }
+    Ok(list)
+}
+
+fn node<'py>(call: &Call<'_, 'py>, tree: &TraceNode) -> PyResult<Bound<'py, PyTuple>> {
+    match tree {
+        TraceNode::All(result, children) => connective(call, "all", *result, children),
+        TraceNode::Any(result, children) => connective(call, "any", *result, children),
+        TraceNode::Not(result, child) => {
+            connective(call, "not", *result, std::slice::from_ref(child))
+        }
+        TraceNode::Leaf(clause) => leaf(call, clause),
+    }
+}
+
+fn connective<'py>(
+    call: &Call<'_, 'py>,
+    kind: &str,
+    result: TraceOutcome,
+    children: &[TraceNode],
+) -> PyResult<Bound<'py, PyTuple>> {
+    let children = children
+        .iter()
+        .map(|child| node(call, child))
+        .collect::<PyResult<Vec<_>>>()?;
+    (kind, outcome(result), PyTuple::new(call.py, children)?).into_pyobject(call.py)
+}
+
+fn leaf<'py>(call: &Call<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<'py, PyTuple>> {
+    let (mut head, mut path, mut op) = ("", PyTuple::empty(call.py), "");
+    if let Some(info) = call.loaded.program.clause(trace.clause) {
+        head = info.head.as_str();
+        path = PyTuple::new(call.py, info.path.iter().map(AsRef::<str>::as_ref))?;
+        op = operator(info.op);
+    }
+    let error = trace.error.as_ref().map(ToString::to_string);
+    (
+        "leaf",
+        outcome(trace.outcome),
+        head,
+        path,
+        op,
+        &trace.operand,
+        trace.value.as_ref(),
+        error,
+        trace.index,
+    )
+        .into_pyobject(call.py)
+}
+
+fn outcome(outcome: TraceOutcome) -> &'static str {
+    match outcome {
+        TraceOutcome::True => "true",
+        TraceOutcome::False => "false",
+        TraceOutcome::Absent => "absent",
+        TraceOutcome::Error => "error",
+        TraceOutcome::NotReached => "not_reached",
+    }
+}
+
+fn operator(op: Op) -> &'static str {
+    match op {
+        Op::Eq => "eq",
+        Op::Matches => "matches",
+        Op::In => "in",
+        Op::Contains => "contains",
+        Op::ContainsAny => "contains_any",
+        Op::ContainsAll => "contains_all",
+        Op::Gt => "gt",
+        Op::Ge => "ge",
+        Op::Lt => "lt",
+        Op::Le => "le",
+        Op::Between => "between",
+        Op::NotBetween => "not_between",
+        Op::Exists => "exists",
+    }
+}

@@ -1,0 +1,185 @@
+//! Transforms of Python arguments: copies along the path, everything else shared, the original untouched.
+//!
+//! The new containers are frozen: they stand in the decision, and what is decided is what runs.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use bobcat_core::error::ErrorCode;
+use bobcat_core::value::request::{Transform, TransformOp};
+
+use crate::call::Call;
+use crate::request::PyRequest;
+use crate::value::{Entries, PyValue};
+
+/// The request with the arguments that transform `transform` of rule `rule` makes.
+pub(crate) fn apply<'r, 'py>(
+    request: &PyRequest<'r, 'py>,
+    rule: u32,
+    transform: &Transform,
+) -> Result<PyRequest<'r, 'py>, ErrorCode> {
+    let call = request.call;
+    let args = if call.lynx() {
+        flat(request, rule, transform).map_err(|error| call.error_code(error))
+    } else {
+        nested(request, rule, transform).map_err(|error| {
+            if let Some(error) = error {
+                call.note(error);
+            }
+            ErrorCode::CannotTransform
+        })
+    };
+    args.map(|args| request.with_args(args))
+}
+
+/// `None`: it does not fit. `Some`: an exception was raised; an `Exception` means that it does not fit either.
+type Refused = Option<PyErr>;
+
+fn nested<'py>(
+    request: &PyRequest<'_, 'py>,
+    rule: u32,
+    transform: &Transform,
+) -> Result<Bound<'py, PyAny>, Refused> {
+    let call = request.call;
+    let value = call
+        .loaded
+        .transform_value(call.py, rule, &transform.value)?
+        .bind(call.py);
+    if transform.path.is_empty() {
+        let owner = PyValue {
+            call,
+            object: request.args.clone(),
+        };
+        return match (owner.entries(), transform.op) {
+            (Entries::None, _) | (_, TransformOp::Append | TransformOp::Delete) => Err(None),
+            (_, TransformOp::Set) => Ok(value.clone()),
+        };
+    }
+    rewrite(call, &request.args, &transform.path, (transform.op, value))
+}
+
+fn rewrite<'py>(
+    call: &Call<'_, 'py>,
+    owner: &Bound<'py, PyAny>,
+    path: &[Box<str>],
+    edit: (TransformOp, &Bound<'py, PyAny>),
+) -> Result<Bound<'py, PyAny>, Refused> {
+    let copy = shallow(call, owner)?;
+    let Some((key, rest)) = path.split_first() else {
+        return Err(None);
+    };
+    let key = PyString::new(call.py, key);
+    let there = copy.get_item(&key)?;
+    let (op, value) = edit;
+    if rest.is_empty() {
+        match op {
+            TransformOp::Set => copy.set_item(&key, value)?,
+            TransformOp::Append => copy.set_item(&key, extended(call, there.as_ref(), value)?)?,
+            TransformOp::Delete => {
+                if there.is_some() {
+                    copy.del_item(&key)?;
+                }
+            }
+        }
+    } else {
+        match (there, op) {
+            (Some(inner), _) => copy.set_item(&key, rewrite(call, &inner, rest, edit)?)?,
+            (None, TransformOp::Set) => {
+                let inner = PyDict::new(call.py).into_any();
+                copy.set_item(&key, rewrite(call, &inner, rest, edit)?)?;
+            }
+            (None, TransformOp::Append) => return Err(None),
+            (None, TransformOp::Delete) => {}
+        }
+    }
+    Ok(call.names.frozen_dict.bind(call.py).call1((copy,))?)
+}
+
+/// A plain dict with the entries of `owner`.
+fn shallow<'py>(
+    call: &Call<'_, 'py>,
+    owner: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyDict>, Refused> {
+    match (PyValue {
+        call,
+        object: owner.clone(),
+    })
+    .entries()
+    {
+        Entries::Dict(dict) => Ok(dict.copy()?),
+        Entries::Mapping(mapping) => {
+            let copy = PyDict::new(call.py);
+            for key in mapping.call_method0("keys")?.try_iter()? {
+                let key = key?;
+                copy.set_item(&key, mapping.get_item(&key)?)?;
+            }
+            Ok(copy)
+        }
+        Entries::None => Err(None),
+    }
+}
+
+/// A string and a string, or a list and one more element.
+fn extended<'py>(
+    call: &Call<'_, 'py>,
+    current: Option<&Bound<'py, PyAny>>,
+    value: &Bound<'py, PyAny>,
+) -> Result<Bound<'py, PyAny>, Refused> {
+    let Some(current) = current else {
+        return Err(None);
+    };
+    if let (Ok(text), Ok(_)) = (current.cast::<PyString>(), value.cast::<PyString>()) {
+        // `str.__add__`: a subclass has no say in it.
+        return Ok(call
+            .py
+            .get_type::<PyString>()
+            .getattr("__add__")?
+            .call1((text, value))?);
+    }
+    let mut items: Vec<Bound<'py, PyAny>> = if let Ok(list) = current.cast::<PyList>() {
+        list.iter().collect()
+    } else if let Ok(tuple) = current.cast::<PyTuple>() {
+        tuple.iter().collect()
+    } else {
+        return Err(None);
+    };
+    items.push(value.clone());
+    Ok(call
+        .names
+        .frozen_list
+        .bind(call.py)
+        .call1((PyList::new(call.py, items)?,))?)
+}
+
+/// The incumbent's rewrite: one flat key of a shallow copy.
+fn flat<'py>(
+    request: &PyRequest<'_, 'py>,
+    rule: u32,
+    transform: &Transform,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (call, py) = (request.call, request.call.py);
+    let value = call
+        .loaded
+        .transform_value(py, rule, &transform.value)?
+        .bind(py);
+    let copy = py
+        .get_type::<PyDict>()
+        .call1((&request.args,))?
+        .cast_into::<PyDict>()?;
+    let key = PyString::new(py, &transform.path.concat());
+    match transform.op {
+        TransformOp::Set => copy.set_item(&key, value)?,
+        TransformOp::Append => {
+            let current = copy
+                .get_item(&key)?
+                .map_or_else(|| Ok(PyString::new(py, "")), |current| current.str())?;
+            copy.set_item(&key, current.add(value.str()?)?)?;
+        }
+        TransformOp::Delete => {
+            if copy.contains(&key)? {
+                copy.del_item(&key)?;
+            }
+        }
+    }
+    call.names.frozen_dict.bind(py).call1((copy,))
+}

@@ -1,0 +1,400 @@
+//! Python objects as values: read in place, lazily, one level at a time. Nothing is copied into a tree.
+//!
+//! In the strict profile containers and scalars are read by their storage, whatever a subclass overrides. In the `lynx`
+//! profile only exact builtin types are read here; anything else is opaque, and Python's own operators judge it.
+
+use pyo3::exceptions::{PyException, PyKeyError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{
+    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple,
+};
+
+use bobcat_core::error::ErrorCode;
+use bobcat_core::limits::MAX_INT_BITS;
+use bobcat_core::value::bigint::BigInt;
+use bobcat_core::value::{Key, Step, Value, View};
+
+use crate::call::Call;
+use crate::proxy;
+
+/// One Python object inside a request.
+#[derive(Clone)]
+pub(crate) struct PyValue<'r, 'py> {
+    pub(crate) call: &'r Call<'r, 'py>,
+    pub(crate) object: Bound<'py, PyAny>,
+}
+
+/// What an object is, by its type alone.
+enum Kind {
+    Null,
+    Bool,
+    Int,
+    Float,
+    Str,
+    List,
+    Tuple,
+    Dict,
+    /// A mapping that is no dict: read through its own methods.
+    Mapping,
+    Datetime,
+    Opaque,
+}
+
+/// An object seen as a mapping.
+pub(crate) enum Entries<'py> {
+    /// A dict, or what a mapping proxy stands for.
+    Dict(Bound<'py, PyDict>),
+    /// Another mapping, read through its own methods.
+    Mapping(Bound<'py, PyAny>),
+    /// No mapping.
+    None,
+}
+
+impl<'r, 'py> PyValue<'r, 'py> {
+    fn kind(&self) -> Kind {
+        let object = &self.object;
+        if object.is_exact_instance_of::<PyString>() {
+            Kind::Str
+        } else if object.is_none() {
+            Kind::Null
+        } else if object.is_exact_instance_of::<PyBool>() {
+            Kind::Bool
+        } else if object.is_exact_instance_of::<PyInt>() {
+            Kind::Int
+        } else if object.is_exact_instance_of::<PyDict>() {
+            Kind::Dict
+        } else if object.is_exact_instance_of::<PyList>() {
+            Kind::List
+        } else if object.is_exact_instance_of::<PyFloat>() {
+            Kind::Float
+        } else if self.call.lynx() {
+            self.lynx_kind()
+        } else {
+            self.strict_kind()
+        }
+    }
+
+    #[cold]
+    fn lynx_kind(&self) -> Kind {
+        let names = self.call.names;
+        if self.object.get_type().is(&names.frozen_dict) {
+            Kind::Dict
+        } else if self.object.get_type().is(&names.frozen_list) {
+            Kind::List
+        } else {
+            Kind::Opaque
+        }
+    }
+
+    #[cold]
+    fn strict_kind(&self) -> Kind {
+        let object = &self.object;
+        if object.is_instance_of::<PyTuple>() {
+            Kind::Tuple
+        } else if object.is_instance_of::<PyDict>() {
+            Kind::Dict
+        } else if object.is_instance_of::<PyString>() {
+            Kind::Str
+        } else if object.is_instance_of::<PyInt>() {
+            Kind::Int
+        } else if object.is_instance_of::<PyFloat>() {
+            Kind::Float
+        } else if object.is_instance_of::<PyList>() {
+            Kind::List
+        } else if object.is_exact_instance_of::<PyMappingProxy>() {
+            Kind::Mapping
+        } else if self.is_datetime() {
+            Kind::Datetime
+        } else if self.is_mapping() {
+            Kind::Mapping
+        } else {
+            Kind::Opaque
+        }
+    }
+
+    fn is_datetime(&self) -> bool {
+        let datetime = self.call.names.datetime.as_ptr();
+        // SAFETY: both are live objects, and the second is a type object; the check runs no Python code.
+        unsafe { ffi::PyObject_TypeCheck(self.object.as_ptr(), datetime.cast()) != 0 }
+    }
+
+    /// `isinstance(object, collections.abc.Mapping)`.
+    pub(crate) fn is_mapping(&self) -> bool {
+        match self
+            .object
+            .is_instance(self.call.names.mapping.bind(self.object.py()))
+        {
+            Ok(answer) => answer,
+            Err(error) => {
+                self.call.note(error);
+                false
+            }
+        }
+    }
+
+    /// This object as a mapping, in the strict profile.
+    pub(crate) fn entries(&self) -> Entries<'py> {
+        if let Ok(dict) = self.object.cast::<PyDict>() {
+            return Entries::Dict(dict.clone());
+        }
+        if self.object.is_exact_instance_of::<PyMappingProxy>() {
+            return match proxy::target(&self.object).map(Bound::cast_into::<PyDict>) {
+                Some(Ok(dict)) => Entries::Dict(dict),
+                _ => Entries::Mapping(self.object.clone()),
+            };
+        }
+        match self.kind() {
+            Kind::Mapping => Entries::Mapping(self.object.clone()),
+            _ => Entries::None,
+        }
+    }
+
+    fn with(&self, object: Bound<'py, PyAny>) -> Self {
+        Self {
+            call: self.call,
+            object,
+        }
+    }
+
+    /// The text of a string; `None` with a lone surrogate.
+    fn text(&self) -> Option<&str> {
+        self.object
+            .cast::<PyString>()
+            .ok()
+            .and_then(|text| text.to_str().ok())
+    }
+
+    fn int(&self) -> View<'_> {
+        let mut overflow = 0;
+        // SAFETY: `object` is a live int or an instance of a subclass, so no conversion method is called and no
+        // exception can be set; `overflow` outlives the call.
+        let small =
+            unsafe { ffi::PyLong_AsLongLongAndOverflow(self.object.as_ptr(), &raw mut overflow) };
+        if overflow == 0 {
+            return View::Int(small);
+        }
+        match self.big_int() {
+            Ok(Some(big)) => View::BigInt(big),
+            Ok(None) => View::HugeInt,
+            Err(error) => {
+                self.call.note(error);
+                View::HugeInt
+            }
+        }
+    }
+
+    #[cold]
+    fn big_int(&self) -> PyResult<Option<BigInt>> {
+        let (py, names) = (self.object.py(), self.call.names);
+        let bits: u64 = names
+            .bit_length
+            .bind(py)
+            .call1((&self.object,))?
+            .extract()?;
+        if bits > MAX_INT_BITS {
+            return Ok(None);
+        }
+        let size = bits / 8 + 1;
+        let bytes = names
+            .to_bytes
+            .bind(py)
+            .call((&self.object, size, "big"), Some(names.signed.bind(py)))?
+            .cast_into::<PyBytes>()?;
+        let twos_complement = bytes.as_bytes();
+        let negative = twos_complement.first().is_some_and(|&top| top >= 0x80);
+        if !negative {
+            return Ok(BigInt::from_be_bytes(false, twos_complement));
+        }
+        let mut magnitude: Vec<u8> = twos_complement.iter().map(|byte| !byte).collect();
+        for byte in magnitude.iter_mut().rev() {
+            let (sum, carry) = byte.overflowing_add(1);
+            *byte = sum;
+            if !carry {
+                break;
+            }
+        }
+        Ok(BigInt::from_be_bytes(true, &magnitude))
+    }
+
+    /// Microseconds since the epoch of an aware datetime; `None` for a naive one, or one whose time zone fails.
+    fn micros(&self) -> Option<i64> {
+        let answer = self.try_micros();
+        answer.unwrap_or_else(|error| {
+            self.call.note(error);
+            None
+        })
+    }
+
+    fn try_micros(&self) -> PyResult<Option<i64>> {
+        let (py, names) = (self.object.py(), self.call.names);
+        if names
+            .datetime_utcoffset
+            .bind(py)
+            .call1((&self.object,))?
+            .is_none()
+        {
+            return Ok(None);
+        }
+        let delta = names
+            .datetime_sub
+            .bind(py)
+            .call1((&self.object, &names.epoch))?;
+        let days: i64 = delta.getattr("days")?.extract()?;
+        let seconds: i64 = delta.getattr("seconds")?.extract()?;
+        let micros: i64 = delta.getattr("microseconds")?.extract()?;
+        Ok(Some((days * 86_400 + seconds) * 1_000_000 + micros))
+    }
+
+    fn dict_item(&self, dict: &Bound<'py, PyDict>, key: Key<'_>) -> Step<Self> {
+        let found = match self.call.key(key) {
+            Some(prepared) => dict.get_item(prepared),
+            None => dict.get_item(key.text),
+        };
+        match found {
+            Ok(Some(value)) => Step::Found(self.with(value)),
+            Ok(None) => Step::Absent,
+            Err(error) => {
+                self.call.note(error);
+                Step::Unreadable
+            }
+        }
+    }
+
+    #[cold]
+    fn other_item(&self, key: Key<'_>) -> Step<Self> {
+        match self.entries() {
+            Entries::Dict(dict) => self.dict_item(&dict, key),
+            Entries::Mapping(mapping) => match mapping.get_item(key.text) {
+                Ok(value) => Step::Found(self.with(value)),
+                Err(error) if error.is_instance_of::<PyKeyError>(mapping.py()) => Step::Absent,
+                Err(error) => {
+                    self.call.note(error);
+                    Step::Unreadable
+                }
+            },
+            Entries::None => Step::Unreadable,
+        }
+    }
+
+    fn each_other(
+        &self,
+        mapping: &Bound<'py, PyAny>,
+        visit: &mut dyn FnMut(View<'_>, &Self) -> bool,
+    ) -> PyResult<()> {
+        for key in mapping.call_method0("keys")?.try_iter()? {
+            let key = key?;
+            let value = self.with(mapping.get_item(&key)?);
+            if !visit(self.with(key).key_view(), &value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn key_view(&self) -> View<'_> {
+        if self.object.is_instance_of::<PyString>() {
+            self.text().map_or(View::BadStr, View::Str)
+        } else {
+            View::Opaque
+        }
+    }
+}
+
+impl Value for PyValue<'_, '_> {
+    fn view(&self) -> View<'_> {
+        match self.kind() {
+            Kind::Str => match self.text() {
+                Some(text) => View::Str(text),
+                None if self.call.lynx() => View::Opaque,
+                None => View::BadStr,
+            },
+            Kind::Null => View::Null,
+            Kind::Bool => View::Bool(self.object.is(&*PyBool::new(self.object.py(), true))),
+            Kind::Int => match self.int() {
+                View::HugeInt if self.call.lynx() => View::Opaque,
+                view => view,
+            },
+            // SAFETY: `object` is a live float or an instance of a subclass, so its storage is read and nothing fails.
+            Kind::Float => View::Float(unsafe { ffi::PyFloat_AsDouble(self.object.as_ptr()) }),
+            Kind::List | Kind::Tuple => View::List,
+            Kind::Dict | Kind::Mapping => View::Map,
+            Kind::Datetime => self.micros().map_or(View::Opaque, View::Timestamp),
+            Kind::Opaque => View::Opaque,
+        }
+    }
+
+    fn get(&self, key: Key<'_>) -> Step<Self> {
+        if self.call.lynx() {
+            return match self.kind() {
+                Kind::Null => Step::Absent,
+                Kind::Dict => match self.object.cast::<PyDict>() {
+                    Ok(dict) => self.dict_item(dict, key),
+                    Err(_) => Step::Unreadable,
+                },
+                _ => Step::Unreadable,
+            };
+        }
+        match self.object.cast::<PyDict>() {
+            Ok(dict) => self.dict_item(dict, key),
+            Err(_) if self.object.is_none() => Step::Absent,
+            Err(_) => self.other_item(key),
+        }
+    }
+
+    fn len(&self) -> usize {
+        if let Ok(list) = self.object.cast::<PyList>() {
+            return list.len();
+        }
+        if let Ok(tuple) = self.object.cast::<PyTuple>() {
+            return tuple.len();
+        }
+        match self.entries() {
+            Entries::Dict(dict) => dict.len(),
+            Entries::Mapping(mapping) => mapping.len().unwrap_or_else(|error| {
+                self.call.note(error);
+                0
+            }),
+            Entries::None => 0,
+        }
+    }
+
+    fn item(&self, index: usize) -> Option<Self> {
+        let item = if let Ok(list) = self.object.cast::<PyList>() {
+            (index < list.len()).then(|| list.get_item(index))
+        } else if let Ok(tuple) = self.object.cast::<PyTuple>() {
+            (index < tuple.len()).then(|| tuple.get_item(index))
+        } else {
+            None
+        };
+        item.and_then(Result::ok).map(|object| self.with(object))
+    }
+
+    fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool) {
+        match self.entries() {
+            Entries::Dict(dict) => {
+                // A copy: `visit` may run Python code that changes the dict.
+                for (key, value) in dict.copy().into_iter().flatten() {
+                    if !visit(self.with(key).key_view(), &self.with(value)) {
+                        break;
+                    }
+                }
+            }
+            Entries::Mapping(mapping) => {
+                if let Err(error) = self.each_other(&mapping, visit) {
+                    self.call.note(error);
+                }
+            }
+            Entries::None => {}
+        }
+    }
+
+    fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
+        crate::operators::judge(self, clause).map_err(|error| self.call.error_code(error))
+    }
+}
+
+/// Whether `error` is an `Exception`: what else Python raises (an interrupt, an exit) is never caught here.
+pub(crate) fn is_exception(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyException>(py)
+}
