@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from oracle.corpus import Group, load
-from oracle.reference import decide
 
 from bobcat.frontend.strict import compile_strict
 from bobcat.ir.schema import Policy
+from oracle.corpus import Group, load
+from oracle.reference import decide
 
 GROUPS = load()
 
