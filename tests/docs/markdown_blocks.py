@@ -23,7 +23,7 @@ FENCE = re.compile(r"^(?P<fence>```+)(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=fence)
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: its info string, its text, the line it starts on, and whether it follows the block before it."""
+    """One fenced block: its info string, its text, the line it starts on, and whether it directly follows another."""
 
     info: str
     body: str

@@ -1,0 +1,185 @@
+"""`bobcat init`, `run`, `schema`, `completion`, help and versions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bobcat import _core
+from bobcat.cli.main import COMMANDS
+from unit.cli_runner import Run, runner
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(sys, "argv", list(sys.argv))
+    return runner(capsys, monkeypatch)
+
+
+def test_init_writes_a_policy_without_findings(run: Run) -> None:
+    assert run("init", "--dir", "new").code == 0
+    done = run("check", "--deny-warnings", "new/policy.yaml")
+    assert (done.code, done.out) == (0, "1 policy: 0 errors, 0 warnings\n")
+
+
+def test_the_starter_policy_passes_its_own_tests(run: Run, tmp_path: Path) -> None:
+    run("init")
+    done = subprocess.run([sys.executable, "test_policy.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "decided as they should be" in done.stdout
+
+
+def test_the_tests_of_the_starter_policy_notice_a_weaker_policy(run: Run, tmp_path: Path) -> None:
+    run("init")
+    policy = tmp_path / "policy.yaml"
+    policy.write_text(policy.read_text().replace("on_no_match: deny", "on_no_match: allow"))
+    done = subprocess.run([sys.executable, "test_policy.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1
+
+
+def test_every_rule_of_the_starter_policy_has_a_test(run: Run, tmp_path: Path) -> None:
+    from bobcat import load_policy_file
+
+    run("init")
+    tests = (tmp_path / "test_policy.py").read_text()
+    assert [
+        rule.id for rule in load_policy_file(str(tmp_path / "policy.yaml")).rules if f'"{rule.id}"' not in tests
+    ] == []
+
+
+def test_init_overwrites_only_when_told(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("mine")
+    done = run("init")
+    assert done.code == 3
+    assert "`policy.yaml` is there already" in done.err
+    assert (tmp_path / "policy.yaml").read_text() == "mine"
+    assert not (tmp_path / "test_policy.py").exists()
+    assert run("init", "--force").code == 0
+    assert (tmp_path / "policy.yaml").read_text() != "mine"
+
+
+def test_init_says_why_it_cannot_write(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert "cannot create `file/sub`" in run("init", "--dir", "file/sub").err
+
+
+SCRIPT = """\
+import sys
+import neighbour
+
+async def main():
+    print("ran", neighbour.NAME, sys.argv[1:])
+"""
+
+
+def test_run_awaits_main_beside_its_neighbours(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "neighbour.py").write_text("NAME = 'next door'")
+    (tmp_path / "sub" / "agent.py").write_text(SCRIPT)
+    done = run("run", "sub/agent.py", "one", "--two")
+    assert (done.code, done.out) == (0, "ran next door ['one', '--two']\n")
+
+
+@pytest.mark.parametrize("text", ["", "main = 5", "def main(): pass"])
+def test_run_needs_an_async_main(run: Run, tmp_path: Path, text: str) -> None:
+    (tmp_path / "agent.py").write_text(text)
+    done = run("run", "agent.py")
+    assert done.code == 1
+    assert "must define an async `main()`" in done.err
+
+
+def test_run_needs_a_script(run: Run) -> None:
+    assert run("run", "none.py").code == 2
+
+
+@pytest.mark.parametrize("text", ["async def main():\n    1 / 0\n", "1 / 0\n", "async def main(:\n"])
+def test_a_script_that_fails_shows_its_own_frames_only(tmp_path: Path, text: str) -> None:
+    (tmp_path / "agent.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", "from bobcat.cli.main import main; main()", "run", "agent.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "agent.py" in done.stderr
+    assert "bobcat/cli" not in done.stderr
+    assert "runpy" not in done.stderr
+
+
+def test_a_policy_error_of_a_script_is_a_message(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(
+        "from bobcat import compile_policy\n"
+        "async def main():\n"
+        "    compile_policy('rules: [{id: a, decision: allow}]')\n"
+    )
+    done = run("run", "agent.py")
+    assert done.code == 1
+    assert "error[E" in done.err
+
+
+def test_schema_prints_a_valid_json_schema_that_accepts_the_starter_policy(run: Run, tmp_path: Path) -> None:
+    import jsonschema
+    import yaml
+
+    schema = run("schema").json()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    run("init")
+    jsonschema.Draft202012Validator(schema).validate(yaml.safe_load((tmp_path / "policy.yaml").read_text()))
+    assert run("schema", "-o", "schema.json").code == 0
+    assert json.loads((tmp_path / "schema.json").read_text()) == schema
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(run: Run, shell: str) -> None:
+    done = run("completion", shell)
+    assert done.code == 0
+    assert "_BOBCAT_COMPLETE" in done.out
+
+
+def test_completion_knows_three_shells(run: Run) -> None:
+    assert run("completion", "tcsh").code == 2
+
+
+def test_help_lists_every_command_without_loading_one(run: Run) -> None:
+    done = run("--help")
+    assert done.code == 0
+    for name in COMMANDS:
+        assert f"  {name} " in done.out
+    probe = (
+        "import sys\nfrom bobcat.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "assert not {'rich', 'yaml', 're2', 'bobcat.compiler', 'bobcat.cli.eval'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(run: Run, command: str) -> None:
+    done = run(command, "--help")
+    assert done.code == 0
+    assert done.out.startswith(f"Usage: bobcat {command}")
+
+
+def test_the_version_is_that_of_the_core(run: Run) -> None:
+    assert run("--version").out == f"bobcat {_core.__version__}\n"
+
+
+def test_an_unknown_command_is_a_usage_error(run: Run) -> None:
+    done = run("chekc")
+    assert done.code == 2
+    assert "chekc" in done.err
+
+
+def test_a_reader_that_leaves_is_no_error(run: Run, tmp_path: Path) -> None:
+    run("init")
+    command = f"{sys.executable} -c 'from bobcat.cli.main import main; main()' schema | head -c 10"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, cwd=tmp_path)
+    assert "Error" not in done.stderr
+    assert done.returncode == 0
