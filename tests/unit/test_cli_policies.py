@@ -144,7 +144,8 @@ class TestCompile:
         assert run("compile", "good.yaml", "-o", "p.bobcat", "--python-rule", "my_rules:nobody_pays@5").code == 0
         assert run("inspect", "p.bobcat").code == 3
         shown = run("inspect", "p.bobcat", "--python-rule", "my_rules:nobody_pays", "--format", "json").json()
-        assert [(rule["id"], rule["priority"]) for rule in shown["rules"]][0] == ("nobody_pays", 5)
+        first = shown["rules"][0]
+        assert (first["id"], first["priority"]) == ("nobody_pays", 5)
 
     @pytest.mark.usefixtures("here")
     @pytest.mark.parametrize("spec", ["nothing", "a:b@x", "no_such_module_here:rule"])
