@@ -1,0 +1,171 @@
+"""The normal form keeps the meaning: every law of the constructors against the reference evaluator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bobcat.ir import construct
+from bobcat.ir.canonical import encode
+from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not
+from bobcat.requests import request_from_json
+from oracle.reference import judge
+
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 2),
+    st.sampled_from([0.0, -0.0, 1.0, 1.5, 2.0]),
+    st.sampled_from(["", "a", "b", "ab", "1"]),
+)
+NUMBERS = st.one_of(st.integers(-2, 2), st.sampled_from([-1.0, -0.0, 0.5, 1.0, 2.0]))
+CONSTANTS = st.one_of(
+    SCALARS,
+    st.lists(SCALARS, max_size=3),
+    st.dictionaries(st.sampled_from(["a", "b"]), SCALARS, max_size=2).map(lambda body: {"map": body}),
+)
+PATHS = st.sampled_from([("x",), ("y",), ("x", "a"), ()])
+
+
+@st.composite
+def raw_leaves(draw: st.DrawFn) -> Leaf:
+    path = draw(PATHS)
+    op = draw(
+        st.sampled_from(
+            ["eq", "in", "contains", "contains_any", "contains_all", "gt", "le", "between", "not_between", "exists"]
+        )
+    )
+    operand: Any
+    match op:
+        case "eq":
+            operand = draw(CONSTANTS)
+        case "in" | "contains_any":
+            operand = draw(st.lists(SCALARS, max_size=4))
+        case "contains_all":
+            operand = draw(st.lists(SCALARS, min_size=1, max_size=4))
+        case "contains":
+            operand = draw(SCALARS)
+        case "exists":
+            operand = draw(st.booleans())
+        case "between" | "not_between":
+            operand = sorted([draw(NUMBERS), draw(NUMBERS)])
+        case _:
+            operand = draw(NUMBERS)
+    return Leaf("args", path, op, operand)  # type: ignore[arg-type]
+
+
+RAW = st.recursive(
+    raw_leaves(),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(lambda items: All(tuple(items))),
+        st.lists(inner, max_size=4).map(lambda items: AnyOf(tuple(items))),
+        inner.map(Not),
+    ),
+    max_leaves=8,
+)
+VALUES = st.one_of(
+    SCALARS,
+    st.sampled_from([float("nan"), float("inf"), b"", "\ud800", 1 << 5000]),
+    st.lists(SCALARS, max_size=3),
+    st.dictionaries(st.sampled_from(["a", "b"]), SCALARS, max_size=2),
+    st.just({"a": float("nan")}),
+    st.just([float("nan"), "a"]),
+)
+ARGUMENTS = st.dictionaries(st.sampled_from(["x", "y"]), VALUES, max_size=2)
+
+
+def normal(expr: Expr) -> Expr:
+    match expr:
+        case All(items):
+            return construct.all_(normal(item) for item in items)
+        case AnyOf(items):
+            return construct.any_(normal(item) for item in items)
+        case Not(item):
+            return construct.not_(normal(item))
+        case Leaf():
+            return construct.leaf(expr.head, expr.path, expr.op, expr.operand, expr.dialect)
+
+
+def shuffled(expr: Expr) -> Expr:
+    match expr:
+        case All(items):
+            return All((*(shuffled(item) for item in reversed(items)), *items[:1]))
+        case AnyOf(items):
+            return AnyOf((*(shuffled(item) for item in reversed(items)), *items[:1]))
+        case Not(item):
+            return Not(shuffled(item))
+        case Leaf():
+            if isinstance(expr.operand, list) and expr.op in ("in", "contains_any", "contains_all"):
+                return Leaf(expr.head, expr.path, expr.op, [*reversed(expr.operand), *expr.operand[:1]])
+            return expr
+
+
+@settings(max_examples=600, deadline=None)
+@given(RAW, ARGUMENTS, st.booleans())
+def test_the_normal_form_is_judged_as_what_was_written(raw: Expr, arguments: dict[str, Any], permits: bool) -> None:
+    request = request_from_json({"tool": "t", "args": arguments})
+    assert judge(normal(raw), request, permits).kind is judge(raw, request, permits).kind
+
+
+@settings(max_examples=300, deadline=None)
+@given(RAW)
+def test_a_normal_form_is_its_own_normal_form(raw: Expr) -> None:
+    once = normal(raw)
+    assert encode(normal(once)) == encode(once)
+
+
+@settings(max_examples=300, deadline=None)
+@given(RAW)
+def test_order_and_repetition_do_not_change_the_normal_form(raw: Expr) -> None:
+    assert encode(normal(shuffled(raw))) == encode(normal(raw))
+
+
+X = Leaf("args", ("x",), "eq", 1)
+Y = Leaf("args", ("y",), "eq", 2)
+Z = Leaf("args", ("z",), "gt", 3)
+
+
+@pytest.mark.parametrize(
+    ("built", "expected"),
+    [
+        (construct.all_([]), construct.TRUE),
+        (construct.any_([]), construct.FALSE),
+        (construct.all_([X]), X),
+        (construct.any_([Y]), Y),
+        (construct.all_([X, X]), X),
+        (construct.all_([X, construct.TRUE]), X),
+        (construct.any_([X, construct.FALSE]), X),
+        (construct.all_([X, construct.FALSE]), construct.FALSE),
+        (construct.any_([X, construct.TRUE]), construct.TRUE),
+        (construct.all_([Y, X]), All((X, Y))),
+        (construct.all_([Z, construct.all_([Y, X])]), All((X, Y, Z))),
+        (construct.any_([construct.any_([Y, X]), X]), AnyOf((X, Y))),
+        (construct.not_(construct.not_(X)), X),
+        (construct.not_(construct.TRUE), construct.FALSE),
+        (construct.not_(construct.FALSE), construct.TRUE),
+        (construct.not_(X), Not(X)),
+        (construct.not_(construct.leaf("args", ("x",), "exists", True)), Leaf("args", ("x",), "exists", False)),
+        (construct.leaf("args", ("x",), "in", [1]), X),
+        (construct.leaf("args", ("x",), "in", [1.0, 1]), X),
+        (construct.leaf("args", ("x",), "in", ["b", 1, "a", 1]), Leaf("args", ("x",), "in", ["a", "b", 1])),
+        (construct.leaf("args", ("x",), "in", []), Leaf("args", ("x",), "in", [])),
+        (construct.leaf("args", ("x",), "contains_any", ["a"]), Leaf("args", ("x",), "contains", "a")),
+        (construct.leaf("args", ("x",), "contains_all", ["a", "a"]), Leaf("args", ("x",), "contains", "a")),
+        (construct.leaf("args", ("x",), "eq", 1.0), X),
+        (construct.leaf("args", ("x",), "eq", [1.0, "a"]), Leaf("args", ("x",), "eq", [1, "a"])),
+        (construct.leaf("args", ("x",), "eq", {"map": {"k": -0.0}}), Leaf("args", ("x",), "eq", {"map": {"k": 0}})),
+        (construct.leaf("args", ("x",), "between", [2, 2]), Leaf("args", ("x",), "between", [2, 2])),
+    ],
+)
+def test_each_law_gives_its_documented_form(built: Expr, expected: Expr) -> None:
+    assert encode(built) == encode(expected)
+
+
+def test_a_bool_and_its_number_are_two_items() -> None:
+    both = construct.any_([Leaf("args", ("x",), "eq", 1), Leaf("args", ("x",), "eq", True)])
+    assert isinstance(both, AnyOf)
+    assert len(both.items) == 2
+    assert construct.leaf("args", ("x",), "in", [True, 1]) == Leaf("args", ("x",), "in", [1, True])

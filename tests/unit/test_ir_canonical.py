@@ -1,0 +1,206 @@
+"""Canonical bytes and digests of the IR."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bobcat.ir import canonical, construct, schema
+from bobcat.ir.canonical import EncodingError
+from bobcat.ir.schema import Defaults, HostRule, Leaf, Policy, Rule
+
+HASH_FILE = Path(__file__).parents[1] / "vectors" / "schema_hash.txt"
+
+
+def policy(*rules: Rule | HostRule, **fields: object) -> Policy:
+    return construct.policy(rules, **fields)  # type: ignore[arg-type]
+
+
+def rule(id: str = "r", **fields: object) -> Rule:
+    match = construct.leaf("tool", (), "eq", "shell")
+    return construct.rule(id, match, "deny", **fields)  # type: ignore[arg-type]
+
+
+HOST = HostRule("h", 0, "m", "q", "cpython-311:00")
+
+
+def test_the_schema_of_the_ir_is_the_committed_one() -> None:
+    found = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(Policy), order="sorted")).hexdigest()
+    assert f"{schema.IR_VERSION} {found}" == HASH_FILE.read_text(encoding="ascii").strip(), (
+        "the IR changed: raise IR_VERSION, keep the old bundles loading, then write this hash to tests/vectors"
+    )
+
+
+def test_keys_are_sorted_and_nothing_is_spaced() -> None:
+    node = Leaf("args", ("é",), "eq", {"map": {"b": 1.5, "a": [1e300, 2**70, -7, True, None, "\n\u2028"]}})
+    expected = {"dialect": None, "head": "args", "k": "leaf", "op": "eq", "operand": node.operand, "path": ["é"]}
+    text = canonical.encode(node).decode()
+    assert json.loads(text) == expected
+    assert text.startswith('{"dialect":null,"head":"args","k":"leaf","op":"eq","operand":{"map":{"a":[1e300,')
+    assert " " not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1.0"),
+        (1e16, "1e16"),
+        (5e-324, "5e-324"),
+        (0.1, "0.1"),
+        (2**64, "18446744073709551616"),
+        (-(2**200), str(-(2**200))),
+        ("\U0001f600é", '"\U0001f600é"'),
+        ("\x00\x1f\x7f", '"\\u0000\\u001f\x7f"'),
+    ],
+)
+def test_scalars_have_one_spelling(value: object, text: str) -> None:
+    assert canonical.encode_value(value).decode() == text
+
+
+@pytest.mark.parametrize(
+    "value", [math.nan, math.inf, [-math.inf], {"map": {"a": math.nan}}, b"x", {1: 2}, {"s"}, object()]
+)
+def test_a_value_without_a_form_is_refused(value: object) -> None:
+    with pytest.raises(EncodingError):
+        construct.leaf("args", ("x",), "eq", value)
+
+
+def test_a_transform_refuses_what_has_no_form() -> None:
+    with pytest.raises(EncodingError):
+        construct.transform("set", ("x",), [math.nan])
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])
+def test_a_lone_surrogate_is_refused_by_name(text: str) -> None:
+    with pytest.raises(EncodingError, match=r"lone surrogate U\+D"):
+        canonical.canonicalize(policy(rule(reason=text)))
+
+
+def test_very_deep_values_are_refused() -> None:
+    value: list[object] = []
+    for _ in range(100_000):
+        value = [value]
+    with pytest.raises((EncodingError, RecursionError)):
+        canonical.encode_value(value)
+
+
+def test_the_bytes_are_those_of_the_whole_policy() -> None:
+    for count in (0, 1, 3):
+        node = policy(*(rule(f"r{index}") for index in range(count)))
+        data = canonical.canonicalize(node).data
+        assert data == canonical.encode(node)
+        assert msgspec.json.decode(data, type=Policy) == node
+
+
+def test_splitting_gives_the_digests_and_the_host_rules() -> None:
+    node = policy(rule("a"), HOST, rule("b", priority=3))
+    whole, parts = canonical.canonicalize(node), canonical.split(canonical.encode(node))
+    assert (parts.data, parts.digest, parts.rule_digests) == tuple(whole)
+    assert canonical.host_rules(parts.rules) == (HOST,)
+    assert parts.header == policy()
+
+
+def test_the_digest_is_made_as_documented() -> None:
+    node = policy(rule("a"), rule("b"))
+    rules = [hashlib.sha256(b"bobcat/ir/v1/rule\0" + canonical.encode(item)).hexdigest() for item in node.rules]
+    header = hashlib.sha256(b"bobcat/ir/v1/header\0" + canonical.encode(policy())).hexdigest()
+    tree = json.dumps({"header": header, "rules": rules}, separators=(",", ":")).encode()
+    assert canonical.policy_digest(node) == hashlib.sha256(b"bobcat/ir/v1\0" + tree).digest()
+    assert canonical.rule_digest(node.rules[0]).hex() == rules[0]
+    assert canonical.header_digest(node).hex() == header
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data + b" ",
+        lambda data: b" " + data,
+        lambda data: data.replace(b'"ir_version":1', b'"ir_version": 1'),
+        lambda data: data.replace(b'"rules":[', b'"rules":[ '),
+        lambda data: data[:-1],
+        lambda data: data.replace(b"strict", b"lax"),
+        lambda data: data.replace(b'"rules":', b'"extra":1,"rules":'),
+        lambda data: b"[" * 100_000,
+        lambda data: b"",
+    ],
+)
+def test_bytes_in_another_arrangement_are_refused(damage: object) -> None:
+    data = canonical.encode(policy(rule("a")))
+    with pytest.raises(EncodingError):
+        canonical.split(damage(data))  # type: ignore[operator]
+
+
+def test_every_field_of_a_rule_is_in_its_digest() -> None:
+    base = rule("r")
+    variants = [
+        rule("s"),
+        rule("r", priority=1),
+        rule("r", reason="x"),
+        rule("r", approvers=("a",)),
+        rule("r", approvers=("a", "b")),
+        rule("r", approvers=("b", "a")),
+        rule("r", timeout_seconds=1),
+        rule("r", transform=construct.transform("set", (), {"map": {}})),
+        rule("r", transform=construct.transform("set", ("a",), 1)),
+        rule("r", transform=construct.transform("set", ("a",), 1.0)),
+        rule("r", transform=construct.transform("append", ("a",), 1)),
+        rule("r", transform=construct.transform("delete", ("a",), None)),
+        construct.rule("r", base.match, "allow"),
+        construct.rule("r", construct.TRUE, "deny"),
+        HostRule("r", 0, "m", "q", "c"),
+        HostRule("r", 0, "m", "q", "d"),
+        HostRule("r", 0, "m", "p", "c"),
+        HostRule("r", 0, "n", "q", "c"),
+    ]
+    digests = {canonical.rule_digest(item) for item in (base, *variants)}
+    assert len(digests) == len(variants) + 1
+
+
+def test_the_header_and_the_order_of_rules_are_in_the_digest() -> None:
+    a, b = rule("a"), rule("b")
+    policies = [
+        policy(a, b),
+        policy(b, a),
+        policy(a),
+        policy(a, b, profile="lynx"),
+        policy(a, b, defaults=Defaults("allow", "approve_required", "deny")),
+        policy(a, b, defaults=Defaults("deny", "deny", "deny")),
+        policy(a, b, defaults=Defaults("deny", "approve_required", "continue")),
+        policy(a, b, language_version=2),
+    ]
+    assert len({canonical.policy_digest(item) for item in policies}) == len(policies)
+
+
+def test_rules_are_put_in_evaluation_order() -> None:
+    ordered = policy(rule("low"), HOST, rule("high", priority=9), rule("low2"), HostRule("first", 9, "m", "q", "c"))
+    names = [item.name if isinstance(item, HostRule) else item.id for item in ordered.rules]
+    assert names == ["high", "first", "low", "low2", "h"]
+
+
+def test_a_whole_timeout_has_one_spelling() -> None:
+    assert canonical.rule_digest(rule(timeout_seconds=600.0)) == canonical.rule_digest(rule(timeout_seconds=600))
+    assert canonical.rule_digest(rule(timeout_seconds=600.5)) != canonical.rule_digest(rule(timeout_seconds=600))
+
+
+def test_digests_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "from bobcat.ir import canonical, construct;"
+        "m = construct.any_([construct.leaf('args', (n,), 'in', list({'x', 'y', n})) for n in {'a', 'b', 'c', 'd'}]);"
+        "print(canonical.policy_digest(construct.policy([construct.rule('r', m, 'deny')])).hex())"
+    )
+    digests = set()
+    for seed in ("0", "1", "4711"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        run = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, check=True, text=True
+        )
+        digests.add(run.stdout.strip())
+    assert len(digests) == 1
