@@ -64,7 +64,7 @@ class Parts:
     manifest: Manifest
     rule_digests: tuple[bytes, ...]
     source_map: SourceMap | None
-    sources: Mapping[str, str] = MappingProxyType({})
+    sources: Mapping[str, str] = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     lynx_id: Callable[[], str] | None = None
     cache: dict[str, Any] = field(default_factory=dict)  # Any: each property keeps its own type under its own name
