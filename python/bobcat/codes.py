@@ -8,6 +8,7 @@ again for another. `docs/reference/diagnostics.md` (E) and `docs/reference/lints
     E02  the document and its rules    E06  transforms             W02  laxness of the `lynx` profile
     E03  paths, keys and connectives   E07  patterns
     E04  operands                      E08  host rules
+                                   E09  the `lynx` profile
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ _ALL: tuple[Code, ...] = (
     Code(
         "W0101",
         "shadowed-rule",
-        "the rule `{id}` can never decide: `{other}` fires first whenever it would",
+        "the rule `{id}` can never fire: `{other}` fires first whenever it would",
         "remove it, or give it a higher priority than `{other}`",
     ),
     Code(
@@ -281,6 +282,65 @@ _ALL: tuple[Code, ...] = (
         "host-rule-dependency",
         "the Python rule `{name}` depends on something that its digest sees by type only: {value}",
         "keep what decides in code, constants and plain data",
+    ),
+    # The `lynx` profile: what lynx-agent refuses, and what it leaves loose.
+    Code("E0901", "lynx-refused", "{problem}"),
+    Code("E0902", "lynx-limit", "{problem}", "lynx-agent has no such limit; split the policy"),
+    Code(
+        "W0201",
+        "lynx-match-missing",
+        "{where} has no `match` and holds for every call",
+        "write `match: {{}}` when that is meant",
+    ),
+    Code("W0202", "lynx-unknown-key", "{where}: nothing reads {keys}", "mend the spelling or leave it out"),
+    Code(
+        "W0203",
+        "lynx-loose-default",
+        "`{key}: {value}` lets calls run that no rule has allowed",
+        "write `deny` or `approve_required`",
+    ),
+    Code("W0204", "lynx-duplicate-key", "{where}: the last of several `{text}` counts", "keep one"),
+    Code("W0205", "lynx-duplicate-id", "{where} is not the only rule of that id", "rename one of the two"),
+    Code("W0206", "lynx-yaml-1-1", "{where}: YAML 1.1 reads `{text}` as {value}", "quote it when a string is meant"),
+    Code(
+        "W0207",
+        "lynx-unknown-path",
+        "{where}: `{key}` is no path of a request",
+        "paths begin with `tool`, `args.`, `declared.` or `context.`",
+    ),
+    Code("W0208", "lynx-not-a-list", "{where}: `{key}: {text}` is taken apart", "write a list: `[{text}]`"),
+    Code(
+        "W0209",
+        "lynx-fail-open",
+        "{where} restricts, and is skipped when `{key}` meets a value of another type",
+        "the strict profile denies such calls",
+    ),
+    Code(
+        "W0210",
+        "lynx-slow-pattern",
+        "{where}: `{pattern}` runs on Python's `re`, in up to exponential time",
+        "write it without look-around and back-references",
+    ),
+    Code("W0211", "lynx-decision-missing", "{where} has no decision and denies", "write `decision: deny`"),
+    Code(
+        "W0212",
+        "lynx-negated-absence",
+        "{where} permits calls in which `{key}` is missing",
+        "the strict profile takes absence for no evidence",
+    ),
+    Code("W0213", "lynx-transform-target", "{where} writes the argument `{key}`", "name one argument: `$.args.name`"),
+    Code("W0214", "lynx-coerced", "{where}: `{key}: {text}` is taken as {value}", "write the integer itself"),
+    Code(
+        "W0215",
+        "lynx-no-operator",
+        "{where}: `{name}` is no operator, and `{key}` compares an argument of that name",
+        "the operators are those of the policy language",
+    ),
+    Code(
+        "W0216",
+        "lynx-whole-value",
+        "{where}: `{key}` compares the whole value with a list or a mapping",
+        "use `in` for alternatives, and dots for steps into a mapping",
     ),
 )
 

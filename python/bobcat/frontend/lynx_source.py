@@ -1,0 +1,203 @@
+"""A policy of the `lynx` profile as plain data: YAML 1.1 exactly as lynx-agent reads it, or a mapping, copied.
+
+The text is composed first and the caps are checked on the nodes, so an alias bomb is refused before it is expanded.
+The pure Python loader is used on purpose: libyaml accepts and refuses other texts than the incumbent does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+MAX_CHARACTERS = 16 * 1024 * 1024
+"""Length of a policy text, in code points."""
+MAX_DEPTH = 100
+"""Nesting of a source, aliases expanded."""
+MAX_NODES = 2_000_000
+"""Scalars, lists and mappings of a source, aliases expanded."""
+
+_STR = "tag:yaml.org,2002:str"
+_MERGE = "tag:yaml.org,2002:merge"
+_T = TypeVar("_T")
+
+
+class Unreadable(Exception):
+    """The source cannot be read. `capped` when lynx-agent might have read it, given time and memory."""
+
+    def __init__(self, problem: str, *, line: int = 0, column: int = 0, capped: bool = False) -> None:
+        super().__init__(problem)
+        self.line, self.column, self.capped = line, column, capped
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """A scalar or a key that YAML 1.1 reads in a way its author may not expect."""
+
+    code: str
+    node: Node
+    text: str
+    value: str
+
+
+def read_text(text: str) -> tuple[Any, Node | None]:  # Any: YAML data
+    """The data of a policy text and its root node. Raises `Unreadable`."""
+    if len(text) > MAX_CHARACTERS:
+        raise Unreadable(f"the policy has {len(text)} characters, more than {MAX_CHARACTERS}", capped=True)
+    try:
+        loader = yaml.SafeLoader(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return {}, None
+            _measure(node)
+            return loader.construct_document(node) or {}, node
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
+        raise Unreadable(f"YAML parse error: {error}", line=line, column=column) from error
+    except yaml.YAMLError as error:
+        raise Unreadable(f"YAML parse error: {error}") from error
+    except RecursionError as error:
+        raise Unreadable("YAML parse error: nested too deeply") from error
+    except Unreadable:
+        raise
+    except Exception as error:  # a constructor on a malformed timestamp, number or tag
+        raise Unreadable(f"YAML parse error: {type(error).__name__}: {error}") from error
+
+
+def _measure(root: Node) -> None:
+    """Raises when the expanded source is past a cap. Nodes that contain themselves are endless."""
+    known: dict[int, tuple[int, int] | None] = {}
+
+    def measure(node: Node) -> tuple[int, int]:
+        if isinstance(node, ScalarNode):
+            return 1, 1
+        if id(node) in known:
+            seen = known[id(node)]
+            if seen is None:
+                raise Unreadable("a list or mapping contains itself", capped=True)
+            return seen
+        known[id(node)] = None
+        size, depth = 1, 0
+        for child in children(node):
+            below = measure(child)
+            size, depth = size + below[0], max(depth, below[1])
+        if size > MAX_NODES:
+            raise Unreadable(f"more than {MAX_NODES} values once the aliases are put in", capped=True)
+        if depth + 1 > MAX_DEPTH:
+            raise Unreadable(f"nested more than {MAX_DEPTH} levels deep", capped=True)
+        known[id(node)] = size, depth + 1
+        return size, depth + 1
+
+    measure(root)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below `node`, keys before their values."""
+    if isinstance(node, MappingNode):
+        for key, value in node.value:
+            yield key
+            yield value
+    elif isinstance(node, SequenceNode):
+        yield from node.value
+
+
+def entries(node: Node | None) -> dict[str, tuple[Node, Node]]:
+    """The entries of a mapping node under string keys, the last of each; call it after the data are constructed."""
+    if not isinstance(node, MappingNode):
+        return {}
+    return {key.value: (key, value) for key, value in node.value if isinstance(key, ScalarNode) and key.tag == _STR}
+
+
+def oddities(node: Node) -> Iterator[Oddity]:
+    """Duplicate keys and surprising scalars at and below `node`, each once."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, ScalarNode):
+            value = _surprise(item)
+            if value is not None:
+                yield Oddity("W0206", item, item.value, value)
+            continue
+        if isinstance(item, MappingNode):
+            keys: set[tuple[str, str]] = set()
+            for key, _ in item.value:
+                if not isinstance(key, ScalarNode) or key.tag == _MERGE:
+                    continue
+                if (key.tag, key.value) in keys:
+                    yield Oddity("W0204", key, key.value, "")
+                keys.add((key.tag, key.value))
+        stack.extend(reversed(list(children(item))))
+
+
+_CORE_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0x[0-9a-fA-F]+)\Z")
+
+
+def _surprise(node: ScalarNode) -> str | None:
+    """What YAML 1.1 makes of a plain scalar that YAML 1.2 reads otherwise."""
+    if node.style is not None:
+        return None
+    kind = node.tag.rpartition(":")[2]
+    text = node.value
+    if kind == "bool" and text.lower() not in ("true", "false"):
+        return "true" if text.lower() in ("yes", "on") else "false"
+    if kind == "int" and not _CORE_INT.match(text):
+        return "another integer"
+    if kind == "float" and ("_" in text or ":" in text):
+        return "another number"
+    return "a date" if kind == "timestamp" else None
+
+
+def snapshot(value: Any) -> Any:  # Any: a caller's data
+    """A copy of plain data, down to values that are no containers. Raises `Unreadable`."""
+    return _Copier().copy(value, 1)
+
+
+class _Copier:
+    def __init__(self) -> None:
+        self._open: set[int] = set()
+        self._count = 0
+
+    def copy(self, value: Any, depth: int) -> Any:
+        self._count += 1
+        if self._count > MAX_NODES:
+            raise Unreadable(f"more than {MAX_NODES} values", capped=True)
+        if depth > MAX_DEPTH:
+            raise Unreadable(f"nested more than {MAX_DEPTH} levels deep", capped=True)
+        if isinstance(value, str):
+            return value if type(value) is str else str.__str__(value)
+        if isinstance(value, bool) or type(value) in (int, float):
+            return value
+        if isinstance(value, int):
+            return int.__int__(value)
+        if isinstance(value, float):
+            return float.__float__(value)
+        if not isinstance(value, Mapping | list | tuple | set | frozenset):
+            return value
+        if id(value) in self._open:
+            raise Unreadable("a list or mapping contains itself", capped=True)
+        self._open.add(id(value))
+        try:
+            return self._container(value, depth + 1)
+        finally:
+            self._open.discard(id(value))
+
+    def _container(self, value: Any, depth: int) -> Any:
+        if isinstance(value, Mapping):
+            return {self.copy(key, depth): self.copy(item, depth) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.copy(item, depth) for item in value]
+        if isinstance(value, tuple):
+            return tuple(self.copy(item, depth) for item in value)
+        return type(value)(self.copy(item, depth) for item in value)
