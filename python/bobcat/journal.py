@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
@@ -54,9 +54,9 @@ class JournalIndex:
 
     records: int = 0
     attempts: int = 1
-    replies: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
-    orphans: Mapping[int, StepRecord] = MappingProxyType({})
-    results: Mapping[int, Mapping[str, Any]] = MappingProxyType({})
+    replies: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    orphans: Mapping[int, StepRecord] = field(default_factory=dict)
+    results: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     final: Mapping[str, Any] | None = None
     bundle_id: str | None = None
     next_seq: int = 0

@@ -1,0 +1,14 @@
+"""Ready-made shadows: what a dangerous call would do, found out by reading it. Nothing is run, opened or sent.
+
+@tool(reversible=False, scope=("shell",))
+async def shell(cmd: str) -> str: ...
+
+shell.shadow(shell_shadow)
+"""
+
+from bobcat.shadows.filesystem import delete_file_shadow, write_file_shadow
+from bobcat.shadows.http import http_shadow
+from bobcat.shadows.shell import shell_shadow
+from bobcat.shadows.sql import sql_shadow
+
+__all__ = ["delete_file_shadow", "http_shadow", "shell_shadow", "sql_shadow", "write_file_shadow"]
