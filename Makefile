@@ -106,8 +106,8 @@ check-slow: check  ## check, then long campaigns, fuzzing and the dependency aud
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) tests/differential tests/property
 	$(call say,fuzzing)
 	.ci/fuzz
-	$(call say,cargo deny)
-	.ci/cargo-tool cargo-deny cargo-deny --all-features check
+	$(call say,dependency audit)
+	.ci/audit
 
 .PHONY: bench
 bench: build  ## measure everything against lynx-agent; writes benches/results.json and the README's figures
