@@ -30,13 +30,9 @@ _SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.
 
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, color: bool = False) -> str:
-    """Every finding with its source line and a caret, and a last line that counts them; empty for no finding."""
-    found = list(diagnostics)
-    if not found:
-        return ""
+    """Every finding with its source line and a caret; empty for no finding."""
     lines: dict[str, list[str]] = {}
-    blocks = [_block(item, sources, lines, _Paint(color)) for item in found]
-    return "\n\n".join([*blocks, summary(found)])
+    return "\n\n".join(_block(item, sources, lines, _Paint(color)) for item in diagnostics)
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:

@@ -55,6 +55,12 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
             return None
         return self._span(rule, rule.leaves[leaf])
 
+    def default_span(self, number: int) -> Span | None:
+        """The span of the default with this number (see above); None when it is not written."""
+        if number >= len(self.defaults) or not self.files or not any(self.defaults[number]):
+            return None
+        return Span(self.files[0], *self.defaults[number])
+
     def _span(self, rule: RuleSource, position: Position) -> Span:
         path = "" if rule.line else f"$.rules[{rule.order}]"
         return Span(self.files[rule.file], *position, path=path)

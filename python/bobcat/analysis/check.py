@@ -1,0 +1,46 @@
+"""`check`: everything that is wrong or doubtful in one source, errors and lints together, in source order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from bobcat.analysis.registry import run_lints
+from bobcat.diagnostics import Diagnostic
+from bobcat.frontend.lowered import Lowered
+from bobcat.ir.schema import HostRule, Profile
+
+
+def check_source(
+    source: str | Mapping[str, Any],  # Any: plain data, looked at by the front end
+    source_path: str = "<inline>",
+    *,
+    profile: Profile = "strict",
+    host_rules: tuple[HostRule, ...] = (),
+) -> tuple[Diagnostic, ...]:
+    """Every finding about a policy. The lints look at policies of the strict profile that compile."""
+    lowered = _lowered(source, source_path, profile, host_rules)
+    found = lowered.diagnostics
+    if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
+        found = (*found, *run_lints(lowered.policy, lowered.source_map))
+    return tuple(sorted(found, key=_place))
+
+
+def _lowered(
+    source: str | Mapping[str, Any], source_path: str, profile: Profile, host_rules: tuple[HostRule, ...]
+) -> Lowered:
+    match profile:
+        case "strict":
+            from bobcat.frontend.strict import compile_strict
+
+            return compile_strict(source, source_path, host_rules)
+        case "lynx":
+            from bobcat.frontend.lynx import compile_lynx
+
+            return compile_lynx(source, source_path, host_rules)
+        case _:
+            assert_never(profile)
+
+
+def _place(item: Diagnostic) -> tuple[str, int, int]:
+    return (item.span.file, item.span.line, item.span.column) if item.span is not None else ("", 0, 0)

@@ -1,0 +1,134 @@
+"""The JSON Schema (2020-12) of the policy language, for editors: completion, and most mistakes while typing.
+
+A policy that `compile_policy` accepts is valid under it. The reverse does not hold: predicates, patterns, unique ids and the
+types of operands are the compiler's to check. Nothing here is read when a policy is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from bobcat.frontend.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
+from bobcat.frontend.keys import OPERATORS, key_fields
+from bobcat.frontend.rules import MAX_PRIORITY, VERDICTS
+
+# Any: JSON.
+Schema = dict[str, Any]
+
+_SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
+_SCALARS: Schema = {"type": "array", "items": _SCALAR}
+_BOUND: Schema = {"type": ["string", "number"]}
+_BOUNDS: Schema = {"type": "array", "items": _BOUND, "minItems": 2, "maxItems": 2}
+_MATCH: Schema = {"$ref": "#/$defs/match"}
+_MATCHES: Schema = {"type": "array", "items": _MATCH}
+_OPERANDS: dict[str, Schema] = {
+    "eq": {},
+    "matches": {"type": "string", "description": "an RE2 pattern, searched anywhere in the text"},
+    "in": _SCALARS,
+    "contains": _SCALAR,
+    "contains_any": _SCALARS,
+    "contains_all": {**_SCALARS, "minItems": 1},
+    "gt": _BOUND,
+    "ge": _BOUND,
+    "lt": _BOUND,
+    "le": _BOUND,
+    "between": _BOUNDS,
+    "not_between": _BOUNDS,
+    "exists": {"type": "boolean"},
+}
+_OPEN_PATH = r"""(?:args|context\.extra)(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])*"""
+
+
+def policy_schema() -> Schema:
+    """The schema, as a new dict."""
+    properties = {
+        "version": {"const": LANGUAGE_VERSION, "description": "the version of the language"},
+        "defaults": _defaults(),
+        "predicates": {"type": "object", "additionalProperties": _MATCH, "description": "names for matches"},
+        "rules": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/rule"},
+            "description": "the first rule that fires decides",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Bobcat policy",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {key: properties[key] for key in KEYS},
+        "$defs": {"match": _match(), "rule": _rule(), "transform": _transform()},
+    }
+
+
+def _defaults() -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "on_no_match": {"enum": list(get_args(OnNoMatch)), "default": "deny"},
+            "on_missing_shadow": {"enum": list(get_args(OnMissingShadow)), "default": "approve_required"},
+            "on_rule_error": {"enum": list(get_args(OnRuleError)), "default": "deny"},
+        },
+    }
+
+
+def _match() -> Schema:
+    leaf: dict[str, Schema] = {"all_of": _MATCHES, "any_of": _MATCHES, "not": _MATCH, "tool": {"type": "string"}}
+    patterns: dict[str, Schema] = {rf"^{_OPEN_PATH}$": {}}
+    for path in ("tool", *key_fields()):
+        if path != "tool":
+            leaf[path] = _SCALAR
+        for operator in OPERATORS:
+            leaf[f"{path}.{operator}"] = _OPERANDS[operator]
+    leaf["args"] = leaf["context.extra"] = False  # type: ignore[assignment]  # a schema may be a bool
+    for operator in OPERATORS:
+        patterns[rf"^{_OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
+    mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
+    return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
+
+
+def _rule() -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["match", "decision"],
+        "properties": {
+            "id": {
+                "type": "string",
+                "minLength": 1,
+                "pattern": "^[^<]",
+                "description": "unique; `rule_<index>` when missing",
+            },
+            "priority": {"type": "integer", "minimum": -MAX_PRIORITY, "maximum": MAX_PRIORITY, "default": 0},
+            "description": {"type": "string", "description": "for people"},
+            "match": _MATCH,
+            "decision": {"enum": list(VERDICTS)},
+            "reason": {"type": "string", "description": "shown to the model"},
+            "approvers": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "timeout_seconds": {"type": "number", "minimum": 0, "maximum": MAX_PRIORITY},
+            "transform": {"$ref": "#/$defs/transform"},
+        },
+        "allOf": [
+            _when("transform", {"required": ["transform"]}, {"properties": {"transform": False}}),
+            _when("approve_required", {}, {"properties": {"approvers": False, "timeout_seconds": False}}),
+        ],
+    }
+
+
+def _when(verdict: str, then: Schema, otherwise: Schema) -> Schema:
+    return {"if": {"properties": {"decision": {"const": verdict}}}, "then": then, "else": otherwise}
+
+
+def _transform() -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "jsonpath": {"type": "string", "pattern": r"^\$\.args", "default": "$.args"},
+            "set": {"description": "the new value"},
+            "append": {"description": "what is put at the end of a string or a list"},
+            "delete": {"const": True},
+        },
+        "oneOf": [{"required": [name]} for name in ("set", "append", "delete")],
+    }
