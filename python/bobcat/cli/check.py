@@ -47,6 +47,8 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
             click.echo(render_sarif(found))
         case _:
             show_diagnostics(found, sources)
+            if found:
+                click.echo()
             policies_seen = _count(len(sources), "policy", "policies")
             summary = f"{policies_seen}: {_count(errors, 'error')}, {_count(warnings, 'warning')}"
             click.secho(summary, fg="red" if errors else "yellow" if warnings else "green", color=wants_colour())

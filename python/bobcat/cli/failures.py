@@ -34,9 +34,7 @@ def report_failure(error: Exception) -> int | None:
 
     match error:
         case PolicyCompileError():
-            from bobcat.cli.output import show_compile_error
-
-            show_compile_error(error)
+            click.echo(str(error), err=True)
             return FINDINGS
         case BundleError():
             click.echo(f"error[{error.code}]: the bundle is refused: {error}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from bobcat.cli.failures import InputError, reason_of
+from bobcat.cli.failures import FINDINGS, InputError, reason_of
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
@@ -62,17 +63,30 @@ def open_policy(
     if trusted_keys:
         raise InputError(f"`{name}` is a policy source, which nobody signs; `--trusted-key` needs a bundle")
 
+    return _compile(decode(data, name), name, profile, rules)
+
+
+def _compile(text: str, name: str, profile: Profile, rules: list[tuple[HostRule, int]]) -> PolicyBundle:
+    """Compile; findings go to stderr, and errors end the command."""
     from bobcat.cli.output import show_diagnostics
     from bobcat.compiler import compile_policy
+    from bobcat.errors import PolicyCompileError, PolicyWarning
 
-    text = decode(data, name)
-    bundle = compile_policy(
-        text,
-        name,
-        profile=profile,
-        python_rules=tuple(rule for rule, _ in rules),
-        python_rule_priorities=tuple(priority for _, priority in rules),
-    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PolicyWarning)  # the same findings are printed below, with their places
+            bundle = compile_policy(
+                text,
+                name,
+                profile=profile,
+                python_rules=[rule for rule, _ in rules],
+                python_rule_priorities=[priority for _, priority in rules],
+            )
+    except PolicyCompileError as error:
+        if not error.diagnostics:
+            raise
+        show_diagnostics(error.diagnostics, {name: text}, err=True)
+        raise click.exceptions.Exit(FINDINGS) from error
     show_diagnostics(bundle.diagnostics, {name: text}, err=True)
     return bundle
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from bobcat.diagnostics import Diagnostic
-    from bobcat.errors import PolicyCompileError
     from bobcat.model import Decision
 
 
@@ -42,11 +41,6 @@ def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, st
     from bobcat.render import render_text
 
     click.echo(render_text(diagnostics, sources, color=wants_colour(err=err)), err=err, color=True)
-
-
-def show_compile_error(error: PolicyCompileError) -> None:
-    """Print why a policy does not compile, on stderr."""
-    click.echo(str(error), err=True)
 
 
 def write_json(value: object) -> None:
