@@ -1,7 +1,7 @@
 """The JSON Schema (2020-12) of the policy language, for editors: completion, and most mistakes while typing.
 
-A policy that `compile_policy` accepts is valid under it. The reverse does not hold: predicates, patterns, unique ids and the
-types of operands are the compiler's to check. Nothing here is read when a policy is compiled.
+A policy that `compile_policy` accepts is valid under it. The reverse does not hold: predicates, patterns, unique ids
+and the types of operands are the compiler's to check. Nothing here is read when a policy is compiled.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
     rules = [(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, Rule)]
     keys = {index: [(_filed_keys(item), item) for item in conjuncts(rule.match)] for index, rule in rules}
     rarity = Counter(key for filed_keys in keys.values() for found, _ in filed_keys for key in found)
-    # INVARIANT: a rule is filed under every key of its rarest conjunct, so what implies that conjunct holds one of them.
+    # INVARIANT: a rule is filed under every key of its rarest conjunct; what implies that conjunct holds one of them.
     filed: dict[_Key, list[tuple[int, Rule]]] = {}
     for index, rule in rules:
         if contradict(conjuncts(rule.match)):
