@@ -113,15 +113,14 @@ class _Lowering:
         except Refused as error:
             raise Refused(str(error), error.node or node, capped=error.capped) from error
         self._lax.rule(spec, rule, piece, node)
-        described = spec.get("description", "")
+        description = spec.get("description", "")
+        described = description if isinstance(description, str) else str(description)
         if node is None:
             place = (0, 0, 0, 0)
         else:
             span = self._report.span(node)
             place = (span.line, span.column, span.end_line, span.end_column)
-        return rule, RuleSource(
-            0, *place, described if isinstance(described, str) else str(described), index, piece.places
-        )
+        return rule, RuleSource(0, *place, described, index, piece.places)
 
     def _body(self, spec: Any, id: Any, nodes: Mapping[str, Node], matches: Matches) -> tuple[Rule, Piece]:
         priority = self._integer(

@@ -1,7 +1,7 @@
 """Matches of the `lynx` profile: from plain data to expressions, accepting exactly what lynx-agent 2.5 accepts.
 
-Order is meaning here (the first exception ends a rule), so nothing is sorted or merged. A path whose head is unknown reads
-None for ever; such a clause becomes the constant that its operator answers on None.
+Order is meaning here (the first exception ends a rule), so nothing is sorted or merged. A path whose head is unknown
+reads None for ever; such a clause becomes the constant that its operator answers on None.
 """
 
 from __future__ import annotations

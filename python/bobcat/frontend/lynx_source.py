@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -23,7 +23,6 @@ MAX_NODES = 2_000_000
 
 _STR = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
-_T = TypeVar("_T")
 
 
 class Unreadable(Exception):
@@ -200,4 +199,5 @@ class _Copier:
             return [self.copy(item, depth) for item in value]
         if isinstance(value, tuple):
             return tuple(self.copy(item, depth) for item in value)
-        return type(value)(self.copy(item, depth) for item in value)
+        items = [self.copy(item, depth) for item in value]
+        return set(items) if isinstance(value, set) else frozenset(items)
