@@ -2,18 +2,44 @@
 //!
 //! [`Pattern::parse`] accepts exactly what it can give the dialect's own meaning, or says why not. A [`Matcher`] searches one
 //! pattern, a [`PatternSet`] many at once. Automata are built when they are first used; every cap is checked by `parse`.
+//!
+//! ```
+//! use bobcat_core::pattern::{Dialect, MatchSet, Pattern, PatternSet};
+//!
+//! let rm = Pattern::parse(r"\brm\s+-rf\b", Dialect::Re2)?;
+//! let sudo = Pattern::parse("^sudo ", Dialect::Re2)?;
+//! assert!(rm.compile().is_match("cd / && rm -rf ."));
+//! let mut found = MatchSet::new();
+//! PatternSet::build(&[&rm, &sudo]).matches("sudo rm -rf .", &mut found);
+//! assert_eq!(found.iter().collect::<Vec<_>>(), [0, 1]);
+//! # Ok::<(), bobcat_core::pattern::PatternError>(())
+//! ```
 
+mod automaton;
+mod class;
+mod cursor;
 mod error;
+mod lane;
 mod literal;
 mod matcher;
+mod plain;
+mod python;
+mod python_class;
+mod re2;
+mod re2_class;
 mod set;
+mod stack;
+mod tables;
+
+use std::sync::Arc;
+
+use regex_syntax::hir::Hir;
 
 pub use error::PatternError;
 pub use literal::LiteralKind;
 pub use matcher::Matcher;
 pub use set::{MatchSet, PatternSet};
-
-use regex_syntax::hir::Hir;
+pub use stack::{MAX_COST, MAX_NESTING};
 
 /// Longest pattern, in code points.
 pub const MAX_PATTERN_CHARS: usize = 1_000;
@@ -27,12 +53,20 @@ pub enum Dialect {
     Python,
 }
 
-/// A pattern that was accepted: parsed, within every cap, not yet compiled.
+/// A pattern that was accepted: parsed, within every cap, not yet compiled. Cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Pattern {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     text: String,
     dialect: Dialect,
+    /// What is searched for, with looks of the dialect that no engine has.
     hir: Hir,
+    lane: lane::Lane,
+    cost: usize,
 }
 
 impl Pattern {
@@ -46,26 +80,40 @@ impl Pattern {
             let message = format!("the pattern has {chars} characters, more than {MAX_PATTERN_CHARS}");
             return Err(PatternError::new("too_long", 0, chars, message));
         }
-        let hir = regex_syntax::parse(text).map_err(|error| PatternError::new("syntax", 0, chars, error.to_string()))?;
-        Ok(Self { text: text.to_owned(), dialect, hir })
+        let stack::Piece { hir, cost, .. } = match dialect {
+            Dialect::Re2 => re2::parse(text)?,
+            Dialect::Python => python::parse(text)?,
+        };
+        if cost > MAX_COST {
+            return Err(PatternError::new("too_large", 0, chars, "the pattern is too large"));
+        }
+        let lane = lane::Lane::new(&hir, dialect);
+        Ok(Self { inner: Arc::new(Inner { text: text.to_owned(), dialect, hir, lane, cost }) })
     }
 
     /// The text that was parsed.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
+        &self.inner.text
     }
 
     /// The dialect it was parsed in.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
-        self.dialect
+        self.inner.dialect
+    }
+
+    /// The size of the pattern with its repetitions written out, at most [`MAX_COST`]; its automaton takes a few times as
+    /// many bytes.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.inner.cost
     }
 
     /// The literal test this pattern amounts to, if it is no more than that.
     #[must_use]
     pub fn literal_kind(&self) -> Option<LiteralKind> {
-        literal::kind(&self.hir)
+        literal::kind(&self.inner.hir)
     }
 
     /// A matcher of its own for this pattern. Cheap: the automaton is built by the first search.

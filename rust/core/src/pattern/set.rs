@@ -1,9 +1,19 @@
 //! Many patterns, searched in one pass over the text.
 
-use super::{Matcher, Pattern};
+use std::sync::OnceLock;
+
+use super::automaton::{Automaton, CHUNK_COST, CHUNK_PATTERNS};
+use super::{LiteralKind, Matcher, Pattern};
+
+/// Below this an automaton gains nothing over searching one by one.
+const FEWEST: usize = 3;
+/// Memory of the lazily built states of all automata of a set, in bytes and per thread searching at the same time.
+const CACHE_BYTES: usize = 32 << 20;
+/// Memory of the lazily built states of one automaton, in bytes: at most, and at least.
+const CHUNK_CACHE_BYTES: (usize, usize) = (256 << 10, 4 << 20);
 
 /// Which patterns of a set were found: a bit per pattern. Reuse one per thread; nothing is allocated once it has grown.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MatchSet {
     words: Vec<u64>,
 }
@@ -23,7 +33,14 @@ impl MatchSet {
 
     /// The indexes of the patterns found, ascending.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.words.len() * 64).filter(|index| self.contains(*index))
+        self.words.iter().enumerate().flat_map(|(index, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+                rest &= rest - 1;
+                Some(index * 64 + bit)
+            })
+        })
     }
 
     fn reset(&mut self, patterns: usize) {
@@ -31,7 +48,7 @@ impl MatchSet {
         self.words.resize(patterns.div_ceil(64), 0);
     }
 
-    fn insert(&mut self, index: usize) {
+    pub(super) fn insert(&mut self, index: usize) {
         if let Some(word) = self.words.get_mut(index / 64) {
             *word |= 1 << (index % 64);
         }
@@ -42,13 +59,32 @@ impl MatchSet {
 #[derive(Debug)]
 pub struct PatternSet {
     matchers: Vec<Matcher>,
+    /// Patterns that an automaton searches, some of them on ASCII only.
+    together: Vec<usize>,
+    /// Patterns that are searched one by one on every text, on ASCII too.
+    alone: Vec<usize>,
+    /// Patterns of `together` that are searched one by one where the automaton may not judge.
+    ascii_only: Vec<usize>,
+    automata: OnceLock<Vec<Automaton>>,
 }
 
 impl PatternSet {
     /// A set of `patterns`, known by their index in the slice. Cheap: automata are built by the first search.
     #[must_use]
     pub fn build(patterns: &[&Pattern]) -> Self {
-        Self { matchers: patterns.iter().map(|pattern| pattern.compile()).collect() }
+        let matchers: Vec<Matcher> = patterns.iter().map(|pattern| pattern.compile()).collect();
+        let (mut together, mut alone): (Vec<usize>, Vec<usize>) = (0..matchers.len()).partition(|index| {
+            matchers.get(*index).is_some_and(|matcher| match matcher.literal() {
+                Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_)) => false,
+                Some(LiteralKind::Contains(_)) | None => matcher.inner().lane.hir.is_some(),
+            })
+        });
+        if together.len() < FEWEST {
+            alone.append(&mut together);
+        }
+        let ascii_only = |index: &usize| matchers.get(*index).is_some_and(|matcher| matcher.inner().lane.ascii_only);
+        let ascii_only = together.iter().copied().filter(ascii_only).collect();
+        Self { matchers, together, alone, ascii_only, automata: OnceLock::new() }
     }
 
     /// The number of patterns.
@@ -63,13 +99,57 @@ impl PatternSet {
         self.matchers.is_empty()
     }
 
+    /// The matcher of one pattern, for a caller that needs that one only.
+    #[must_use]
+    pub fn matcher(&self, index: usize) -> Option<&Matcher> {
+        self.matchers.get(index)
+    }
+
     /// Puts into `found` exactly the patterns found in `text`.
     pub fn matches(&self, text: &str, found: &mut MatchSet) {
         found.reset(self.matchers.len());
-        for (index, matcher) in self.matchers.iter().enumerate() {
-            if matcher.is_match(text) {
-                found.insert(index);
+        self.one_by_one(&self.alone, text, found);
+        if self.together.is_empty() {
+            return;
+        }
+        let ascii = !text.is_empty() && text.is_ascii();
+        for automaton in self.automata.get_or_init(|| self.build_automata()) {
+            let trusted = |index: usize| {
+                ascii || self.matchers.get(index).is_some_and(|matcher| !matcher.inner().lane.ascii_only)
+            };
+            if !automaton.search(text, &trusted, found) {
+                self.one_by_one(automaton.patterns(), text, found);
             }
         }
+        if !ascii {
+            self.one_by_one(&self.ascii_only, text, found);
+        }
+    }
+
+    fn one_by_one(&self, indexes: &[usize], text: &str, found: &mut MatchSet) {
+        for index in indexes {
+            if self.matchers.get(*index).is_some_and(|matcher| matcher.is_match(text)) {
+                found.insert(*index);
+            }
+        }
+    }
+
+    fn build_automata(&self) -> Vec<Automaton> {
+        let mut chunks: Vec<Vec<usize>> = Vec::new();
+        let (mut chunk, mut cost) = (Vec::new(), 0);
+        for index in self.together.iter().copied() {
+            let more = self.matchers.get(index).map_or(0, |matcher| matcher.inner().cost);
+            if !chunk.is_empty() && (chunk.len() >= CHUNK_PATTERNS || cost + more > CHUNK_COST) {
+                chunks.push(std::mem::take(&mut chunk));
+                cost = 0;
+            }
+            chunk.push(index);
+            cost += more;
+        }
+        chunks.push(chunk);
+        let (least, most) = CHUNK_CACHE_BYTES;
+        let cache = (CACHE_BYTES / chunks.len().max(1)).clamp(least, most);
+        let hir = |index: &usize| self.matchers.get(*index).and_then(|matcher| matcher.inner().lane.hir.as_ref());
+        chunks.into_iter().map(|chunk| Automaton::new(chunk.iter().filter_map(hir), chunk.clone(), cache)).collect()
     }
 }

@@ -1,0 +1,96 @@
+//! One lazily built automaton for some patterns of a set: every match of every pattern in one pass.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::util::pool::Pool;
+use regex_automata::{Input, MatchKind, PatternSet as Found};
+use regex_syntax::hir::Hir;
+
+use super::set::MatchSet;
+
+/// Patterns in one automaton, at most.
+pub(super) const CHUNK_PATTERNS: usize = 256;
+/// Cost of the patterns in one automaton, at most, unless it is one pattern.
+pub(super) const CHUNK_COST: usize = 40_000;
+/// Memory of one automaton under construction, in bytes.
+const NFA_BYTES: usize = 64 << 20;
+/// After this many texts that threw its states away faster than they were of use, an automaton is not asked again.
+const PATIENCE: u32 = 8;
+
+/// What one search needs: taken from a pool, whose first user pays one comparison and others a try-lock that never waits.
+struct Scratch {
+    cache: Cache,
+    found: Found,
+}
+
+type Make = Box<dyn Fn() -> Scratch + Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>;
+
+/// Searches its patterns together, as long as that is of use.
+pub(super) struct Automaton {
+    patterns: Vec<usize>,
+    engine: Option<(DFA, Pool<Scratch, Make>)>,
+    gave_up: AtomicU32,
+}
+
+impl std::fmt::Debug for Automaton {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Automaton").field("patterns", &self.patterns).finish_non_exhaustive()
+    }
+}
+
+impl Automaton {
+    /// An automaton for `hirs`; `patterns` are their indexes in the set, in the same order.
+    pub(super) fn new<'h>(hirs: impl Iterator<Item = &'h Hir>, patterns: Vec<usize>, cache_bytes: usize) -> Self {
+        let count = patterns.len();
+        let engine = build(&hirs.collect::<Vec<&Hir>>(), cache_bytes).map(|dfa| {
+            let shared = dfa.clone();
+            let make: Make = Box::new(move || Scratch { cache: shared.create_cache(), found: Found::new(count) });
+            (dfa, Pool::new(make))
+        });
+        Self { patterns, engine, gave_up: AtomicU32::new(0) }
+    }
+
+    /// The indexes of its patterns in the set.
+    pub(super) fn patterns(&self) -> &[usize] {
+        &self.patterns
+    }
+
+    /// Adds what is found in `text` among the patterns it is `trusted` with. False when it cannot tell: the caller searches
+    /// its patterns one by one.
+    pub(super) fn search(&self, text: &str, trusted: &dyn Fn(usize) -> bool, found: &mut MatchSet) -> bool {
+        let Some((dfa, pool)) = &self.engine else { return false };
+        if self.gave_up.load(Ordering::Relaxed) >= PATIENCE {
+            return false;
+        }
+        let mut scratch = pool.get();
+        let Scratch { cache, found: hits } = &mut *scratch;
+        hits.clear();
+        if dfa.try_which_overlapping_matches(cache, &Input::new(text), hits).is_err() {
+            self.gave_up.fetch_add(1, Ordering::Relaxed);
+            return false;
+        }
+        for hit in hits.iter() {
+            if let Some(index) = self.patterns.get(hit.as_usize()).filter(|index| trusted(**index)) {
+                found.insert(*index);
+            }
+        }
+        true
+    }
+}
+
+fn build(hirs: &[&Hir], cache_bytes: usize) -> Option<DFA> {
+    let config = thompson::Config::new()
+        .utf8(false)
+        .nfa_size_limit(Some(NFA_BYTES))
+        .which_captures(WhichCaptures::None);
+    let nfa = thompson::Compiler::new().configure(config).build_many_from_hir(hirs).ok()?;
+    let config = DFA::config()
+        .match_kind(MatchKind::All)
+        .cache_capacity(cache_bytes)
+        .skip_cache_capacity_check(true)
+        .minimum_cache_clear_count(Some(3))
+        .minimum_bytes_per_state(Some(10));
+    DFA::builder().configure(config).build_from_nfa(nfa).ok()
+}

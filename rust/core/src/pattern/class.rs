@@ -1,0 +1,54 @@
+//! Sets of characters and the steps both dialects take with them.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+
+/// Ranges of scalar values from inclusive ranges of code points: surrogates are in no text, and so in no set.
+pub(super) fn from_points(lo: u32, hi: u32) -> impl Iterator<Item = ClassUnicodeRange> {
+    let low = range(lo, hi.min(0xD7FF));
+    let high = range(lo.max(0xE000), hi);
+    low.into_iter().chain(high)
+}
+
+fn range(lo: u32, hi: u32) -> Option<ClassUnicodeRange> {
+    (lo <= hi).then_some(())?;
+    Some(ClassUnicodeRange::new(char::from_u32(lo)?, char::from_u32(hi)?))
+}
+
+/// A set from inclusive ranges of code points.
+pub(super) fn from_table(table: &[(u32, u32)]) -> ClassUnicode {
+    ClassUnicode::new(table.iter().flat_map(|(lo, hi)| from_points(*lo, *hi)))
+}
+
+/// A set from inclusive ranges of characters.
+pub(super) fn from_ranges(ranges: &[(char, char)]) -> ClassUnicode {
+    ClassUnicode::new(ranges.iter().map(|(lo, hi)| ClassUnicodeRange::new(*lo, *hi)))
+}
+
+/// What is not in `class`.
+pub(super) fn negated(mut class: ClassUnicode) -> ClassUnicode {
+    class.negate();
+    class
+}
+
+/// One character of `class`.
+pub(super) fn hir(class: ClassUnicode) -> Hir {
+    Hir::class(Class::Unicode(class))
+}
+
+/// Any character, without line feed unless `line_feed`.
+pub(super) fn any(line_feed: bool) -> Hir {
+    let ranges: &[(char, char)] =
+        if line_feed { &[('\0', char::MAX)] } else { &[('\0', '\x09'), ('\x0b', char::MAX)] };
+    hir(from_ranges(ranges))
+}
+
+/// The text of one code point: nothing at all for a surrogate.
+pub(super) fn literal(point: u32) -> Hir {
+    match char::from_u32(point) {
+        Some(found) => {
+            let mut buffer = [0; 4];
+            Hir::literal(found.encode_utf8(&mut buffer).as_bytes())
+        }
+        None => Hir::fail(),
+    }
+}

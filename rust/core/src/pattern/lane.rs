@@ -1,0 +1,63 @@
+//! Which texts an automaton may judge: the looks of the `python` dialect that no engine has, put in terms of ones it has.
+
+use regex_syntax::hir::{Hir, HirKind, Look, Repetition};
+
+use super::Dialect;
+use super::python::{DOLLAR, WORD, WORD_NEGATE};
+
+/// What an automaton searches for in place of a pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Lane {
+    /// The same meaning, in looks that automata have; `None` when there is none.
+    pub(super) hir: Option<Hir>,
+    /// It is the same meaning only on texts that are ASCII and not empty.
+    pub(super) ascii_only: bool,
+}
+
+impl Lane {
+    pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
+        match dialect {
+            Dialect::Re2 => Self { hir: Some(hir.clone()), ascii_only: false },
+            Dialect::Python => {
+                let looks = hir.properties().look_set();
+                // A text boundary inside a character is no boundary for `re`, and `\B` is not in an empty text.
+                let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
+                Self { hir: rewrite(hir, true), ascii_only: words.iter().any(|look| looks.contains(*look)) }
+            }
+        }
+    }
+
+    /// Whether the automaton may judge `text`.
+    pub(super) fn judges(&self, text: &str) -> bool {
+        self.hir.is_some() && (!self.ascii_only || (!text.is_empty() && text.is_ascii()))
+    }
+}
+
+/// `hir` with looks that automata have, on ASCII. `tail` says that nothing follows: there, and only there, "the end or
+/// before a last line feed" is `\n?\z`.
+fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
+    Some(match hir.kind() {
+        HirKind::Look(look) if *look == DOLLAR => {
+            tail.then_some(())?;
+            let sub = Box::new(Hir::literal(*b"\n"));
+            let line_feed = Hir::repetition(Repetition { min: 0, max: Some(1), greedy: true, sub });
+            Hir::concat(vec![line_feed, Hir::look(Look::End)])
+        }
+        HirKind::Look(look) if *look == WORD => Hir::look(Look::WordAscii),
+        HirKind::Look(look) if *look == WORD_NEGATE => Hir::look(Look::WordAsciiNegate),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
+        HirKind::Repetition(repetition) => {
+            let sub = rewrite(&repetition.sub, tail && repetition.max == Some(1))?;
+            Hir::repetition(Repetition { sub: Box::new(sub), ..repetition.clone() })
+        }
+        HirKind::Capture(capture) => rewrite(&capture.sub, tail)?,
+        HirKind::Concat(parts) => {
+            let last = parts.len().saturating_sub(1);
+            let parts = parts.iter().enumerate().map(|(index, part)| rewrite(part, tail && index == last));
+            Hir::concat(parts.collect::<Option<Vec<Hir>>>()?)
+        }
+        HirKind::Alternation(parts) => {
+            Hir::alternation(parts.iter().map(|part| rewrite(part, tail)).collect::<Option<Vec<Hir>>>()?)
+        }
+    })
+}
