@@ -1,7 +1,7 @@
 """Random policies and requests for the comparison with lynx-agent: valid ones, odd ones, and ones it refuses.
 
-Everything is drawn from one `random.Random`, so a seed names a policy. Values are plain Python data; `as_text` writes some of
-them as YAML.
+Everything is drawn from one `random.Random`, so a seed names a policy. Values are plain Python data; `as_text` writes
+some of them as YAML.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ NAMES = ["x", "y", "cmd", "n", "deep"]
 STRINGS = ["a", "b", "abc", "rm -rf /", "5", "10", "", "prod", "A", "é", "a\n", "ls foo\n", "٣", "\U0001f600", "p1"]
 NUMBERS: list[Any] = [0, 1, -1, 5, 10, 500, 2**53, 2**53 + 1, 2**70, -(2**65), 0.5, 1.0, 5.0, -0.0, 1e300]
 PATTERNS = [
-    "a", "^a$", "rm", r"\d+", r"^\w+$", "(?i)PROD", "^ls( [a-z]+)*$", r"\brm\b", "a|b", "^$", "", r"[^a-z]", r"^.$", r"\s",
-    r"(?=a)abc", r"(a)\1", r"(?<!x)a", r"a{2,3}", r"[а-я]", r"\Aab", r"c\Z", r"(?P<q>a)b", r"(?s)a.c", r"(?x) a  b", r"é",
+    "a", "^a$", "rm", r"\d+", r"^\w+$", "(?i)PROD", "^ls( [a-z]+)*$", r"\brm\b", "a|b", "^$", "", r"[^a-z]", r"^.$",
+    r"\s", r"(?=a)abc", r"(a)\1", r"(?<!x)a", r"a{2,3}", r"[а-я]", r"\Aab", r"c\Z", r"(?P<q>a)b", r"(?s)a.c",
+    r"(?x) a  b",
+    r"é",
 ]  # fmt: skip
 BAD_PATTERNS: list[Any] = ["(", "a" * 1001, "(a+)+", "(a|a)*", r"(\w*)+", "[", 5, None, ["a"], True, "*"]
 REAL_HEADS = ["args.x", "args.y", "args.cmd", "args.n", "args.deep.k", "args.deep.k.z", "args", "args.missing"]
 OTHER_PATHS = [
-    "tool", "declared.cost", "declared.reversible", "declared.scope", "declared.blast_radius_hint", "declared.isolation",
-    "declared.has_shadow", "context.environment", "context.step_seq", "context.principal.kind", "context.principal.id",
+    "tool", "declared.cost", "declared.reversible", "declared.scope", "declared.blast_radius_hint",
+    "declared.isolation", "declared.has_shadow", "context.environment", "context.step_seq",
+    "context.principal.kind", "context.principal.id",
     "context.extra.k", "context.extra", "context.timestamp", "context.workspace", "tool.name", "declared.nothing",
     "context.nothing", "context.principal.nothing", "declared.scope.x", "args.", "args..x",
 ]  # fmt: skip
@@ -251,9 +254,11 @@ def as_text(rng: Random, data: Any) -> str | None:
         return None
     if rng.random() < 0.25:
         old, new = rng.choice(
-            [("true", "yes"), ("5", "0o5"), ("10", "12:30:45"), ("'5'", "017"), ("null", "~"), ("1", "1_0"), ("abc", "no"),
-             ("rules:", "rules: !!seq"), (":", " :"), ("a", "&a a"), ("\n", "\n\n"), ("deny", "!!str deny"), ("0.5", ".5"),
-             ("allow", "*x"), ("- ", "-\t"), ("\n", "\n# c\n"), ("match", "'match'"), ("allow", "allow\ndecision: deny")]
+            [("true", "yes"), ("5", "0o5"), ("10", "12:30:45"), ("'5'", "017"), ("null", "~"), ("1", "1_0"),
+             ("abc", "no"), ("rules:", "rules: !!seq"), (":", " :"), ("a", "&a a"), ("\n", "\n\n"), ("deny",
+             "!!str deny"),
+             ("0.5", ".5"), ("allow", "*x"), ("- ", "-\t"), ("\n", "\n# c\n"), ("match", "'match'"),
+             ("allow", "allow\ndecision: deny")]
         )  # fmt: skip
         text = text.replace(old, new, rng.choice([1, -1]))
     return text
