@@ -31,6 +31,23 @@ pub(crate) fn of<'py>(
     call: &Call<'_, 'py>,
     outcome: Outcome<PyRequest<'_, 'py>>,
 ) -> PyResult<Py<PyAny>> {
+    let (py, loaded) = (call.py, call.loaded);
+    if outcome.markers.is_empty() && outcome.via.is_empty() && outcome.transformed.is_none() {
+        match outcome.decided {
+            Decided::Rule(rule) => return Ok(loaded.decision(py, rule)?.clone_ref(py)),
+            Decided::NoMatch => return Ok(no_match(py, loaded)?.clone_ref(py)),
+            Decided::MissingShadow => return Ok(missing_shadow(py, loaded)?.clone_ref(py)),
+            Decided::Host(..) | Decided::ErrorDeny(..) | Decided::Aborted => {}
+        }
+    }
+    composed(call, outcome)
+}
+
+#[cold]
+fn composed<'py>(
+    call: &Call<'_, 'py>,
+    outcome: Outcome<PyRequest<'_, 'py>>,
+) -> PyResult<Py<PyAny>> {
     let plan = Plan {
         decided: outcome.decided,
         markers: outcome.markers,
@@ -39,7 +56,7 @@ pub(crate) fn of<'py>(
             .into_iter()
             .map(|via| (via.rule, via.host))
             .collect(),
-        args: outcome.transformed.map(|request| request.args),
+        args: outcome.transformed.and_then(PyRequest::into_args),
     };
     plan.decision(call.py, call.loaded)
 }

@@ -41,6 +41,9 @@ fn nested<'py>(
     transform: &Transform,
 ) -> Result<Bound<'py, PyAny>, Refused> {
     let call = request.call;
+    let Ok(args) = request.args() else {
+        return Err(None);
+    };
     let value = call
         .loaded
         .transform_value(call.py, rule, &transform.value)?
@@ -48,14 +51,14 @@ fn nested<'py>(
     if transform.path.is_empty() {
         let owner = PyValue {
             call,
-            object: request.args.clone(),
+            object: args.clone(),
         };
         return match (owner.entries(), transform.op) {
             (Entries::None, _) | (_, TransformOp::Append | TransformOp::Delete) => Err(None),
             (_, TransformOp::Set) => Ok(value.clone()),
         };
     }
-    rewrite(call, &request.args, &transform.path, (transform.op, value))
+    rewrite(call, args, &transform.path, (transform.op, value))
 }
 
 fn rewrite<'py>(
@@ -164,7 +167,7 @@ fn flat<'py>(
         .bind(py);
     let copy = py
         .get_type::<PyDict>()
-        .call1((&request.args,))?
+        .call1((request.raw_args()?,))?
         .cast_into::<PyDict>()?;
     let key = PyString::new(py, &transform.path.concat());
     match transform.op {

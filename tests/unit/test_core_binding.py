@@ -1,0 +1,161 @@
+"""The Rust module as Python sees it: who may call what with what, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bobcat import _core
+from bobcat.frozen import FrozenDict
+from bobcat.ir import construct
+from bobcat.ir.canonical import encode
+from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, Verdict
+from programs import CONTEXT, EVERY, METADATA, SHELL, host_rule, program_of, request_of, tool_is
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert _core.__version__.count(".") == 2
+
+
+def test_a_decision_says_what_its_rule_says() -> None:
+    rule = tool_is("shell", "approve_required", reason="ask", approvers=("alice", "bob"), timeout_seconds=2.5)
+    decision = program_of(rule).evaluate(request_of())
+    expected = Decision(
+        Verdict.APPROVE_REQUIRED, "ask", ("shell-approve_required",), ("alice", "bob"), timeout_seconds=2.5
+    )
+    assert decision == expected
+    assert decision.verdict is Verdict.APPROVE_REQUIRED
+
+
+def test_static_decisions_are_the_same_object_every_time() -> None:
+    assert SHELL.evaluate(request_of()) is SHELL.evaluate(request_of())
+    assert SHELL.evaluate(request_of("other")) is SHELL.evaluate(request_of("another"))
+
+
+def test_the_three_ways_to_evaluate_agree() -> None:
+    requests = [request_of(), request_of("other")]
+    expected = [SHELL.evaluate(request) for request in requests]
+    assert [_core.evaluate(SHELL, request) for request in requests] == expected
+    assert [_core.evaluate(bundle=SHELL, request=request, context=None) for request in requests] == expected
+    assert _core.evaluate_many(SHELL, iter(requests)) == expected
+
+
+def test_a_program_can_be_subclassed_with_arguments_of_its_own() -> None:
+    class Bundle(_core.Program):
+        def __init__(self, ir: bytes, host_rules: tuple[Any, ...], name: str, *, more: int) -> None:
+            self.name, self.more = name, more
+
+    bundle = Bundle(encode(construct.policy([tool_is("shell", "allow")])), (), "mine", more=1)
+    assert (bundle.name, bundle.more, bundle.rule_count, bundle.profile) == ("mine", 1, 1, "strict")
+    assert _core.evaluate(bundle, request_of()).verdict == Verdict.ALLOW
+
+
+def test_a_program_cannot_be_changed() -> None:
+    for name in ("rule_count", "profile", "extra"):
+        with pytest.raises(AttributeError):
+            setattr(SHELL, name, 1)
+
+
+def test_ir_that_is_none_is_refused_with_a_code() -> None:
+    for data in (b"", b"{", b"[]", b"{}", b"\xff", b"\x00" * 100, b'{"ir_version": 1}'):
+        with pytest.raises(_core.CoreError) as caught:
+            _core.Program(data)
+        assert isinstance(caught.value, ValueError)
+        assert caught.value.code
+        assert str(caught.value)
+
+
+@pytest.mark.parametrize("data", ["{}", None, bytearray(b"{}"), 5])
+def test_ir_must_be_bytes(data: Any) -> None:
+    with pytest.raises(TypeError):
+        _core.Program(data)
+
+
+def test_host_rules_must_be_as_many_as_the_policy_has() -> None:
+    with pytest.raises(_core.CoreError) as caught:
+        program_of(host_rule("one"), host_rules=())
+    assert caught.value.code == "host_rules"
+    with pytest.raises(_core.CoreError):
+        program_of(host_rules=(print,))
+    with pytest.raises(TypeError, match="callable"):
+        program_of(host_rule("one"), host_rules=("one",))
+
+
+@pytest.mark.parametrize("thing", [None, 5, "shell", {}, object(), SimpleNamespace(tool="t", args={})])
+def test_what_is_no_request_is_a_type_error(thing: Any) -> None:
+    for evaluate in (SHELL.evaluate, lambda it: _core.evaluate(SHELL, it), lambda it: _core.explain(SHELL, it)):
+        with pytest.raises(TypeError, match="ActionRequest"):
+            evaluate(thing)
+    with pytest.raises(TypeError):
+        _core.evaluate_many(SHELL, [thing])
+
+
+def test_what_is_no_program_is_a_type_error() -> None:
+    for function in (_core.evaluate, _core.evaluate_many, _core.evaluate_json, _core.explain):
+        with pytest.raises(TypeError):
+            function(object(), b"")  # type: ignore[call-overload]
+
+
+def test_anything_with_the_four_attributes_is_a_request() -> None:
+    duck = SimpleNamespace(tool="shell", args={}, declared=None, context=None)
+    assert SHELL.evaluate(duck).verdict == Verdict.ALLOW  # type: ignore[arg-type]
+    program = program_of(construct.rule("r", construct.leaf("declared", ("cost",), "exists", False), "allow"))
+    assert program.evaluate(duck).verdict == Verdict.ALLOW  # type: ignore[arg-type]
+
+
+def test_the_context_passed_wins_over_that_of_the_request() -> None:
+    rule = construct.rule("prod", construct.leaf("context", ("environment",), "eq", "prod"), "allow")
+    prod = ExecutionContext(Principal("user", "u"), "prod", ".", "", 0, CONTEXT.timestamp)
+    program = program_of(rule)
+    assert program.evaluate(request_of(), prod).verdict == Verdict.ALLOW
+    assert program.evaluate(request_of()).verdict == Verdict.DENY
+
+
+def test_transformed_arguments_are_read_only_and_share_what_did_not_change() -> None:
+    shared, opaque = {"deep": [1]}, object()
+    rewrite = construct.transform("set", ("new", "key"), {"map": {"list": [1]}})
+    program = program_of(construct.rule("r", EVERY, "transform", transform=rewrite))
+    request = request_of(shared=shared, opaque=opaque)
+    args: Any = program.evaluate(request).transform_args
+    assert args == {"shared": {"deep": [1]}, "opaque": opaque, "new": {"key": {"list": [1]}}}
+    assert args["shared"] is shared
+    assert args["opaque"] is opaque
+    assert type(args) is FrozenDict
+    for change in (lambda: args.update(a=1), lambda: args["new"].clear(), lambda: args["new"]["key"]["list"].append(2)):
+        with pytest.raises(TypeError):
+            change()
+    assert request.args == {"shared": {"deep": [1]}, "opaque": opaque}
+
+
+def test_requests_may_come_from_a_generator_that_fails() -> None:
+    def requests() -> Iterator[ActionRequest]:
+        yield request_of()
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        _core.evaluate_many(SHELL, requests())
+
+
+@dataclass(frozen=True)
+class Wider(ActionRequest):
+    """A request with a field more."""
+
+    note: str = ""
+
+
+def test_a_subclass_of_request_reaches_host_rules_as_itself() -> None:
+    seen: list[Any] = []
+    rewrite = construct.rule("r", EVERY, "transform", priority=-1, transform=construct.transform("set", ("a",), 1))
+    program = program_of(
+        host_rule("spy"), rewrite, host_rules=(lambda request, context: seen.append((request, context)),)
+    )
+    program.evaluate(Wider("t", {}, METADATA, CONTEXT, "mine"))
+    assert [(type(request), request.note, dict(request.args)) for request, _ in seen] == [
+        (Wider, "mine", {}),
+        (Wider, "mine", {"a": 1}),
+    ]
+    assert all(context is CONTEXT for _, context in seen)
