@@ -17,7 +17,7 @@ from bobcat.executors import Executor, inline_executor
 from bobcat.frozen import deep_freeze, thaw
 from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, ToolDef, Verdict
 from bobcat.plain_json import describe
-from bobcat.tools import ToolSet
+from bobcat.tools import ToolSet, taken_by
 
 NO_TRANSFORM_ARGS = (
     "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
@@ -99,12 +99,12 @@ async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> 
 
 
 async def preview(request: ActionRequest, tool: ToolDef) -> ActionResult:
-    """Run the tool's shadow in place of the tool."""
+    """Run the tool's shadow in place of the tool, with those of the arguments that it takes."""
     shadow = tool.shadow_fn
     if shadow is None:
         return ActionResult(False, error=f"tool {request.tool!r} has no shadow; cannot dry-run")
     started = time.perf_counter()
-    outcome = await _guarded(lambda: shadow(**thaw(request.args)))
+    outcome = await _guarded(lambda: shadow(**taken_by(shadow, thaw(request.args))))
     took = int((time.perf_counter() - started) * 1000)
     if isinstance(outcome, BaseException):
         return ActionResult(False, error=describe(outcome), duration_ms=took)

@@ -189,6 +189,15 @@ def bind_arguments(definition: ToolDef, args: Mapping[str, Any]) -> Mapping[str,
     return Signature(definition).bind(args)
 
 
+def taken_by(fn: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Those of `args` that `fn` takes. A shadow need not name every argument of its tool."""
+    parameters = _parameters(fn, follow_wrapped=False)
+    if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
+        return args
+    names = {p.name for p in parameters}
+    return {name: value for name, value in args.items() if name in names}
+
+
 def _parameters(fn: Callable[..., Any], *, follow_wrapped: bool) -> list[Parameter]:
     try:
         return list(inspect.signature(fn, follow_wrapped=follow_wrapped).parameters.values())
