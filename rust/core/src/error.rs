@@ -59,7 +59,10 @@ pub struct DecodeError {
 impl DecodeError {
     /// An error with `code` and `message`.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self {
+            code,
+            message: message.into(),
+        }
     }
 }
 

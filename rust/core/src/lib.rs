@@ -5,9 +5,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod compile;
 pub mod error;
+pub mod eval;
+pub mod ir;
+pub mod json;
 pub mod limits;
+pub mod matcher;
 pub mod path;
 pub mod pattern;
 pub mod program;
+pub mod rule;
 pub mod value;

@@ -22,5 +22,7 @@ pub const MAX_PATTERN_CHARS: usize = 1000;
 pub const MAX_PATTERN_BYTES_TOTAL: usize = 32 * 1024 * 1024;
 /// Bytes of one request given as JSON.
 pub const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
-/// Depth of JSON, in a policy and in a request.
-pub const MAX_JSON_DEPTH: usize = 128;
+/// Depth of one request given as JSON.
+pub const MAX_REQUEST_DEPTH: usize = 128;
+/// Depth of the JSON of one policy: two levels for each of an expression and of a constant, and the frame around them.
+pub const MAX_IR_DEPTH: usize = 2 * (MAX_EXPR_DEPTH + MAX_CONST_DEPTH) + 8;

@@ -149,7 +149,7 @@ impl<'k> Keys<'k> {
     }
 
     /// The keys in order.
-    pub fn iter(&self) -> impl Iterator<Item = Key<'k>> + use<'k> {
+    pub fn iter(self) -> impl Iterator<Item = Key<'k>> + use<'k> {
         let table = self.table;
         self.ids
             .iter()

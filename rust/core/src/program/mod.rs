@@ -1,45 +1,25 @@
 //! Programs: a policy as it runs. Frozen, shared between threads, made by [`crate::compile`] from the IR.
 
-use crate::error::{DecodeError, ErrorCode};
-use crate::path::Head;
-use crate::pattern::Dialect;
+pub mod outcome;
+mod scratch;
+pub mod segment;
+pub mod strmap;
+pub mod trace;
+
+use std::sync::OnceLock;
+
+use crate::matcher::{Tables, Test};
+use crate::path::{Field, Head, Keys};
+use crate::pattern::{Dialect, Matcher, Pattern};
+pub use crate::rule::{Defaults, Op, Profile, Verdict};
+use crate::value::Key;
 use crate::value::constant::Const;
-use crate::value::request::{Request, Transform};
-
-/// Which semantics a policy has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Profile {
-    /// The default: absence and errors never permit.
-    Strict,
-    /// Decision by decision what lynx-agent 2.5 does.
-    Lynx,
-}
-
-/// What a rule says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// The call may run.
-    Allow,
-    /// The call may not run.
-    Deny,
-    /// Only the shadow may run.
-    DryRun,
-    /// A human is asked.
-    ApproveRequired,
-    /// The call may run with other arguments.
-    Transform,
-}
-
-/// What happens when no rule decides, and when a rule cannot be judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Defaults {
-    /// The verdict when no rule fires.
-    pub on_no_match: Verdict,
-    /// The verdict when no rule fires on an irreversible action without a shadow.
-    pub on_missing_shadow: Verdict,
-    /// Whether a restricting rule in error is skipped instead of denying.
-    pub continue_on_error: bool,
-}
+use crate::value::request::Transform;
+pub use outcome::{Decided, Marker, Outcome, Via};
+pub use scratch::Scratch;
+use segment::Segment;
+use strmap::StrMap;
+pub use trace::{ClauseTrace, RuleTrace, TraceNode, TraceOutcome};
 
 /// What a decision needs to know about a rule.
 #[derive(Clone, Debug)]
@@ -75,167 +55,156 @@ pub struct ClauseInfo {
     pub dialect: Option<Dialect>,
 }
 
-/// The operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are the operators of the policy language")]
-pub enum Op {
-    Eq,
-    Matches,
-    In,
-    Contains,
-    ContainsAny,
-    ContainsAll,
-    Gt,
-    Ge,
-    Lt,
-    Le,
-    Between,
-    NotBetween,
-    Exists,
+/// A match over clauses.
+#[derive(Clone, Debug)]
+pub enum Expr {
+    /// True when every item is.
+    All(Box<[Expr]>),
+    /// True when one item is.
+    Any(Box<[Expr]>),
+    /// The negation.
+    Not(Box<Expr>),
+    /// A clause.
+    Leaf(u32),
 }
 
-/// A rule that could not be judged and was skipped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Marker {
-    /// The rule, in evaluation order.
-    pub rule: u32,
-    /// Why.
-    pub code: ErrorCode,
-}
-
-/// Who decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decided<D> {
-    /// A declarative rule.
-    Rule(u32),
-    /// A host rule, with what it answered.
-    Host(u32, D),
-    /// A rule that restricts, or a host rule, could not be judged: the verdict is `deny`.
-    ErrorDeny(u32, ErrorCode),
-    /// No rule fired.
-    NoMatch,
-    /// No rule fired on an irreversible action without a shadow.
-    MissingShadow,
-    /// A host rule asked to stop; the request implementation knows why.
-    Aborted,
-}
-
-/// A transform on the way to the decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Via<D> {
-    /// The rule.
-    pub rule: u32,
-    /// The answer, of a host rule.
-    pub host: Option<D>,
-}
-
-/// The decision on one request. The common case allocates nothing.
+/// How a rule is judged.
 #[derive(Debug)]
-pub struct Outcome<R: Request> {
-    /// Who decided.
-    pub decided: Decided<R::Decision>,
-    /// The rules skipped in error, in evaluation order, each once.
-    pub markers: Vec<Marker>,
-    /// The transforms of rules that were outranked after rewriting, in the order they were made. The deciding rule is not
-    /// among them: `matched_rules` is markers, then these, then the deciding rule.
-    pub via: Vec<Via<R::Decision>>,
-    /// The request with the effective arguments, when a transform was made (`decided` and `via` tell by whom).
-    pub transformed: Option<R>,
+pub enum Body {
+    /// By the host.
+    Host(u32),
+    /// By its match.
+    Match {
+        /// The match, in the order of the IR: the order of codes, and the order of judging in the `lynx` profile.
+        written: Expr,
+        /// The same match, cheap clauses first; what the strict profile judges.
+        cheap: Expr,
+    },
 }
 
-/// How a rule, or a part of its match, came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TraceOutcome {
-    /// True: the rule fires.
-    True,
-    /// False.
-    False,
-    /// The path is not there.
-    Absent,
-    /// The value cannot be judged.
-    Error,
-    /// A rule before this one decided.
-    NotReached,
+/// A path, resolved.
+#[derive(Debug)]
+pub struct Path {
+    /// The head.
+    pub head: Head,
+    /// The field the path begins with; `None` for paths only the `lynx` profile has.
+    pub field: Option<Field>,
+    /// How many keys the field takes.
+    pub taken: usize,
+    /// All keys, as indexes into the key table.
+    pub keys: Box<[u32]>,
 }
 
-/// How one rule came out, for `explain`.
-#[derive(Clone, Debug)]
-pub struct RuleTrace {
-    /// The rule, in evaluation order.
-    pub rule: u32,
-    /// How its match came out; of a host rule: true when it decided, false when it abstained.
-    pub outcome: TraceOutcome,
-    /// Why it could not be judged.
-    pub error: Option<ErrorCode>,
-    /// Its match; `None` for rules not reached and host rules.
-    pub tree: Option<TraceNode>,
+/// A clause, prepared.
+#[derive(Debug)]
+pub struct Clause {
+    /// Its path, an index into the program's paths.
+    pub path: u32,
+    /// Its test in the strict profile.
+    pub test: Test,
+    /// Its test in the `lynx` profile.
+    pub foreign: Option<crate::matcher::lynx::Foreign>,
 }
 
-/// A part of a match, judged.
-#[derive(Clone, Debug)]
-pub enum TraceNode {
-    /// True when every child is.
-    All(TraceOutcome, Vec<TraceNode>),
-    /// True when one child is.
-    Any(TraceOutcome, Vec<TraceNode>),
-    /// The negation of its child.
-    Not(TraceOutcome, Box<TraceNode>),
-    /// One clause.
-    Leaf(ClauseTrace),
+/// A pattern and its matcher, made when first needed.
+#[derive(Debug)]
+pub struct PatternSlot {
+    /// The parsed pattern.
+    pub pattern: Pattern,
+    matcher: OnceLock<Matcher>,
 }
 
-/// One clause, judged.
-#[derive(Clone, Debug)]
-pub struct ClauseTrace {
-    /// How it came out.
-    pub outcome: TraceOutcome,
-    /// Index into [`Program::clauses`].
-    pub clause: u32,
-    /// The operand as JSON, cut.
-    pub operand: String,
-    /// The value read, as JSON, cut; `None` when there is none.
-    pub value: Option<String>,
-    /// Why it could not be judged.
-    pub error: Option<ErrorCode>,
-    /// Which leaf of the rule's match this is, in pre-order.
-    pub index: u32,
+impl PatternSlot {
+    /// A slot for `pattern`.
+    #[must_use]
+    pub fn new(pattern: Pattern) -> Self {
+        Self {
+            pattern,
+            matcher: OnceLock::new(),
+        }
+    }
 }
 
 /// A loaded policy.
 #[derive(Debug)]
 pub struct Program {
-    _inner: (),
-}
-
-/// Working memory of decisions, reused from call to call and from program to program. Not shared between threads; a
-/// host rule that decides again needs another one.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    _inner: (),
+    pub(crate) profile: Profile,
+    pub(crate) defaults: Defaults,
+    pub(crate) rules: Vec<RuleInfo>,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) keys: Vec<Box<str>>,
+    pub(crate) paths: Vec<Path>,
+    pub(crate) clauses: Vec<Clause>,
+    pub(crate) infos: Vec<ClauseInfo>,
+    pub(crate) patterns: Vec<PatternSlot>,
+    pub(crate) host_count: u32,
+    /// The rules that only fire for one tool, by its name.
+    pub(crate) tools: StrMap<Segment>,
+    /// The rules that may fire whatever the tool.
+    pub(crate) generic: Segment,
 }
 
 impl Program {
-    /// Decodes canonical IR bytes and compiles them.
-    ///
-    /// # Errors
-    /// The bytes are no IR, or pass a cap of [`crate::limits`].
-    pub fn from_ir(ir: &[u8]) -> Result<Self, DecodeError>;
     /// Which semantics the policy has.
-    pub fn profile(&self) -> Profile;
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
     /// What happens when no rule decides.
-    pub fn defaults(&self) -> Defaults;
+    #[must_use]
+    pub fn defaults(&self) -> Defaults {
+        self.defaults
+    }
+
     /// The rules in evaluation order.
-    pub fn rules(&self) -> &[RuleInfo];
-    /// The keys of all paths and of all mappings in operands; [`crate::value::Key::id`] indexes them.
-    pub fn keys(&self) -> &[Box<str>];
+    #[must_use]
+    pub fn rules(&self) -> &[RuleInfo] {
+        &self.rules
+    }
+
+    /// The keys of all paths and of all mappings in operands; [`Key::id`] indexes them.
+    #[must_use]
+    pub fn keys(&self) -> &[Box<str>] {
+        &self.keys
+    }
+
     /// The distinct clauses; `judge_opaque` gets an index into them.
-    pub fn clauses(&self) -> &[ClauseInfo];
+    #[must_use]
+    pub fn clauses(&self) -> &[ClauseInfo] {
+        &self.infos
+    }
+
     /// Clause `index`.
-    pub fn clause(&self, index: u32) -> Option<&ClauseInfo>;
+    #[must_use]
+    pub fn clause(&self, index: u32) -> Option<&ClauseInfo> {
+        self.infos.get(index as usize)
+    }
+
     /// The number of host rules.
-    pub fn host_count(&self) -> u32;
-    /// The decision on `request`.
-    pub fn decide<R: Request>(&self, request: &R, scratch: &mut Scratch) -> Outcome<R>;
-    /// The decision on `request`, rule by rule and clause by clause, along the plain path. Host rules are asked once.
-    pub fn explain<R: Request>(&self, request: &R) -> (Outcome<R>, Vec<RuleTrace>);
+    #[must_use]
+    pub fn host_count(&self) -> u32 {
+        self.host_count
+    }
+
+    pub(crate) fn path_keys<'k>(&'k self, path: &'k Path) -> Keys<'k> {
+        Keys::new(&path.keys, &self.keys)
+    }
+}
+
+impl Tables for Program {
+    fn is_match(&self, pattern: u32, text: &str) -> bool {
+        self.patterns.get(pattern as usize).is_some_and(|slot| {
+            slot.matcher
+                .get_or_init(|| slot.pattern.compile())
+                .is_match(text)
+        })
+    }
+
+    fn key(&self, id: u32) -> Key<'_> {
+        Key {
+            id,
+            text: self.keys.get(id as usize).map_or("", AsRef::as_ref),
+        }
+    }
 }

@@ -18,7 +18,10 @@ impl BigInt {
         while limbs.last() == Some(&0) {
             limbs.pop();
         }
-        Self { negative: negative && !limbs.is_empty(), limbs }
+        Self {
+            negative: negative && !limbs.is_empty(),
+            limbs,
+        }
     }
 
     /// The integer with this sign and big-endian magnitude; `None` above the cap.
@@ -26,7 +29,11 @@ impl BigInt {
     pub fn from_be_bytes(negative: bool, magnitude: &[u8]) -> Option<Self> {
         let limbs = magnitude
             .rchunks(8)
-            .map(|chunk| chunk.iter().fold(0_u64, |limb, &byte| (limb << 8) | u64::from(byte)))
+            .map(|chunk| {
+                chunk
+                    .iter()
+                    .fold(0_u64, |limb, &byte| (limb << 8) | u64::from(byte))
+            })
             .collect();
         let value = Self::new(negative, limbs);
         (value.bits() <= MAX_INT_BITS).then_some(value)
@@ -35,9 +42,14 @@ impl BigInt {
     /// The integer written as `-?[0-9]+`; `None` when `text` is not, or is above the cap.
     #[must_use]
     pub fn parse_decimal(text: &str) -> Option<Self> {
-        let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
+        let (negative, digits) = text
+            .strip_prefix('-')
+            .map_or((false, text), |rest| (true, rest));
         let digits = digits.as_bytes();
-        let significant = digits.iter().position(|&d| d != b'0').map_or(&[][..], |at| digits.split_at(at).1);
+        let significant = digits
+            .iter()
+            .position(|&d| d != b'0')
+            .map_or(&[][..], |at| digits.split_at(at).1);
         // 10^n needs more than 3.32 n bits: longer texts are above the cap without reading them.
         if digits.is_empty() || significant.len() as u64 > MAX_INT_BITS / 3 {
             return None;
@@ -64,9 +76,9 @@ impl BigInt {
     /// The number of bits of the magnitude.
     #[must_use]
     pub fn bits(&self) -> u64 {
-        self.limbs
-            .last()
-            .map_or(0, |top| self.limbs.len() as u64 * 64 - u64::from(top.leading_zeros()))
+        self.limbs.last().map_or(0, |top| {
+            self.limbs.len() as u64 * 64 - u64::from(top.leading_zeros())
+        })
     }
 
     /// This integer as 64 bits, when it fits.
@@ -93,19 +105,31 @@ impl BigInt {
             return None;
         }
         if other.is_infinite() {
-            return Some(if other > 0.0 { Ordering::Less } else { Ordering::Greater });
+            return Some(if other > 0.0 {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            });
         }
         let floor = other.floor();
         let by_floor = self.cmp(&Self::from_integral(floor));
         // self == floor(other) < other when other has a fraction.
-        Some(if by_floor == Ordering::Equal && floor < other { Ordering::Less } else { by_floor })
+        Some(if by_floor == Ordering::Equal && floor < other {
+            Ordering::Less
+        } else {
+            by_floor
+        })
     }
 
     /// The integer of a finite float without a fraction.
     fn from_integral(value: f64) -> Self {
         let bits = value.to_bits();
         let exponent = ((bits >> 52) & 0x7ff) as i64;
-        let mantissa = if exponent == 0 { 0 } else { (bits & ((1 << 52) - 1)) | (1 << 52) };
+        let mantissa = if exponent == 0 {
+            0
+        } else {
+            (bits & ((1 << 52) - 1)) | (1 << 52)
+        };
         let shift = exponent - 1075;
         let negative = value < 0.0;
         if shift <= 0 {

@@ -1,0 +1,126 @@
+//! Guards: the clauses of which one must be true for a match to be true, chosen so that few requests pass.
+
+use std::collections::HashMap;
+
+use crate::matcher::Test;
+use crate::path::Field;
+use crate::program::segment::Class;
+use crate::program::{Expr, Program};
+
+/// Most clauses of one guard.
+const MAX_CLAUSES: usize = 32;
+
+/// Chooses guards for the rules of one segment.
+pub(super) struct Guards<'p> {
+    program: &'p Program,
+    /// Whether the tool is known in this segment, so that clauses on it tell nothing.
+    tool_known: bool,
+    /// How many rules of the segment have a clause.
+    uses: HashMap<u32, u32>,
+}
+
+impl<'p> Guards<'p> {
+    pub(super) fn new(program: &'p Program, tool_known: bool, exprs: &[&Expr]) -> Self {
+        let mut uses = HashMap::new();
+        for expr in exprs {
+            leaves(expr, &mut |clause| *uses.entry(clause).or_insert(0) += 1);
+        }
+        Self {
+            program,
+            tool_known,
+            uses,
+        }
+    }
+
+    /// The guard of a match; `None` when it can be true without any one clause being true.
+    pub(super) fn choose(&self, expr: &Expr) -> Option<Vec<u32>> {
+        self.cover(expr)
+            .map(|(clauses, _)| clauses)
+            .filter(|clauses| clauses.len() <= MAX_CLAUSES)
+    }
+
+    fn cover(&self, expr: &Expr) -> Option<(Vec<u32>, u32)> {
+        match expr {
+            Expr::Leaf(clause) => Some((vec![*clause], self.cost(*clause)?)),
+            Expr::Not(_) => None,
+            Expr::All(items) => items
+                .iter()
+                .filter_map(|item| self.cover(item))
+                .min_by_key(|(_, cost)| *cost),
+            Expr::Any(items) => {
+                let (mut clauses, mut cost) = (Vec::new(), 0_u32);
+                for item in items {
+                    let (more, extra) = self.cover(item)?;
+                    clauses.extend(more);
+                    cost = cost.saturating_add(extra);
+                }
+                clauses.sort_unstable();
+                clauses.dedup();
+                Some((clauses, cost))
+            }
+        }
+    }
+
+    /// What a clause costs as a guard: finding it, and the rules it lets through. `None`: it is always true here.
+    fn cost(&self, index: u32) -> Option<u32> {
+        let clause = self.program.clauses.get(index as usize)?;
+        let path = self.program.paths.get(clause.path as usize)?;
+        if self.tool_known && path.field == Some(Field::Tool) {
+            return None;
+        }
+        let uses = self.uses.get(&index).copied().unwrap_or(1);
+        Some(match &clause.test {
+            Test::Equal(_) => uses,
+            Test::In(set) => uses + set.strings().len() as u32 + set.ints().len() as u32,
+            Test::Matches(_) => uses + 2,
+            Test::Contains(..) => uses + 4,
+            Test::EqualDeep(_) | Test::Order(..) | Test::Between { .. } => uses + 6,
+            Test::Exists(_) => uses + 20,
+            Test::Foreign => return None,
+        })
+    }
+}
+
+/// Calls `visit` with every clause of a match.
+pub(super) fn leaves(expr: &Expr, visit: &mut impl FnMut(u32)) {
+    match expr {
+        Expr::Leaf(clause) => visit(*clause),
+        Expr::Not(item) => leaves(item, visit),
+        Expr::All(items) | Expr::Any(items) => {
+            for item in items {
+                leaves(item, visit);
+            }
+        }
+    }
+}
+
+/// Whether a test may be in error on a value of a class.
+pub(super) fn may_fail(test: &Test, class: Class) -> bool {
+    use crate::matcher::operand::Operand;
+    let bound = |operand: &Operand| match operand {
+        Operand::Number(_) => Class::Number,
+        Operand::Str(_) => Class::String,
+        Operand::Timestamp(_) => Class::Timestamp,
+        Operand::Null | Operand::Bool(_) | Operand::List(_) | Operand::Map(_) => Class::Broken,
+    };
+    match test {
+        Test::Exists(_) => false,
+        _ if class == Class::Broken => true,
+        Test::Equal(_) | Test::In(_) => matches!(class, Class::List | Class::Mapping),
+        Test::EqualDeep(_) => class != Class::Null,
+        Test::Matches(_) => class != Class::String,
+        Test::Contains(needles, _) => match class {
+            Class::String => needles.iter().any(|needle| needle.text.is_none()),
+            Class::Null
+            | Class::Bool
+            | Class::Number
+            | Class::List
+            | Class::Mapping
+            | Class::Timestamp
+            | Class::Broken => true,
+        },
+        Test::Order(_, operand) => class != bound(operand),
+        Test::Between { lo, .. } => class != bound(lo),
+        Test::Foreign => true,
+    }
+}

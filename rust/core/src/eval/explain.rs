@@ -1,0 +1,240 @@
+//! Explanations: every rule judged clause by clause along the plain path.
+
+use super::judge::{Judge, Judged};
+use super::{Look, ShortCuts, render};
+use crate::error::ErrorCode;
+use crate::matcher::Truth;
+use crate::program::Scratch;
+use crate::program::{
+    Body, ClauseTrace, Decided, Expr, Marker, Outcome, Profile, Program, RuleTrace, TraceNode,
+    TraceOutcome,
+};
+use crate::value::Step;
+use crate::value::request::Request;
+
+/// How a part of a match came out, with the code of an error.
+#[derive(Clone)]
+enum Seen {
+    True,
+    False,
+    Absent,
+    Error(ErrorCode),
+}
+
+impl Seen {
+    fn outcome(&self) -> TraceOutcome {
+        match self {
+            Self::True => TraceOutcome::True,
+            Self::False => TraceOutcome::False,
+            Self::Absent => TraceOutcome::Absent,
+            Self::Error(_) => TraceOutcome::Error,
+        }
+    }
+
+    fn error(&self) -> Option<ErrorCode> {
+        match self {
+            Self::Error(code) => Some(code.clone()),
+            Self::True | Self::False | Self::Absent => None,
+        }
+    }
+
+    fn is_decisive(&self, decisive: bool) -> bool {
+        matches!((self, decisive), (Self::True, true) | (Self::False, false))
+    }
+}
+
+impl From<bool> for Seen {
+    fn from(value: bool) -> Self {
+        if value { Self::True } else { Self::False }
+    }
+}
+
+impl From<Truth> for Seen {
+    fn from(truth: Truth) -> Self {
+        match truth {
+            Truth::True => Self::True,
+            Truth::False => Self::False,
+            Truth::Absent => Self::Absent,
+            Truth::Error(fault) => Self::Error(fault.into()),
+        }
+    }
+}
+
+impl Program {
+    /// The decision on `request`, and how every rule came out. Host rules are asked once; after a transform the rules
+    /// are judged again for the decision, and the traces are those of the first look.
+    pub fn explain<R: Request>(&self, request: &R) -> (Outcome<R>, Vec<RuleTrace>) {
+        let mut scratch = Scratch::new();
+        let mut markers = Vec::new();
+        let mut traces = Vec::with_capacity(self.bodies.len());
+        let first = self.look_traced(request, &mut markers, &mut scratch, &mut traces);
+        for rule in (0..).take(self.bodies.len()).skip(traces.len()) {
+            traces.push(RuleTrace {
+                rule,
+                outcome: TraceOutcome::NotReached,
+                error: None,
+                tree: None,
+            });
+        }
+        let outcome = self.conclude(request, first, markers, |request, below, markers| {
+            self.look(request, Some(below), markers, &mut scratch, ShortCuts::NONE)
+        });
+        (outcome, traces)
+    }
+
+    fn look_traced<R: Request>(
+        &self,
+        request: &R,
+        markers: &mut Vec<Marker>,
+        scratch: &mut Scratch,
+        traces: &mut Vec<RuleTrace>,
+    ) -> Look<R> {
+        scratch.begin(self.clauses.len());
+        let mut judge = Judge::new(self, request, scratch, ShortCuts::NONE);
+        for (rule, body) in (0..).zip(&self.bodies) {
+            let known = markers.len();
+            let (look, seen, tree) = match body {
+                Body::Host(host) => {
+                    let look = self.ask(rule, *host, request, markers);
+                    let decided = matches!(
+                        &look,
+                        Some(Look::Decided(Decided::Host(..)) | Look::Transformed(..))
+                    );
+                    (look, decided.into(), None)
+                }
+                Body::Match { written, .. } => {
+                    let mut tracer = Tracer {
+                        judge: &mut judge,
+                        permits: self.permits(rule),
+                        leaves: 0,
+                    };
+                    let (seen, tree) = tracer.trace(written);
+                    let judged = match &seen {
+                        Seen::True => Judged::Fires,
+                        Seen::False | Seen::Absent => Judged::Passes,
+                        Seen::Error(code) => Judged::Error(code.clone()),
+                    };
+                    (self.apply(rule, judged, request, markers), seen, Some(tree))
+                }
+            };
+            // A rule that could not be applied says so in a marker or in the decision, whatever its match.
+            let failed = match &look {
+                Some(Look::Decided(Decided::ErrorDeny(_, code))) => Some(code.clone()),
+                _ => markers.get(known).map(|marker| marker.code.clone()),
+            };
+            let outcome = if failed.is_some() {
+                TraceOutcome::Error
+            } else {
+                seen.outcome()
+            };
+            traces.push(RuleTrace {
+                rule,
+                outcome,
+                error: failed,
+                tree,
+            });
+            if let Some(look) = look {
+                return look;
+            }
+        }
+        Look::Nothing
+    }
+}
+
+/// Judges a match and keeps how each part came out.
+struct Tracer<'t, 'r, R: Request> {
+    judge: &'t mut Judge<'r, R>,
+    permits: bool,
+    leaves: u32,
+}
+
+impl<R: Request> Tracer<'_, '_, R> {
+    fn trace(&mut self, expr: &Expr) -> (Seen, TraceNode) {
+        match expr {
+            Expr::Leaf(clause) => {
+                let (seen, trace) = self.leaf(*clause);
+                (seen, TraceNode::Leaf(trace))
+            }
+            Expr::Not(item) => {
+                let (seen, child) = self.trace(item);
+                let seen = match seen {
+                    Seen::True => Seen::False,
+                    Seen::False => Seen::True,
+                    other @ (Seen::Absent | Seen::Error(_)) => other,
+                };
+                (
+                    seen.clone(),
+                    TraceNode::Not(seen.outcome(), Box::new(child)),
+                )
+            }
+            Expr::All(items) => {
+                let (seen, children) = self.items(items, false);
+                (seen.clone(), TraceNode::All(seen.outcome(), children))
+            }
+            Expr::Any(items) => {
+                let (seen, children) = self.items(items, true);
+                (seen.clone(), TraceNode::Any(seen.outcome(), children))
+            }
+        }
+    }
+
+    /// `decisive`: the truth of one item that decides the connective.
+    fn items(&mut self, items: &[Expr], decisive: bool) -> (Seen, Vec<TraceNode>) {
+        let (seen, children): (Vec<_>, Vec<_>) = items.iter().map(|item| self.trace(item)).unzip();
+        let first = |wanted: fn(&Seen) -> bool| seen.iter().find(|item| wanted(item)).cloned();
+        let result = match self.judge.program.profile {
+            Profile::Strict => seen
+                .iter()
+                .find(|item| item.is_decisive(decisive))
+                .cloned()
+                .or_else(|| first(|item| matches!(item, Seen::Error(_))))
+                .or_else(|| first(|item| matches!(item, Seen::Absent))),
+            Profile::Lynx => seen
+                .iter()
+                .find(|item| item.is_decisive(decisive) || matches!(item, Seen::Error(_)))
+                .cloned(),
+        };
+        (result.unwrap_or_else(|| (!decisive).into()), children)
+    }
+
+    fn leaf(&mut self, clause: u32) -> (Seen, ClauseTrace) {
+        let index = self.leaves;
+        self.leaves += 1;
+        let program = self.judge.program;
+        let (seen, value) = match program.profile {
+            Profile::Strict => {
+                let step = match program.clauses.get(clause as usize) {
+                    Some(prepared) => self.judge.step(prepared.path),
+                    None => Step::Absent,
+                };
+                let seen = match self.judge.leaf(clause) {
+                    Truth::Absent if !self.permits => Seen::False,
+                    truth => truth.into(),
+                };
+                let value = match &step {
+                    Step::Found(value) => Some(render::value(value)),
+                    Step::Absent | Step::Unreadable => None,
+                };
+                (seen, value)
+            }
+            Profile::Lynx => match self.judge.lynx_clause(clause) {
+                Ok((value, answer)) => {
+                    let seen = answer.map_or_else(Seen::Error, Seen::from);
+                    (seen, value.as_ref().map(render::value))
+                }
+                Err(code) => (Seen::Error(code), None),
+            },
+        };
+        let trace = ClauseTrace {
+            outcome: seen.outcome(),
+            clause,
+            operand: program
+                .clause(clause)
+                .map_or_else(String::new, |info| render::constant(&info.operand)),
+            value,
+            error: seen.error(),
+            index,
+        };
+        (seen, trace)
+    }
+}

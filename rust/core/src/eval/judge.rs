@@ -1,0 +1,266 @@
+//! Judging the match of one rule on one request, in either profile.
+
+use super::ShortCuts;
+use crate::error::ErrorCode;
+use crate::matcher::{self, Fault, Truth};
+use crate::path::{Field, Head};
+use crate::program::Scratch;
+use crate::program::{Clause, Expr, Path, Program};
+use crate::value::request::Request;
+use crate::value::{Step, Value as _};
+
+/// How the match of a rule came out.
+pub(super) enum Judged {
+    Fires,
+    Passes,
+    Error(ErrorCode),
+}
+
+/// Values kept by path. PERF: a small table on the stack; paths that share a cell are read again.
+const CELLS: usize = 8;
+
+/// One request under one program.
+pub(super) struct Judge<'r, R: Request> {
+    pub(super) program: &'r Program,
+    request: &'r R,
+    pub(super) scratch: &'r mut Scratch,
+    pub(super) cuts: ShortCuts,
+    cells: [Option<(u32, Step<R::Value>)>; CELLS],
+}
+
+/// What a path leads to.
+pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
+    let Some(field) = path.field else {
+        return Step::Absent;
+    };
+    let mut step = request.field(field);
+    for key in program.path_keys(path).iter().skip(path.taken) {
+        match step {
+            Step::Found(value) => step = value.get(key),
+            Step::Absent | Step::Unreadable => break,
+        }
+    }
+    step
+}
+
+/// What a path leads to in the `lynx` profile; `None` is null.
+pub(super) fn read_lynx<R: Request>(
+    program: &Program,
+    request: &R,
+    path: &Path,
+) -> Result<Option<R::Value>, ErrorCode> {
+    let whole = match path.field {
+        Some(Field::Tool | Field::Args | Field::Extra) => true,
+        Some(_) => path.taken == path.keys.len(),
+        None => false,
+    };
+    if !whole {
+        return request.lookup(path.head, program.path_keys(path));
+    }
+    if path.head == Head::Tool {
+        return Ok(found(request.field(Field::Tool)));
+    }
+    match read(program, request, path) {
+        Step::Found(value) => Ok(Some(value)),
+        Step::Absent => Ok(None),
+        Step::Unreadable => request.lookup(path.head, program.path_keys(path)),
+    }
+}
+
+fn found<V>(step: Step<V>) -> Option<V> {
+    match step {
+        Step::Found(value) => Some(value),
+        Step::Absent | Step::Unreadable => None,
+    }
+}
+
+impl<'r, R: Request> Judge<'r, R> {
+    pub(super) fn new(
+        program: &'r Program,
+        request: &'r R,
+        scratch: &'r mut Scratch,
+        cuts: ShortCuts,
+    ) -> Self {
+        Self {
+            program,
+            request,
+            scratch,
+            cuts,
+            cells: [const { None }; CELLS],
+        }
+    }
+
+    /// What a path leads to, read at most once while it keeps its cell.
+    #[inline]
+    pub(super) fn step(&mut self, path: u32) -> Step<R::Value> {
+        let at = path as usize % CELLS;
+        if let Some(Some((held, step))) = self.cells.get(at)
+            && *held == path
+        {
+            return step.clone();
+        }
+        let step = match self.program.paths.get(path as usize) {
+            Some(path) => read(self.program, self.request, path),
+            None => Step::Absent,
+        };
+        if let Some(cell) = self.cells.get_mut(at) {
+            *cell = Some((path, step.clone()));
+        }
+        step
+    }
+
+    fn clause(&self, clause: u32) -> Option<&'r Clause> {
+        self.program.clauses.get(clause as usize)
+    }
+
+    /// Judges the match of a rule of the strict profile.
+    #[inline]
+    pub(super) fn strict(&mut self, written: &Expr, cheap: &Expr, permits: bool) -> Judged {
+        let expr = if self.cuts.memo { cheap } else { written };
+        match self.truth(expr, permits) {
+            Truth::True => Judged::Fires,
+            Truth::False | Truth::Absent => Judged::Passes,
+            // The code is that of the first error in the order of the IR.
+            Truth::Error(_) => match self.truth(written, permits) {
+                Truth::Error(fault) => Judged::Error(fault.into()),
+                Truth::True | Truth::False | Truth::Absent => {
+                    Judged::Error(Fault::WrongType.into())
+                }
+            },
+        }
+    }
+
+    fn truth(&mut self, expr: &Expr, permits: bool) -> Truth {
+        match expr {
+            Expr::Leaf(clause) => match self.leaf(*clause) {
+                Truth::Absent if !permits => Truth::False,
+                truth => truth,
+            },
+            Expr::Not(item) => negate(self.truth(item, permits)),
+            Expr::All(items) => {
+                let mut result = Truth::True;
+                for item in items {
+                    match (self.truth(item, permits), result) {
+                        (Truth::False, _) => return Truth::False,
+                        (Truth::Error(fault), Truth::True | Truth::Absent) => {
+                            result = Truth::Error(fault)
+                        }
+                        (Truth::Absent, Truth::True) => result = Truth::Absent,
+                        _ => {}
+                    }
+                }
+                result
+            }
+            Expr::Any(items) => {
+                let mut result = Truth::False;
+                for item in items {
+                    match (self.truth(item, permits), result) {
+                        (Truth::True, _) => return Truth::True,
+                        (Truth::Error(fault), Truth::False | Truth::Absent) => {
+                            result = Truth::Error(fault)
+                        }
+                        (Truth::Absent, Truth::False) => result = Truth::Absent,
+                        _ => {}
+                    }
+                }
+                result
+            }
+        }
+    }
+
+    /// Judges one clause of the strict profile; a missing path is absent for every rule.
+    #[inline]
+    pub(super) fn leaf(&mut self, index: u32) -> Truth {
+        if self.cuts.memo
+            && let Some(known) = self.scratch.recall(index)
+        {
+            return known;
+        }
+        let Some(clause) = self.clause(index) else {
+            return Truth::Error(Fault::WrongType);
+        };
+        let step = self.step(clause.path);
+        let truth = matcher::judge(&clause.test, &step, self.program);
+        if self.cuts.memo {
+            self.scratch.remember(index, truth);
+        }
+        truth
+    }
+
+    /// Judges the match of a rule of the `lynx` profile.
+    pub(super) fn lynx(&mut self, written: &Expr) -> Judged {
+        match self.ordered(written) {
+            Ok(true) => Judged::Fires,
+            Ok(false) => Judged::Passes,
+            Err(code) => Judged::Error(code),
+        }
+    }
+
+    fn ordered(&mut self, expr: &Expr) -> Result<bool, ErrorCode> {
+        match expr {
+            Expr::Leaf(clause) => self.lynx_leaf(*clause),
+            Expr::Not(item) => self.ordered(item).map(|truth| !truth),
+            Expr::All(items) => {
+                for item in items {
+                    if !self.ordered(item)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Expr::Any(items) => {
+                for item in items {
+                    if self.ordered(item)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn lynx_leaf(&mut self, index: u32) -> Result<bool, ErrorCode> {
+        match self.scratch.recall(index) {
+            Some(Truth::True) if self.cuts.memo => return Ok(true),
+            Some(Truth::False) if self.cuts.memo => return Ok(false),
+            _ => {}
+        }
+        let answer = self.lynx_clause(index)?.1?;
+        if self.cuts.memo {
+            self.scratch.remember(index, answer.into());
+        }
+        Ok(answer)
+    }
+
+    /// The value a clause of the `lynx` profile reads, and its answer.
+    #[expect(
+        clippy::type_complexity,
+        reason = "reading may fail, and so may judging what was read"
+    )]
+    pub(super) fn lynx_clause(
+        &mut self,
+        index: u32,
+    ) -> Result<(Option<R::Value>, Result<bool, ErrorCode>), ErrorCode> {
+        let program = self.program;
+        let clause = self.clause(index).ok_or(ErrorCode::TypeError)?;
+        let path = program
+            .paths
+            .get(clause.path as usize)
+            .ok_or(ErrorCode::TypeError)?;
+        let value = read_lynx(program, self.request, path)?;
+        let answer = match &clause.foreign {
+            Some(foreign) => foreign.judge(index, value.as_ref(), program),
+            None => Err(ErrorCode::TypeError),
+        };
+        Ok((value, answer))
+    }
+}
+
+pub(super) fn negate(truth: Truth) -> Truth {
+    match truth {
+        Truth::True => Truth::False,
+        Truth::False => Truth::True,
+        Truth::Absent => Truth::Absent,
+        Truth::Error(fault) => Truth::Error(fault),
+    }
+}

@@ -1,0 +1,372 @@
+//! Evaluation: from a request to an outcome. This module never sees the IR.
+//!
+//! `docs/reference/semantics.md` is the contract. [`Program::decide`] uses every index; [`Program::decide_plain`] and
+//! [`Program::explain`] walk the rules one by one and are what the tests compare it with.
+
+mod candidates;
+mod explain;
+mod judge;
+
+mod render;
+
+use crate::error::ErrorCode;
+use crate::path::Field;
+use crate::program::{Body, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
+use crate::value::request::{HostAnswer, Request};
+use crate::value::{Step, Value, View};
+use judge::{Judge, Judged};
+
+/// Which short cuts a decision takes; all but tests take all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct ShortCuts {
+    /// Rules are found through the tool and the index of their guards.
+    pub index: bool,
+    /// A clause is judged at most once.
+    pub memo: bool,
+    /// The patterns of a path are searched together.
+    pub sets: bool,
+}
+
+impl ShortCuts {
+    /// All of them.
+    pub const ALL: Self = Self {
+        index: true,
+        memo: true,
+        sets: true,
+    };
+    /// None of them.
+    pub const NONE: Self = Self {
+        index: false,
+        memo: false,
+        sets: false,
+    };
+}
+
+/// What a walk over the rules came to.
+enum Look<R: Request> {
+    Nothing,
+    Decided(Decided<R::Decision>),
+    Transformed(u32, Option<R::Decision>, R),
+}
+
+impl Program {
+    /// The decision on `request`.
+    pub fn decide<R: Request>(&self, request: &R, scratch: &mut Scratch) -> Outcome<R> {
+        self.decide_with(request, scratch, ShortCuts::ALL)
+    }
+
+    /// The decision on `request` without index, memory or automata: the oracle of the tests.
+    pub fn decide_plain<R: Request>(&self, request: &R) -> Outcome<R> {
+        self.decide_with(request, &mut Scratch::new(), ShortCuts::NONE)
+    }
+
+    /// The decision on `request`, by the given short cuts.
+    pub fn decide_with<R: Request>(
+        &self,
+        request: &R,
+        scratch: &mut Scratch,
+        cuts: ShortCuts,
+    ) -> Outcome<R> {
+        let mut markers = Vec::new();
+        let first = self.look(request, None, &mut markers, scratch, cuts);
+        self.conclude(request, first, markers, |request, below, markers| {
+            self.look(request, Some(below), markers, scratch, cuts)
+        })
+    }
+
+    /// Follows transforms to the end: what each made is judged by the rules that outrank it.
+    fn conclude<R: Request>(
+        &self,
+        request: &R,
+        first: Look<R>,
+        mut markers: Vec<Marker>,
+        mut look: impl FnMut(&R, u32, &mut Vec<Marker>) -> Look<R>,
+    ) -> Outcome<R> {
+        let (mut rule, mut host, mut current) = match first {
+            Look::Nothing => {
+                return Outcome {
+                    decided: self.default(request),
+                    markers,
+                    via: Vec::new(),
+                    transformed: None,
+                };
+            }
+            Look::Decided(decided) => {
+                return Outcome {
+                    decided,
+                    markers,
+                    via: Vec::new(),
+                    transformed: None,
+                };
+            }
+            Look::Transformed(rule, host, current) => (rule, host, current),
+        };
+        let mut via = Vec::new();
+        let by = |rule, host: Option<R::Decision>| match host {
+            Some(decision) => Decided::Host(rule, decision),
+            None => Decided::Rule(rule),
+        };
+        if self.profile == Profile::Lynx {
+            return Outcome {
+                decided: by(rule, host),
+                markers,
+                via,
+                transformed: Some(current),
+            };
+        }
+        loop {
+            match look(&current, rule, &mut markers) {
+                Look::Nothing => {
+                    return Outcome {
+                        decided: by(rule, host),
+                        markers,
+                        via,
+                        transformed: Some(current),
+                    };
+                }
+                Look::Decided(decided) => {
+                    via.push(Via { rule, host });
+                    return Outcome {
+                        decided,
+                        markers,
+                        via,
+                        transformed: Some(current),
+                    };
+                }
+                Look::Transformed(next_rule, next_host, next) => {
+                    via.push(Via { rule, host });
+                    (rule, host, current) = (next_rule, next_host, next);
+                }
+            }
+        }
+    }
+
+    /// The outcome when no rule fires.
+    fn default<R: Request>(&self, request: &R) -> Decided<R::Decision> {
+        let flag = |field| match request.field(field) {
+            Step::Found(value) => match (value.view(), self.profile) {
+                (View::Bool(flag), _) => Some(flag),
+                (_, Profile::Strict) => None,
+                (view, Profile::Lynx) => Some(is_truthy(&value, &view)),
+            },
+            Step::Absent | Step::Unreadable => None,
+        };
+        match (
+            flag(Field::Reversible),
+            flag(Field::HasShadow),
+            self.profile,
+        ) {
+            (Some(false), Some(false), _)
+            | (None, _, Profile::Strict)
+            | (_, None, Profile::Strict) => Decided::MissingShadow,
+            (Some(false), None, Profile::Lynx) | (None, Some(false) | None, Profile::Lynx) => {
+                Decided::MissingShadow
+            }
+            _ => Decided::NoMatch,
+        }
+    }
+
+    /// Walks the rules that outrank `below`, in order, until one decides.
+    fn look<R: Request>(
+        &self,
+        request: &R,
+        below: Option<u32>,
+        markers: &mut Vec<Marker>,
+        scratch: &mut Scratch,
+        cuts: ShortCuts,
+    ) -> Look<R> {
+        let below = below.unwrap_or(u32::MAX);
+        scratch.begin(self.clauses.len());
+        let mut judge = Judge::new(self, request, scratch, cuts);
+        let tool = if cuts.index {
+            request.field(Field::Tool)
+        } else {
+            Step::Absent
+        };
+        let named = match &tool {
+            Step::Found(tool) => match tool.view() {
+                View::Str(name) => Some(self.tools.get(name)),
+                _ => None,
+            },
+            Step::Absent | Step::Unreadable => None,
+        };
+        let Some(own) = named else {
+            // Without a readable tool the index says nothing: every rule is judged.
+            for (rule, body) in (0..below).zip(&self.bodies) {
+                if let Some(look) = self.meet(rule, body, request, markers, &mut judge) {
+                    return look;
+                }
+            }
+            return Look::Nothing;
+        };
+        if let Some(own) = own {
+            judge.collect(own);
+        }
+        judge.collect(&self.generic);
+        judge.sort_candidates();
+        let own = own.map_or(&[][..], |own| own.always.as_slice());
+        let mut merged = Merge {
+            own,
+            generic: &self.generic.always,
+            next_candidate: 0,
+        };
+        while let Some(rule) = merged.next(judge.candidates()) {
+            if rule >= below {
+                break;
+            }
+            let Some(body) = self.bodies.get(rule as usize) else {
+                break;
+            };
+            if let Some(look) = self.meet(rule, body, request, markers, &mut judge) {
+                return look;
+            }
+        }
+        Look::Nothing
+    }
+
+    /// Asks one rule; `None`: the next one is asked.
+    #[inline]
+    fn meet<R: Request>(
+        &self,
+        rule: u32,
+        body: &Body,
+        request: &R,
+        markers: &mut Vec<Marker>,
+        judge: &mut Judge<'_, R>,
+    ) -> Option<Look<R>> {
+        match body {
+            Body::Host(host) => self.ask(rule, *host, request, markers),
+            Body::Match { written, cheap } => {
+                let judged = match self.profile {
+                    Profile::Strict => judge.strict(written, cheap, self.permits(rule)),
+                    Profile::Lynx => judge.lynx(written),
+                };
+                self.apply(rule, judged, request, markers)
+            }
+        }
+    }
+
+    /// Whether a rule lets a call run.
+    pub(crate) fn permits(&self, rule: u32) -> bool {
+        self.rules
+            .get(rule as usize)
+            .is_some_and(|info| info.verdict.permits())
+    }
+
+    /// Asks a host rule.
+    fn ask<R: Request>(
+        &self,
+        rule: u32,
+        host: u32,
+        request: &R,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        match request.host(host, rule) {
+            HostAnswer::Abstain => None,
+            HostAnswer::Decided(decision) => Some(Look::Decided(Decided::Host(rule, decision))),
+            HostAnswer::Transformed(decision, next) => {
+                Some(Look::Transformed(rule, Some(decision), next))
+            }
+            HostAnswer::Failed(code) => self.fail(rule, code, false, markers),
+            HostAnswer::Abort => Some(Look::Decided(Decided::Aborted)),
+        }
+    }
+
+    /// What follows from how a match came out.
+    #[inline]
+    fn apply<R: Request>(
+        &self,
+        rule: u32,
+        judged: Judged,
+        request: &R,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        match judged {
+            Judged::Passes => None,
+            Judged::Error(code) => self.fail(rule, code, self.permits(rule), markers),
+            Judged::Fires => {
+                let transform = self
+                    .rules
+                    .get(rule as usize)
+                    .and_then(|info| match info.verdict {
+                        Verdict::Transform => info.transform.as_ref(),
+                        Verdict::Allow
+                        | Verdict::Deny
+                        | Verdict::DryRun
+                        | Verdict::ApproveRequired => None,
+                    });
+                let Some(transform) = transform else {
+                    return Some(Look::Decided(Decided::Rule(rule)));
+                };
+                match request.with_transform(rule, transform) {
+                    Ok(next) => Some(Look::Transformed(rule, None, next)),
+                    Err(code) => self.fail(rule, code, true, markers),
+                }
+            }
+        }
+    }
+
+    /// A rule in error is skipped with a marker, or denies.
+    fn fail<R: Request>(
+        &self,
+        rule: u32,
+        code: ErrorCode,
+        permits: bool,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        if !permits && !self.defaults.continue_on_error && self.profile == Profile::Strict {
+            return Some(Look::Decided(Decided::ErrorDeny(rule, code)));
+        }
+        let marker = Marker { rule, code };
+        if !markers.contains(&marker) {
+            markers.push(marker);
+        }
+        None
+    }
+}
+
+/// Merges the rules of two segments and the candidates, all ascending.
+struct Merge<'p> {
+    own: &'p [u32],
+    generic: &'p [u32],
+    next_candidate: usize,
+}
+
+impl Merge<'_> {
+    #[inline]
+    fn next(&mut self, candidates: &[u32]) -> Option<u32> {
+        let own = self.own.first().copied().unwrap_or(u32::MAX);
+        let generic = self.generic.first().copied().unwrap_or(u32::MAX);
+        let candidate = candidates
+            .get(self.next_candidate)
+            .copied()
+            .unwrap_or(u32::MAX);
+        let next = own.min(generic).min(candidate);
+        if next == u32::MAX {
+            return None;
+        }
+        if next == own {
+            self.own = self.own.get(1..).unwrap_or_default();
+        }
+        if next == generic {
+            self.generic = self.generic.get(1..).unwrap_or_default();
+        }
+        if next == candidate {
+            self.next_candidate += 1;
+        }
+        Some(next)
+    }
+}
+
+/// Python's `bool(value)`.
+fn is_truthy<V: Value>(value: &V, view: &View<'_>) -> bool {
+    match view {
+        View::Null => false,
+        View::Bool(value) => *value,
+        View::Int(value) => *value != 0,
+        View::Float(value) => *value != 0.0,
+        View::Str(text) => !text.is_empty(),
+        View::List | View::Map => !value.is_empty(),
+        View::BigInt(_) | View::HugeInt | View::BadStr | View::Timestamp(_) | View::Opaque => true,
+    }
+}

@@ -1,0 +1,81 @@
+//! Which operator takes which operand: what the strict profile promises the evaluator.
+
+use super::decode::{Decode, bad};
+use crate::path::{Field, Head};
+use crate::rule::Op;
+use crate::value::constant::Const;
+
+/// Checks the operand of a leaf of the strict profile.
+pub(super) fn check(op: Op, operand: &Const, head: Head, path: &[Box<str>]) -> Decode<()> {
+    let is_time = matches!(Field::resolve(head, path), Some((Field::Timestamp, _)));
+    let accepted = match op {
+        Op::Eq => accepts_deep(operand, is_time),
+        Op::Matches => matches!(operand, Const::Str(_)),
+        Op::In | Op::ContainsAny => scalars(operand).is_some(),
+        Op::Contains => is_scalar(operand),
+        Op::ContainsAll => scalars(operand).is_some_and(|items| !items.is_empty()),
+        Op::Gt | Op::Ge | Op::Lt | Op::Le => rank(operand, is_time).is_some(),
+        Op::Between | Op::NotBetween => match operand {
+            Const::List(bounds) => match bounds.as_slice() {
+                [lo, hi] => rank(lo, is_time).is_some() && rank(lo, is_time) == rank(hi, is_time),
+                _ => false,
+            },
+            _ => false,
+        },
+        Op::Exists => matches!(operand, Const::Bool(_)),
+    };
+    if accepted {
+        Ok(())
+    } else {
+        Err(bad(format!("`{}` does not take this operand", op.as_str())))
+    }
+}
+
+fn is_scalar(operand: &Const) -> bool {
+    matches!(
+        operand,
+        Const::Null
+            | Const::Bool(_)
+            | Const::Int(_)
+            | Const::BigInt(_)
+            | Const::Float(_)
+            | Const::Str(_)
+    )
+}
+
+fn scalars(operand: &Const) -> Option<&[Const]> {
+    match operand {
+        Const::List(items)
+            if items
+                .iter()
+                .all(|item| is_scalar(item) || matches!(item, Const::Timestamp(_))) =>
+        {
+            Some(items)
+        }
+        _ => None,
+    }
+}
+
+fn accepts_deep(operand: &Const, is_time: bool) -> bool {
+    match operand {
+        Const::List(items) => items.iter().all(|item| accepts_deep(item, false)),
+        Const::Map(entries) => entries.iter().all(|(_, value)| accepts_deep(value, false)),
+        Const::Timestamp(_) => is_time,
+        other => is_scalar(other),
+    }
+}
+
+/// The kind of an ordered operand: 0 number, 1 string, 2 instant.
+fn rank(operand: &Const, is_time: bool) -> Option<u8> {
+    match operand {
+        Const::Int(_) | Const::BigInt(_) | Const::Float(_) => Some(0),
+        Const::Str(_) => Some(1),
+        Const::Timestamp(_) if is_time => Some(2),
+        Const::Timestamp(_)
+        | Const::Null
+        | Const::Bool(_)
+        | Const::List(_)
+        | Const::Map(_)
+        | Const::Exotic(_) => None,
+    }
+}

@@ -1,0 +1,275 @@
+//! Matchers: one prepared test per distinct clause, and how it judges a value in the strict profile.
+//!
+//! `docs/reference/semantics.md` is the contract: every arm here is a cell of its operator table.
+
+pub mod lynx;
+pub mod number;
+pub mod operand;
+mod scalars;
+
+use std::cmp::Ordering;
+
+use memchr::memmem::Finder;
+
+use crate::error::ErrorCode;
+use crate::value::{Key, Step, Value, View};
+use number::compare;
+use operand::Operand;
+pub use scalars::ScalarSet;
+
+/// Why a value cannot be judged, in the strict profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// [`ErrorCode::WrongType`]
+    WrongType,
+    /// [`ErrorCode::Nan`]
+    Nan,
+    /// [`ErrorCode::BadUnicode`]
+    BadUnicode,
+    /// [`ErrorCode::OutOfRange`]
+    OutOfRange,
+}
+
+impl From<Fault> for ErrorCode {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::WrongType => Self::WrongType,
+            Fault::Nan => Self::Nan,
+            Fault::BadUnicode => Self::BadUnicode,
+            Fault::OutOfRange => Self::OutOfRange,
+        }
+    }
+}
+
+/// The four truth values. A missing path is [`Truth::Absent`] here for every rule; `eval` makes it false where a rule
+/// restricts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// True.
+    True,
+    /// False.
+    False,
+    /// The path is not there.
+    Absent,
+    /// The value cannot be judged.
+    Error(Fault),
+}
+
+impl From<bool> for Truth {
+    fn from(value: bool) -> Self {
+        if value { Self::True } else { Self::False }
+    }
+}
+
+impl From<Result<bool, Fault>> for Truth {
+    fn from(value: Result<bool, Fault>) -> Self {
+        match value {
+            Ok(value) => value.into(),
+            Err(fault) => Self::Error(fault),
+        }
+    }
+}
+
+/// The order an ordering operator asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// `gt`
+    Gt,
+    /// `ge`
+    Ge,
+    /// `lt`
+    Lt,
+    /// `le`
+    Le,
+}
+
+impl Relation {
+    /// Whether a value in this order to the operand passes.
+    #[must_use]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            Self::Gt => order == Ordering::Greater,
+            Self::Ge => order != Ordering::Less,
+            Self::Lt => order == Ordering::Less,
+            Self::Le => order != Ordering::Greater,
+        }
+    }
+}
+
+/// One operand of a containment test.
+#[derive(Debug)]
+pub struct Needle {
+    /// What an element of a list must equal.
+    pub operand: Operand,
+    /// Of a string: its key, and how it is found in a text.
+    pub text: Option<(u32, Finder<'static>)>,
+}
+
+/// Which of several needles must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// `contains`, `contains_any`
+    Any,
+    /// `contains_all`
+    All,
+}
+
+/// A prepared test.
+#[derive(Debug)]
+pub enum Test {
+    /// `eq` with a scalar.
+    Equal(Operand),
+    /// `eq` with a list or a mapping.
+    EqualDeep(Operand),
+    /// `in`
+    In(ScalarSet),
+    /// `matches`: an index into the program's patterns.
+    Matches(u32),
+    /// `contains`, `contains_any`, `contains_all`
+    Contains(Vec<Needle>, Quantity),
+    /// `gt`, `ge`, `lt`, `le`
+    Order(Relation, Operand),
+    /// `between`, and negated `not_between`.
+    Between {
+        /// The lower bound, within.
+        lo: Operand,
+        /// The upper bound, within.
+        hi: Operand,
+        /// Whether the answer is negated.
+        negated: bool,
+    },
+    /// `exists`
+    Exists(bool),
+    /// Never true: a clause of the `lynx` profile, which has its own judge.
+    Foreign,
+}
+
+/// Where a matcher finds what it does not hold itself.
+pub trait Tables {
+    /// Whether pattern `index` is found in `text`.
+    fn is_match(&self, pattern: u32, text: &str) -> bool;
+    /// The key of the program with this index.
+    fn key(&self, id: u32) -> Key<'_>;
+}
+
+/// The errors that hold whatever the operator.
+///
+/// # Errors
+/// The value cannot be judged by any operator.
+#[inline]
+pub fn sound<'v>(view: View<'v>) -> Result<View<'v>, Fault> {
+    match view {
+        View::Float(value) if value.is_nan() => Err(Fault::Nan),
+        View::BadStr => Err(Fault::BadUnicode),
+        View::HugeInt => Err(Fault::OutOfRange),
+        View::Opaque => Err(Fault::WrongType),
+        view => Ok(view),
+    }
+}
+
+/// Judges what a path led to.
+#[inline]
+pub fn judge<V: Value>(test: &Test, step: &Step<V>, tables: &impl Tables) -> Truth {
+    match (step, test) {
+        (Step::Found(value), test) => judge_value(test, value, tables).into(),
+        (_, Test::Exists(wanted)) => (!wanted).into(),
+        (Step::Absent, _) => Truth::Absent,
+        (Step::Unreadable, _) => Truth::Error(Fault::WrongType),
+    }
+}
+
+#[inline]
+fn judge_value<V: Value>(test: &Test, value: &V, tables: &impl Tables) -> Result<bool, Fault> {
+    if let Test::Exists(wanted) = test {
+        return Ok(*wanted);
+    }
+    let view = sound(value.view())?;
+    match test {
+        Test::Equal(operand) => match view {
+            View::List | View::Map => Err(Fault::WrongType),
+            view => Ok(operand::scalar_equal(&view, operand)),
+        },
+        Test::EqualDeep(operand) => match view {
+            View::List | View::Map => operand::deep_equal(value, operand, tables),
+            View::Null => Ok(false),
+            _ => Err(Fault::WrongType),
+        },
+        Test::In(set) => match view {
+            View::List | View::Map => Err(Fault::WrongType),
+            view => Ok(set.holds(&view)),
+        },
+        Test::Matches(pattern) => match view {
+            View::Str(text) => Ok(tables.is_match(*pattern, text)),
+            _ => Err(Fault::WrongType),
+        },
+        Test::Contains(needles, quantity) => contains(value, &view, needles, *quantity, tables),
+        Test::Order(relation, bound) => order(&view, bound).map(|order| relation.holds(order)),
+        Test::Between { lo, hi, negated } => {
+            let inside =
+                order(&view, lo)? != Ordering::Less && order(&view, hi)? != Ordering::Greater;
+            Ok(inside != *negated)
+        }
+        Test::Exists(_) | Test::Foreign => Ok(false),
+    }
+}
+
+/// The order of a value to a bound of the same type.
+fn order(view: &View<'_>, bound: &Operand) -> Result<Ordering, Fault> {
+    match (view, bound) {
+        (View::Str(text), Operand::Str(bound)) => Ok((*text).cmp(bound)),
+        (View::Timestamp(at), Operand::Timestamp(bound)) => Ok(at.cmp(bound)),
+        (view, Operand::Number(bound)) => compare(view, bound).ok_or(Fault::WrongType),
+        _ => Err(Fault::WrongType),
+    }
+}
+
+fn contains<V: Value>(
+    value: &V,
+    view: &View<'_>,
+    needles: &[Needle],
+    quantity: Quantity,
+    tables: &impl Tables,
+) -> Result<bool, Fault> {
+    if !matches!(view, View::Str(_) | View::List | View::Map) {
+        return Err(Fault::WrongType);
+    }
+    let decisive = quantity == Quantity::Any;
+    let mut fault = None;
+    for needle in needles {
+        match holds(value, view, needle, tables) {
+            Ok(answer) if answer == decisive => return Ok(answer),
+            Ok(_) => {}
+            Err(error) => fault = fault.or(Some(error)),
+        }
+    }
+    fault.map_or(Ok(!decisive), Err)
+}
+
+/// Whether one needle is in the value.
+fn holds<V: Value>(
+    value: &V,
+    view: &View<'_>,
+    needle: &Needle,
+    tables: &impl Tables,
+) -> Result<bool, Fault> {
+    match (view, &needle.text) {
+        (View::Str(text), Some((_, finder))) => Ok(finder.find(text.as_bytes()).is_some()),
+        (View::Map, Some((key, _))) => match value.get(tables.key(*key)) {
+            Step::Found(_) => Ok(true),
+            Step::Absent => Ok(false),
+            Step::Unreadable => Err(Fault::WrongType),
+        },
+        (View::List, _) => {
+            let mut index = 0;
+            while let Some(item) = value.item(index) {
+                let view = sound(item.view())?;
+                if operand::scalar_equal(&view, &needle.operand) {
+                    return Ok(true);
+                }
+                index += 1;
+            }
+            Ok(false)
+        }
+        _ => Err(Fault::WrongType),
+    }
+}

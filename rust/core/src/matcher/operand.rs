@@ -1,0 +1,125 @@
+//! Operands: constants of a policy as matchers compare them, with keys prepared.
+
+use std::cmp::Ordering;
+
+use super::number::{Number, compare};
+use super::{Fault, Tables, sound};
+use crate::value::constant::Const;
+use crate::value::{Step, Value, View};
+
+/// A prepared constant.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// `null`
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A number.
+    Number(Number),
+    /// A string.
+    Str(Box<str>),
+    /// An instant.
+    Timestamp(i64),
+    /// A list.
+    List(Vec<Operand>),
+    /// A mapping: index of the key in the program's table, value; sorted by the text of the key.
+    Map(Vec<(u32, Operand)>),
+}
+
+impl Operand {
+    /// Prepares a constant; `intern` gives the index of a key. `None` when it is exotic.
+    pub fn prepare(constant: &Const, intern: &mut impl FnMut(&str) -> u32) -> Option<Self> {
+        Some(match constant {
+            Const::Null => Self::Null,
+            Const::Bool(value) => Self::Bool(*value),
+            Const::Int(value) => Self::Number(Number::Int(*value)),
+            Const::BigInt(value) => Self::Number(
+                value
+                    .to_i64()
+                    .map_or_else(|| Number::Big(value.clone()), Number::Int),
+            ),
+            Const::Float(value) => Self::Number(Number::from_float(*value)),
+            Const::Str(text) => Self::Str(text.clone()),
+            Const::Timestamp(micros) => Self::Timestamp(*micros),
+            Const::List(items) => Self::List(
+                items
+                    .iter()
+                    .map(|item| Self::prepare(item, intern))
+                    .collect::<Option<_>>()?,
+            ),
+            Const::Map(entries) => {
+                let mut sorted: Vec<_> = entries.iter().collect();
+                sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
+                let entry = |(key, value): &(Box<str>, Const)| {
+                    Some((intern(key), Self::prepare(value, intern)?))
+                };
+                Self::Map(sorted.into_iter().map(entry).collect::<Option<_>>()?)
+            }
+            Const::Exotic(_) => return None,
+        })
+    }
+}
+
+/// Equality of scalars: values of different type are not equal.
+#[inline]
+#[must_use]
+pub fn scalar_equal(view: &View<'_>, operand: &Operand) -> bool {
+    match (view, operand) {
+        (View::Null, Operand::Null) => true,
+        (View::Bool(left), Operand::Bool(right)) => left == right,
+        (View::Str(left), Operand::Str(right)) => *left == right.as_ref(),
+        (View::Timestamp(left), Operand::Timestamp(right)) => left == right,
+        (view, Operand::Number(right)) => compare(view, right) == Some(Ordering::Equal),
+        _ => false,
+    }
+}
+
+/// Deep equality; reads at most as deep as the operand.
+///
+/// # Errors
+/// A value met before the answer is known cannot be judged.
+pub fn deep_equal<V: Value>(
+    value: &V,
+    operand: &Operand,
+    tables: &impl Tables,
+) -> Result<bool, Fault> {
+    let view = sound(value.view())?;
+    match operand {
+        Operand::List(items) => {
+            if !matches!(view, View::List) || value.len() != items.len() {
+                return Ok(false);
+            }
+            for (index, item) in items.iter().enumerate() {
+                let Some(element) = value.item(index) else {
+                    return Ok(false);
+                };
+                if !deep_equal(&element, item, tables)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        Operand::Map(entries) => {
+            if !matches!(view, View::Map) || value.len() != entries.len() {
+                return Ok(false);
+            }
+            for (key, item) in entries {
+                match value.get(tables.key(*key)) {
+                    Step::Found(element) => {
+                        if !deep_equal(&element, item, tables)? {
+                            return Ok(false);
+                        }
+                    }
+                    Step::Absent => return Ok(false),
+                    Step::Unreadable => return Err(Fault::WrongType),
+                }
+            }
+            Ok(true)
+        }
+        Operand::Null
+        | Operand::Bool(_)
+        | Operand::Number(_)
+        | Operand::Str(_)
+        | Operand::Timestamp(_) => Ok(scalar_equal(&view, operand)),
+    }
+}

@@ -1,0 +1,69 @@
+//! Sets of scalars: `in` without walking its list.
+
+use super::number::{Number, integral};
+use super::operand::{Operand, scalar_equal};
+use crate::value::View;
+
+/// The scalars of an `in`, by type.
+#[derive(Debug, Default)]
+pub struct ScalarSet {
+    strings: Vec<Box<str>>,
+    ints: Vec<i64>,
+    /// Everything rare: null, booleans, fractions, large integers, instants.
+    rest: Vec<Operand>,
+}
+
+impl ScalarSet {
+    /// The set of these operands.
+    #[must_use]
+    pub fn new(operands: Vec<Operand>) -> Self {
+        let mut set = Self::default();
+        for operand in operands {
+            match operand {
+                Operand::Str(text) => set.strings.push(text),
+                Operand::Number(Number::Int(value)) => set.ints.push(value),
+                other => set.rest.push(other),
+            }
+        }
+        set.strings.sort_unstable();
+        set.strings.dedup();
+        set.ints.sort_unstable();
+        set.ints.dedup();
+        set
+    }
+
+    /// Whether a sound scalar is in the set.
+    #[must_use]
+    pub fn holds(&self, view: &View<'_>) -> bool {
+        match view {
+            View::Str(text) => self
+                .strings
+                .binary_search_by(|item| item.as_ref().cmp(text))
+                .is_ok(),
+            View::Int(value) => self.ints.binary_search(value).is_ok(),
+            View::Float(value) => match integral(*value) {
+                Some(value) => self.ints.binary_search(&value).is_ok(),
+                None => self.rest.iter().any(|item| scalar_equal(view, item)),
+            },
+            view => self.rest.iter().any(|item| scalar_equal(view, item)),
+        }
+    }
+
+    /// The strings, sorted.
+    #[must_use]
+    pub fn strings(&self) -> &[Box<str>] {
+        &self.strings
+    }
+
+    /// The small integers, sorted.
+    #[must_use]
+    pub fn ints(&self) -> &[i64] {
+        &self.ints
+    }
+
+    /// The other scalars.
+    #[must_use]
+    pub fn rest(&self) -> &[Operand] {
+        &self.rest
+    }
+}

@@ -1,0 +1,53 @@
+//! Decisions, as the evaluator gives them: indexes, to be dressed by the host.
+
+use crate::error::ErrorCode;
+use crate::value::request::Request;
+
+/// A rule that could not be judged and was skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    /// The rule, in evaluation order.
+    pub rule: u32,
+    /// Why.
+    pub code: ErrorCode,
+}
+
+/// Who decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decided<D> {
+    /// A declarative rule.
+    Rule(u32),
+    /// A host rule, with what it answered.
+    Host(u32, D),
+    /// A rule that restricts, or a host rule, could not be judged: the verdict is `deny`.
+    ErrorDeny(u32, ErrorCode),
+    /// No rule fired.
+    NoMatch,
+    /// No rule fired on an irreversible action without a shadow.
+    MissingShadow,
+    /// A host rule asked to stop; the request implementation knows why.
+    Aborted,
+}
+
+/// A transform on the way to the decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Via<D> {
+    /// The rule.
+    pub rule: u32,
+    /// The answer, of a host rule.
+    pub host: Option<D>,
+}
+
+/// The decision on one request. The common case allocates nothing.
+#[derive(Debug)]
+pub struct Outcome<R: Request> {
+    /// Who decided.
+    pub decided: Decided<R::Decision>,
+    /// The rules skipped in error, in the order they were met, each once.
+    pub markers: Vec<Marker>,
+    /// The transforms that a later rule answered for, in the order they were made. The deciding rule is not among them:
+    /// `matched_rules` is markers, then these, then the deciding rule.
+    pub via: Vec<Via<R::Decision>>,
+    /// The request with the effective arguments, when a transform was made (`decided` and `via` tell by whom).
+    pub transformed: Option<R>,
+}

@@ -1,0 +1,128 @@
+//! A frozen map with string keys, for look-ups on the hot path.
+//!
+//! PERF: a fast unkeyed hash picks a short run of entries; keys made to collide cost a binary search, never a walk.
+
+/// The map.
+#[derive(Debug)]
+pub struct StrMap<T> {
+    /// Sorted by (hash, key).
+    entries: Vec<(u64, Box<str>, T)>,
+    /// Start of the run of every prefix of a hash; one more than there are prefixes.
+    starts: Vec<u32>,
+    shift: u32,
+}
+
+impl<T> Default for StrMap<T> {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl<T> StrMap<T> {
+    /// A map of `entries`, which have distinct keys.
+    #[must_use]
+    pub fn new(entries: Vec<(Box<str>, T)>) -> Self {
+        let mut entries: Vec<_> = entries
+            .into_iter()
+            .map(|(key, value)| (hash(&key), key, value))
+            .collect();
+        entries.sort_unstable_by(|a, b| (a.0, &a.1).cmp(&(b.0, &b.1)));
+        let bits = usize::BITS - entries.len().leading_zeros() + 1;
+        let shift = 64 - bits;
+        let mut starts = vec![0_u32; (1_usize << bits) + 1];
+        let mut at = 0_usize;
+        for (prefix, start) in starts.iter_mut().enumerate() {
+            while entries
+                .get(at)
+                .is_some_and(|(hash, _, _)| ((hash >> shift) as usize) < prefix)
+            {
+                at += 1;
+            }
+            *start = at as u32;
+        }
+        Self {
+            entries,
+            starts,
+            shift,
+        }
+    }
+
+    /// The value of `key`.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&T> {
+        if self.entries.is_empty() {
+            return None;
+        }
+        let hash = hash(key);
+        let prefix = (hash >> self.shift) as usize;
+        let (start, end) = (
+            *self.starts.get(prefix)? as usize,
+            *self.starts.get(prefix + 1)? as usize,
+        );
+        let run = self.entries.get(start..end)?;
+        if run.len() > 8 {
+            let found = run
+                .binary_search_by(|(h, k, _)| (*h, k.as_ref()).cmp(&(hash, key)))
+                .ok()?;
+            return run.get(found).map(|(_, _, value)| value);
+        }
+        run.iter()
+            .find(|(h, k, _)| *h == hash && k.as_ref() == key)
+            .map(|(_, _, value)| value)
+    }
+
+    /// The values, in no particular order.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(_, _, value)| value)
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+#[inline]
+fn hash(key: &str) -> u64 {
+    const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+    let fold = |a: u64, b: u64| {
+        let wide = u128::from(a) * u128::from(b);
+        (wide as u64) ^ ((wide >> 64) as u64)
+    };
+    let bytes = key.as_bytes();
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut state = SEED ^ bytes.len() as u64;
+    for word in words {
+        state = fold(state ^ u64::from_le_bytes(*word), SEED);
+    }
+    let tail = rest
+        .iter()
+        .fold(0_u64, |tail, &byte| (tail << 8) | u64::from(byte));
+    fold(state ^ tail, 0xe703_7ed1_a0b4_28db)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StrMap;
+
+    #[test]
+    fn every_key_is_found_and_no_other() {
+        for size in [0, 1, 2, 7, 100, 5000] {
+            let map = StrMap::new((0..size).map(|i| (format!("key {i}").into(), i)).collect());
+            assert_eq!(map.len(), size);
+            for i in 0..size {
+                assert_eq!(map.get(&format!("key {i}")), Some(&i));
+            }
+            assert_eq!(map.get("key"), None);
+            assert_eq!(map.get(""), None);
+        }
+    }
+}
