@@ -12,7 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, assert_never, get_args
 
 from bobcat.bundle.host_code import HostFunction
 from bobcat.bundle.model import PolicyBundle
@@ -25,6 +25,7 @@ from bobcat.ir.canonical import EncodingError
 from bobcat.ir.schema import HostRule, Policy, Profile, Rule
 from bobcat.render import render_text
 
+PROFILES: tuple[Profile, ...] = get_args(Profile)
 Source = str | Mapping[str, Any]  # Any: plain data, checked by the front end
 
 
@@ -41,6 +42,8 @@ def compile_policy(
     `python_rule_priorities` are `(name, priority)` pairs, a mapping, or one integer for each rule. Raises
     `PolicyCompileError` with every finding; the warnings of a policy that compiles are in `bundle.warnings`.
     """
+    if profile not in PROFILES:
+        raise ValueError(f"`{profile}` is not a profile; the profiles are {', '.join(PROFILES)}")
     host = to_rules(python_rules, python_rule_priorities, profile=profile)
     lowered = _lower(source, source_path, profile, host.rules)
     found = (*lowered.diagnostics, *host.diagnostics)
