@@ -7,8 +7,7 @@ again for another. `docs/reference/diagnostics.md` (E) and `docs/reference/lints
     E01  the source as YAML            E05  predicates             W01  lints of the strict profile
     E02  the document and its rules    E06  transforms             W02  laxness of the `lynx` profile
     E03  paths, keys and connectives   E07  patterns
-    E04  operands                      E08  host rules
-                                   E09  the `lynx` profile
+    E04  operands                      E08  host rules             E09  refusals of the `lynx` profile
 """
 
 from __future__ import annotations

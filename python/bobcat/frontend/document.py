@@ -14,7 +14,7 @@ from bobcat.frontend.rules import Rules, verdict_of
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest, listed
 from bobcat.ir import construct
-from bobcat.ir.schema import Defaults, HostRule, Rule, VerdictName
+from bobcat.ir.schema import Defaults, Rule, VerdictName
 
 LANGUAGE_VERSION = 1
 KEYS = ("version", "defaults", "predicates", "rules")
@@ -47,7 +47,7 @@ class Document:
         self._rules = Rules(report, self._matches)
         self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
 
-    def lower(self, root: Node, host_rules: tuple[HostRule, ...]) -> Lowering:
+    def lower(self, root: Node) -> Lowering:
         """The defaults, and the rules in file order with their places."""
         if not isinstance(root, MappingNode):
             help = "a list of rules stands under `rules:`" if isinstance(root, SequenceNode) else None
@@ -71,8 +71,8 @@ class Document:
         if "predicates" in found:
             self._predicates(found["predicates"])
         lowered = self._lower_rules(found["rules"]) if "rules" in found else []
-        self._matches.report_unused()
-        self._check_host_names(host_rules)
+        if not self._report.has_errors():
+            self._matches.report_unused()
         return defaults, lowered
 
     def _version(self, node: Node) -> None:
@@ -135,10 +135,3 @@ class Document:
             return []
         lowered = [self._rules.rule(item, index) for index, item in enumerate(node.value)]
         return [item for item in lowered if item is not None]
-
-    def _check_host_names(self, host_rules: tuple[HostRule, ...]) -> None:
-        for host in host_rules:
-            place = self._rules.id_node(host.name)
-            if place is not None:
-                help = "a Python rule has this name; rename one of the two"
-                self._report.add("E0210", place, id=shown(host.name), help=help)

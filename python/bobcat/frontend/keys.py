@@ -366,3 +366,12 @@ def _unknown_head(text: str, head: str, rest: list[Segment]) -> KeyProblem:
         if head in fields:
             return KeyProblem("E0301", {"head": head}, f"did you mean `{group}.{text}`?")
     return KeyProblem("E0301", {"head": head}, f"if it is an argument, write `args.{text}`")
+
+
+def key_fields() -> tuple[str, ...]:
+    """The closed paths below `declared` and `context`, as keys."""
+    return (
+        *(f"declared.{name}" for name in _DECLARED),
+        *(f"context.{name}" for name, kind in _CONTEXT.items() if kind is not Kind.MAPPING),
+        *(f"context.principal.{name}" for name in _PRINCIPAL),
+    )

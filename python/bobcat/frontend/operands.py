@@ -146,8 +146,13 @@ class Operands:
                 return REFUSED
             return self._typed(node, key)
         if key.bare and isinstance(node, SequenceNode):
-            instead = "contains_any" if key.kind is Kind.STRINGS else "in"
-            self._report.add("E0308", node, key=key.base, instead=instead)
+            instead = "contains_any" if key.kind in (Kind.STRINGS, Kind.MAPPING) else "in"
+            help = (
+                None
+                if key.kind in (Kind.ANY, Kind.STRINGS)
+                else f"write `{key.base}.{instead}` for one of these values"
+            )
+            self._report.add("E0308", node, key=key.base, instead=instead, help=help)
             return REFUSED
         if key.bare:
             self._report.add("E0307", node, key=key.base, flat=_flat(node, key))

@@ -163,10 +163,6 @@ class Rules:
             self._report.add("E0210", place, id=shown(id), related=related)
         return id
 
-    def id_node(self, id: str) -> Node | None:
-        """Where the rule with this id is; None when there is none."""
-        return self._ids.get(id)
-
     def _decision(self, fields: Fields, node: MappingNode, id: str | None) -> VerdictName | None:
         if "decision" not in fields:
             if not self._misnamed(node, "decision"):

@@ -9,6 +9,7 @@ import msgspec
 from yaml.nodes import Node
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
+from bobcat.diagnostics import Span
 from bobcat.frontend.document import Document, Lowering
 from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.nodes import plain_data
@@ -33,11 +34,11 @@ def _compiled(source: str | Mapping[Any, Any], report: Report, host_rules: tuple
     text = source if isinstance(source, str) else None
     root = compose(source, report) if isinstance(source, str) else from_mapping(source, report)
     if root is None and not report.has_errors():
-        report.add("E0201", None, kind="an empty document")
+        report.add("E0201", Span(report.file, 1, 1, 1, 2), kind="an empty document")
     if root is None or report.has_errors():
         return Lowered(None, None, report.sorted(), None, text)
     document = Document(report)
-    lowering = document.lower(root, host_rules)
+    lowering = document.lower(root)
     if report.has_errors():
         return Lowered(None, None, report.sorted(), None, text)
     policy, source_map = _assembled(lowering, host_rules, report.file)

@@ -1,0 +1,145 @@
+"""One failing example for every diagnostic code: from the documentation, or made here where YAML text cannot show it."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bobcat.analysis.check import check_source
+from bobcat.compiler import compile_policy
+from bobcat.diagnostics import Diagnostic
+from bobcat.errors import PolicyCompileError
+from bobcat.render import render_text
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "docs" / "reference" / "diagnostics.md", ROOT / "docs" / "reference" / "lints.md")
+FILE = "policy.yaml"
+
+_SECTION = re.compile(
+    r"^### (?P<code>[EW]\d{4}) (?P<name>[a-z0-9-]+)\n(?P<body>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL
+)
+_YAML = re.compile(r"(?P<instead>^Use instead:\n\n)?^```yaml\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Section:
+    """What the documentation says about one code."""
+
+    code: str
+    name: str
+    prose: str
+    example: str | None
+    instead: str | None
+
+
+def sections() -> Iterator[Section]:
+    for page in PAGES:
+        for found in _SECTION.finditer(page.read_text(encoding="utf-8")):
+            blocks = {bool(block["instead"]): block["text"] for block in _YAML.finditer(found["body"])}
+            prose = found["body"].split("```")[0].removesuffix("Use instead:\n\n").strip()
+            yield Section(found["code"], found["name"], prose, blocks.get(False), blocks.get(True))
+
+
+def profile_of(code: str) -> str:
+    return "lynx" if code.startswith(("W02", "E09")) else "strict"
+
+
+def check(source: Any, code: str) -> tuple[Diagnostic, ...]:
+    return check_source(source, FILE, profile=profile_of(code))  # type: ignore[arg-type]
+
+
+def raised(section: Section) -> tuple[Diagnostic, ...]:
+    """The diagnostics of the code's example that have the code."""
+    if section.example is not None:
+        found = check(section.example, section.code)
+    else:
+        found = MADE[section.code]()
+    return tuple(item for item in found if item.code == section.code)
+
+
+def rendered(section: Section) -> str:
+    sources = {FILE: section.example} if section.example is not None else {}
+    return render_text(raised(section), sources) + "\n"
+
+
+def _strict(source: Any) -> tuple[Diagnostic, ...]:
+    return check_source(source, FILE)
+
+
+def _with_rules(*rules: Any, profile: str = "strict", **options: Any) -> tuple[Diagnostic, ...]:
+    try:
+        bundle = compile_policy(
+            "rules: [{id: a, match: {}, decision: deny}]",
+            FILE,
+            profile=profile,  # type: ignore[arg-type]
+            python_rules=rules,
+            **options,
+        )
+    except PolicyCompileError as error:
+        return error.diagnostics
+    return bundle.diagnostics
+
+
+def _bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
+    return "\n".join(lines)
+
+
+def _multiplying() -> dict[str, Any]:
+    predicates: dict[str, Any] = {"p0": {"tool": "x"}}
+    for i in range(1, 6):
+        predicates[f"p{i}"] = {"any_of": [{"all_of": [f"p{i - 1}"], f"args.a{i}": j} for j in range(10)]}
+    return {"predicates": predicates, "rules": [{"match": "p5", "decision": "deny"}]}
+
+
+def _negated(levels: int) -> dict[str, Any]:
+    match: dict[str, Any] = {"tool": "x"}
+    for _ in range(levels):
+        match = {"not": match}
+    return {"rules": [{"match": match, "decision": "deny"}]}
+
+
+def _rule(request: Any, context: Any) -> None:
+    return None
+
+
+async def _async_rule(request: Any, context: Any) -> None:
+    return None
+
+
+def _reaching_out() -> Callable[[Any, Any], None]:
+    log = logging.getLogger("rules")
+
+    def logs(request: Any, context: Any) -> None:
+        log.info("seen")
+
+    return logs
+
+
+MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
+    "E0102": lambda: _strict({"rules": [{"id": "\ud800", "match": {}, "decision": "deny"}]}),
+    "E0103": lambda: _strict("rules:\n  - match: {args.text: a\x07b}\n    decision: deny\n"),
+    "E0107": lambda: _strict("#" * (16 * 1024 * 1024 + 1)),
+    "E0108": lambda: _strict("[" * 65),
+    "E0109": lambda: _strict(_bomb()),
+    "E0113": lambda: _strict({"rules": [{"match": {"tool.in": {"shell"}}, "decision": "deny"}]}),
+    "E0114": lambda: _strict("rules:\n" + "  - {}\n" * 600),
+    "E0212": lambda: _strict("rules: [" + "x," * 100_001 + "]"),
+    "E0411": lambda: _strict({"rules": [{"match": {"args.n.gt": 1 << 4096}, "decision": "deny"}]}),
+    "E0504": lambda: _strict(_negated(41)),
+    "E0505": lambda: _strict(_multiplying()),
+    "E0801": lambda: _with_rules("no_secrets"),
+    "E0802": lambda: _with_rules(_async_rule),
+    "E0803": lambda: _with_rules(_rule, _rule),
+    "E0804": lambda: _with_rules(functools.partial(_rule), profile="lynx"),
+    "E0805": lambda: _with_rules(_rule, python_rule_priorities=[("_ruel", 5)]),
+    "E0806": lambda: _with_rules(_rule, python_rule_priorities=[1, 2]),
+    "E0902": lambda: check(_bomb(), "E0902"),
+    "W0114": lambda: _with_rules(_reaching_out()),
+}
