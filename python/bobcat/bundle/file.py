@@ -14,13 +14,11 @@ bytes only: what the sections mean is in `manifest` and `model`. It must never b
 from __future__ import annotations
 
 import os
-import secrets
 import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
 
 from bobcat.errors import BundleError
 
@@ -107,7 +105,7 @@ def unpack(data: bytes) -> Sections:
 def read(path: str | os.PathLike[str]) -> bytes:
     """The bytes of a bundle file, at most one more than the limit."""
     try:
-        with Path(path).open("rb") as handle:
+        with open(path, "rb") as handle:
             return handle.read(MAX_BUNDLE_BYTES + 1)
     except (OSError, ValueError) as error:
         raise BundleError("unreadable", f"cannot read bundle file {os.fspath(path)}: {_why(error)}") from error
@@ -115,20 +113,20 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
     """Writes a file so that it is there complete and durable, or not at all."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    directory, name = os.path.split(os.fspath(path))
+    temporary = os.path.join(directory, f".{name}.{os.urandom(8).hex()}.part")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(data)
             handle.flush()
             os.fsync(handle.fileno())
-        os.replace(temporary, target)
+        os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    _sync_directory(target.parent)
+    _sync_directory(directory or os.curdir)
 
 
 _Row = tuple[str, int, int, bytes, bytes]
@@ -196,7 +194,7 @@ def _why(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _sync_directory(directory: Path) -> None:
+def _sync_directory(directory: str) -> None:
     """Makes the new name durable, where the platform can open a directory."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from hmac import compare_digest
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from bobcat.bundle import file
-from bobcat.bundle.host_code import HostFunction, host_code
 from bobcat.bundle.manifest import Manifest, decode_manifest, decode_source_map, decode_sources
 from bobcat.bundle.model import Parts, PolicyBundle
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
 from bobcat.ir.schema import HostRule
+
+if TYPE_CHECKING:
+    from bobcat.bundle.host_code import HostFunction
 
 
 def is_bundle(data: bytes) -> bool:
@@ -59,6 +61,9 @@ def resolve_host_rules(
     for fn in given.values() if isinstance(given, Mapping) else given:
         if not callable(fn):
             raise BundleError("bad_host_rule", f"a host rule is a callable, and this is {type(fn).__name__}")
+        # PERF: what it takes to know a function is loaded by those that have one.
+        from bobcat.bundle.host_code import host_code
+
         code = host_code(fn)
         by_name.setdefault(code.name, []).append((code.digest, fn))
     resolved = [_take(rule, by_name) for rule in declared]
@@ -74,7 +79,7 @@ def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]])
     if not candidates:
         raise BundleError("missing_host_rule", f"the policy needs the host rule {where}; give it in `host_rules`")
     for index, (digest, fn) in enumerate(candidates):
-        if compare_digest(digest.encode(), rule.code.encode()):
+        if digest == rule.code:
             del candidates[index]
             return fn
     compiled, running = rule.code.partition(":")[0], candidates[0][0].partition(":")[0]
@@ -92,7 +97,7 @@ def _identify(ir: bytes, manifest: Manifest) -> canonical.Split:
         rules = canonical.host_rules(identity.rules)
     except canonical.EncodingError as error:
         raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
-    if not compare_digest(identity.digest.hex().encode(), manifest.digest.encode()):
+    if identity.digest.hex() != manifest.digest:
         raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
     header = identity.header
     promised = (manifest.profile, manifest.language_version, manifest.defaults, manifest.rule_count)

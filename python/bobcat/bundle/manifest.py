@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath, PureWindowsPath
+import ntpath
+import posixpath
 
 import msgspec
 
@@ -80,8 +81,8 @@ def decode_sources(data: bytes) -> dict[str, str]:
 
 def portable(path: str) -> str:
     """`path` as a bundle file may name it: relative paths with `/`, of absolute ones the last part only."""
-    if PurePosixPath(path).is_absolute():
-        return PurePosixPath(path).name
-    if PureWindowsPath(path).is_absolute():
-        return PureWindowsPath(path).name
+    if posixpath.isabs(path):
+        return posixpath.basename(path)
+    if ntpath.splitdrive(path)[0] or ntpath.isabs(path):
+        return ntpath.basename(path)
     return path

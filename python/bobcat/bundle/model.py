@@ -16,7 +16,6 @@ import msgspec
 
 from bobcat import _core
 from bobcat.bundle import file
-from bobcat.bundle.host_code import HostFunction
 from bobcat.bundle.manifest import Manifest, encode_section, portable
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics import Diagnostic, Severity, Span
@@ -27,6 +26,7 @@ from bobcat.model import Verdict
 
 if TYPE_CHECKING:
     from bobcat.bundle.explanation import Explanation
+    from bobcat.bundle.host_code import HostFunction
     from bobcat.model import ActionRequest, ExecutionContext
 
 _decode_policy = msgspec.json.Decoder(Policy).decode
