@@ -115,15 +115,37 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         (packed(ir=b"[" * 1_000_000), "bad_ir"),
         (packed(ir=CONTENT["ir"] + b"\n"), "bad_ir"),
         (packed(ir=CONTENT["ir"].replace(b"^rm", b"^ls")), "digest_mismatch"),
-        (packed(source_map=b"null"), "bad_source_map"),
-        (packed(source_map=b'[["p.yaml"],[]]'), "bad_source_map"),
-        (packed(source_map=b'[["p.yaml"],[[9,1,1,1,1,"",0,[]]]]'), "bad_source_map"),
-        (packed(source_map=b'[["p.yaml"],[[0,1,1,1,1,"\xff",0,[]]]]'), "bad_source_map"),
-        (packed(sources=b'{"p.yaml":1}'), "bad_sources"),
     ],
 )
 def test_what_pack_would_not_write_is_refused(data: bytes, code: str) -> None:
     assert refusal(data) == code
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[" * 1_000_000,
+        b'[["p.yaml"],[]]',
+        b'[["p.yaml"],[[9,1,1,1,1,"",0,[]]]]',
+        b'[["p.yaml"],[[0,1,1,1,1,"\xff",0,[]]]]',
+    ],
+)
+def test_a_malformed_source_map_is_refused_by_what_reads_it(body: bytes) -> None:
+    bundle = load_bundle(packed(source_map=body))
+    for read in (lambda: bundle.source_map, lambda: bundle.rules, lambda: bundle.to_bytes()):
+        with pytest.raises(BundleError) as caught:
+            read()
+        assert caught.value.code == "bad_source_map"
+
+
+def test_malformed_sources_are_refused_by_what_reads_them() -> None:
+    for body in (b'{"p.yaml":1}', b"[]", b"\xff"):
+        bundle = load_bundle(packed(sources=body))
+        with pytest.raises(BundleError) as caught:
+            _ = bundle.sources
+        assert caught.value.code == "bad_sources"
 
 
 def test_an_unknown_section_that_is_not_critical_is_skipped() -> None:

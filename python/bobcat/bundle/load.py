@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, decode_manifest, decode_source_map, decode_sources
+from bobcat.bundle.manifest import Manifest, decode_manifest
 from bobcat.bundle.model import Parts, PolicyBundle
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
@@ -47,10 +47,17 @@ def load_bundle(
     content = sections.content
     manifest = decode_manifest(content[file.MANIFEST])
     identity = _identify(content[file.IR], manifest)
-    source_map = decode_source_map(content[file.SOURCE_MAP], manifest) if file.SOURCE_MAP in content else None
-    sources = decode_sources(content[file.SOURCES]) if file.SOURCES in content else {}
     callables = resolve_host_rules(manifest.host_rules, host_rules)
-    return PolicyBundle(Parts(identity.data, callables, manifest, identity.rule_digests, source_map, sources))
+    return PolicyBundle(
+        Parts(
+            identity.data,
+            callables,
+            manifest,
+            identity.rule_digests,
+            content.get(file.SOURCE_MAP),
+            content.get(file.SOURCES, {}),
+        )
+    )
 
 
 def resolve_host_rules(

@@ -16,7 +16,7 @@ import msgspec
 
 from bobcat import _core
 from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, encode_section, portable
+from bobcat.bundle.manifest import Manifest, decode_source_map, decode_sources, encode_section, portable
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics import Diagnostic, Severity, Span
 from bobcat.errors import BundleError
@@ -57,14 +57,17 @@ class RuleView:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a bundle is made of, besides the program. `lynx_id` may be computed when it is first asked for."""
+    """What a bundle is made of, besides the program.
+
+    `source_map` and `sources` are bytes until somebody asks: a worker that only decides has no use for them.
+    """
 
     ir: bytes
     host_rules: tuple[HostFunction, ...]
     manifest: Manifest
     rule_digests: tuple[bytes, ...]
-    source_map: SourceMap | None
-    sources: Mapping[str, str] = field(default_factory=dict)
+    source_map: SourceMap | bytes | None
+    sources: Mapping[str, str] | bytes = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     lynx_id: Callable[[], str] | None = None
     cache: dict[str, Any] = field(default_factory=dict)  # Any: each property keeps its own type under its own name
@@ -176,12 +179,19 @@ class PolicyBundle(_core.Program):
     @property
     def source_map(self) -> SourceMap | None:
         """Where each rule and clause stands in the sources; None where a bundle came without."""
-        return self._parts.source_map
+        parts = self._parts
+        if not isinstance(parts.source_map, bytes):
+            return parts.source_map
+        if "source_map" not in parts.cache:
+            parts.cache["source_map"] = decode_source_map(parts.source_map, parts.manifest)
+        decoded: SourceMap = parts.cache["source_map"]
+        return decoded
 
     @property
     def sources(self) -> Mapping[str, str]:
         """The source texts that are known, by file name."""
-        return MappingProxyType(dict(self._parts.sources))
+        sources = self._parts.sources
+        return MappingProxyType(decode_sources(sources) if isinstance(sources, bytes) else dict(sources))
 
     @property
     def manifest(self) -> Manifest:
@@ -243,11 +253,11 @@ class PolicyBundle(_core.Program):
         files = tuple(name_of(name) for name in parts.manifest.source_files)
         manifest = msgspec.structs.replace(parts.manifest, source_files=files, lynx_id=self._known_lynx_id())
         content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
-        if parts.source_map is not None:
-            source_map = msgspec.structs.replace(parts.source_map, files=tuple(map(name_of, parts.source_map.files)))
+        if self.source_map is not None:
+            source_map = msgspec.structs.replace(self.source_map, files=tuple(map(name_of, self.source_map.files)))
             content[file.SOURCE_MAP] = encode_section(source_map)
         if sources:
-            content[file.SOURCES] = encode_section({name_of(name): text for name, text in parts.sources.items()})
+            content[file.SOURCES] = encode_section({name_of(name): text for name, text in self.sources.items()})
         if private_key is not None:
             from bobcat.bundle.sign import sign
 
@@ -262,7 +272,7 @@ class PolicyBundle(_core.Program):
             return None
 
     def _view(self, index: int, rule: Rule) -> RuleView:
-        source_map = self._parts.source_map
+        source_map = self.source_map
         source = source_map.rules[index] if source_map is not None else None
         name = "<unknown>"
         if source_map is not None and source is not None and source.file >= 0:
