@@ -37,11 +37,7 @@ def test_the_default_budget_is_fifty_steps() -> None:
     ("budget", "usage", "error"),
     [
         (Budget(input_tokens=10), {"input_tokens": 10}, "input token budget exhausted (10)"),
-        (
-            Budget(input_tokens=10),
-            {"cache_read_tokens": 6, "cache_write_tokens": 4},
-            "input token budget exhausted (10)",
-        ),
+        (Budget(input_tokens=9), {"cache_read_tokens": 6, "cache_write_tokens": 4}, "input token budget exhausted (9)"),
         (Budget(output_tokens=10), {"output_tokens": 11}, "output token budget exhausted (10)"),
         (Budget(tokens=10), {"input_tokens": 4, "output_tokens": 6}, "token budget exhausted (10)"),
         (Budget(tokens=10), {"cache_read_tokens": 4, "output_tokens": 6}, "token budget exhausted (10)"),
