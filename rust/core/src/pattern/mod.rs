@@ -35,14 +35,12 @@ use std::sync::Arc;
 
 use regex_syntax::hir::Hir;
 
+pub use crate::limits::MAX_PATTERN_CHARS;
 pub use error::PatternError;
 pub use literal::LiteralKind;
 pub use matcher::Matcher;
 pub use set::{MatchSet, PatternSet};
 pub use stack::{MAX_COST, MAX_NESTING};
-
-/// Longest pattern, in code points.
-pub const MAX_PATTERN_CHARS: usize = 1_000;
 
 /// Whose meaning a pattern has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

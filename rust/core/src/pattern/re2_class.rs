@@ -7,8 +7,10 @@ use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 use super::class::{from_points, from_ranges, negated};
 use super::tables::re2;
 
-/// The characters of Unicode 15, google-re2's version: later ones are in none of its classes and have no case there.
-static ASSIGNED: LazyLock<ClassUnicode> = LazyLock::new(|| property("age=15.0"));
+/// The characters of Unicode 15.1, google-re2's version: later ones are in none of its classes and have no case there.
+static ASSIGNED: LazyLock<ClassUnicode> = LazyLock::new(|| property("age=15.1"));
+/// The one character that a later version moved to another category: AHOM CONSONANT SIGN MEDIAL RA.
+const MOVED: (char, char) = ('\u{1171E}', '\u{1171E}');
 
 /// `\d`, `\S` and the like, by their letter.
 pub(super) fn perl(letter: char, fold: bool) -> Option<ClassUnicode> {
@@ -38,6 +40,14 @@ pub(super) fn unicode(name: &str, negative: bool, fold: bool) -> Option<ClassUni
         class
     } else if name == "Cs" {
         ClassUnicode::empty()
+    } else if name == "Mn" {
+        let mut class = property("gc=Mn");
+        class.union(&from_ranges(&[MOVED]));
+        class
+    } else if name == "Mc" {
+        let mut class = property("gc=Mc");
+        class.difference(&from_ranges(&[MOVED]));
+        class
     } else if re2::CATEGORIES.binary_search(&name).is_ok() {
         property(&format!("gc={name}"))
     } else if re2::SCRIPTS.binary_search(&name).is_ok() {
@@ -59,6 +69,11 @@ fn property(query: &str) -> ClassUnicode {
     let parsed = regex_syntax::parse(&format!(r"\p{{{query}}}")).map(Hir::into_kind);
     match parsed {
         Ok(HirKind::Class(Class::Unicode(class))) => class,
+        // A property of one character.
+        Ok(HirKind::Literal(literal)) => {
+            let text = String::from_utf8_lossy(&literal.0);
+            ClassUnicode::new(text.chars().map(|found| ClassUnicodeRange::new(found, found)))
+        }
         Ok(_) | Err(_) => ClassUnicode::empty(),
     }
 }
