@@ -1,0 +1,137 @@
+"""The prompt on the terminal, and the checks an answer must pass."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bobcat import (
+    ActionRequest,
+    ApprovalDecision,
+    ApprovalRequest,
+    Decision,
+    ExecutionContext,
+    Principal,
+    ToolMetadata,
+    Verdict,
+    callback_approval,
+    cli_prompt_approval,
+)
+from bobcat.approvals import ask
+
+CONTEXT = ExecutionContext(Principal("user", "u"), "dev", ".", "c", 0, datetime(2026, 1, 31, tzinfo=UTC))
+DECISION = Decision(Verdict.APPROVE_REQUIRED, "prod")
+REQUEST = ApprovalRequest(ActionRequest("deploy", {"v": 1}, ToolMetadata("low", True, ()), CONTEXT), DECISION, "c")
+
+
+@pytest.fixture
+def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A pipe for the standard input; the end to type into."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        yield writing
+    os.close(writing)
+
+
+def prompt(handler: Any) -> ApprovalDecision:
+    async def main() -> Any:
+        return await asyncio.wait_for(handler(REQUEST), 10)
+
+    answer = asyncio.run(main())
+    assert isinstance(answer, ApprovalDecision)
+    return answer
+
+
+@pytest.mark.parametrize("typed", ["y\n", "yes\n", " YES \n", "Y\n"])
+def test_yes_grants(keyboard: int, typed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    os.write(keyboard, typed.encode())
+    assert prompt(cli_prompt_approval("alice")) == ApprovalDecision(True, "alice")
+    assert capsys.readouterr().out == (
+        "\n→ APPROVAL REQUIRED\n  tool:   deploy\n  args:   {'v': 1}\n  reason: prod\nApprove? [y/N] "
+    )
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", "yep\n", "y y\n", "\xff\n"])
+def test_anything_else_refuses(keyboard: int, typed: str) -> None:
+    os.write(keyboard, typed.encode("latin-1"))
+    assert prompt(cli_prompt_approval()) == ApprovalDecision(False, "local", "denied by local user")
+
+
+def test_the_end_of_the_input_refuses(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert prompt(cli_prompt_approval()).reason == "no answer: standard input is at its end"
+    monkeypatch.setattr("sys.stdin", None)
+    assert prompt(cli_prompt_approval()).reason == "standard input is closed"
+    with (tmp_path / "answers").open("w+") as file:
+        file.write("yes\n")
+        file.seek(0)
+        monkeypatch.setattr("sys.stdin", file)
+        assert prompt(cli_prompt_approval()).granted
+        assert prompt(cli_prompt_approval()).granted is False
+
+
+def test_an_abandoned_prompt_eats_no_later_answer(keyboard: int) -> None:
+    async def main() -> tuple[bool, bool]:
+        handler = cli_prompt_approval()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(handler(REQUEST), 0.05)
+        os.write(keyboard, b"y\nn\n")
+        return (await handler(REQUEST)).granted, (await handler(REQUEST)).granted
+
+    assert asyncio.run(main()) == (True, False)
+
+
+def test_a_process_with_an_abandoned_prompt_exits() -> None:
+    script = """
+        import asyncio
+        from bobcat import cli_prompt_approval
+        from bobcat.model import *
+        from datetime import datetime, UTC
+        context = ExecutionContext(Principal("user", "u"), "dev", ".", "c", 0, datetime.now(UTC))
+        action = ActionRequest("deploy", {}, ToolMetadata("low", True, ()), context)
+        request = ApprovalRequest(action, Decision(Verdict.APPROVE_REQUIRED), "c")
+        async def main():
+            try:
+                await asyncio.wait_for(cli_prompt_approval()(request), 0.05)
+            except TimeoutError:
+                print("gave up")
+        asyncio.run(main())
+    """
+    reading, writing = os.pipe()  # nobody ever types, nobody ever closes
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(script)], stdin=reading, capture_output=True, text=True, timeout=20
+        )
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert done.stdout.endswith("gave up\n"), done.stderr
+
+
+@pytest.mark.parametrize("timeout", ["30", -1, float("nan"), True])
+def test_a_timeout_that_is_no_number_of_seconds_refuses(timeout: Any) -> None:
+    async def grants(_: object) -> ApprovalDecision:
+        return ApprovalDecision(True, "alice")
+
+    decision = Decision(Verdict.APPROVE_REQUIRED, timeout_seconds=timeout)
+    answer = asyncio.run(ask(callback_approval(grants), ApprovalRequest(REQUEST.request, decision, "c")))
+    assert answer.refusal == f"denied: the approval timeout {timeout!r} is no number of seconds"
+
+
+def test_an_endless_timeout_waits() -> None:
+    async def grants(_: object) -> ApprovalDecision:
+        await asyncio.sleep(0.01)
+        return ApprovalDecision(True, "alice")
+
+    decision = Decision(Verdict.APPROVE_REQUIRED, timeout_seconds=float("inf"))
+    assert asyncio.run(ask(grants, ApprovalRequest(REQUEST.request, decision, "c"))).refusal is None

@@ -1,0 +1,162 @@
+"""The mediator alone: what each decision lets happen."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bobcat import (
+    ActionRequest,
+    ActionResult,
+    ApprovalDecision,
+    ApprovalRequest,
+    Decision,
+    ExecutionContext,
+    Principal,
+    ToolSet,
+    Verdict,
+    auto_approve,
+    auto_deny,
+    mediate,
+    tool,
+)
+
+CONTEXT = ExecutionContext(Principal("user", "u"), "dev", ".", "c", 0, datetime(2026, 1, 31, tzinfo=UTC))
+RAN: list[Any] = []
+
+
+@tool()
+async def act(items: list[int]) -> str:
+    RAN.append([*items])
+    items.append(99)
+    return "acted"
+
+
+@act.shadow  # type: ignore[attr-defined]
+async def act_shadow(items: list[int]) -> str:
+    if not items:
+        raise ValueError("nothing to preview")
+    return f"would act on {items}"
+
+
+@tool()
+async def bare() -> None: ...
+
+
+TOOLS = ToolSet.from_functions(act, bare)
+
+
+def result(decision: Decision, name: str = "act", approve: Any = None, **options: Any) -> ActionResult:
+    RAN.clear()
+    args = {"items": [1]} if name == "act" else {}
+    declared = act.__bobcat_meta__.metadata  # type: ignore[attr-defined]
+    request = ActionRequest(name, args, declared, CONTEXT)
+    outcome = asyncio.run(mediate(request, decision, TOOLS, approve or auto_deny("no"), **options))
+    assert args in ({"items": [1]}, {}), "the caller's arguments were changed"
+    return outcome
+
+
+def test_allow_runs_the_tool_on_a_copy_of_the_arguments() -> None:
+    assert result(Decision(Verdict.ALLOW)).value == "acted"
+    assert RAN == [[1]]
+
+
+@pytest.mark.parametrize(("reason", "error"), [("", "denied: Policy denied this action"), ("no", "denied: no")])
+def test_deny_runs_nothing(reason: str, error: str) -> None:
+    assert result(Decision(Verdict.DENY, reason)) == ActionResult(False, error=error)
+    assert RAN == []
+
+
+@pytest.mark.parametrize("verdict", ["allow", "deny", None, "alow", 1, object])
+def test_an_unknown_verdict_runs_nothing(verdict: Any) -> None:
+    outcome = result(Decision(verdict))
+    assert outcome.ok is False
+    assert outcome.error == f"denied: unknown verdict {verdict!r}"
+    assert RAN == []
+
+
+def test_dry_run_previews_and_says_so_when_it_cannot() -> None:
+    assert result(Decision(Verdict.DRY_RUN)).value == {"dry_run": True, "preview": "would act on [1]"}
+    assert result(Decision(Verdict.DRY_RUN), "bare").error == "tool 'bare' has no shadow; cannot dry-run"
+    assert result(Decision(Verdict.DRY_RUN, transform_args={"items": []})).error == "ValueError: nothing to preview"
+    assert RAN == []
+
+
+def test_effective_arguments_run_whatever_the_permitting_verdict() -> None:
+    seen: list[Any] = []
+
+    async def approves(request: ApprovalRequest) -> ApprovalDecision:
+        seen.append(request.request.args)
+        return ApprovalDecision(True, "alice")
+
+    changed = {"items": [7]}
+    assert result(Decision(Verdict.TRANSFORM, transform_args=changed)).ok
+    assert RAN == [[7]]
+    assert result(Decision(Verdict.APPROVE_REQUIRED, transform_args=changed), approve=approves).ok
+    assert (RAN, seen) == ([[7]], [{"items": [7]}])
+    assert result(Decision(Verdict.DRY_RUN, transform_args=changed)).value["preview"] == "would act on [7]"  # type: ignore[index]
+    assert changed == {"items": [7]}
+
+
+@pytest.mark.parametrize("args", [None, [1], "x"])
+def test_a_transform_without_arguments_runs_nothing(args: Any) -> None:
+    assert result(Decision(Verdict.TRANSFORM, transform_args=args)).error == (
+        "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
+    )
+    assert RAN == []
+
+
+def test_approval_grants_only_to_those_named() -> None:
+    named = Decision(Verdict.APPROVE_REQUIRED, approvers=("alice",))
+    assert result(named, approve=auto_approve("alice")).ok
+    assert result(named, approve=auto_approve("bob")).error == "denied: 'bob' is not among the approvers (alice)"
+    assert result(named).error == "denied: approval refused by system — no"
+
+
+def test_an_approvers_edit_is_refused_where_nobody_can_judge_it() -> None:
+    async def edits(_: object) -> ApprovalDecision:
+        return ApprovalDecision(True, "alice", "", {"items": [2]})
+
+    assert result(Decision(Verdict.APPROVE_REQUIRED), approve=edits).error == (
+        "denied: the approver edited the arguments; nobody judged them again"
+    )
+    assert RAN == []
+
+
+def test_an_unknown_tool_is_a_failed_result() -> None:
+    assert result(Decision(Verdict.ALLOW), "nope").error == "unknown tool: 'nope'"
+
+
+def test_executors_cannot_crash_the_caller() -> None:
+    async def returns_none(*_: object) -> Any:
+        return None
+
+    async def exits(*_: object) -> Any:
+        raise SystemExit(1)
+
+    assert result(Decision(Verdict.ALLOW), executor=returns_none).error == (
+        "executor returned NoneType, not ActionResult (tool 'act')"
+    )
+    assert result(Decision(Verdict.ALLOW), executor=exits).error == "executor raised SystemExit: 1"
+
+
+def test_cancelling_the_caller_goes_through() -> None:
+    async def hangs(*_: object) -> Any:
+        await asyncio.sleep(60)
+
+    async def main() -> None:
+        request = ActionRequest("act", {"items": []}, act.__bobcat_meta__.metadata, CONTEXT)  # type: ignore[attr-defined]
+        for decision, options in (
+            (Decision(Verdict.ALLOW), {"executor": hangs}),
+            (Decision(Verdict.APPROVE_REQUIRED), {}),
+        ):
+            task = asyncio.create_task(mediate(request, decision, TOOLS, hangs, **options))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())

@@ -1,0 +1,186 @@
+"""Sinks: what they write, and what becomes of one that fails, hangs or is no coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import math
+import time
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bobcat import AuditEvent, Sink, callback_sink, jsonl_sink, multi_sink, noop_sink, stdout_sink
+from bobcat.plain_json import json_text
+from bobcat.sinks.fanout import Fanout
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def event(seq: int = 0, **body: Any) -> AuditEvent:
+    return AuditEvent("correlation", "bundle", seq, "step.proposed", NOW, body)
+
+
+async def _send(sink: Sink, *events: AuditEvent) -> None:
+    for one in events:
+        await sink(one)
+
+
+def send(sink: Sink, *events: AuditEvent) -> None:
+    asyncio.run(_send(sink, *events))
+
+
+def test_stdout_lines_are_those_of_the_contract() -> None:
+    stream = io.StringIO()
+    send(stdout_sink(stream=stream), event(7, b=1, a="x" * 200))
+    assert stream.getvalue() == (
+        "[2026-01-31T12:00:00+00:00] #  7 step.proposed          corr=correlat body="
+        + ('{"a":"' + "x" * 200)[:120]
+        + "\n"
+    )
+
+
+def test_stdout_sink_writes_to_the_standard_output_of_its_making(capsys: pytest.CaptureFixture[str]) -> None:
+    send(stdout_sink(), event())
+    assert "#  0 step.proposed" in capsys.readouterr().out
+
+
+def test_jsonl_lines_are_canonical_json() -> None:
+    stream = io.StringIO()
+    send(jsonl_sink(stream), event(1, z=1, a="ü"))
+    assert stream.getvalue() == (
+        '{"body":{"a":"\\u00fc","z":1},"bundle_id":"bundle","correlation_id":"correlation","kind":"step.proposed",'
+        '"seq":1,"timestamp":"2026-01-31T12:00:00+00:00"}\n'
+    )
+
+
+def test_a_handle_that_cannot_be_flushed_will_do() -> None:
+    class Handle:
+        def __init__(self) -> None:
+            self.text = ""
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+    handle = Handle()
+    send(jsonl_sink(handle), event())  # type: ignore[arg-type]
+    assert handle.text.endswith("\n")
+
+
+class Odd:
+    def __repr__(self) -> str:
+        raise ValueError("no")
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.builds(Odd),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers() | st.none(), inner) | st.tuples(inner),
+    max_leaves=10,
+)
+
+
+@given(ANYTHING)
+def test_every_value_has_a_json_text(value: object) -> None:
+    def refuse(name: str) -> None:
+        raise AssertionError(f"{name} is not JSON")
+
+    json.loads(json_text(value), parse_constant=refuse)
+
+
+def test_what_json_lacks_is_shown() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert json_text([math.nan, math.inf, -math.inf]) == '["NaN","Infinity","-Infinity"]'
+    assert json_text({"b", "a"}) == '["a","b"]'
+    assert json_text(loop) == '["<cycle>"]'
+    assert '"<too deep>"' in json_text(deep)
+    assert json_text({1: "a", "b": 2}) == '{"1":"a","b":2}'
+    assert json_text(Odd()) == '"<Odd that cannot be shown: ValueError>"'
+    assert json_text(10**5000).startswith('"0x')
+    assert json_text(event()).startswith('{"body":{}')
+
+
+def test_noop_and_callback_do_what_they_say() -> None:
+    seen: list[int] = []
+
+    async def later(one: AuditEvent) -> None:
+        seen.append(one.seq)
+
+    def now(one: AuditEvent) -> None:
+        seen.append(one.seq + 10)
+
+    send(noop_sink(), event())
+    send(callback_sink(later), event(1))
+    send(callback_sink(now), event(2))
+    assert seen == [1, 12]
+
+
+def test_one_failing_sink_does_not_disturb_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+    seen: list[int] = []
+
+    async def fails(_: AuditEvent) -> None:
+        raise OSError("disk full")
+
+    def plain(one: AuditEvent) -> Awaitable[None] | None:
+        seen.append(one.seq)
+        return None
+
+    send(multi_sink(fails, plain, fails), event(3))  # type: ignore[arg-type]
+    assert seen == [3]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].endswith("fails failed on event 'step.proposed' seq=3: OSError: disk full")
+
+
+def test_a_hanging_sink_is_left_out_after_one_bounded_wait(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[int] = []
+
+    async def hangs(one: AuditEvent) -> None:
+        calls.append(one.seq)
+        await asyncio.sleep(60)
+
+    async def main() -> float:
+        fanout = Fanout([hangs, noop_sink()], timeout_seconds=0.1)
+        started = time.monotonic()
+        for seq in range(5):
+            await fanout.deliver(event(seq))
+        return time.monotonic() - started
+
+    assert asyncio.run(main()) < 2
+    assert calls == [0]
+    assert "no answer within 0.1s; it gets no further events" in capsys.readouterr().err
+
+
+def test_a_sink_that_times_out_by_itself_is_a_failing_sink(capsys: pytest.CaptureFixture[str]) -> None:
+    async def times_out(_: AuditEvent) -> None:
+        raise TimeoutError("collector")
+
+    async def main() -> None:
+        fanout = Fanout([times_out])
+        await fanout.deliver(event(0))
+        await fanout.deliver(event(1))
+
+    asyncio.run(main())
+    assert capsys.readouterr().err.count("TimeoutError: collector") == 2
+
+
+def test_cancelling_the_sender_goes_through_a_sink() -> None:
+    async def hangs(_: AuditEvent) -> None:
+        await asyncio.sleep(60)
+
+    async def main() -> None:
+        task = asyncio.create_task(Fanout([hangs]).deliver(event()))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main())
