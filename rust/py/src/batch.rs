@@ -3,9 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyDict, PyInt, PyList, PyString};
 
 use bobcat_core::error::DecodeError;
+use bobcat_core::json::Json;
 use bobcat_core::program::{Decided, Marker, Scratch};
 use bobcat_core::value::json::JsonRequest;
 
@@ -13,13 +14,14 @@ use crate::decision;
 use crate::error::core_error;
 use crate::loaded::Loaded;
 
-/// An outcome that borrows nothing.
-pub(crate) struct JsonOutcome {
+/// An outcome, and its place in the batch.
+pub(crate) struct JsonOutcome<'d> {
+    line: usize,
     pub(crate) decided: Decided<()>,
     pub(crate) markers: Vec<Marker>,
     pub(crate) via: Vec<u32>,
-    /// The new arguments as JSON.
-    pub(crate) args: Option<String>,
+    /// The new arguments.
+    pub(crate) args: Option<Json<'d>>,
 }
 
 enum Refused {
@@ -65,10 +67,10 @@ pub(crate) fn evaluate<'py>(
     }
 }
 
-fn decide_all(
+fn decide_all<'d>(
     program: &bobcat_core::program::Program,
-    data: &[u8],
-) -> Result<Vec<JsonOutcome>, Refused> {
+    data: &'d [u8],
+) -> Result<Vec<JsonOutcome<'d>>, Refused> {
     let mut scratch = Scratch::default();
     let mut outcomes = Vec::new();
     let data = data.strip_suffix(b"\n").unwrap_or(data);
@@ -79,6 +81,7 @@ fn decide_all(
         let request = JsonRequest::parse(line).map_err(|error| Refused::Line(index + 1, error))?;
         let outcome = program.decide(&request, &mut scratch);
         outcomes.push(JsonOutcome {
+            line: index + 1,
             decided: match outcome.decided {
                 Decided::Rule(rule) => Decided::Rule(rule),
                 Decided::ErrorDeny(rule, code) => Decided::ErrorDeny(rule, code),
@@ -88,8 +91,66 @@ fn decide_all(
             },
             markers: outcome.markers,
             via: outcome.via.iter().map(|via| via.rule).collect(),
-            args: outcome.transformed.map(|request| request.args_json()),
+            args: outcome.transformed.map(|request| request.args().clone()),
         });
     }
     Ok(outcomes)
+}
+
+impl JsonOutcome<'_> {
+    /// The new arguments as Python objects.
+    ///
+    /// # Errors
+    /// They hold what cannot be passed on as it was written.
+    pub(crate) fn python_args<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let args = self
+            .args
+            .as_ref()
+            .map(|args| to_python(py, args))
+            .transpose()?;
+        args.map(|args| {
+            args.ok_or_else(|| {
+                let message =
+                    "the transformed arguments hold a lone surrogate or an integer above the cap";
+                core_error(py, "bad_request", &format!("line {}: {message}", self.line))
+            })
+        })
+        .transpose()
+    }
+}
+
+/// A JSON value as Python's `json` reads it; `None` where the text was not kept.
+fn to_python<'py>(py: Python<'py>, json: &Json<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(Some(match json {
+        Json::Null => py.None().into_bound(py),
+        Json::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        Json::Int(value) => value.into_pyobject(py)?.into_any(),
+        Json::BigInt(value) => py.get_type::<PyInt>().call1((value.to_string(),))?,
+        Json::Float(value) => value.into_pyobject(py)?.into_any(),
+        Json::HugeInt => return Ok(None),
+        Json::Text(text) => match text.as_str() {
+            Some(text) => PyString::new(py, text).into_any(),
+            None => return Ok(None),
+        },
+        Json::List(items) => {
+            let list = PyList::empty(py);
+            for item in items.iter() {
+                let Some(item) = to_python(py, item)? else {
+                    return Ok(None);
+                };
+                list.append(item)?;
+            }
+            list.into_any()
+        }
+        Json::Map(map) => {
+            let dict = PyDict::new(py);
+            for (key, value) in map.entries() {
+                let (Some(key), Some(value)) = (key.as_str(), to_python(py, value)?) else {
+                    return Ok(None);
+                };
+                dict.set_item(key, value)?;
+            }
+            dict.into_any()
+        }
+    }))
 }

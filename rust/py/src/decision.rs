@@ -65,14 +65,11 @@ fn composed<'py>(
 pub(crate) fn of_json(
     py: Python<'_>,
     loaded: &Loaded,
-    outcome: JsonOutcome,
+    outcome: JsonOutcome<'_>,
 ) -> PyResult<Py<PyAny>> {
-    let args = match outcome.args {
+    let args = match outcome.python_args(py)? {
         None => None,
-        Some(text) => {
-            let plain = py.import("json")?.call_method1("loads", (text,))?;
-            Some(Names::get(py)?.deep_freeze.bind(py).call1((plain,))?)
-        }
+        Some(plain) => Some(Names::get(py)?.deep_freeze.bind(py).call1((plain,))?),
     };
     let plan = Plan {
         decided: match outcome.decided {
