@@ -1,4 +1,4 @@
-"""One failing example for every diagnostic code: from the documentation, or made here where YAML text cannot show it."""
+"""One failing example for every diagnostic code: from the documentation, or made here where text cannot show it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_the_wording_follows_the_house_style(code: object) -> None:
     for text in filter(None, (entry.message, entry.help)):
         assert not text.endswith(".")
         first = next((char for char in text if char.isalpha()), "a")
-        assert first.islower() or text.startswith(("`", "{")) or text.split()[0].isupper() or text.startswith("YAML")
+        assert first.islower() or text.startswith(("`", "{", "YAML")) or text.split()[0].isupper()
     names = {name for _, name, _, _ in string.Formatter().parse(entry.message + (entry.help or "")) if name}
     assert all(name.isidentifier() for name in names)
 

@@ -5,7 +5,6 @@ A key is parsed once, however many rules use it. See `docs/reference/policy-lang
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from enum import Enum
@@ -151,7 +150,6 @@ _FOREIGN_HEADS = {
 
 _QUOTED = re.compile(r"""\[(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')\]""")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Segment(NamedTuple):
@@ -188,8 +186,8 @@ class _SyntaxProblem(ValueError):
 
 def split(text: str) -> list[Segment]:
     """The segments of a key, quoted ones unescaped. Raises ValueError with the problem."""
-    if _CONTROL.search(text):
-        raise _SyntaxProblem("it holds a control character")
+    if not text.isprintable():
+        raise _SyntaxProblem("it holds an invisible character; in brackets `\\uXXXX` writes it")
     if "[" not in text:
         return [_bare(part) for part in text.split(".")]
     segments: list[Segment] = []
@@ -244,12 +242,18 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
     parts = [head]
     for index, step in enumerate(path):
         last = index == len(path) - 1 and op is None
-        ordinary = step and step == step.strip() and not re.search(r"[.\[\]\x00-\x1f\x7f]", step)
+        ordinary = step.isprintable() and step == step.strip() and step and not re.search(r"[.\[\]]", step)
         if ordinary and not (last and (step in _OPERATOR_SET or (len(path) > 1 and not_an_operator(step)))):
             parts.append(f".{step}")
         else:
-            parts.append(f"[{json.dumps(step, ensure_ascii=False)}]")
+            parts.append(f'["{"".join(_escaped(char) for char in step)}"]')
     return "".join(parts) + (f".{op}" if op else "")
+
+
+def _escaped(char: str) -> str:
+    if char in ('"', "\\"):
+        return f"\\{char}"
+    return char if char.isprintable() or ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
 
 
 def not_an_operator(text: str) -> str | None:

@@ -72,7 +72,7 @@ def _plain(text: str) -> Scalar:
 
 
 def _bounded(text: str) -> str:
-    if len(text) > MAX_INT_BITS // 3:
+    if len(text) > MAX_INT_BITS // 3 + 16:  # octal digits of the largest integer, and its prefix
         raise ValueError("too many digits")
     return text
 

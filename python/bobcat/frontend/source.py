@@ -66,8 +66,8 @@ class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run t
         self.depth -= 1
 
     def resolve(self, kind: object, value: object, implicit: object) -> str:
-        """No tag: `scalars` decides what a plain scalar is. A lone `!` before a plain scalar is one."""
-        return "!" if type(implicit) is tuple and not implicit[0] else ""
+        """No tag: `scalars` decides what a plain scalar is."""
+        return ""
 
 
 @contextmanager
@@ -159,7 +159,7 @@ class _Walk:
         return not self._report.has_errors()
 
     def _measure(self, node: Node) -> tuple[int, int]:
-        if node.tag and not (node.tag == "!" and isinstance(node, ScalarNode) and node.style):
+        if node.tag:
             self._report.add("E0105", node, tag=shown(node.tag.replace("tag:yaml.org,2002:", "!!")))
         if not isinstance(node, CollectionNode):
             return 1, 1
@@ -200,10 +200,28 @@ def from_mapping(source: Mapping[Any, Any], report: Report) -> Node | None:
     """The nodes of a policy given as Python data, copied; None when `report` has the reason."""
     try:
         with collector_paused():
+            _values_in(source, {}, 1)
             return _Copy(report).node(source, "$", 1)
     except _PastCap as cap:
         report.add(cap.code, Span(report.file, 0, 0, 0, 0, "$"), limit=cap.limit)
         return None
+
+
+# Any: a caller's data. `sizes` holds the containers already seen, so that shared ones are looked at once.
+def _values_in(value: Any, sizes: dict[int, int], depth: int) -> int:
+    if not isinstance(value, dict | list | tuple):
+        return 1
+    if depth > MAX_DEPTH:
+        raise _PastCap("E0108", MAX_DEPTH)
+    size = sizes.get(id(value))
+    if size is None:
+        size = 1
+        for item in dict.values(value) if isinstance(value, dict) else value:
+            size += _values_in(item, sizes, depth + 1)
+        if size > MAX_NODES:
+            raise _PastCap("E0109", MAX_NODES)
+        sizes[id(value)] = size
+    return size
 
 
 class _Copy:
@@ -239,7 +257,7 @@ class _Copy:
         return [
             (self.node(key, below, depth + 1), self.node(item, below, depth + 1))
             for key, item in pairs
-            for below in [f"{path}.{shown(key)}" if isinstance(key, str) else path]
+            for below in [_below(path, key)]
         ]
 
     def _scalar(self, value: Any, path: str) -> str | int | float | bool | None:
@@ -260,6 +278,12 @@ class _Copy:
 
     def _span(self, path: str) -> Span:
         return Span(self._report.file, 0, 0, 0, 0, path)
+
+
+def _below(path: str, key: object) -> str:
+    if not isinstance(key, str):
+        return path
+    return f"{path}.{key}" if key.isidentifier() else f'{path}["{shown(key)}"]'
 
 
 def _mark_span(file: str, mark: Any) -> Span:  # Any: the marks of the two parsers have no common type

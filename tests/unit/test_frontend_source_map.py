@@ -1,0 +1,84 @@
+"""The source map: rules in evaluation order, leaves of the normal form traced to where they are written."""
+
+from __future__ import annotations
+
+from bobcat.bundle.source_map import SourceMap
+from bobcat.diagnostics import Span
+from bobcat.frontend.strict import compile_strict
+from bobcat.ir.schema import HostRule, Policy, Rule
+from bobcat.ir.visit import leaves
+
+TEXT = """\
+predicates:
+  prod: {context.environment: prod}
+rules:
+  - id: late
+    description: for people
+    match:
+      tool.in: [b, a]
+      not: {args.force.exists: true}
+      any_of:
+        - args.z: 1
+        - prod
+    decision: deny
+  - id: early
+    priority: 5
+    match: {tool: x}
+    decision: allow
+"""
+
+
+def lowered(source: object, hosts: tuple[HostRule, ...] = ()) -> tuple[Policy, SourceMap]:
+    found = compile_strict(source, "p.yaml", hosts)  # type: ignore[arg-type]
+    assert found.policy is not None
+    assert found.source_map is not None
+    return found.policy, found.source_map
+
+
+def written(span: Span | None) -> str:
+    assert span is not None
+    lines = TEXT.splitlines()
+    if span.line == span.end_line:
+        return lines[span.line - 1][span.column - 1 : span.end_column - 1]
+    return "\n".join([lines[span.line - 1][span.column - 1 :], lines[span.end_line - 1][: span.end_column - 1]])
+
+
+def test_rules_stand_in_evaluation_order_with_their_place_in_the_file() -> None:
+    policy, source_map = lowered(TEXT)
+    assert [rule.id for rule in policy.rules if isinstance(rule, Rule)] == ["early", "late"]
+    assert [place.order for place in source_map.rules] == [1, 0]
+    assert written(source_map.rule_span(0)) == "id: early\n    decision: allow"
+    assert written(source_map.rule_span(1)) == "id: late\n    decision: deny"
+    assert source_map.rules[1].description == "for people"
+
+
+def test_every_leaf_of_the_normal_form_leads_to_its_text() -> None:
+    policy, source_map = lowered(TEXT)
+    late = policy.rules[1]
+    assert isinstance(late, Rule)
+    found = {leaf.path: written(source_map.leaf_span(1, number)) for number, leaf in enumerate(leaves(late.match))}
+    assert found == {
+        (): "tool.in: [b, a]",
+        ("force",): "args.force.exists: true",
+        ("z",): "args.z: 1",
+        ("environment",): "context.environment: prod",
+    }
+
+
+def test_host_rules_have_a_row_and_no_place() -> None:
+    host = HostRule("h", 3, "m", "h", "code")
+    policy, source_map = lowered(TEXT, (host,))
+    assert policy.rules[1] == host
+    assert source_map.rule_span(1) is None
+    assert len(source_map.rules) == 3
+
+
+def test_a_mapping_has_paths_instead_of_lines() -> None:
+    _, source_map = lowered({"rules": [{"match": {"tool": "x"}, "decision": "deny"}]})
+    assert source_map.rule_span(0) == Span("p.yaml", 0, 0, 0, 0, "$.rules[0]")
+
+
+def test_defaults_are_placed_when_they_are_written() -> None:
+    _, source_map = lowered("defaults: {on_rule_error: deny}\nrules: []")
+    assert source_map.default_span(0) is None
+    assert source_map.default_span(2) == Span("p.yaml", 1, 27, 1, 31)

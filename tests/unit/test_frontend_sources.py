@@ -1,0 +1,253 @@
+"""Sources: hostile and odd text, plain data, aliases; what is refused is refused quickly."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from datetime import date
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bobcat.frontend.strict import compile_strict
+from bobcat.model import Verdict
+
+RULES = "rules: [{id: a, match: {tool: x}, decision: deny}]"
+
+
+def codes(source: Any) -> list[str]:
+    return [item.code for item in compile_strict(source, "p").diagnostics]
+
+
+@pytest.mark.parametrize(
+    "text", [RULES, "\ufeff" + RULES, RULES.replace(" ", "  "), "---\n" + RULES + "\n...\n", "%YAML 1.2\n---\n" + RULES]
+)
+def test_one_document_is_a_policy(text: str) -> None:
+    assert compile_strict(text, "p").policy == compile_strict(RULES, "p").policy
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("rules: [", "E0101"),
+        ("a: b: c", "E0101"),
+        ("rules:\n\t- a", "E0101"),
+        ("x: *nowhere", "E0101"),
+        ('"\\ud800"', "E0101"),
+        ("rules: []\n---\nrules: []", "E0104"),
+        ("a\x00b", "E0103"),
+        ("a\x7fb", "E0103"),
+        ("\ud800", "E0102"),
+        ("rules: !!python/object:os.system []", "E0105"),
+        ("rules: !mine []", "E0105"),
+        ("rules: !!set {a}", "E0105"),
+        ("<<: {rules: []}", "E0106"),
+        ("[" * 100_000, "E0108"),
+        ("- " * 100_000, "E0108"),
+        ("{a: " * 100_000, "E0108"),
+        ("? " * 50_000, "E0108"),
+        ("&a [*a]", "E0110"),
+        ("{&a a: {*a : *a}}", "E0202"),
+        ("? [a]\n: b", "E0112"),
+        ("? {a: b}\n: b", "E0112"),
+        ("5: x", "E0112"),
+        ("true: x", "E0112"),
+        ("~: x", "E0112"),
+    ],
+)
+def test_text_that_is_no_policy_is_refused_at_once(text: str, code: str) -> None:
+    started = time.process_time()
+    assert code in codes(text)
+    assert time.process_time() - started < 1
+
+
+def bomb(levels: int, width: int) -> str:
+    lines = [f"a0: &a0 [{', '.join('x' * width)}]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * width)}]" for i in range(1, levels)]
+    return "\n".join(lines)
+
+
+def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+    started = time.process_time()
+    assert codes(bomb(40, 10)) == ["E0109"]
+    assert time.process_time() - started < 0.5
+
+
+def test_aliases_cannot_nest_deeper_than_text_can() -> None:
+    lines = ["a0: &a0 [x]"] + [f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 100)]
+    assert codes("\n".join(lines)) == ["E0108"]
+
+
+def test_anchors_and_aliases_mean_what_they_stand_for() -> None:
+    anchored = (
+        "predicates: {p: &p {tool: x}}\nrules:\n  - {id: a, match: *p, decision: deny}\n"
+        "  - {id: b, match: {not: *p}, decision: allow}"
+    )
+    plain = anchored.replace("&p ", "").replace("*p", "{tool: x}")
+    assert compile_strict(anchored, "p").policy == compile_strict(plain, "p").policy
+
+
+def test_a_mapping_is_the_same_policy_as_its_text() -> None:
+    source = {"rules": [{"id": "a", "match": {"tool": "x"}, "decision": "deny"}]}
+    wanted = compile_strict(RULES, "p").policy
+    assert compile_strict(source, "p").policy == wanted
+    assert compile_strict(MappingProxyType(source), "p").policy == wanted
+    assert compile_strict(OrderedDict(source), "p").policy == wanted
+    rules = ({"id": "a", "match": {"tool": "x"}, "decision": Verdict.DENY},)
+    assert compile_strict({"rules": rules}, "p").policy == wanted
+
+
+def test_strings_of_a_mapping_are_strings_whatever_they_look_like() -> None:
+    assert codes({"version": "1"}) == ["E0204"]
+    assert codes({"rules": [{"match": {"args.x": "no"}, "decision": "deny"}]}) == []
+    assert codes({"rules": [{"match": {"<<": {}}, "decision": "deny"}]}) == ["E0301"]
+
+
+class Odd(Mapping[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        raise RuntimeError("no")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(["rules"])
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"x", object(), date(2026, 1, 1), 1j, Odd()], ids=repr)
+def test_what_json_does_not_have_is_refused_with_its_place(value: Any) -> None:
+    (found,) = compile_strict({"rules": [{"match": {"args.x.eq": value}, "decision": "deny"}]}, "p").diagnostics
+    assert found.code == "E0113"
+    assert found.span is not None
+    assert found.span.path == '$.rules[0].match["args.x.eq"]'
+
+
+def test_a_mapping_that_contains_itself_is_refused() -> None:
+    source: dict[str, Any] = {}
+    source["rules"] = [source]
+    assert codes(source) == ["E0108"]
+
+
+def test_a_mapping_that_shares_its_parts_a_million_times_is_refused() -> None:
+    value: list[Any] = []
+    for _ in range(30):
+        value = [value, value]
+    assert codes({"rules": value}) == ["E0109"]
+
+
+def test_changing_the_mapping_afterwards_changes_nothing() -> None:
+    operand = ["a"]
+    source = {"rules": [{"id": "r", "match": {"tool.in": operand}, "decision": "deny"}]}
+    lowered = compile_strict(source, "p")
+    before = repr(lowered.policy)
+    operand.append("b")
+    assert repr(lowered.policy) == before
+    assert lowered.data is not None
+    assert lowered.data() == {"rules": [{"id": "r", "match": {"tool.in": ["a"]}, "decision": "deny"}]}
+
+
+def test_the_plain_data_of_a_text_are_read_when_they_are_wanted() -> None:
+    lowered = compile_strict("rules: [{id: a, match: {args.x: 0o17, args.y: no}, decision: deny}]", "p")
+    assert lowered.data is not None
+    assert lowered.data() == {"rules": [{"id": "a", "match": {"args.x": 15, "args.y": "no"}, "decision": "deny"}]}
+
+
+TOKENS = [
+    "rules",
+    "match",
+    ":",
+    "-",
+    "\n",
+    "  ",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    "&a",
+    "*a",
+    "tool",
+    "args.x",
+    "not",
+    "all_of",
+    "deny",
+    "5",
+    "'",
+    '"',
+    "|",
+    ">",
+    "!!x",
+    "<<",
+    "decision",
+    "?",
+    "#",
+    "null",
+    "~",
+    ".nan",
+    "%",
+    "\t",
+    "é",
+    "\u2028",
+    "---",
+]
+
+
+@given(st.lists(st.sampled_from(TOKENS), max_size=40).map("".join) | st.text(max_size=60))
+def test_no_text_makes_the_front_end_fail(text: str) -> None:
+    lowered = compile_strict(text, "p")
+    assert (lowered.policy is None) is bool(lowered.errors)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["deny", "tool", "$.args"]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5) | st.sampled_from(TOKENS), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+rule_keys = st.sampled_from(
+    ["id", "priority", "match", "decision", "reason", "approvers", "timeout_seconds", "transform", "x"]
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {"rules": st.lists(st.dictionaries(rule_keys, json_values, max_size=5), max_size=3)},
+        optional={"version": json_values, "defaults": json_values, "predicates": json_values},
+    )
+)
+def test_no_data_makes_the_front_end_fail(source: dict[str, Any]) -> None:
+    lowered = compile_strict(source, "p")
+    assert (lowered.policy is None) is bool(lowered.errors)
+
+
+def test_the_parser_without_libyaml_gives_the_same_policy_and_findings() -> None:
+    program = """
+import sys, yaml
+if "without" in sys.argv:
+    del yaml.CSafeLoader
+from bobcat.frontend.strict import compile_strict
+sources = ["rules: [{id: a, match: {tool: x, args.n: 0o17}, decision: deny}]", "[" * 9999,
+           "rules: [{match: {arg.x: no}, decision: Deny}]",
+           "rules:\\n  - match: {}\\n    decision: deny\\n    decision: allow\\n", "a: !!str 5", "a: *b", "x: &a [*a]"]
+for source in sources:
+    found = compile_strict(source, "p")
+    print(found.policy, [(item.code, item.span and (item.span.line, item.span.column)) for item in found.diagnostics])
+"""
+    with_it, without = (
+        subprocess.run([sys.executable, "-c", program, word], capture_output=True, text=True, check=True).stdout
+        for word in ("with", "without")
+    )
+    assert with_it == without
+    assert with_it.count("\n") == 7
