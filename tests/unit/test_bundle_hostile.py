@@ -56,6 +56,8 @@ def table(rows: list[tuple[bytes, int, bytes]], **fields: int) -> bytes:
     return head + hashlib.sha256(head).digest() + b"".join(body for _, _, body in rows)
 
 
+_START, _, _REST = CONTENT["ir"].partition(b'"rules":[')
+HEADER, RULE = _START + b'"rules":[]}', _REST[:-2]
 ROWS = [(b"manifest", 1, CONTENT["manifest"]), (b"ir", 1, CONTENT["ir"])]
 
 
@@ -91,7 +93,7 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         (table(ROWS, version=2), "unsupported_format"),
         (table(ROWS, version=0), "unsupported_format"),
         (table(ROWS, count=65535), "too_large"),
-        (table(ROWS, count=3), "truncated"),
+        (table(ROWS, count=3), "digest_mismatch"),
         (table(ROWS, length=2**64 - 1), "too_large"),
         (table([(b"a", 0, b""), (b"b", 0, b"")], length=2**20), "truncated"),
         (table([*ROWS, (b"future", 1, b"x")]), "unknown_section"),
@@ -156,22 +158,22 @@ def redigested(change: Callable[[dict[str, Any]], None]) -> bytes:
     """The small bundle with its IR changed and every digest right again: only the meaning is hostile."""
     policy = json.loads(CONTENT["ir"])
     change(policy)
-    return with_ir(json.dumps(policy, sort_keys=True, separators=(",", ":")).encode())
+    rules = [msgspec.json.encode(rule, order="sorted") for rule in policy.pop("rules")]
+    return with_rules(rules, msgspec.json.encode({**policy, "rules": []}, order="sorted"))
 
 
-def with_ir(ir: bytes) -> bytes:
-    prefix, _, rest = ir.partition(b'"rules":[')
-    rules = [msgspec.json.encode(rule, order="sorted") for rule in json.loads(ir)["rules"]] if rest != b"]}" else []
-    if b",".join(rules) + b"]}" != rest:
-        rules = [rest[:-2]]
-    header = hashlib.sha256(b"bobcat/ir/v1/header\0" + prefix + b'"rules":[]}').hexdigest()
-    hexes = [hashlib.sha256(b"bobcat/ir/v1/rule\0" + rule).hexdigest() for rule in rules]
-    tree = json.dumps({"header": header, "rules": hexes}, separators=(",", ":")).encode()
+def with_rules(rules: list[bytes], header: bytes) -> bytes:
+    header_digest = hashlib.sha256(b"bobcat/ir/v1/header\0" + header).hexdigest()
+    rule_digests = [hashlib.sha256(b"bobcat/ir/v1/rule\0" + rule).hexdigest() for rule in rules]
+    tree = json.dumps({"header": header_digest, "rules": rule_digests}, separators=(",", ":")).encode()
     manifest = json.loads(CONTENT["manifest"])
     manifest["digest"] = hashlib.sha256(b"bobcat/ir/v1\0" + tree).hexdigest()
     manifest["rule_count"] = len(rules)
-    body = json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode()
-    return packed(ir=ir, manifest=body, source_map=None)
+    return packed(
+        ir=header[:-2] + b",".join(rules) + b"]}",
+        manifest=json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode(),
+        source_map=None,
+    )
 
 
 def set_match(match: Any) -> Callable[[dict[str, Any]], None]:
@@ -217,14 +219,12 @@ def test_redigesting_alone_changes_nothing() -> None:
         set_match(leaf(operand={"map": {}, "set": []})),
         set_match(leaf(operand=int("9" * 1300))),
         set_match(nested(41)),
-        set_match(nested(2000)),
         lambda policy: policy.update(ir_version=2),
         lambda policy: policy["rules"][0].update(id=5),
         lambda policy: policy["rules"][0].update(verdict="perhaps"),
         lambda policy: policy["rules"][0].update(extra=1),
         lambda policy: policy["rules"][0].update(timeout_seconds=-1),
         lambda policy: policy["rules"][0].update(verdict="transform"),
-        lambda policy: policy["rules"].append(dict(policy["rules"][0])),
         lambda policy: policy["defaults"].update(on_no_match="maybe"),
     ],
 )
@@ -232,3 +232,20 @@ def test_an_ir_with_right_digests_and_a_wrong_meaning_is_refused(change: Callabl
     data = redigested(change)
     assert data != redigested(lambda policy: None)
     refusal(data)
+
+
+@pytest.mark.parametrize("opening", [b'{"k":"not","item":', b'{"k":"all","items":[', b"[", b'{"map":{"a":'])
+def test_a_match_of_any_depth_is_refused_in_bounded_time(opening: bytes) -> None:
+    before, _, after = RULE.partition(b'"match":')
+    for closing in (b"", after):
+        refusal(with_rules([before + b'"match":' + opening * 200_000 + closing], HEADER))
+
+
+def test_a_rule_that_is_no_utf_8_is_refused() -> None:
+    assert load_bundle(with_rules([RULE], HEADER)).rule_count == 1
+    for damage in (b"\xff", b"\xed\xa0\x80", b"\xc0\xaf"):
+        refusal(with_rules([RULE.replace(b"^rm", damage)], HEADER))
+
+
+def test_more_rules_than_the_limit_are_refused() -> None:
+    assert refusal(with_rules([RULE] * 100_001, HEADER)) == "ir_limit"
