@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -39,7 +40,8 @@ def test_the_license_is_shipped() -> None:
 
 def test_signing_is_optional() -> None:
     requires = importlib.metadata.requires("bobcat") or []
-    assert [line for line in requires if line.startswith("cryptography")] == ['cryptography>=42 ; extra == "sign"']
+    (line,) = [line for line in requires if line.startswith("cryptography")]
+    assert re.search(r"; extra == .sign.$", line)
 
 
 def test_a_worker_imports_neither_the_front_end_nor_the_terminal() -> None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OUTCOME_COLOURS = {"true": "green", "false": "bright_black", "absent": "bright_black", "error": "red"}
 SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+SOURCE_LINES = 12
 WORDS = {"all": "all of", "any": "any of", "not": "not"}
 
 
@@ -82,7 +83,7 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
             continue
         branch = tree.add(_rule_line(rule))
         if rule.clause is not None and (show_all or rule.outcome in ("true", "error")):
-            _source_line(branch, rule.span, sources)
+            _add_source(branch, rule.span, sources)
             _add_clause(branch, rule.clause)
     if waiting:
         tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="bright_black"))
@@ -105,13 +106,19 @@ def _rule_line(rule: RuleExplanation) -> Text:
     return line
 
 
-def _source_line(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> None:
-    """The first line of the rule as its author wrote it, where the text is known."""
+def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> None:
+    """The rule as its author wrote it, where the text is known."""
     from rich.text import Text
 
-    lines = sources.get(span.file, "").splitlines() if span is not None else []
-    if span is not None and 0 < span.line <= len(lines):
-        branch.add(Text(f"{span.line} | {lines[span.line - 1].strip()}", style="bright_black"))
+    if span is None or not span.line:
+        return
+    last = span.end_line - (span.end_column == 1)
+    numbered = list(enumerate(sources.get(span.file, "").splitlines(), 1))[span.line - 1 : last]
+    if numbered:
+        width = len(str(last))
+        shown = [f"{number:>{width}} | {line}" for number, line in numbered[:SOURCE_LINES]]
+        shown += [f"{' ' * width} | ..."] * (len(numbered) > SOURCE_LINES)
+        branch.add(Text("\n".join(shown), style="bright_black"))
 
 
 def _add_clause(branch: Tree, clause: Clause) -> None:

@@ -27,11 +27,15 @@ def wants_colour(*, err: bool = False) -> bool:
     return (sys.stderr if err else sys.stdout).isatty()
 
 
+PIPE_WIDTH = 10_000  # lines of a pipe are not wrapped: other programs read them
+
+
 def console() -> Console:
-    """A rich console on stdout that does not cut, wrap or guess markup in what users wrote."""
+    """A rich console on stdout that guesses no markup in what users wrote. It wraps on a terminal only."""
     from rich.console import Console
 
-    return Console(no_color=not wants_colour(), highlight=False, markup=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return Console(no_color=not wants_colour(), highlight=False, markup=False, emoji=False, width=width)
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], *, err: bool = False) -> None:
