@@ -24,26 +24,33 @@ async def http_shadow(
 ) -> dict[str, Any]:
     """What the request would be. Credentials in the URL, the query and the headers are replaced."""
     name = method.upper()
-    common = {
+    shown, host, path, scheme, problem = _read_url(url)
+    preview: dict[str, Any] = {
         "method": name,
+        "url": shown,
+        "host": host,
+        "path": path,
+        "scheme": scheme,
         "headers": {key: REDACTED if _SECRET_NAME.search(key) else value for key, value in (headers or {}).items()},
         "body_bytes": _length(body),
         "destructive": name in _CHANGES_THINGS,
         "timeout_seconds": timeout,
         "note": "preview only: nothing was sent",
     }
+    return {**preview, "problem": problem} if problem else preview
+
+
+def _read_url(url: str) -> tuple[str, str, str, str, str]:
+    """The URL without its secrets, its host, path and scheme; and what is wrong when it is none."""
     try:
         parts = urlsplit(url)
         host = _host(parts)
+        pairs = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError as error:
-        return {**common, "url": REDACTED, "host": "", "path": "", "scheme": "", "problem": f"not a URL: {error}"}
-    query = urlencode(
-        [(key, REDACTED if _SECRET_NAME.search(key) else value) for key, value in parse_qsl(parts.query, True)],
-        safe="<>",
-        quote_via=quote,
-    )
-    shown = SplitResult(parts.scheme, host, parts.path, query, "").geturl()
-    return {**common, "url": shown, "host": host, "path": parts.path, "scheme": parts.scheme}
+        return REDACTED, "", "", "", f"not a URL: {error}"
+    safe = [(key, REDACTED if _SECRET_NAME.search(key) else value) for key, value in pairs]
+    query = urlencode(safe, safe="<>", quote_via=quote)
+    return SplitResult(parts.scheme, host, parts.path, query, "").geturl(), host, parts.path, parts.scheme, ""
 
 
 def _host(parts: SplitResult) -> str:
