@@ -9,7 +9,7 @@ import sys
 import threading
 import tracemalloc
 import weakref
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -59,6 +59,20 @@ def test_a_cyclic_argument_is_read_only_as_deep_as_the_rule_reaches() -> None:
     assert program_of(construct.rule("r", construct.not_(listed), "allow")).evaluate(request_of(**cyclic)).verdict == (
         Verdict.ALLOW
     )
+
+
+def test_a_proxy_is_read_by_the_storage_of_its_dict() -> None:
+    class Liar(dict[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            return "lie"
+
+        get = keys = __len__ = __getitem__  # type: ignore[assignment]
+
+    proxy: Any = MappingProxyType(MappingProxyType(Liar(a=1)))
+    equal = construct.leaf("args", ("value",), "eq", {"map": {"a": 1}})
+    reached = construct.leaf("args", ("value", "a"), "eq", 1)
+    program = program_of(construct.rule("r", construct.all_([equal, reached]), "allow"))
+    assert program.evaluate(request_of(value=proxy)).verdict == Verdict.ALLOW
 
 
 def test_very_large_values_have_an_answer() -> None:

@@ -10,7 +10,7 @@ use bobcat_core::value::request::{Transform, TransformOp};
 
 use crate::call::Call;
 use crate::request::PyRequest;
-use crate::value::{Entries, PyValue};
+use crate::value::{Entries, PyValue, storage};
 
 /// The request with the arguments that transform `transform` of rule `rule` makes.
 pub(crate) fn apply<'r, 'py>(
@@ -109,7 +109,13 @@ fn shallow<'py>(
     })
     .entries()
     {
-        Entries::Dict(dict) => Ok(dict.copy()?),
+        Entries::Dict(dict) => {
+            let copy = PyDict::new(call.py);
+            for (key, value) in storage(&dict) {
+                copy.set_item(key, value)?;
+            }
+            Ok(copy)
+        }
         Entries::Mapping(mapping) => {
             let copy = PyDict::new(call.py);
             for key in mapping.call_method0("keys")?.try_iter()? {

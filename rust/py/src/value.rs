@@ -343,19 +343,22 @@ impl Value for PyValue<'_, '_> {
     }
 
     fn len(&self) -> usize {
+        self.checked_len().unwrap_or(0)
+    }
+
+    fn checked_len(&self) -> Option<usize> {
         if let Ok(list) = self.object.cast::<PyList>() {
-            return list.len();
+            return Some(list.len());
         }
         if let Ok(tuple) = self.object.cast::<PyTuple>() {
-            return tuple.len();
+            return Some(tuple.len());
         }
         match self.entries() {
-            Entries::Dict(dict) => dict.len(),
-            Entries::Mapping(mapping) => mapping.len().unwrap_or_else(|error| {
-                self.call.note(error);
-                0
-            }),
-            Entries::None => 0,
+            Entries::Dict(dict) => Some(dict.len()),
+            Entries::Mapping(mapping) => count_keys(&mapping)
+                .map_err(|error| self.call.note(error))
+                .ok(),
+            Entries::None => Some(0),
         }
     }
 
@@ -373,8 +376,7 @@ impl Value for PyValue<'_, '_> {
     fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool) {
         match self.entries() {
             Entries::Dict(dict) => {
-                // A copy: `visit` may run Python code that changes the dict.
-                for (key, value) in dict.copy().into_iter().flatten() {
+                for (key, value) in storage(&dict) {
                     if !visit(self.with(key).key_view(), &self.with(value)) {
                         break;
                     }
@@ -397,4 +399,22 @@ impl Value for PyValue<'_, '_> {
 /// Whether `error` is an `Exception`: what else Python raises (an interrupt, an exit) is never caught here.
 pub(crate) fn is_exception(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyException>(py)
+}
+
+/// The number of keys of a mapping that is no dict.
+fn count_keys(mapping: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let mut count = 0;
+    for key in mapping.call_method0("keys")?.try_iter()? {
+        key?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// The entries of a dict, by its storage: `PyDict_Copy` asks a subclass for its `keys`. A snapshot, because what is done
+/// with the entries may run Python code that changes the dict.
+pub(crate) fn storage<'py>(
+    dict: &Bound<'py, PyDict>,
+) -> Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    dict.iter().collect()
 }

@@ -100,7 +100,10 @@ pub fn deep_equal<V: Value>(
             Ok(true)
         }
         Operand::Map(entries) => {
-            if !matches!(view, View::Map) || value.len() != entries.len() {
+            if !matches!(view, View::Map) {
+                return Ok(false);
+            }
+            if value.checked_len().ok_or(Fault::WrongType)? != entries.len() {
                 return Ok(false);
             }
             for (key, item) in entries {

@@ -72,6 +72,10 @@ pub trait Value: Clone {
     fn get(&self, key: Key<'_>) -> Step<Self>;
     /// The number of elements or entries of a list or mapping; 0 for anything else.
     fn len(&self) -> usize;
+    /// [`Value::len`], or `None` when the mapping failed to tell.
+    fn checked_len(&self) -> Option<usize> {
+        Some(self.len())
+    }
     /// Element `index` of a list; `None` past its end.
     fn item(&self, index: usize) -> Option<Self>;
     /// Calls `visit` with each key and value of a mapping until it returns `false`; only `explain` does. A key that is no
