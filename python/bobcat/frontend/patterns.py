@@ -65,6 +65,7 @@ def _google_re2_refuses(pattern: str) -> str | None:
 
 _HELP = {
     "back_reference": "write the alternatives out, or decide this in a Python rule",
+    "brace_text": r"write `{0,3}` for at most three, `\{,3}` for the text",
     "bad_unicode": "a pattern is text: leave the surrogate out",
     "any_byte": "write `(?s:.)` for any character",
     "bad_name": "a name is letters, digits and `_`: `(?P<name>...)`; or leave it out, nothing reads it",

@@ -25,7 +25,8 @@ struct Scratch {
     found: Found,
 }
 
-type Make = Box<dyn Fn() -> Scratch + Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>;
+type Make =
+    Box<dyn Fn() -> Scratch + Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>;
 
 /// Searches its patterns together, as long as that is of use.
 pub(super) struct Automaton {
@@ -36,20 +37,33 @@ pub(super) struct Automaton {
 
 impl std::fmt::Debug for Automaton {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Automaton").field("patterns", &self.patterns).finish_non_exhaustive()
+        f.debug_struct("Automaton")
+            .field("patterns", &self.patterns)
+            .finish_non_exhaustive()
     }
 }
 
 impl Automaton {
     /// An automaton for `hirs`; `patterns` are their indexes in the set, in the same order.
-    pub(super) fn new<'h>(hirs: impl Iterator<Item = &'h Hir>, patterns: Vec<usize>, cache_bytes: usize) -> Self {
+    pub(super) fn new<'h>(
+        hirs: impl Iterator<Item = &'h Hir>,
+        patterns: Vec<usize>,
+        cache_bytes: usize,
+    ) -> Self {
         let count = patterns.len();
         let engine = build(&hirs.collect::<Vec<&Hir>>(), cache_bytes).map(|dfa| {
             let shared = dfa.clone();
-            let make: Make = Box::new(move || Scratch { cache: shared.create_cache(), found: Found::new(count) });
+            let make: Make = Box::new(move || Scratch {
+                cache: shared.create_cache(),
+                found: Found::new(count),
+            });
             (dfa, Pool::new(make))
         });
-        Self { patterns, engine, gave_up: AtomicU32::new(0) }
+        Self {
+            patterns,
+            engine,
+            gave_up: AtomicU32::new(0),
+        }
     }
 
     /// The indexes of its patterns in the set.
@@ -59,20 +73,34 @@ impl Automaton {
 
     /// Adds what is found in `text` among the patterns it is `trusted` with. False when it cannot tell: the caller searches
     /// its patterns one by one.
-    pub(super) fn search(&self, text: &str, trusted: &dyn Fn(usize) -> bool, found: &mut MatchSet) -> bool {
-        let Some((dfa, pool)) = &self.engine else { return false };
+    pub(super) fn search(
+        &self,
+        text: &str,
+        trusted: &dyn Fn(usize) -> bool,
+        found: &mut MatchSet,
+    ) -> bool {
+        let Some((dfa, pool)) = &self.engine else {
+            return false;
+        };
         if self.gave_up.load(Ordering::Relaxed) >= PATIENCE {
             return false;
         }
         let mut scratch = pool.get();
         let Scratch { cache, found: hits } = &mut *scratch;
         hits.clear();
-        if dfa.try_which_overlapping_matches(cache, &Input::new(text), hits).is_err() {
+        if dfa
+            .try_which_overlapping_matches(cache, &Input::new(text), hits)
+            .is_err()
+        {
             self.gave_up.fetch_add(1, Ordering::Relaxed);
             return false;
         }
         for hit in hits.iter() {
-            if let Some(index) = self.patterns.get(hit.as_usize()).filter(|index| trusted(**index)) {
+            if let Some(index) = self
+                .patterns
+                .get(hit.as_usize())
+                .filter(|index| trusted(**index))
+            {
                 found.insert(*index);
             }
         }
@@ -85,7 +113,10 @@ fn build(hirs: &[&Hir], cache_bytes: usize) -> Option<DFA> {
         .utf8(false)
         .nfa_size_limit(Some(NFA_BYTES))
         .which_captures(WhichCaptures::None);
-    let nfa = thompson::Compiler::new().configure(config).build_many_from_hir(hirs).ok()?;
+    let nfa = thompson::Compiler::new()
+        .configure(config)
+        .build_many_from_hir(hirs)
+        .ok()?;
     let config = DFA::config()
         .match_kind(MatchKind::All)
         .cache_capacity(cache_bytes)

@@ -11,7 +11,10 @@ pub(super) fn from_points(lo: u32, hi: u32) -> impl Iterator<Item = ClassUnicode
 
 fn range(lo: u32, hi: u32) -> Option<ClassUnicodeRange> {
     (lo <= hi).then_some(())?;
-    Some(ClassUnicodeRange::new(char::from_u32(lo)?, char::from_u32(hi)?))
+    Some(ClassUnicodeRange::new(
+        char::from_u32(lo)?,
+        char::from_u32(hi)?,
+    ))
 }
 
 /// A set from inclusive ranges of code points.
@@ -21,7 +24,11 @@ pub(super) fn from_table(table: &[(u32, u32)]) -> ClassUnicode {
 
 /// A set from inclusive ranges of characters.
 pub(super) fn from_ranges(ranges: &[(char, char)]) -> ClassUnicode {
-    ClassUnicode::new(ranges.iter().map(|(lo, hi)| ClassUnicodeRange::new(*lo, *hi)))
+    ClassUnicode::new(
+        ranges
+            .iter()
+            .map(|(lo, hi)| ClassUnicodeRange::new(*lo, *hi)),
+    )
 }
 
 /// What is not in `class`.
@@ -37,8 +44,11 @@ pub(super) fn hir(class: ClassUnicode) -> Hir {
 
 /// Any character, without line feed unless `line_feed`.
 pub(super) fn any(line_feed: bool) -> Hir {
-    let ranges: &[(char, char)] =
-        if line_feed { &[('\0', char::MAX)] } else { &[('\0', '\x09'), ('\x0b', char::MAX)] };
+    let ranges: &[(char, char)] = if line_feed {
+        &[('\0', char::MAX)]
+    } else {
+        &[('\0', '\x09'), ('\x0b', char::MAX)]
+    };
     hir(from_ranges(ranges))
 }
 

@@ -11,7 +11,10 @@ pub(super) struct Cursor {
 
 impl Cursor {
     pub(super) fn new(text: &str) -> Self {
-        Self { chars: text.chars().collect(), at: 0 }
+        Self {
+            chars: text.chars().collect(),
+            at: 0,
+        }
     }
 
     /// The offset of the next code point.
@@ -49,7 +52,10 @@ impl Cursor {
 
     /// Reads `wanted` if it comes next, code point by code point.
     pub(super) fn eat_str(&mut self, wanted: &str) -> bool {
-        let found = wanted.chars().enumerate().all(|(ahead, wanted)| self.peek_at(ahead) == Some(wanted));
+        let found = wanted
+            .chars()
+            .enumerate()
+            .all(|(ahead, wanted)| self.peek_at(ahead) == Some(wanted));
         if found {
             self.at += wanted.chars().count();
         }
@@ -85,11 +91,20 @@ impl Cursor {
 
     /// The text from `start` to here.
     pub(super) fn since(&self, start: usize) -> String {
-        self.chars.iter().skip(start).take(self.at.saturating_sub(start)).collect()
+        self.chars
+            .iter()
+            .skip(start)
+            .take(self.at.saturating_sub(start))
+            .collect()
     }
 
     /// A refusal of the text from `start` to here.
-    pub(super) fn error(&self, code: &'static str, start: usize, message: impl Into<String>) -> PatternError {
+    pub(super) fn error(
+        &self,
+        code: &'static str,
+        start: usize,
+        message: impl Into<String>,
+    ) -> PatternError {
         PatternError::new(code, start, self.at, message)
     }
 }

@@ -16,8 +16,18 @@ pub struct PatternError {
 }
 
 impl PatternError {
-    pub(crate) fn new(code: &'static str, start: usize, end: usize, message: impl Into<String>) -> Self {
-        Self { code, start, end, message: message.into() }
+    pub(crate) fn new(
+        code: &'static str,
+        start: usize,
+        end: usize,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            code,
+            start,
+            end,
+            message: message.into(),
+        }
     }
 }
 

@@ -17,12 +17,18 @@ pub(super) struct Lane {
 impl Lane {
     pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
         match dialect {
-            Dialect::Re2 => Self { hir: Some(hir.clone()), ascii_only: false },
+            Dialect::Re2 => Self {
+                hir: Some(hir.clone()),
+                ascii_only: false,
+            },
             Dialect::Python => {
                 let looks = hir.properties().look_set();
                 // A text boundary inside a character is no boundary for `re`, and `\B` is not in an empty text.
                 let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
-                Self { hir: rewrite(hir, true), ascii_only: words.iter().any(|look| looks.contains(*look)) }
+                Self {
+                    hir: rewrite(hir, true),
+                    ascii_only: words.iter().any(|look| looks.contains(*look)),
+                }
             }
         }
     }
@@ -40,7 +46,12 @@ fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
         HirKind::Look(look) if *look == DOLLAR => {
             tail.then_some(())?;
             let sub = Box::new(Hir::literal(*b"\n"));
-            let line_feed = Hir::repetition(Repetition { min: 0, max: Some(1), greedy: true, sub });
+            let line_feed = Hir::repetition(Repetition {
+                min: 0,
+                max: Some(1),
+                greedy: true,
+                sub,
+            });
             Hir::concat(vec![line_feed, Hir::look(Look::End)])
         }
         HirKind::Look(look) if *look == WORD => Hir::look(Look::WordAscii),
@@ -48,16 +59,25 @@ fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
         HirKind::Repetition(repetition) => {
             let sub = rewrite(&repetition.sub, tail && repetition.max == Some(1))?;
-            Hir::repetition(Repetition { sub: Box::new(sub), ..repetition.clone() })
+            Hir::repetition(Repetition {
+                sub: Box::new(sub),
+                ..repetition.clone()
+            })
         }
         HirKind::Capture(capture) => rewrite(&capture.sub, tail)?,
         HirKind::Concat(parts) => {
             let last = parts.len().saturating_sub(1);
-            let parts = parts.iter().enumerate().map(|(index, part)| rewrite(part, tail && index == last));
+            let parts = parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| rewrite(part, tail && index == last));
             Hir::concat(parts.collect::<Option<Vec<Hir>>>()?)
         }
-        HirKind::Alternation(parts) => {
-            Hir::alternation(parts.iter().map(|part| rewrite(part, tail)).collect::<Option<Vec<Hir>>>()?)
-        }
+        HirKind::Alternation(parts) => Hir::alternation(
+            parts
+                .iter()
+                .map(|part| rewrite(part, tail))
+                .collect::<Option<Vec<Hir>>>()?,
+        ),
     })
 }

@@ -23,7 +23,9 @@ impl LiteralKind {
             Self::Exact(literal) => text == literal,
             Self::Prefix(literal) => text.starts_with(literal.as_str()),
             Self::Suffix(literal) => text.ends_with(literal.as_str()),
-            Self::Contains(literal) => memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some(),
+            Self::Contains(literal) => {
+                memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some()
+            }
         }
     }
 }
@@ -32,7 +34,10 @@ pub(super) fn kind(hir: &Hir) -> Option<LiteralKind> {
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),
         HirKind::Empty | HirKind::Literal(_) | HirKind::Look(_) => std::slice::from_ref(hir),
-        HirKind::Class(_) | HirKind::Repetition(_) | HirKind::Capture(_) | HirKind::Alternation(_) => return None,
+        HirKind::Class(_)
+        | HirKind::Repetition(_)
+        | HirKind::Capture(_)
+        | HirKind::Alternation(_) => return None,
     };
     let (start, parts) = match parts.split_first() {
         Some((first, rest)) if matches!(first.kind(), HirKind::Look(Look::Start)) => (true, rest),

@@ -20,7 +20,8 @@ const CACHE_BYTES: usize = 1 << 20;
 pub struct Matcher {
     pattern: Arc<Inner>,
     literal: Option<LiteralKind>,
-    finder: Option<Finder<'static>>,
+    /// Boxed for its alignment: vectors inside ask for 32 bytes, more than an allocator of Python objects gives.
+    finder: Option<Box<Finder<'static>>>,
     regex: OnceLock<Option<Regex>>,
     plain: OnceLock<Plain>,
 }
@@ -29,8 +30,11 @@ impl Matcher {
     pub(super) fn new(pattern: &Pattern) -> Self {
         let literal = pattern.literal_kind();
         let finder = match &literal {
-            Some(LiteralKind::Contains(literal)) => Some(Finder::new(literal.as_bytes()).into_owned()),
-            Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_)) | None => None,
+            Some(LiteralKind::Contains(literal)) => {
+                Some(Box::new(Finder::new(literal.as_bytes()).into_owned()))
+            }
+            Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_))
+            | None => None,
         };
         Self {
             pattern: Arc::clone(&pattern.inner),
@@ -67,7 +71,9 @@ impl Matcher {
     /// The same answer along the plain path: slow, and the oracle of the tests.
     #[must_use]
     pub fn is_match_plain(&self, text: &str) -> bool {
-        self.plain.get_or_init(|| Plain::new(&self.pattern.hir, self.pattern.dialect)).is_match(text)
+        self.plain
+            .get_or_init(|| Plain::new(&self.pattern.hir, self.pattern.dialect))
+            .is_match(text)
     }
 
     pub(super) fn inner(&self) -> &Inner {
@@ -80,6 +86,9 @@ impl Matcher {
             .which_captures(WhichCaptures::Implicit)
             .nfa_size_limit(Some(NFA_BYTES))
             .hybrid_cache_capacity(CACHE_BYTES);
-        Regex::builder().configure(config).build_from_hir(self.pattern.lane.hir.as_ref()?).ok()
+        Regex::builder()
+            .configure(config)
+            .build_from_hir(self.pattern.lane.hir.as_ref()?)
+            .ok()
     }
 }

@@ -75,7 +75,8 @@ impl Pattern {
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
         let chars = text.chars().count();
         if chars > MAX_PATTERN_CHARS {
-            let message = format!("the pattern has {chars} characters, more than {MAX_PATTERN_CHARS}");
+            let message =
+                format!("the pattern has {chars} characters, more than {MAX_PATTERN_CHARS}");
             return Err(PatternError::new("too_long", 0, chars, message));
         }
         let stack::Piece { hir, cost, .. } = match dialect {
@@ -83,10 +84,23 @@ impl Pattern {
             Dialect::Python => python::parse(text)?,
         };
         if cost > MAX_COST {
-            return Err(PatternError::new("too_large", 0, chars, "the pattern is too large"));
+            return Err(PatternError::new(
+                "too_large",
+                0,
+                chars,
+                "the pattern is too large",
+            ));
         }
         let lane = lane::Lane::new(&hir, dialect);
-        Ok(Self { inner: Arc::new(Inner { text: text.to_owned(), dialect, hir, lane, cost }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                text: text.to_owned(),
+                dialect,
+                hir,
+                lane,
+                cost,
+            }),
+        })
     }
 
     /// The text that was parsed.

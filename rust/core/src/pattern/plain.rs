@@ -46,7 +46,11 @@ struct Active {
 
 impl Active {
     fn new(steps: usize) -> Self {
-        Self { order: Vec::new(), seen: vec![0; steps], round: 1 }
+        Self {
+            order: Vec::new(),
+            seen: vec![0; steps],
+            round: 1,
+        }
     }
 
     fn clear(&mut self) {
@@ -71,7 +75,10 @@ impl Active {
 
 impl Plain {
     pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
-        let mut plain = Self { dialect, steps: Vec::new() };
+        let mut plain = Self {
+            dialect,
+            steps: Vec::new(),
+        };
         plain.compile(hir);
         plain.steps.push(Step::Found);
         plain
@@ -81,15 +88,23 @@ impl Plain {
         match hir.kind() {
             HirKind::Empty => {}
             HirKind::Literal(literal) => {
-                self.steps.extend(String::from_utf8_lossy(&literal.0).chars().map(Step::Char));
+                self.steps
+                    .extend(String::from_utf8_lossy(&literal.0).chars().map(Step::Char));
             }
             HirKind::Class(Class::Unicode(class)) => {
-                let ranges = class.ranges().iter().map(|range| (range.start(), range.end()));
+                let ranges = class
+                    .ranges()
+                    .iter()
+                    .map(|range| (range.start(), range.end()));
                 self.steps.push(Step::Class(ranges.collect()));
             }
             HirKind::Class(Class::Bytes(class)) => {
                 let ranges = class.ranges().iter().filter(|range| range.end().is_ascii());
-                self.steps.push(Step::Class(ranges.map(|range| (range.start().into(), range.end().into())).collect()));
+                self.steps.push(Step::Class(
+                    ranges
+                        .map(|range| (range.start().into(), range.end().into()))
+                        .collect(),
+                ));
             }
             HirKind::Look(look) => self.steps.push(Step::Look(*look)),
             HirKind::Capture(capture) => self.compile(&capture.sub),
@@ -114,7 +129,9 @@ impl Plain {
                             })
                             .collect();
                         let end = self.steps.len();
-                        splits.into_iter().for_each(|split| self.set(split, Step::Split(split + 1, end)));
+                        splits
+                            .into_iter()
+                            .for_each(|split| self.set(split, Step::Split(split + 1, end)));
                     }
                 }
             }
@@ -132,7 +149,8 @@ impl Plain {
         // The branch after the last part leads nowhere: an empty class.
         self.steps.push(Step::Class(Box::default()));
         let end = self.steps.len();
-        ends.into_iter().for_each(|jump| self.set(jump, Step::Jump(end)));
+        ends.into_iter()
+            .for_each(|jump| self.set(jump, Step::Jump(end)));
     }
 
     fn reserve(&mut self) -> usize {
@@ -153,7 +171,11 @@ impl Plain {
         let mut stack = Vec::new();
         if self.dialect == Dialect::Re2 && !text.is_ascii() {
             // RE2 searches bytes: between those of one character nothing but looks can hold.
-            let inside = Place { before: Some('\u{80}'), after: Some('\u{80}'), last: false };
+            let inside = Place {
+                before: Some('\u{80}'),
+                after: Some('\u{80}'),
+                last: false,
+            };
             if self.add(0, inside, &mut now, &mut stack) {
                 return true;
             }
@@ -164,7 +186,11 @@ impl Plain {
         loop {
             let mut ahead = rest.clone();
             let after = ahead.next();
-            let place = Place { before, after, last: after.is_some() && ahead.as_str().is_empty() };
+            let place = Place {
+                before,
+                after,
+                last: after.is_some() && ahead.as_str().is_empty(),
+            };
             // What the last character led to goes on from here, where the looks can be judged.
             let waiting = std::mem::take(&mut now.order);
             now.clear();
@@ -191,7 +217,10 @@ impl Plain {
             Some(Step::Char(wanted)) => *wanted == found,
             Some(Step::Class(ranges)) => {
                 let after = ranges.partition_point(|(lo, _)| *lo <= found);
-                after.checked_sub(1).and_then(|index| ranges.get(index)).is_some_and(|(_, hi)| found <= *hi)
+                after
+                    .checked_sub(1)
+                    .and_then(|index| ranges.get(index))
+                    .is_some_and(|(_, hi)| found <= *hi)
             }
             Some(Step::Look(_) | Step::Split(..) | Step::Jump(_) | Step::Found) | None => false,
         }
@@ -218,8 +247,14 @@ impl Plain {
     }
 
     fn holds(&self, look: Look, place: Place) -> bool {
-        let Place { before, after, last } = place;
-        let ascii = |found: Option<char>| found.is_some_and(|found| found == '_' || found.is_ascii_alphanumeric());
+        let Place {
+            before,
+            after,
+            last,
+        } = place;
+        let ascii = |found: Option<char>| {
+            found.is_some_and(|found| found == '_' || found.is_ascii_alphanumeric())
+        };
         let python = |found: Option<char>| found.is_some_and(python_class::is_word);
         // `re` knows no boundary, and no place without one, in an empty text.
         let exists = self.dialect == Dialect::Re2 || before.is_some() || after.is_some();

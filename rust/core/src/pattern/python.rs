@@ -82,7 +82,13 @@ impl Parser {
                     self.cursor.next();
                     match self.stack.close() {
                         Some(flags) => self.flags = flags,
-                        None => return Err(self.cursor.error("unbalanced", start, "this parenthesis closes no group")),
+                        None => {
+                            return Err(self.cursor.error(
+                                "unbalanced",
+                                start,
+                                "this parenthesis closes no group",
+                            ));
+                        }
                     }
                 }
                 '|' => {
@@ -127,7 +133,12 @@ impl Parser {
             }
         }
         match self.stack.open_at() {
-            Some(start) => Err(PatternError::new("unbalanced", start, start + 1, "this group is not closed")),
+            Some(start) => Err(PatternError::new(
+                "unbalanced",
+                start,
+                start + 1,
+                "this group is not closed",
+            )),
             None => Ok(()),
         }
     }
@@ -156,7 +167,9 @@ impl Parser {
         let start = self.cursor.at();
         let next = self.cursor.next();
         if next == Some('\\') && self.cursor.next().is_none() {
-            return Err(self.cursor.error("bad_escape", start, "the pattern ends in a backslash"));
+            return Err(self
+                .cursor
+                .error("bad_escape", start, "the pattern ends in a backslash"));
         }
         Ok(next)
     }
@@ -171,16 +184,22 @@ impl Parser {
     }
 
     fn span(&self, lo: u32, hi: u32, start: usize) -> Result<ClassUnicode, PatternError> {
-        span(lo, hi, self.flags.case()).ok_or_else(|| self.unsupported(start, "ignoring case beyond U+FFFF"))
+        span(lo, hi, self.flags.case())
+            .ok_or_else(|| self.unsupported(start, "ignoring case beyond U+FFFF"))
     }
 
     fn unsupported(&self, start: usize, what: &str) -> PatternError {
-        self.cursor.error("unsupported", start, format!("{what} is not supported"))
+        self.cursor
+            .error("unsupported", start, format!("{what} is not supported"))
     }
 
     fn repeat(&mut self, start: usize, min: u32, max: Option<u32>) -> Result<(), PatternError> {
         if max.is_some_and(|max| max < min) {
-            return Err(self.cursor.error("bad_repeat", start, "the repetition ends before it begins"));
+            return Err(self.cursor.error(
+                "bad_repeat",
+                start,
+                "the repetition ends before it begins",
+            ));
         }
         let piece = match self.stack.last().map(|last| last.shape) {
             Some(Shape::Atom) => self.stack.pop(),
@@ -191,7 +210,10 @@ impl Parser {
             Some(Shape::Look) | None => None,
         };
         let Some(piece) = piece else {
-            let message = format!("there is nothing to repeat before `{}`", self.cursor.since(start));
+            let message = format!(
+                "there is nothing to repeat before `{}`",
+                self.cursor.since(start)
+            );
             return Err(self.cursor.error("bad_repeat", start, message));
         };
         if self.cursor.eat('+') {
@@ -200,7 +222,11 @@ impl Parser {
         self.cursor.eat('?');
         let piece = piece.repeated(min, max);
         if piece.cost > MAX_COST {
-            return Err(self.cursor.error("too_large", start, "with its repetitions written out the pattern is too large"));
+            return Err(self.cursor.error(
+                "too_large",
+                start,
+                "with its repetitions written out the pattern is too large",
+            ));
         }
         self.stack.push(piece);
         Ok(())
@@ -213,9 +239,15 @@ impl Parser {
         if self.cursor.peek() == Some('}') {
             return Ok(None);
         }
-        let digits = self.cursor.take_while(usize::MAX, |next| next.is_ascii_digit());
+        let digits = self
+            .cursor
+            .take_while(usize::MAX, |next| next.is_ascii_digit());
         let (min, max) = if self.cursor.eat(',') {
-            (digits, self.cursor.take_while(usize::MAX, |next| next.is_ascii_digit()))
+            (
+                digits,
+                self.cursor
+                    .take_while(usize::MAX, |next| next.is_ascii_digit()),
+            )
         } else {
             (digits.clone(), digits)
         };
@@ -224,7 +256,9 @@ impl Parser {
         }
         let count = |digits: &str| match digits.parse() {
             Ok(u32::MAX) | Err(_) if !digits.is_empty() => {
-                Err(self.cursor.error("too_large", start, "the repetition counts too far"))
+                Err(self
+                    .cursor
+                    .error("too_large", start, "the repetition counts too far"))
             }
             Ok(count) => Ok(Some(count)),
             Err(_) => Ok(None),
@@ -239,7 +273,9 @@ impl Parser {
             return self.stack.open(start, self.flags);
         }
         let Some(kind) = self.token()? else {
-            return Err(self.cursor.error("unbalanced", start, "this group is not closed"));
+            return Err(self
+                .cursor
+                .error("unbalanced", start, "this group is not closed"));
         };
         match kind {
             ':' => self.stack.open(start, self.flags),
@@ -259,7 +295,10 @@ impl Parser {
             '>' => Err(self.unsupported(start, "an atomic group")),
             'a' | 'i' | 'L' | 'm' | 's' | 't' | 'u' | 'x' | '-' => self.group_flags(start, kind),
             _ => {
-                let message = format!("`{}` is no group this dialect has", self.cursor.since(start));
+                let message = format!(
+                    "`{}` is no group this dialect has",
+                    self.cursor.since(start)
+                );
                 Err(self.cursor.error("bad_group", start, message))
             }
         }
@@ -270,7 +309,13 @@ impl Parser {
             match self.token()? {
                 Some(')') => return Ok(()),
                 Some(_) => {}
-                None => return Err(self.cursor.error("unbalanced", start, "this comment is not closed")),
+                None => {
+                    return Err(self.cursor.error(
+                        "unbalanced",
+                        start,
+                        "this comment is not closed",
+                    ));
+                }
             }
         }
     }
@@ -279,12 +324,22 @@ impl Parser {
         if name.chars().any(|found| !found.is_ascii()) {
             return Err(self.unsupported(start, "a group name beyond ASCII"));
         }
-        let word = name.chars().all(|found| found == '_' || found.is_ascii_alphanumeric());
+        let word = name
+            .chars()
+            .all(|found| found == '_' || found.is_ascii_alphanumeric());
         if !word || name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
-            return Err(self.cursor.error("bad_name", start, "the name of this group is not a name"));
+            return Err(self.cursor.error(
+                "bad_name",
+                start,
+                "the name of this group is not a name",
+            ));
         }
         if self.names.contains(&name) {
-            return Err(self.cursor.error("bad_name", start, format!("there are two groups named `{name}`")));
+            return Err(self.cursor.error(
+                "bad_name",
+                start,
+                format!("there are two groups named `{name}`"),
+            ));
         }
         self.names.push(name);
         Ok(())
@@ -319,9 +374,16 @@ impl Parser {
             }
         }
         if letter.is_none() {
-            return Err(self.cursor.error("unbalanced", start, "this group is not closed"));
+            return Err(self
+                .cursor
+                .error("unbalanced", start, "this group is not closed"));
         }
-        let both = [(on.fold, off.fold), (on.lines, off.lines), (on.dot_all, off.dot_all), (on.verbose, off.verbose)];
+        let both = [
+            (on.fold, off.fold),
+            (on.lines, off.lines),
+            (on.dot_all, off.dot_all),
+            (on.verbose, off.verbose),
+        ];
         if both.contains(&(true, true)) {
             return Err(self.bad_flag(start));
         }
@@ -336,13 +398,20 @@ impl Parser {
     }
 
     fn bad_flag(&self, start: usize) -> PatternError {
-        let message = format!("`{}` sets flags this dialect does not have", self.cursor.since(start));
+        let message = format!(
+            "`{}` sets flags this dialect does not have",
+            self.cursor.since(start)
+        );
         self.cursor.error("bad_group", start, message)
     }
 
     fn global_flags(&mut self, start: usize, on: Flags) -> Result<(), PatternError> {
         if !self.stack.at_start() {
-            return Err(self.cursor.error("bad_group", start, "flags for the whole pattern stand at its start"));
+            return Err(self.cursor.error(
+                "bad_group",
+                start,
+                "flags for the whole pattern stand at its start",
+            ));
         }
         let now = &mut self.flags;
         *now = Flags {
@@ -353,21 +422,31 @@ impl Parser {
             dot_all: now.dot_all || on.dot_all,
             verbose: now.verbose || on.verbose,
         };
-        if now.ascii && now.unicode { Err(self.bad_flag(start)) } else { Ok(()) }
+        if now.ascii && now.unicode {
+            Err(self.bad_flag(start))
+        } else {
+            Ok(())
+        }
     }
 
     fn escape(&mut self) -> Result<(), PatternError> {
         let start = self.cursor.at();
         self.cursor.next();
         let Some(letter) = self.cursor.next() else {
-            return Err(self.cursor.error("bad_escape", start, "the pattern ends in a backslash"));
+            return Err(self
+                .cursor
+                .error("bad_escape", start, "the pattern ends in a backslash"));
         };
         let ascii = self.flags.ascii;
         let look = match letter {
             'A' => Some(Look::Start),
             'Z' => Some(Look::End),
             'b' => Some(if ascii { Look::WordAscii } else { WORD }),
-            'B' => Some(if ascii { Look::WordAsciiNegate } else { WORD_NEGATE }),
+            'B' => Some(if ascii {
+                Look::WordAsciiNegate
+            } else {
+                WORD_NEGATE
+            }),
             _ => None,
         };
         if let Some(look) = look {
@@ -387,7 +466,11 @@ impl Parser {
     /// `\123` is a character, `\1` and `\12` refer to a group.
     fn octal_or_reference(&mut self, first: char, start: usize) -> Result<u32, PatternError> {
         let octal = |found: Option<char>| found.and_then(|found| found.to_digit(8));
-        let digits = (octal(Some(first)), octal(self.cursor.peek()), octal(self.cursor.peek_at(1)));
+        let digits = (
+            octal(Some(first)),
+            octal(self.cursor.peek()),
+            octal(self.cursor.peek_at(1)),
+        );
         let (Some(first), Some(second), Some(third)) = digits else {
             return Err(self.unsupported(start, "a back-reference"));
         };
@@ -396,11 +479,18 @@ impl Parser {
     }
 
     fn byte(&self, point: u32, start: usize) -> Result<u32, PatternError> {
-        if point > 0o377 { Err(self.bad_escape(start)) } else { Ok(point) }
+        if point > 0o377 {
+            Err(self.bad_escape(start))
+        } else {
+            Ok(point)
+        }
     }
 
     fn bad_escape(&self, start: usize) -> PatternError {
-        let message = format!("`{}` is no escape this dialect has", self.cursor.since(start));
+        let message = format!(
+            "`{}` is no escape this dialect has",
+            self.cursor.since(start)
+        );
         self.cursor.error("bad_escape", start, message)
     }
 
@@ -416,7 +506,9 @@ impl Parser {
             'u' => hexadecimal(&mut self.cursor, 4),
             'U' => hexadecimal(&mut self.cursor, 8),
             '0' => {
-                let digits = self.cursor.take_while(2, |next| ('0'..='7').contains(&next));
+                let digits = self
+                    .cursor
+                    .take_while(2, |next| ('0'..='7').contains(&next));
                 Some(u32::from_str_radix(&digits, 8).unwrap_or(0))
             }
             'N' => return Err(self.unsupported(start, "a character by its name")),
@@ -440,7 +532,14 @@ impl Parser {
         let mut first = true;
         loop {
             match self.cursor.peek() {
-                None => return Err(PatternError::new("unbalanced", start, start + 1, "this class is not closed")),
+                None => {
+                    return Err(PatternError::new(
+                        "unbalanced",
+                        start,
+                        start + 1,
+                        "this class is not closed",
+                    ));
+                }
                 Some(']') if !first => {
                     self.cursor.next();
                     break;
@@ -449,7 +548,11 @@ impl Parser {
             }
             first = false;
         }
-        Ok(if negative { class::negated(found) } else { found })
+        Ok(if negative {
+            class::negated(found)
+        } else {
+            found
+        })
     }
 
     fn class_item(&mut self, open: usize) -> Result<ClassUnicode, PatternError> {
@@ -477,10 +580,19 @@ impl Parser {
         match self.cursor.next() {
             Some('\\') => {}
             Some(other) => return Ok(Member::Point(u32::from(other))),
-            None => return Err(PatternError::new("unbalanced", open, open + 1, "this class is not closed")),
+            None => {
+                return Err(PatternError::new(
+                    "unbalanced",
+                    open,
+                    open + 1,
+                    "this class is not closed",
+                ));
+            }
         }
         let Some(letter) = self.cursor.next() else {
-            return Err(self.cursor.error("bad_escape", start, "the pattern ends in a backslash"));
+            return Err(self
+                .cursor
+                .error("bad_escape", start, "the pattern ends in a backslash"));
         };
         if let Some(class) = category(letter, self.flags.ascii) {
             return Ok(Member::Class(class));
@@ -488,7 +600,9 @@ impl Parser {
         let point = match letter {
             'b' => 8,
             '0'..='7' => {
-                let rest = self.cursor.take_while(2, |next| ('0'..='7').contains(&next));
+                let rest = self
+                    .cursor
+                    .take_while(2, |next| ('0'..='7').contains(&next));
                 let digits = format!("{letter}{rest}");
                 self.byte(u32::from_str_radix(&digits, 8).unwrap_or(u32::MAX), start)?
             }

@@ -33,7 +33,11 @@ pub(super) fn category(letter: char, ascii: bool) -> Option<ClassUnicode> {
         ('w', true) => from_ranges(re2::WORD),
         _ => return None,
     };
-    Some(if letter.is_ascii_uppercase() { negated(class) } else { class })
+    Some(if letter.is_ascii_uppercase() {
+        negated(class)
+    } else {
+        class
+    })
 }
 
 /// Whether a character is a word character for `\b` without `(?a)`.
@@ -43,7 +47,10 @@ pub(super) fn is_word(found: char) -> bool {
     }
     let point = u32::from(found);
     let after = python::WORD.partition_point(|(lo, _)| *lo <= point);
-    after.checked_sub(1).and_then(|index| python::WORD.get(index)).is_some_and(|(_, hi)| point <= *hi)
+    after
+        .checked_sub(1)
+        .and_then(|index| python::WORD.get(index))
+        .is_some_and(|(_, hi)| point <= *hi)
 }
 
 /// The characters `lo..=hi` match; `None` where `re` ignores case beyond U+FFFF in a way of its own.
@@ -53,7 +60,9 @@ pub(super) fn span(lo: u32, hi: u32, case: Case) -> Option<ClassUnicode> {
         Case::Exact => Some(ClassUnicode::new(plain)),
         Case::Ascii if lo <= 0xFFFF && hi > 0xFFFF => None,
         Case::Unicode | Case::Ascii if hi > 0xFFFF => {
-            let cased = between(python::LOWER, lo, hi).next().or_else(|| between(python::UPPER, lo, hi).next());
+            let cased = between(python::LOWER, lo, hi)
+                .next()
+                .or_else(|| between(python::UPPER, lo, hi).next());
             (lo > 0xFFFF && cased.is_none()).then(|| ClassUnicode::new(plain))
         }
         Case::Ascii => {
@@ -61,8 +70,17 @@ pub(super) fn span(lo: u32, hi: u32, case: Case) -> Option<ClassUnicode> {
             let mut letters = class.clone();
             letters.intersect(&from_ranges(&[('A', 'Z'), ('a', 'z')]));
             for range in letters.ranges() {
-                let flip = |found: char| if found.is_ascii_lowercase() { found.to_ascii_uppercase() } else { found.to_ascii_lowercase() };
-                class.push(ClassUnicodeRange::new(flip(range.start()), flip(range.end())));
+                let flip = |found: char| {
+                    if found.is_ascii_lowercase() {
+                        found.to_ascii_uppercase()
+                    } else {
+                        found.to_ascii_lowercase()
+                    }
+                };
+                class.push(ClassUnicodeRange::new(
+                    flip(range.start()),
+                    flip(range.end()),
+                ));
             }
             Some(class)
         }
@@ -103,7 +121,9 @@ fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
         if next <= hi {
             found.extend(from_points(next, hi));
         }
-        found.extend(between(python::UPPER, lo, hi).flat_map(|(_, upper)| from_points(upper, upper)));
+        found.extend(
+            between(python::UPPER, lo, hi).flat_map(|(_, upper)| from_points(upper, upper)),
+        );
     }
     ClassUnicode::new(found)
 }
@@ -111,5 +131,9 @@ fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
 /// The rows of a table whose first column is in `lo..=hi`.
 fn between(table: &'static [(u32, u32)], lo: u32, hi: u32) -> impl Iterator<Item = (u32, u32)> {
     let start = table.partition_point(|(point, _)| *point < lo);
-    table.iter().skip(start).take_while(move |(point, _)| *point <= hi).copied()
+    table
+        .iter()
+        .skip(start)
+        .take_while(move |(point, _)| *point <= hi)
+        .copied()
 }

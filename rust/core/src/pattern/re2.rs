@@ -23,7 +23,11 @@ struct Flags {
 }
 
 pub(super) fn parse(text: &str) -> Result<Piece, PatternError> {
-    let mut parser = Parser { cursor: Cursor::new(text), stack: Stack::new(Flags::default()), flags: Flags::default() };
+    let mut parser = Parser {
+        cursor: Cursor::new(text),
+        stack: Stack::new(Flags::default()),
+        flags: Flags::default(),
+    };
     parser.run()?;
     Ok(parser.stack.finish())
 }
@@ -64,6 +68,7 @@ impl Parser {
                         operator = Some(start);
                     }
                     None => {
+                        self.refuse_open_count()?;
                         self.cursor.next();
                         self.literal(u32::from('{'));
                     }
@@ -73,7 +78,12 @@ impl Parser {
             }
         }
         match self.stack.open_at() {
-            Some(start) => Err(PatternError::new("unbalanced", start, start + 1, "this group is not closed")),
+            Some(start) => Err(PatternError::new(
+                "unbalanced",
+                start,
+                start + 1,
+                "this group is not closed",
+            )),
             None => Ok(()),
         }
     }
@@ -98,7 +108,9 @@ impl Parser {
 
     fn literal(&mut self, point: u32) {
         let hir = match char::from_u32(point) {
-            Some(found) if self.flags.fold && (found.is_ascii_alphabetic() || !found.is_ascii()) => {
+            Some(found)
+                if self.flags.fold && (found.is_ascii_alphabetic() || !found.is_ascii()) =>
+            {
                 class::hir(folded(class::from_ranges(&[(found, found)])))
             }
             Some(_) | None => class::literal(point),
@@ -106,7 +118,13 @@ impl Parser {
         self.stack.push(Piece::atom(hir));
     }
 
-    fn repeat(&mut self, start: usize, before: Option<usize>, min: u32, max: Option<u32>) -> Result<(), PatternError> {
+    fn repeat(
+        &mut self,
+        start: usize,
+        before: Option<usize>,
+        min: u32,
+        max: Option<u32>,
+    ) -> Result<(), PatternError> {
         self.cursor.eat('?');
         if let Some(first) = before {
             let message = format!("`{}` is two repetitions in a row", self.cursor.since(first));
@@ -120,14 +138,23 @@ impl Parser {
             return refuse(format!("a repetition counts to {MAX_REPEAT} at most"));
         }
         let Some(piece) = self.stack.pop() else {
-            return refuse(format!("there is nothing to repeat before `{}`", self.cursor.since(start)));
+            return refuse(format!(
+                "there is nothing to repeat before `{}`",
+                self.cursor.since(start)
+            ));
         };
         let piece = piece.repeated(min, max);
         if piece.copies > MAX_REPEAT && (min >= 2 || max.is_some_and(|max| max >= 2)) {
-            return refuse(format!("repetitions inside one another multiply to more than {MAX_REPEAT}"));
+            return refuse(format!(
+                "repetitions inside one another multiply to more than {MAX_REPEAT}"
+            ));
         }
         if piece.cost > MAX_COST {
-            return Err(self.cursor.error("too_large", start, "with its repetitions written out the pattern is too large"));
+            return Err(self.cursor.error(
+                "too_large",
+                start,
+                "with its repetitions written out the pattern is too large",
+            ));
         }
         self.stack.push(piece);
         Ok(())
@@ -143,11 +170,35 @@ impl Parser {
         found
     }
 
+    /// Refuses `{,3}`: other dialects count to three there, this one would look for five characters.
+    fn refuse_open_count(&mut self) -> Result<(), PatternError> {
+        let start = self.cursor.at();
+        if self.cursor.eat_str("{,")
+            && !self
+                .cursor
+                .take_while(usize::MAX, |next| next.is_ascii_digit())
+                .is_empty()
+            && self.cursor.eat('}')
+        {
+            let message = format!(
+                "`{}` would be text in this dialect",
+                self.cursor.since(start)
+            );
+            return Err(self.cursor.error("brace_text", start, message));
+        }
+        self.cursor.seek(start);
+        Ok(())
+    }
+
     fn braces_inner(&mut self) -> Option<(u32, Option<u32>)> {
         self.cursor.next();
         let min = self.count()?;
         let max = if self.cursor.eat(',') {
-            if self.cursor.peek() == Some('}') { None } else { Some(self.count()?) }
+            if self.cursor.peek() == Some('}') {
+                None
+            } else {
+                Some(self.count()?)
+            }
         } else {
             Some(min)
         };
@@ -158,7 +209,11 @@ impl Parser {
     fn count(&mut self) -> Option<u32> {
         let digits = self.cursor.take_while(9, |next| next.is_ascii_digit());
         let bad = digits.len() > 1 && digits.starts_with('0');
-        if bad || self.cursor.peek().is_some_and(|next| next.is_ascii_digit()) { None } else { digits.parse().ok() }
+        if bad || self.cursor.peek().is_some_and(|next| next.is_ascii_digit()) {
+            None
+        } else {
+            digits.parse().ok()
+        }
     }
 
     fn close(&mut self) -> Result<(), PatternError> {
@@ -169,7 +224,9 @@ impl Parser {
                 self.flags = flags;
                 Ok(())
             }
-            None => Err(self.cursor.error("unbalanced", start, "this parenthesis closes no group")),
+            None => Err(self
+                .cursor
+                .error("unbalanced", start, "this parenthesis closes no group")),
         }
     }
 
@@ -181,13 +238,21 @@ impl Parser {
         }
         for look in ["=", "!", "<=", "<!"] {
             if self.cursor.eat_str(look) {
-                return Err(self.cursor.error("look_around", start, "look-around is not supported"));
+                return Err(self.cursor.error(
+                    "look_around",
+                    start,
+                    "look-around is not supported",
+                ));
             }
         }
         if self.cursor.eat_str("P<") || self.cursor.eat('<') {
             let named = self.cursor.take_until('>');
             if !named.is_some_and(|name| !name.is_empty() && name.chars().all(is_name)) {
-                return Err(self.cursor.error("bad_name", start, "the name of this group is not a name"));
+                return Err(self.cursor.error(
+                    "bad_name",
+                    start,
+                    "the name of this group is not a name",
+                ));
             }
             return self.stack.open(start, self.flags);
         }
@@ -214,10 +279,17 @@ impl Parser {
                 }
                 Some(')') if !needs_flag => break,
                 Some(_) => {
-                    let message = format!("`{}` is no group this dialect has", self.cursor.since(start));
+                    let message = format!(
+                        "`{}` is no group this dialect has",
+                        self.cursor.since(start)
+                    );
                     return Err(self.cursor.error("bad_group", start, message));
                 }
-                None => return Err(self.cursor.error("unbalanced", start, "this group is not closed")),
+                None => {
+                    return Err(self
+                        .cursor
+                        .error("unbalanced", start, "this group is not closed"));
+                }
             }
             needs_flag = false;
         }
@@ -243,7 +315,9 @@ impl Parser {
         match letter {
             Some('C') => {
                 self.cursor.seek(start + 2);
-                Err(self.cursor.error("any_byte", start, "`\\C` would match a part of a character"))
+                Err(self
+                    .cursor
+                    .error("any_byte", start, "`\\C` would match a part of a character"))
             }
             Some('Q') => {
                 self.cursor.seek(start + 2);
@@ -266,7 +340,9 @@ impl Parser {
             }
             None => {
                 self.cursor.next();
-                Err(self.cursor.error("bad_escape", start, "the pattern ends in a backslash"))
+                Err(self
+                    .cursor
+                    .error("bad_escape", start, "the pattern ends in a backslash"))
             }
         }
     }
@@ -282,7 +358,11 @@ impl Parser {
             return Ok(None);
         }
         self.cursor.seek(start + 2);
-        let name = if self.cursor.eat('{') { self.cursor.take_until('}') } else { self.cursor.next().map(String::from) };
+        let name = if self.cursor.eat('{') {
+            self.cursor.take_until('}')
+        } else {
+            self.cursor.next().map(String::from)
+        };
         let name = name.unwrap_or_default();
         let (negative, bare) = match name.strip_prefix('^') {
             Some(bare) => (letter == 'p', bare),
@@ -291,7 +371,10 @@ impl Parser {
         match unicode(bare, negative, self.flags.fold) {
             Some(class) => Ok(Some(class)),
             None => {
-                let message = format!("`{}` is no Unicode class this dialect has", self.cursor.since(start));
+                let message = format!(
+                    "`{}` is no Unicode class this dialect has",
+                    self.cursor.since(start)
+                );
                 Err(self.cursor.error("bad_class", start, message))
             }
         }
@@ -301,15 +384,26 @@ impl Parser {
         let start = self.cursor.at();
         self.cursor.next();
         let Some(letter) = self.cursor.next() else {
-            return Err(self.cursor.error("bad_escape", start, "the pattern ends in a backslash"));
+            return Err(self
+                .cursor
+                .error("bad_escape", start, "the pattern ends in a backslash"));
         };
         let point = match letter {
             '0' => Some(self.octal(0)),
-            '1'..='7' if self.cursor.peek().is_some_and(|next| ('0'..='7').contains(&next)) => {
+            '1'..='7'
+                if self
+                    .cursor
+                    .peek()
+                    .is_some_and(|next| ('0'..='7').contains(&next)) =>
+            {
                 Some(self.octal(u32::from(letter) - u32::from('0')))
             }
             '1'..='9' => {
-                return Err(self.cursor.error("back_reference", start, "back-references are not supported"));
+                return Err(self.cursor.error(
+                    "back_reference",
+                    start,
+                    "back-references are not supported",
+                ));
             }
             'x' => self.hexadecimal(),
             'a' => Some(7),
@@ -322,26 +416,40 @@ impl Parser {
             _ => None,
         };
         point.ok_or_else(|| {
-            let message = format!("`{}` is no escape this dialect has", self.cursor.since(start));
+            let message = format!(
+                "`{}` is no escape this dialect has",
+                self.cursor.since(start)
+            );
             self.cursor.error("bad_escape", start, message)
         })
     }
 
     fn octal(&mut self, first: u32) -> u32 {
-        let digits = self.cursor.take_while(2, |next| ('0'..='7').contains(&next));
-        digits.chars().filter_map(|digit| digit.to_digit(8)).fold(first, |sum, digit| sum * 8 + digit)
+        let digits = self
+            .cursor
+            .take_while(2, |next| ('0'..='7').contains(&next));
+        digits
+            .chars()
+            .filter_map(|digit| digit.to_digit(8))
+            .fold(first, |sum, digit| sum * 8 + digit)
     }
 
     fn hexadecimal(&mut self) -> Option<u32> {
         let digits = if self.cursor.eat('{') {
-            let digits = self.cursor.take_while(usize::MAX, |next| next.is_ascii_hexdigit());
+            let digits = self
+                .cursor
+                .take_while(usize::MAX, |next| next.is_ascii_hexdigit());
             self.cursor.eat('}').then_some(digits)?
         } else {
             let digits = self.cursor.take_while(2, |next| next.is_ascii_hexdigit());
             (digits.len() == 2).then_some(digits)?
         };
         let significant = digits.trim_start_matches('0');
-        let point = if significant.is_empty() && !digits.is_empty() { 0 } else { u32::from_str_radix(significant, 16).ok()? };
+        let point = if significant.is_empty() && !digits.is_empty() {
+            0
+        } else {
+            u32::from_str_radix(significant, 16).ok()?
+        };
         (point <= u32::from(char::MAX)).then_some(point)
     }
 
@@ -353,7 +461,14 @@ impl Parser {
         let mut first = true;
         loop {
             match self.cursor.peek() {
-                None => return Err(PatternError::new("unbalanced", start, start + 1, "this class is not closed")),
+                None => {
+                    return Err(PatternError::new(
+                        "unbalanced",
+                        start,
+                        start + 1,
+                        "this class is not closed",
+                    ));
+                }
                 Some(']') if !first => {
                     self.cursor.next();
                     break;
@@ -362,7 +477,11 @@ impl Parser {
             }
             first = false;
         }
-        Ok(if negative { class::negated(found) } else { found })
+        Ok(if negative {
+            class::negated(found)
+        } else {
+            found
+        })
     }
 
     fn class_item(&mut self) -> Result<ClassUnicode, PatternError> {
@@ -378,12 +497,16 @@ impl Parser {
         }
         let lo = self.class_character()?;
         let mut hi = lo;
-        if self.cursor.peek() == Some('-') && self.cursor.peek_at(1).is_some_and(|next| next != ']') {
+        if self.cursor.peek() == Some('-') && self.cursor.peek_at(1).is_some_and(|next| next != ']')
+        {
             self.cursor.next();
             hi = self.class_character()?;
         }
         if hi < lo {
-            let message = format!("the range `{}` ends before it begins", self.cursor.since(start));
+            let message = format!(
+                "the range `{}` ends before it begins",
+                self.cursor.since(start)
+            );
             return Err(self.cursor.error("bad_class", start, message));
         }
         Ok(span(lo, hi, self.flags.fold))
@@ -396,7 +519,11 @@ impl Parser {
                 self.cursor.next();
                 Ok(u32::from(next))
             }
-            None => Err(self.cursor.error("unbalanced", self.cursor.at(), "this class is not closed")),
+            None => {
+                Err(self
+                    .cursor
+                    .error("unbalanced", self.cursor.at(), "this class is not closed"))
+            }
         }
     }
 
@@ -416,11 +543,16 @@ impl Parser {
                 }
             }
         }
-        let (negative, bare) = name.strip_prefix('^').map_or((false, name.as_str()), |bare| (true, bare));
+        let (negative, bare) = name
+            .strip_prefix('^')
+            .map_or((false, name.as_str()), |bare| (true, bare));
         match posix(bare, negative, self.flags.fold) {
             Some(class) => Ok(Some(class)),
             None => {
-                let message = format!("`{}` is no class this dialect has", self.cursor.since(start));
+                let message = format!(
+                    "`{}` is no class this dialect has",
+                    self.cursor.since(start)
+                );
                 Err(self.cursor.error("bad_class", start, message))
             }
         }

@@ -20,7 +20,11 @@ pub(super) fn perl(letter: char, fold: bool) -> Option<ClassUnicode> {
         'w' => re2::WORD,
         _ => return None,
     };
-    Some(signed(from_ranges(ranges), letter.is_ascii_uppercase(), fold))
+    Some(signed(
+        from_ranges(ranges),
+        letter.is_ascii_uppercase(),
+        fold,
+    ))
 }
 
 /// `[:alpha:]`, by its name without the negation.
@@ -55,7 +59,11 @@ pub(super) fn unicode(name: &str, negative: bool, fold: bool) -> Option<ClassUni
     } else {
         return None;
     };
-    let class = if name == "Any" || name == "Cs" { class } else { assigned(class) };
+    let class = if name == "Any" || name == "Cs" {
+        class
+    } else {
+        assigned(class)
+    };
     Some(signed(class, negative, fold))
 }
 
@@ -72,7 +80,10 @@ fn property(query: &str) -> ClassUnicode {
         // A property of one character.
         Ok(HirKind::Literal(literal)) => {
             let text = String::from_utf8_lossy(&literal.0);
-            ClassUnicode::new(text.chars().map(|found| ClassUnicodeRange::new(found, found)))
+            ClassUnicode::new(
+                text.chars()
+                    .map(|found| ClassUnicodeRange::new(found, found)),
+            )
         }
         Ok(_) | Err(_) => ClassUnicode::empty(),
     }

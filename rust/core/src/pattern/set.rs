@@ -28,7 +28,9 @@ impl MatchSet {
     /// Whether pattern `index` was found.
     #[must_use]
     pub fn contains(&self, index: usize) -> bool {
-        self.words.get(index / 64).is_some_and(|word| word & (1 << (index % 64)) != 0)
+        self.words
+            .get(index / 64)
+            .is_some_and(|word| word & (1 << (index % 64)) != 0)
     }
 
     /// The indexes of the patterns found, ascending.
@@ -73,18 +75,33 @@ impl PatternSet {
     #[must_use]
     pub fn build(patterns: &[&Pattern]) -> Self {
         let matchers: Vec<Matcher> = patterns.iter().map(|pattern| pattern.compile()).collect();
-        let (mut together, mut alone): (Vec<usize>, Vec<usize>) = (0..matchers.len()).partition(|index| {
-            matchers.get(*index).is_some_and(|matcher| match matcher.literal() {
-                Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_)) => false,
-                Some(LiteralKind::Contains(_)) | None => matcher.inner().lane.hir.is_some(),
-            })
-        });
+        let (mut together, mut alone): (Vec<usize>, Vec<usize>) =
+            (0..matchers.len()).partition(|index| {
+                matchers
+                    .get(*index)
+                    .is_some_and(|matcher| match matcher.literal() {
+                        Some(
+                            LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_),
+                        ) => false,
+                        Some(LiteralKind::Contains(_)) | None => matcher.inner().lane.hir.is_some(),
+                    })
+            });
         if together.len() < FEWEST {
             alone.append(&mut together);
         }
-        let ascii_only = |index: &usize| matchers.get(*index).is_some_and(|matcher| matcher.inner().lane.ascii_only);
+        let ascii_only = |index: &usize| {
+            matchers
+                .get(*index)
+                .is_some_and(|matcher| matcher.inner().lane.ascii_only)
+        };
         let ascii_only = together.iter().copied().filter(ascii_only).collect();
-        Self { matchers, together, alone, ascii_only, automata: OnceLock::new() }
+        Self {
+            matchers,
+            together,
+            alone,
+            ascii_only,
+            automata: OnceLock::new(),
+        }
     }
 
     /// The number of patterns.
@@ -115,7 +132,11 @@ impl PatternSet {
         let ascii = !text.is_empty() && text.is_ascii();
         for automaton in self.automata.get_or_init(|| self.build_automata()) {
             let trusted = |index: usize| {
-                ascii || self.matchers.get(index).is_some_and(|matcher| !matcher.inner().lane.ascii_only)
+                ascii
+                    || self
+                        .matchers
+                        .get(index)
+                        .is_some_and(|matcher| !matcher.inner().lane.ascii_only)
             };
             if !automaton.search(text, &trusted, found) {
                 self.one_by_one(automaton.patterns(), text, found);
@@ -128,7 +149,11 @@ impl PatternSet {
 
     fn one_by_one(&self, indexes: &[usize], text: &str, found: &mut MatchSet) {
         for index in indexes {
-            if self.matchers.get(*index).is_some_and(|matcher| matcher.is_match(text)) {
+            if self
+                .matchers
+                .get(*index)
+                .is_some_and(|matcher| matcher.is_match(text))
+            {
                 found.insert(*index);
             }
         }
@@ -138,7 +163,10 @@ impl PatternSet {
         let mut chunks: Vec<Vec<usize>> = Vec::new();
         let (mut chunk, mut cost) = (Vec::new(), 0);
         for index in self.together.iter().copied() {
-            let more = self.matchers.get(index).map_or(0, |matcher| matcher.inner().cost);
+            let more = self
+                .matchers
+                .get(index)
+                .map_or(0, |matcher| matcher.inner().cost);
             if !chunk.is_empty() && (chunk.len() >= CHUNK_PATTERNS || cost + more > CHUNK_COST) {
                 chunks.push(std::mem::take(&mut chunk));
                 cost = 0;
@@ -149,7 +177,14 @@ impl PatternSet {
         chunks.push(chunk);
         let (least, most) = CHUNK_CACHE_BYTES;
         let cache = (CACHE_BYTES / chunks.len().max(1)).clamp(least, most);
-        let hir = |index: &usize| self.matchers.get(*index).and_then(|matcher| matcher.inner().lane.hir.as_ref());
-        chunks.into_iter().map(|chunk| Automaton::new(chunk.iter().filter_map(hir), chunk.clone(), cache)).collect()
+        let hir = |index: &usize| {
+            self.matchers
+                .get(*index)
+                .and_then(|matcher| matcher.inner().lane.hir.as_ref())
+        };
+        chunks
+            .into_iter()
+            .map(|chunk| Automaton::new(chunk.iter().filter_map(hir), chunk.clone(), cache))
+            .collect()
     }
 }

@@ -33,9 +33,11 @@ impl Piece {
     pub(super) fn atom(hir: Hir) -> Self {
         let cost = match hir.kind() {
             HirKind::Literal(literal) => literal.0.len(),
-            HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => {
-                class.ranges().iter().map(|range| if range.end().is_ascii() { 1 } else { 3 }).sum()
-            }
+            HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => class
+                .ranges()
+                .iter()
+                .map(|range| if range.end().is_ascii() { 1 } else { 3 })
+                .sum(),
             HirKind::Class(regex_syntax::hir::Class::Bytes(_))
             | HirKind::Empty
             | HirKind::Look(_)
@@ -44,11 +46,21 @@ impl Piece {
             | HirKind::Concat(_)
             | HirKind::Alternation(_) => 1,
         };
-        Self { hir, cost: cost.max(1), copies: 1, shape: Shape::Atom }
+        Self {
+            hir,
+            cost: cost.max(1),
+            copies: 1,
+            shape: Shape::Atom,
+        }
     }
 
     pub(super) fn look(look: regex_syntax::hir::Look) -> Self {
-        Self { hir: Hir::look(look), cost: 1, copies: 1, shape: Shape::Look }
+        Self {
+            hir: Hir::look(look),
+            cost: 1,
+            copies: 1,
+            shape: Shape::Look,
+        }
     }
 
     /// This item, `min` to `max` times.
@@ -57,16 +69,28 @@ impl Piece {
         Self {
             cost: self.cost.saturating_add(1).saturating_mul(times as usize),
             copies: self.copies.saturating_mul(max.unwrap_or(min).max(1)),
-            hir: Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(self.hir) }),
+            hir: Hir::repetition(Repetition {
+                min,
+                max,
+                greedy: true,
+                sub: Box::new(self.hir),
+            }),
             shape: Shape::Repeat,
         }
     }
 
     fn joined(pieces: Vec<Self>, join: impl Fn(Vec<Hir>) -> Hir) -> Self {
-        let cost = pieces.iter().fold(1, |sum: usize, piece| sum.saturating_add(piece.cost));
+        let cost = pieces
+            .iter()
+            .fold(1, |sum: usize, piece| sum.saturating_add(piece.cost));
         let copies = pieces.iter().map(|piece| piece.copies).max().unwrap_or(1);
         let hir = join(pieces.into_iter().map(|piece| piece.hir).collect());
-        Self { hir, cost, copies, shape: Shape::Atom }
+        Self {
+            hir,
+            cost,
+            copies,
+            shape: Shape::Atom,
+        }
     }
 }
 
@@ -81,7 +105,12 @@ struct Frame<F> {
 
 impl<F> Frame<F> {
     fn new(start: usize, outer: F) -> Self {
-        Self { start, outer, alternatives: Vec::new(), items: Vec::new() }
+        Self {
+            start,
+            outer,
+            alternatives: Vec::new(),
+            items: Vec::new(),
+        }
     }
 
     fn alternate(&mut self) {
@@ -104,7 +133,10 @@ pub(super) struct Stack<F> {
 
 impl<F> Stack<F> {
     pub(super) fn new(flags: F) -> Self {
-        Self { frame: Frame::new(0, flags), outer: Vec::new() }
+        Self {
+            frame: Frame::new(0, flags),
+            outer: Vec::new(),
+        }
     }
 
     /// Whether nothing stands in the current alternative yet.
@@ -140,15 +172,27 @@ impl<F> Stack<F> {
             let message = format!("groups are nested deeper than {MAX_NESTING}");
             return Err(PatternError::new("too_nested", start, start + 1, message));
         }
-        self.outer.push(std::mem::replace(&mut self.frame, Frame::new(start, flags)));
+        self.outer
+            .push(std::mem::replace(&mut self.frame, Frame::new(start, flags)));
         Ok(())
     }
 
     /// Closes the innermost group: the flags outside it, or `None` when no group is open.
     pub(super) fn close(&mut self) -> Option<F> {
         let outer = self.outer.pop()?;
-        let Frame { start, outer: flags, alternatives, items } = std::mem::replace(&mut self.frame, outer);
-        let piece = Frame { start, outer: (), alternatives, items }.finish();
+        let Frame {
+            start,
+            outer: flags,
+            alternatives,
+            items,
+        } = std::mem::replace(&mut self.frame, outer);
+        let piece = Frame {
+            start,
+            outer: (),
+            alternatives,
+            items,
+        }
+        .finish();
         self.push(piece);
         Some(flags)
     }

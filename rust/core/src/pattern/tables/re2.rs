@@ -55,4 +55,5 @@ pub(in crate::pattern) const DIGIT: &[(char, char)] = &[('0', '9')];
 /// `\s` and what it matches: not the vertical tab.
 pub(in crate::pattern) const SPACE: &[(char, char)] = &[('\t', '\n'), ('\x0c', '\r'), (' ', ' ')];
 /// `\w` and what it matches.
-pub(in crate::pattern) const WORD: &[(char, char)] = &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
+pub(in crate::pattern) const WORD: &[(char, char)] =
+    &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')];
