@@ -31,6 +31,7 @@ def small() -> bytes:
 
 SMALL = small()
 CONTENT = dict(file.unpack(SMALL).content)
+DIGEST = file.unpack(SMALL).policy_digest
 
 
 def refusal(data: bytes) -> str:
@@ -41,10 +42,10 @@ def refusal(data: bytes) -> str:
     return caught.value.code
 
 
-def packed(**sections: bytes | None) -> bytes:
+def packed(digest: bytes | None = None, **sections: bytes | None) -> bytes:
     """The small bundle with some sections replaced, its table right again."""
     content = {name: body for name, body in {**CONTENT, **sections}.items() if body is not None}
-    return file.pack(content)
+    return file.pack(content, digest if digest is not None else DIGEST)
 
 
 def table(rows: list[tuple[bytes, int, bytes]], **fields: int) -> bytes:
@@ -52,7 +53,8 @@ def table(rows: list[tuple[bytes, int, bytes]], **fields: int) -> bytes:
     head = struct.pack(">8sHH", file.MAGIC, fields.get("version", 1), fields.get("count", len(rows)))
     for name, flags, body in rows:
         length = fields.get("length", len(body))
-        head += struct.pack(">16sIQ32s", name, flags, length, hashlib.sha256(body).digest())
+        digest = DIGEST if name == b"ir" else hashlib.sha256(body).digest()
+        head += struct.pack(">16sIQ32s", name, flags, length, digest)
     return head + hashlib.sha256(head).digest() + b"".join(body for _, _, body in rows)
 
 
@@ -81,7 +83,7 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         damaged = bytearray(SMALL)
         damaged[offset] ^= 1 << (offset % 8)
         codes.add(refusal(bytes(damaged)))
-    assert codes <= {"not_a_bundle", "unsupported_format", "too_large", "truncated", "digest_mismatch"}
+    assert codes <= {"not_a_bundle", "unsupported_format", "too_large", "truncated", "digest_mismatch", "bad_ir"}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +119,8 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         (packed(ir=b"[" * 1_000_000), "bad_ir"),
         (packed(ir=CONTENT["ir"] + b"\n"), "bad_ir"),
         (packed(ir=CONTENT["ir"].replace(b"^rm", b"^ls")), "digest_mismatch"),
+        (packed(b"\0" * 32), "digest_mismatch"),
+        (packed(manifest=CONTENT["manifest"].replace(DIGEST.hex().encode(), b"0" * 64)), "digest_mismatch"),
     ],
 )
 def test_what_pack_would_not_write_is_refused(data: bytes, code: str) -> None:
@@ -167,9 +171,11 @@ def with_rules(rules: list[bytes], header: bytes) -> bytes:
     rule_digests = [hashlib.sha256(b"bobcat/ir/v1/rule\0" + rule).hexdigest() for rule in rules]
     tree = json.dumps({"header": header_digest, "rules": rule_digests}, separators=(",", ":")).encode()
     manifest = json.loads(CONTENT["manifest"])
-    manifest["digest"] = hashlib.sha256(b"bobcat/ir/v1\0" + tree).hexdigest()
+    digest = hashlib.sha256(b"bobcat/ir/v1\0" + tree).digest()
+    manifest["digest"] = digest.hex()
     manifest["rule_count"] = len(rules)
     return packed(
+        digest,
         ir=header[:-2] + b",".join(rules) + b"]}",
         manifest=json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode(),
         source_map=None,

@@ -247,16 +247,16 @@ def test_once_a_key_is_trusted_nothing_else_loads(bundle: PolicyBundle, key: byt
     public = sign.public_key(key)
     other = bundle.to_bytes(private_key=b"\1" * 32)
     forged = dict(file.unpack(bundle.to_bytes(private_key=key)).content)
-    forged[file.MANIFEST], forged[file.IR] = (
-        file.unpack(compile_policy("rules: []").to_bytes()).content[name] for name in (file.MANIFEST, file.IR)
-    )
+    replaced = file.unpack(compile_policy("rules: []").to_bytes())
+    forged.update({name: replaced.content[name] for name in (file.MANIFEST, file.IR)})
+    digest = replaced.policy_digest
     del forged[file.SOURCE_MAP]
     for data, code in [
         (bundle.to_bytes(), "unsigned"),
         (other, "unsigned"),
-        (file.pack(forged), "bad_signature"),
-        (file.pack({**forged, file.SIGNATURES: b"[{}]"}), "bad_signature"),
-        (file.pack({**forged, file.SIGNATURES: b"[" * 1000}), "bad_signature"),
+        (file.pack(forged, digest), "bad_signature"),
+        (file.pack({**forged, file.SIGNATURES: b"[{}]"}, digest), "bad_signature"),
+        (file.pack({**forged, file.SIGNATURES: b"[" * 1000}, digest), "bad_signature"),
     ]:
         with pytest.raises(BundleError) as caught:
             load_bundle(data, trusted_keys=[public])

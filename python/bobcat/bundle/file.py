@@ -3,12 +3,14 @@
     magic       8 bytes   89 42 4F 42 43 41 54 0A
     version     u16       1
     sections    u16       their number
-    table       60 bytes a section: name (16 bytes, zero padded), flags (u32, bit 0: critical), length (u64), SHA-256
+    table       60 bytes a section: name (16 bytes, zero padded), flags (u32, bit 0: critical), length (u64), digest
     check       32 bytes  SHA-256 of all of the above
     sections              in table order, nothing between or after them
 
-Numbers are big-endian. The names and order of sections are fixed, so equal content gives equal bytes. This module knows
-bytes only: what the sections mean is in `manifest` and `model`. It must never build anything before the table is right.
+A section's digest is its SHA-256, but that of the IR is the digest of the policy, which `load` makes from the same
+bytes: hashing megabytes twice is a large part of what loading costs. Numbers are big-endian. The names and order of
+sections are fixed, so equal content gives equal bytes. This module knows bytes only: what the sections mean is in
+`manifest` and `model`. It must never build anything before the table is right.
 """
 
 from __future__ import annotations
@@ -52,14 +54,18 @@ _DIGEST_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """The sections of a bundle, every digest checked, and the message its signatures sign."""
+    """The sections of a bundle, and the message its signatures sign.
+
+    Every digest is checked but that of the IR: `policy_digest` is what the table promises.
+    """
 
     content: Mapping[str, bytes]
+    policy_digest: bytes
     signed_message: bytes
 
 
-def pack(content: Mapping[str, bytes]) -> bytes:
-    """The bytes of a bundle with these sections."""
+def pack(content: Mapping[str, bytes], policy_digest: bytes) -> bytes:
+    """The bytes of a bundle with these sections, the IR among them with its digest."""
     rows, bodies = [], []
     for name, cap in MAX_SECTION_BYTES.items():
         body = content.get(name)
@@ -67,15 +73,16 @@ def pack(content: Mapping[str, bytes]) -> bytes:
             continue
         if len(body) > cap:
             raise BundleError("too_large", f"section `{name}` has {len(body)} bytes; the limit is {cap}")
-        rows.append(_row(name, body))
+        rows.append(_row(name, body, policy_digest))
         bodies.append(body)
     head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(rows)) + b"".join(rows)
     return b"".join((head, sha256(head).digest(), *bodies))
 
 
-def signed_message(content: Mapping[str, bytes]) -> bytes:
+def signed_message(content: Mapping[str, bytes], policy_digest: bytes) -> bytes:
     """What the signatures of a bundle sign: the table rows of its other sections."""
-    return b"".join(_row(name, content[name]) for name in MAX_SECTION_BYTES if name in content and name != SIGNATURES)
+    names = [name for name in MAX_SECTION_BYTES if name in content and name != SIGNATURES]
+    return b"".join(_row(name, content[name], policy_digest) for name in names)
 
 
 def unpack(data: bytes) -> Sections:
@@ -84,11 +91,14 @@ def unpack(data: bytes) -> Sections:
         raise BundleError("too_large", f"the file has {len(data)} bytes; the limit is {MAX_BUNDLE_BYTES}")
     rows, start = _table(data)
     content: dict[str, bytes] = {}
+    policy_digest = b""
     signed: list[bytes] = []
     for name, flags, length, digest, raw in rows:
         body = data[start : start + length]
         start += length
-        if sha256(body).digest() != digest:
+        if name == IR:
+            policy_digest = digest
+        elif sha256(body).digest() != digest:
             raise BundleError("digest_mismatch", f"section `{name}` does not have the digest in the table")
         if name != SIGNATURES:
             signed.append(raw)
@@ -99,7 +109,7 @@ def unpack(data: bytes) -> Sections:
     for name in MAX_SECTION_BYTES:
         if name in _CRITICAL_SECTIONS and name not in content:
             raise BundleError("missing_section", f"section `{name}` is missing")
-    return Sections(content, b"".join(signed))
+    return Sections(content, policy_digest, b"".join(signed))
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
@@ -132,9 +142,10 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
 _Row = tuple[str, int, int, bytes, bytes]
 
 
-def _row(name: str, body: bytes) -> bytes:
+def _row(name: str, body: bytes, policy_digest: bytes) -> bytes:
     flags = CRITICAL if name in _CRITICAL_SECTIONS else 0
-    return _ROW.pack(name.encode("ascii"), flags, len(body), sha256(body).digest())
+    digest = policy_digest if name == IR else sha256(body).digest()
+    return _ROW.pack(name.encode("ascii"), flags, len(body), digest)
 
 
 def _table(data: bytes) -> tuple[list[_Row], int]:

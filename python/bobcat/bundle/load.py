@@ -46,7 +46,7 @@ def load_bundle(
         _verify(sections, keys)
     content = sections.content
     manifest = decode_manifest(content[file.MANIFEST])
-    identity = _identify(content[file.IR], manifest)
+    identity = _identify(sections, manifest)
     callables = resolve_host_rules(manifest.host_rules, host_rules)
     return PolicyBundle(
         Parts(
@@ -97,13 +97,15 @@ def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]])
     raise BundleError("host_rule_changed", f"the host rule {where} is not the one the policy was compiled with")
 
 
-def _identify(ir: bytes, manifest: Manifest) -> canonical.Split:
-    """The digests of the IR, which must be those that the manifest promises."""
+def _identify(sections: file.Sections, manifest: Manifest) -> canonical.Split:
+    """The digests of the IR, which must be what the table and the manifest promise."""
     try:
-        identity = canonical.split(ir)
+        identity = canonical.split(sections.content[file.IR])
         rules = canonical.host_rules(identity.rules)
     except canonical.EncodingError as error:
         raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
+    if identity.digest != sections.policy_digest:
+        raise BundleError("digest_mismatch", "section `ir` does not have the digest in the table")
     if identity.digest.hex() != manifest.digest:
         raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
     header = identity.header

@@ -250,6 +250,7 @@ class PolicyBundle(_core.Program):
 
     def _pack(self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None) -> bytes:
         parts = self._parts
+        digest = bytes.fromhex(parts.manifest.digest)
         files = tuple(name_of(name) for name in parts.manifest.source_files)
         manifest = msgspec.structs.replace(parts.manifest, source_files=files, lynx_id=self._known_lynx_id())
         content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
@@ -261,9 +262,9 @@ class PolicyBundle(_core.Program):
         if private_key is not None:
             from bobcat.bundle.sign import sign
 
-            signature = sign(file.signed_message(content), private_key)
+            signature = sign(file.signed_message(content, digest), private_key)
             content[file.SIGNATURES] = msgspec.json.encode([signature], order="sorted")
-        return file.pack(content)
+        return file.pack(content, digest)
 
     def _known_lynx_id(self) -> str | None:
         try:
