@@ -79,6 +79,7 @@ impl<R: Request> Judge<'_, R> {
             Step::Unreadable => {
                 self.add(&probe.missing);
                 self.fail(probe, Class::Broken);
+                self.judge_singly(probe);
                 return false;
             }
             Step::Found(value) => value,
@@ -102,13 +103,17 @@ impl<R: Request> Judge<'_, R> {
             }
             _ => {}
         }
+        self.judge_singly(probe);
+        false
+    }
+
+    fn judge_singly(&mut self, probe: &Probe) {
         for (clause, rules) in &probe.clauses {
             match self.leaf(*clause) {
                 Truth::True | Truth::Error(_) => self.add(rules),
                 Truth::False | Truth::Absent => {}
             }
         }
-        false
     }
 
     fn fail(&mut self, probe: &Probe, class: Class) {

@@ -216,6 +216,14 @@ impl<'a> JsonRequest<'a> {
     pub fn args(&self) -> &Json<'a> {
         &self.args
     }
+
+    /// The arguments as JSON text; a lone surrogate is escaped as it was.
+    #[must_use]
+    pub fn args_json(&self) -> String {
+        let mut out = String::new();
+        self.args.write(&mut out);
+        out
+    }
 }
 
 impl<'a> Request for JsonRequest<'a> {

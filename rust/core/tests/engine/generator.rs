@@ -1,0 +1,225 @@
+//! Seeded policies and requests over a small vocabulary, so that they meet.
+
+use serde_json::{Value, json};
+
+/// A small generator of numbers; the same seed gives the same sequence.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 16
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Clone>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())].clone()
+    }
+}
+
+const TEXTS: [&str; 8] = ["", "a", "ab", "abc", "prod", "rm -rf /", "ls\n", "é"];
+const PATTERNS: [&str; 14] = [
+    "a",
+    "^a",
+    "b$",
+    "^ab$",
+    "^rm ",
+    "rm.*-rf",
+    "^(ls|cat)",
+    "[a-c]+b",
+    "(?i)PROD",
+    "\\s",
+    "^$",
+    "é",
+    "\\bab\\b",
+    "x{2,3}|pro",
+];
+const TOOLS: [&str; 4] = ["shell", "sql", "http", "a"];
+
+fn scalar(random: &mut Random) -> Value {
+    match random.below(9) {
+        0 => Value::Null,
+        1 => json!(random.chance(50)),
+        2 | 3 => json!(random.below(4) as i64 - 1),
+        4 => json!(0.5),
+        5 => serde_json::from_str("123456789012345678901234567890").expect("a number"),
+        6 => json!(1e300),
+        _ => json!(random.pick(&TEXTS)),
+    }
+}
+
+fn value(random: &mut Random, depth: usize) -> Value {
+    match random.below(if depth == 0 { 10 } else { 13 }) {
+        10 => (0..random.below(3))
+            .map(|_| value(random, depth - 1))
+            .collect(),
+        11 | 12 => {
+            let mut map = serde_json::Map::new();
+            for _ in 0..random.below(3) {
+                map.insert(
+                    random.pick(&["k", "a", "prod"]).to_owned(),
+                    value(random, depth - 1),
+                );
+            }
+            Value::Object(map)
+        }
+        _ => scalar(random),
+    }
+}
+
+/// A value as a constant of the IR: mappings are tagged.
+fn constant(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(constant).collect(),
+        Value::Object(map) => {
+            let map: serde_json::Map<_, _> =
+                map.iter().map(|(k, v)| (k.clone(), constant(v))).collect();
+            json!({ "map": map })
+        }
+        other => other.clone(),
+    }
+}
+
+fn scalars(random: &mut Random) -> Vec<Value> {
+    (0..1 + random.below(3)).map(|_| scalar(random)).collect()
+}
+
+fn leaf(random: &mut Random, profile: &str) -> Value {
+    let (head, path) = match random.below(10) {
+        0 | 1 => ("tool", json!([])),
+        2 => ("context", json!(["environment"])),
+        3 => ("context", json!(["extra", random.pick(&["k", "a"])])),
+        4 => (
+            "declared",
+            json!([random.pick(&["cost", "reversible", "scope", "blast_radius_hint"])]),
+        ),
+        5 => ("args", json!([random.pick(&["x", "y", "z"]), "k"])),
+        _ => ("args", json!([random.pick(&["x", "y", "z", "w"])])),
+    };
+    let ordered = |random: &mut Random| {
+        if random.chance(70) {
+            json!(random.below(3))
+        } else {
+            json!(random.pick(&TEXTS))
+        }
+    };
+    let lynx = profile == "lynx";
+    let (op, operand) = match random.below(if lynx { 12 } else { 13 }) {
+        0 | 1 if head == "tool" => ("eq", json!(random.pick(&TOOLS))),
+        2 if head == "tool" => ("in", json!([random.pick(&TOOLS), random.pick(&TOOLS)])),
+        0 => ("eq", constant(&value(random, 2))),
+        1 => ("eq", scalar(random)),
+        2 => ("in", json!(scalars(random))),
+        3..=5 => ("matches", json!(random.pick(&PATTERNS))),
+        6 => ("contains", scalar(random)),
+        7 => ("contains_any", json!(scalars(random))),
+        8 => ("contains_all", json!(scalars(random))),
+        9 => (random.pick(&["gt", "ge", "lt", "le"]), ordered(random)),
+        10 => ("between", json!([0, random.below(3)])),
+        11 => ("not_between", json!(["a", random.pick(&["ab", "z"])])),
+        _ => ("exists", json!(random.chance(60))),
+    };
+    let dialect = match (op, lynx) {
+        ("matches", true) => json!("python"),
+        ("matches", false) => json!("re2"),
+        _ => Value::Null,
+    };
+    json!({"k": "leaf", "head": head, "path": path, "op": op, "operand": operand, "dialect": dialect})
+}
+
+fn expr(random: &mut Random, depth: usize, profile: &str) -> Value {
+    match random.below(if depth == 0 { 5 } else { 10 }) {
+        5..=7 => {
+            let items: Vec<_> = (0..random.below(4))
+                .map(|_| expr(random, depth - 1, profile))
+                .collect();
+            json!({"k": "all", "items": items})
+        }
+        8 => {
+            let items: Vec<_> = (0..random.below(4))
+                .map(|_| expr(random, depth - 1, profile))
+                .collect();
+            json!({"k": "any", "items": items})
+        }
+        9 => json!({"k": "not", "item": expr(random, depth - 1, profile)}),
+        _ => leaf(random, profile),
+    }
+}
+
+fn rule(random: &mut Random, index: usize, profile: &str) -> Value {
+    let mut items = vec![leaf(random, profile)];
+    if random.chance(60) {
+        items.insert(
+            0,
+            json!({"k": "leaf", "head": "tool", "path": [], "op": "eq", "operand": random.pick(&TOOLS), "dialect": null}),
+        );
+    }
+    if random.chance(60) {
+        items.push(expr(random, 2, profile));
+    }
+    let verdict = random.pick(&["allow", "deny", "dry_run", "approve_required", "transform"]);
+    let transform = if verdict == "transform" {
+        random.pick(&[
+            json!({"op": "set", "path": ["x"], "value": "abc"}),
+            json!({"op": "append", "path": ["y"], "value": "b"}),
+            json!({"op": "delete", "path": ["z", "k"], "value": null}),
+            json!({"op": "set", "path": ["w", "k"], "value": 1}),
+        ])
+    } else {
+        Value::Null
+    };
+    json!({
+        "k": "rule", "id": format!("r{index}"), "priority": 0, "match": {"k": "all", "items": items}, "verdict": verdict,
+        "reason": "", "approvers": [], "timeout_seconds": null, "transform": transform,
+    })
+}
+
+/// A policy as IR bytes.
+pub(crate) fn policy(random: &mut Random, profile: &str, rules: usize) -> String {
+    let rules: Vec<_> = (0..rules)
+        .map(|index| rule(random, index, profile))
+        .collect();
+    let on_rule_error = if random.chance(30) {
+        "continue"
+    } else {
+        "deny"
+    };
+    json!({
+        "ir_version": 1, "language_version": 1, "profile": profile, "rules": rules,
+        "defaults": {"on_no_match": "allow", "on_missing_shadow": "approve_required", "on_rule_error": on_rule_error},
+    })
+    .to_string()
+}
+
+/// A request as JSON.
+pub(crate) fn request(random: &mut Random) -> String {
+    let mut args = serde_json::Map::new();
+    for key in ["x", "y", "z", "w"] {
+        if random.chance(65) {
+            args.insert(key.to_owned(), value(random, 2));
+        }
+    }
+    let mut extra = serde_json::Map::new();
+    if random.chance(50) {
+        extra.insert("k".to_owned(), value(random, 1));
+    }
+    json!({
+        "tool": random.pick(&["shell", "sql", "http", "a", "other", "prod"]), "args": args,
+        "declared": {"reversible": random.chance(50), "scope": ["a", "prod"], "cost": random.pick(&["low", "abc"])},
+        "context": {"environment": random.pick(&["prod", "dev"]), "extra": extra},
+    })
+    .to_string()
+}

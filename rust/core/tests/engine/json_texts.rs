@@ -1,0 +1,145 @@
+//! The JSON reader agrees with another one, and keeps what that one gives up.
+
+use bobcat_core::json::{Caps, Json, Text, parse};
+use serde_json::Value;
+
+use crate::generator::{Random, policy, request};
+
+const CAPS: Caps = Caps {
+    depth: 128,
+    nodes: 1_000_000,
+};
+
+fn same(ours: &Json<'_>, theirs: &Value) -> bool {
+    match (ours, theirs) {
+        (Json::Null, Value::Null) => true,
+        (Json::Bool(ours), Value::Bool(theirs)) => ours == theirs,
+        (Json::Int(ours), Value::Number(theirs)) => theirs.to_string() == ours.to_string(),
+        (Json::BigInt(ours), Value::Number(theirs)) => theirs.to_string() == ours.to_string(),
+        (Json::Float(ours), Value::Number(theirs)) => theirs.as_f64() == Some(*ours),
+        (Json::Text(ours), Value::String(theirs)) => ours.as_str() == Some(theirs),
+        (Json::List(ours), Value::Array(theirs)) => {
+            ours.len() == theirs.len()
+                && ours
+                    .iter()
+                    .zip(theirs)
+                    .all(|(ours, theirs)| same(ours, theirs))
+        }
+        (Json::Map(ours), Value::Object(theirs)) => {
+            ours.entries().len() == theirs.len()
+                && theirs
+                    .iter()
+                    .all(|(key, theirs)| ours.get(key).is_some_and(|ours| same(ours, theirs)))
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn the_reader_agrees_with_serde_json() {
+    let mut random = Random::new(23);
+    for _ in 0..200 {
+        for text in [request(&mut random), policy(&mut random, "strict", 3)] {
+            let theirs: Value = serde_json::from_str(&text).expect("JSON");
+            let ours = parse(text.as_bytes(), CAPS).expect("JSON");
+            assert!(same(&ours, &theirs), "{text}");
+            let mut written = String::new();
+            ours.write(&mut written);
+            assert_eq!(
+                parse(written.as_bytes(), CAPS).expect("what was written"),
+                ours
+            );
+        }
+    }
+}
+
+#[test]
+fn the_reader_accepts_what_serde_json_accepts_among_changed_texts() {
+    let mut random = Random::new(29);
+    let base = r#" {"a":[1,-2.5e+3,true,null,"x\ny\u0041"],"b":{"c":"é","d":0.10,"e":1E5}} "#;
+    for _ in 0..20_000 {
+        let mut bytes = base.as_bytes().to_vec();
+        let at = random.below(bytes.len());
+        match random.below(3) {
+            0 => bytes[at] = b"{}[],:\"\\0123456789+-.eE truefalsn\x01"[random.below(33)],
+            1 => {
+                bytes.remove(at);
+            }
+            _ => bytes.swap(at, random.below(base.len())),
+        }
+        let theirs = serde_json::from_slice::<Value>(&bytes);
+        match (parse(&bytes, CAPS), &theirs) {
+            (Ok(ours), Ok(theirs)) => {
+                assert!(same(&ours, theirs), "{}", String::from_utf8_lossy(&bytes))
+            }
+            (Err(_), Err(_)) => {}
+            (Err(error), Ok(_)) => {
+                assert!(
+                    error.message.contains("twice"),
+                    "{error:?}: {}",
+                    String::from_utf8_lossy(&bytes)
+                );
+            }
+            (Ok(ours), Err(error)) => {
+                panic!("{error}: {ours:?}: {}", String::from_utf8_lossy(&bytes))
+            }
+        }
+    }
+}
+
+#[test]
+fn lone_surrogates_are_bad_strings_and_pairs_are_characters() {
+    let text = |json: &str| match parse(json.as_bytes(), CAPS) {
+        Ok(Json::Text(text)) => text.as_str().map(str::to_owned),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(text(r#""\ud83d\ude00""#).as_deref(), Some("😀"));
+    for bad in [
+        r#""\ud83d""#,
+        r#""\ude00""#,
+        r#""\ud83dx""#,
+        r#""\ud83d\n""#,
+        r#""\ud83d\ud83d""#,
+    ] {
+        assert_eq!(text(bad), None, "{bad}");
+    }
+    assert_eq!(text(r#""\ud83d\ud83d\ude00""#), None);
+    assert_eq!(
+        parse(r#""a""#.as_bytes(), CAPS),
+        Ok(Json::Text(Text::Borrowed("a")))
+    );
+}
+
+#[test]
+fn integers_have_any_size_up_to_the_cap() {
+    fn number(text: &str) -> Json<'_> {
+        parse(text.as_bytes(), CAPS).expect("a number")
+    }
+    assert_eq!(number("-9223372036854775808"), Json::Int(i64::MIN));
+    assert!(matches!(number("9223372036854775808"), Json::BigInt(_)));
+    assert!(matches!(number(&"9".repeat(1233)), Json::BigInt(_)));
+    assert_eq!(number(&"9".repeat(1300)), Json::HugeInt);
+    assert_eq!(number(&"9".repeat(100_000)), Json::HugeInt);
+    assert_eq!(number("1e999"), Json::Float(f64::INFINITY));
+}
+
+#[test]
+fn keys_of_large_mappings_are_found_and_duplicates_refused() {
+    let entries: Vec<_> = (0..1000).rev().map(|i| format!("\"k{i}\":{i}")).collect();
+    let text = format!("{{{}}}", entries.join(","));
+    let Ok(Json::Map(map)) = parse(text.as_bytes(), CAPS) else {
+        panic!("a mapping")
+    };
+    for i in 0..1000 {
+        assert_eq!(map.get(&format!("k{i}")), Some(&Json::Int(i)));
+    }
+    assert_eq!(map.get("k1000"), None);
+    let twice = format!("{{{},\"k7\":0}}", entries.join(","));
+    assert!(
+        parse(twice.as_bytes(), CAPS)
+            .expect_err("twice")
+            .message
+            .contains("`k7`")
+    );
+    assert!(parse(br#"{"a":1,"\u0061":2}"#, CAPS).is_err());
+}

@@ -1,0 +1,22 @@
+//! The engine, tested through its public names. One crate, so that it is linked once.
+
+#[cfg(test)]
+mod conformance;
+#[cfg(test)]
+mod dressed;
+#[cfg(test)]
+mod generator;
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod json_texts;
+#[cfg(test)]
+mod numbers;
+#[cfg(test)]
+mod operators;
+#[cfg(test)]
+mod short_cuts;
+#[cfg(test)]
+mod traces;
+#[cfg(test)]
+mod vectors;

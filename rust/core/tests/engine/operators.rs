@@ -1,0 +1,160 @@
+//! The operator table of `docs/reference/semantics.md`, cell by cell, in a rule that permits and in one that restricts.
+
+use bobcat_core::program::{Decided, Program, Scratch};
+use bobcat_core::value::json::JsonRequest;
+
+use crate::dressed::dress;
+
+/// How `args.a OP OPERAND` comes out on `value` (`None`: no such argument).
+fn judge(op: &str, operand: &str, value: Option<&str>, verdict: &str) -> String {
+    let dialect = if op == "matches" { "\"re2\"" } else { "null" };
+    let leaf = format!(
+        r#"{{"dialect":{dialect},"head":"args","k":"leaf","op":"{op}","operand":{operand},"path":["a"]}}"#
+    );
+    let rule = format!(
+        r#"{{"approvers":[],"id":"r","k":"rule","match":{leaf},"priority":0,"reason":"","timeout_seconds":null,"transform":null,"verdict":"{verdict}"}}"#
+    );
+    let policy = format!(
+        r#"{{"defaults":{{"on_missing_shadow":"deny","on_no_match":"dry_run","on_rule_error":"deny"}},"ir_version":1,"language_version":1,"profile":"strict","rules":[{rule}]}}"#
+    );
+    let program =
+        Program::from_ir(policy.as_bytes()).unwrap_or_else(|error| panic!("{error}: {leaf}"));
+    let args = value.map_or(String::new(), |value| format!("\"a\":{value}"));
+    let call = format!(r#"{{"tool":"t","args":{{{args}}},"declared":{{"reversible":true}}}}"#);
+    let call = JsonRequest::parse(call.as_bytes()).expect("a request");
+    let outcome = program.decide(&call, &mut Scratch::new());
+    match (&outcome.decided, outcome.markers.as_slice()) {
+        (Decided::Rule(0), []) => "true".to_owned(),
+        (Decided::NoMatch, []) => "false".to_owned(),
+        (Decided::NoMatch, [marker]) => marker.code.to_string(),
+        (Decided::ErrorDeny(0, code), []) => code.to_string(),
+        _ => panic!("{:?}", dress(&program, outcome)),
+    }
+}
+
+#[test]
+fn every_cell_of_the_operator_table_holds() {
+    let values = [
+        "null",
+        "true",
+        "1",
+        "1.0",
+        "\"ab\"",
+        "[\"a\",1]",
+        "{\"k\":1}",
+    ];
+    let wrong = "wrong_type";
+    #[rustfmt::skip]
+    let table = [
+        ("eq", "null",           ["true", "false", "false", "false", "false", wrong, wrong]),
+        ("eq", "true",           ["false", "true", "false", "false", "false", wrong, wrong]),
+        ("eq", "1",              ["false", "false", "true", "true", "false", wrong, wrong]),
+        ("eq", "\"ab\"",         ["false", "false", "false", "false", "true", wrong, wrong]),
+        ("eq", "[\"a\",1]",      ["false", wrong, wrong, wrong, wrong, "true", "false"]),
+        ("eq", "{\"map\":{\"k\":1}}", ["false", wrong, wrong, wrong, wrong, "false", "true"]),
+        ("in", "[1,\"ab\"]",     ["false", "false", "true", "true", "true", wrong, wrong]),
+        ("in", "[null,0.5]",     ["true", "false", "false", "false", "false", wrong, wrong]),
+        ("in", "[]",             ["false", "false", "false", "false", "false", wrong, wrong]),
+        ("matches", "\"a\"",     [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
+        ("contains", "\"a\"",    [wrong, wrong, wrong, wrong, "true", "true", "false"]),
+        ("contains", "\"k\"",    [wrong, wrong, wrong, wrong, "false", "false", "true"]),
+        ("contains", "1",        [wrong, wrong, wrong, wrong, wrong, "true", wrong]),
+        ("contains_any", "[\"z\",\"b\"]", [wrong, wrong, wrong, wrong, "true", "false", "false"]),
+        ("contains_any", "[1,\"a\"]", [wrong, wrong, wrong, wrong, "true", "true", wrong]),
+        ("contains_any", "[]",   [wrong, wrong, wrong, wrong, "false", "false", "false"]),
+        ("contains_all", "[\"a\",\"b\"]", [wrong, wrong, wrong, wrong, "true", "false", "false"]),
+        ("contains_all", "[1,\"z\"]", [wrong, wrong, wrong, wrong, "false", "false", "false"]),
+        ("gt", "0",              [wrong, wrong, "true", "true", wrong, wrong, wrong]),
+        ("ge", "1",              [wrong, wrong, "true", "true", wrong, wrong, wrong]),
+        ("lt", "1",              [wrong, wrong, "false", "false", wrong, wrong, wrong]),
+        ("le", "\"b\"",          [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
+        ("between", "[1,2]",     [wrong, wrong, "true", "true", wrong, wrong, wrong]),
+        ("between", "[\"a\",\"b\"]", [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
+        ("not_between", "[1,2]", [wrong, wrong, "false", "false", wrong, wrong, wrong]),
+        ("exists", "true",       ["true"; 7]),
+        ("exists", "false",      ["false"; 7]),
+    ];
+    for (op, operand, row) in table {
+        for (value, wanted) in values.into_iter().zip(row) {
+            for verdict in ["allow", "deny"] {
+                assert_eq!(
+                    judge(op, operand, Some(value), verdict),
+                    wanted,
+                    "{value} {op} {operand} in `{verdict}`"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_path_fires_nothing_but_exists_false() {
+    for verdict in ["allow", "deny"] {
+        for (op, operand) in [
+            ("eq", "null"),
+            ("in", "[null]"),
+            ("not_between", "[1,2]"),
+            ("exists", "true"),
+        ] {
+            assert_eq!(
+                judge(op, operand, None, verdict),
+                "false",
+                "{op} in `{verdict}`"
+            );
+        }
+        assert_eq!(judge("exists", "false", None, verdict), "true");
+    }
+}
+
+#[test]
+fn values_that_no_operator_judges_have_their_own_codes() {
+    let huge = "9".repeat(1300);
+    for (op, operand) in [
+        ("eq", "1"),
+        ("in", "[]"),
+        ("gt", "0"),
+        ("contains", "\"a\""),
+        ("matches", "\"a\""),
+    ] {
+        assert_eq!(
+            judge(op, operand, Some(&huge), "deny"),
+            "out_of_range",
+            "{op}"
+        );
+        assert_eq!(
+            judge(op, operand, Some(r#""\ud800""#), "deny"),
+            "bad_unicode",
+            "{op}"
+        );
+    }
+    assert_eq!(judge("exists", "true", Some(&huge), "deny"), "true");
+}
+
+#[test]
+fn elements_count_until_the_answer_is_known() {
+    assert_eq!(
+        judge("contains", "1", Some(r#"[1,"\ud800"]"#), "deny"),
+        "true"
+    );
+    assert_eq!(
+        judge("contains", "1", Some(r#"["\ud800",1]"#), "deny"),
+        "bad_unicode"
+    );
+    assert_eq!(judge("contains", "1", Some("[[1],{}]"), "deny"), "false");
+    assert_eq!(
+        judge("eq", "[1,2]", Some(r#"[1,"\ud800"]"#), "deny"),
+        "bad_unicode"
+    );
+    assert_eq!(
+        judge("eq", "[1,2]", Some(r#"[3,"\ud800"]"#), "deny"),
+        "false"
+    );
+    assert_eq!(
+        judge("eq", "[1,2]", Some(r#"[1,2,"\ud800"]"#), "deny"),
+        "false"
+    );
+    assert_eq!(
+        judge("contains_any", "[\"x\",1]", Some(r#"[1,"\ud800"]"#), "deny"),
+        "true"
+    );
+}

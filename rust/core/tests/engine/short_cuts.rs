@@ -1,0 +1,70 @@
+//! Whatever the short cuts, the decision is that of the plain path.
+
+use bobcat_core::eval::ShortCuts;
+use bobcat_core::program::{Program, Scratch};
+use bobcat_core::value::json::JsonRequest;
+
+use crate::dressed::dress;
+use crate::generator::{Random, policy, request};
+
+const CUTS: [ShortCuts; 5] = [
+    ShortCuts::ALL,
+    ShortCuts {
+        index: false,
+        memo: true,
+        sets: false,
+    },
+    ShortCuts {
+        index: true,
+        memo: false,
+        sets: false,
+    },
+    ShortCuts {
+        index: true,
+        memo: true,
+        sets: false,
+    },
+    ShortCuts {
+        index: true,
+        memo: false,
+        sets: true,
+    },
+];
+
+fn agree(profile: &str, seeds: std::ops::Range<u64>) {
+    let mut scratch = Scratch::new();
+    let mut seen = std::collections::BTreeMap::new();
+    for seed in seeds {
+        let mut random = Random::new(seed);
+        let rules = [1, 3, 6, 12, 40][random.below(5)];
+        let text = policy(&mut random, profile, rules);
+        let program = Program::from_ir(text.as_bytes())
+            .unwrap_or_else(|error| panic!("seed {seed}: {error}: {text}"));
+        for _ in 0..12 {
+            let bytes = request(&mut random);
+            let call = JsonRequest::parse(bytes.as_bytes()).expect("a request");
+            let plain = dress(&program, program.decide_plain(&call));
+            for cuts in CUTS {
+                let fast = dress(&program, program.decide_with(&call, &mut scratch, cuts));
+                assert_eq!(fast, plain, "seed {seed}, {cuts:?}\n{bytes}\n{text}");
+            }
+            assert_eq!(
+                dress(&program, program.explain(&call).0),
+                plain,
+                "seed {seed}, explain\n{bytes}\n{text}"
+            );
+            *seen.entry(plain.verdict).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(seen.len(), 5, "not every verdict was met: {seen:?}");
+}
+
+#[test]
+fn every_short_cut_decides_as_the_plain_path_in_the_strict_profile() {
+    agree("strict", 0..600);
+}
+
+#[test]
+fn every_short_cut_decides_as_the_plain_path_in_the_lynx_profile() {
+    agree("lynx", 0..300);
+}

@@ -1,0 +1,89 @@
+//! Explanations say how every rule and clause came out.
+
+use bobcat_core::program::{Program, TraceNode, TraceOutcome};
+use bobcat_core::value::json::JsonRequest;
+
+const POLICY: &str = r#"{"defaults":{"on_missing_shadow":"deny","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[
+{"approvers":[],"id":"a","k":"rule","match":{"items":[{"dialect":null,"head":"args","k":"leaf","op":"gt","operand":1,"path":["n"]},{"item":{"dialect":null,"head":"args","k":"leaf","op":"eq","operand":"x","path":["gone"]},"k":"not"}],"k":"all"},"priority":0,"reason":"","timeout_seconds":null,"transform":null,"verdict":"allow"},
+{"approvers":[],"id":"b","k":"rule","match":{"items":[{"dialect":null,"head":"args","k":"leaf","op":"eq","operand":[1,"é"],"path":["s"]},{"dialect":null,"head":"tool","k":"leaf","op":"eq","operand":"t","path":[]}],"k":"any"},"priority":0,"reason":"","timeout_seconds":null,"transform":null,"verdict":"allow"},
+{"approvers":[],"id":"c","k":"rule","match":{"items":[],"k":"all"},"priority":0,"reason":"","timeout_seconds":null,"transform":null,"verdict":"deny"}]}"#;
+
+#[test]
+fn a_trace_has_outcomes_values_operands_and_leaf_indexes() {
+    let program = Program::from_ir(POLICY.as_bytes()).expect("a policy");
+    let text = format!(
+        r#"{{"tool":"t","args":{{"n":5,"s":"{}"}}}}"#,
+        "é".repeat(500)
+    );
+    let call = JsonRequest::parse(text.as_bytes()).expect("a request");
+    let (_, traces) = program.explain(&call);
+    let outcomes: Vec<_> = traces.iter().map(|trace| trace.outcome.as_str()).collect();
+    assert_eq!(outcomes, ["absent", "true", "not_reached"]);
+    let Some(TraceNode::All(TraceOutcome::Absent, items)) = &traces[0].tree else {
+        panic!("{:?}", traces[0])
+    };
+    let [
+        TraceNode::Leaf(first),
+        TraceNode::Not(TraceOutcome::Absent, inner),
+    ] = items.as_slice()
+    else {
+        panic!("{items:?}")
+    };
+    assert_eq!(
+        (
+            first.outcome,
+            first.operand.as_str(),
+            first.value.as_deref()
+        ),
+        (TraceOutcome::True, "1", Some("5"))
+    );
+    let TraceNode::Leaf(second) = inner.as_ref() else {
+        panic!("{inner:?}")
+    };
+    assert_eq!((second.index, second.value.as_deref()), (1, None));
+    let Some(TraceNode::Any(TraceOutcome::True, items)) = &traces[1].tree else {
+        panic!("{:?}", traces[1])
+    };
+    let TraceNode::Leaf(error) = &items[0] else {
+        panic!("{items:?}")
+    };
+    assert_eq!(
+        error.error.as_ref().map(|code| code.as_str()),
+        Some("wrong_type")
+    );
+    assert_eq!(error.operand, "[1, \"é\"]");
+    assert_eq!(
+        error.value.as_ref().map(|value| value.chars().count()),
+        Some(201)
+    );
+    assert!(traces[2].tree.is_none());
+}
+
+#[test]
+fn instants_are_shown_as_rfc_3339() {
+    let policy = r#"{"defaults":{"on_missing_shadow":"deny","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[
+{"approvers":[],"id":"a","k":"rule","match":{"dialect":null,"head":"context","k":"leaf","op":"ge","operand":{"timestamp":1709164800000000},"path":["timestamp"]},"priority":0,"reason":"","timeout_seconds":null,"transform":null,"verdict":"allow"}]}"#;
+    let program = Program::from_ir(policy.as_bytes()).expect("a policy");
+    for (written, shown) in [
+        (
+            "2024-02-29T01:02:03.5+01:00",
+            "\"2024-02-29T00:02:03.500000Z\"",
+        ),
+        ("0001-01-01T00:00:00Z", "\"0001-01-01T00:00:00Z\""),
+        (
+            "1969-12-31t23:59:59.999999z",
+            "\"1969-12-31T23:59:59.999999Z\"",
+        ),
+        ("9999-12-31T23:59:59Z", "\"9999-12-31T23:59:59Z\""),
+    ] {
+        let text = format!(r#"{{"tool":"t","context":{{"timestamp":"{written}"}}}}"#);
+        let call = JsonRequest::parse(text.as_bytes())
+            .unwrap_or_else(|error| panic!("{written}: {error}"));
+        let (_, traces) = program.explain(&call);
+        let Some(TraceNode::Leaf(leaf)) = &traces[0].tree else {
+            panic!("a leaf")
+        };
+        assert_eq!(leaf.value.as_deref(), Some(shown));
+        assert_eq!(leaf.operand, "\"2024-02-29T00:00:00Z\"");
+    }
+}
