@@ -7,7 +7,7 @@ import shlex
 import sqlite3
 from pathlib import Path
 
-from bobcat import ToolSet, tool
+from bobcat import ToolSet, shadow, tool
 from bobcat.shadows import delete_file_shadow, http_shadow
 
 
@@ -37,7 +37,7 @@ def ops_tools(root: Path, database: sqlite3.Connection) -> ToolSet:
         (root / path).unlink()
         return f"{path} is gone"
 
-    @delete_file.shadow  # type: ignore[attr-defined]
+    @shadow(delete_file)
     async def preview_delete(path: str) -> object:
         preview = await delete_file_shadow(str(root / path))
         return {**preview, "would_delete": path}
@@ -47,7 +47,7 @@ def ops_tools(root: Path, database: sqlite3.Connection) -> ToolSet:
         """Send an HTTP request. This demo has no network, so only its preview ever runs."""
         raise ConnectionError(f"no network here for {method} {url}")
 
-    http.shadow(http_shadow)  # type: ignore[attr-defined]
+    shadow(http)(http_shadow)
 
     @tool(scope=("database",))
     async def query(sql: str) -> list[tuple[object, ...]]:

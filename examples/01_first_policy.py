@@ -1,0 +1,22 @@
+"""A policy, three calls, three decisions. Nothing runs: the decision point only answers."""
+
+from __future__ import annotations
+
+from bobcat import compile_policy, evaluate, request_from_json
+
+POLICY = """
+rules:
+  - id: no-rm
+    priority: 10
+    match: {tool: shell, args.cmd.matches: '(^|[^a-z])rm([^a-z]|$)'}
+    decision: deny
+    reason: rm is not for agents
+  - id: reads
+    match: {tool: shell, args.cmd.matches: '^(ls|cat)( [a-z./]+)*$'}
+    decision: allow
+"""
+
+bundle = compile_policy(POLICY)
+for cmd in ("ls src", "ls; rm -rf /", "reboot"):
+    decision = evaluate(bundle, request_from_json({"tool": "shell", "args": {"cmd": cmd}}))
+    print(f"{cmd!r:16} {decision.verdict:16} {decision.matched_rules} {decision.reason}")
