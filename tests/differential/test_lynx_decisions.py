@@ -61,6 +61,8 @@ def exact(value: Any) -> Any:
         return ("map", sorted((exact(key), exact(item)) for key, item in value.items()).__repr__())
     if isinstance(value, list):
         return ("list", tuple(exact(item) for item in value))
+    if isinstance(value, set | frozenset):  # arguments are frozen on the way out
+        return ("set", sorted(repr(typed(item)) for item in value))
     return repr(typed(value))
 
 

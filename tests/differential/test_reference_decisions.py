@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from bobcat import _core
 from bobcat.bundle.model import PolicyBundle
+from bobcat.ir import construct
 from bobcat.ir.schema import Policy, Rule
 from bobcat.model import ActionRequest, Decision, Verdict
 from bobcat.requests import request_to_json
@@ -17,8 +19,9 @@ from oracle.corpus import plain, typed
 from oracle.reference import decide, judge
 from strategies import exprs, json_requests, policies, requests
 
+EXAMPLES = max(80, int(os.environ.get("BOBCAT_CAMPAIGN", "0")) // 10)
 SETTINGS = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 
 
@@ -83,8 +86,6 @@ def test_many_rules_on_the_same_paths_are_judged_each_for_itself(
     matches: list[Any], calls: list[ActionRequest]
 ) -> None:
     """The index, the shared clauses and the automata of a larger program change nothing."""
-    from bobcat.ir import construct
-
     rules = [
         construct.rule(f"r{index}", match, "deny" if index % 3 else "allow") for index, match in enumerate(matches)
     ]
