@@ -1,0 +1,98 @@
+"""Any policy survives its bundle file; any change of a policy changes its digest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import strategies
+from bobcat import load_bundle
+from bobcat.bundle.model import PolicyBundle
+from bobcat.ir import canonical, construct
+from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
+
+
+@settings(max_examples=60)
+@given(strategies.policies(), st.lists(strategies.requests, max_size=3))
+def test_a_policy_survives_its_bundle_file(policy: Policy, requests: list[Any]) -> None:
+    bundle = PolicyBundle.from_policy(policy)
+    data = bundle.to_bytes()
+    loaded = load_bundle(data)
+    assert loaded == bundle
+    assert canonical.encode(loaded.ir) == canonical.encode(policy) == bundle.ir_bytes
+    assert loaded.to_bytes() == data
+    assert loaded.rule_digests == tuple(canonical.rule_digest(rule).hex() for rule in policy.rules)
+    for request in requests:
+        assert repr(loaded.evaluate(request)) == repr(bundle.evaluate(request))
+
+
+def normal(expr: Expr) -> Expr:
+    match expr:
+        case All(items):
+            return construct.all_(normal(item) for item in items)
+        case AnyOf(items):
+            return construct.any_(normal(item) for item in items)
+        case Not(item):
+            return construct.not_(normal(item))
+        case Leaf():
+            return construct.leaf(expr.head, expr.path, expr.op, expr.operand, expr.dialect)
+
+
+@settings(max_examples=60)
+@given(strategies.policies())
+def test_generated_policies_are_in_normal_form(policy: Policy) -> None:
+    again = construct.policy(
+        [
+            msgspec.structs.replace(rule, match=normal(rule.match)) if isinstance(rule, Rule) else rule
+            for rule in policy.rules
+        ],
+        profile=policy.profile,
+        defaults=policy.defaults,
+    )
+    assert canonical.policy_digest(again) == canonical.policy_digest(policy)
+
+
+@settings(max_examples=60)
+@given(strategies.policies(), strategies.policies())
+def test_two_policies_share_a_digest_only_if_they_share_their_bytes(one: Policy, other: Policy) -> None:
+    same = canonical.encode(one) == canonical.encode(other)
+    assert (canonical.policy_digest(one) == canonical.policy_digest(other)) is same
+
+
+@settings(max_examples=60)
+@given(strategies.policies(), st.data())
+def test_a_changed_rule_changes_its_digest_and_that_of_the_policy_and_no_other(
+    policy: Policy, data: st.DataObject
+) -> None:
+    assume(policy.rules)
+    index = data.draw(st.integers(0, len(policy.rules) - 1))
+    rule = policy.rules[index]
+    assert isinstance(rule, Rule)
+    edit: dict[str, Any] = data.draw(
+        st.sampled_from(
+            [
+                {"id": f"{rule.id}x"},
+                {"reason": f"{rule.reason}x"},
+                {"priority": rule.priority + 1},
+                {"match": construct.not_(rule.match)},
+                {"verdict": "allow" if rule.verdict == "deny" else "deny"},
+                {"approvers": (*rule.approvers, "x")},
+                {"timeout_seconds": (rule.timeout_seconds or 0) + 1},
+            ]
+        )
+    )
+    rules = list(policy.rules)
+    rules[index] = msgspec.structs.replace(rule, **edit)
+    changed = msgspec.structs.replace(policy, rules=tuple(rules))
+    before, after = canonical.canonicalize(policy), canonical.canonicalize(changed)
+    assert before.digest != after.digest
+    differing = [
+        place
+        for place, pair in enumerate(zip(before.rule_digests, after.rule_digests, strict=True))
+        if pair[0] != pair[1]
+    ]
+    assert differing == [index]
+    assert canonical.header_digest(policy) == canonical.header_digest(changed)
