@@ -67,7 +67,7 @@ def request_of(args: Any) -> ActionRequest:
     return ActionRequest("t", args, METADATA, context)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=800)
 @given(
     value=values,
     leaf=leaves(),
@@ -84,7 +84,7 @@ def test_a_clause_on_any_value_is_what_the_reference_says(
     assert program_of(policy).evaluate(request) == reference.decide(policy, request)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(
     when=st.datetimes(timezones=st.timezones() | st.just(UTC), allow_imaginary=False),
     operand=st.integers(-(2**40), 2**52),
@@ -118,7 +118,7 @@ def shape(value: Any) -> Any:
     return repr(value) if type(value) in (type(None), bool, int, float, str) else id(value)
 
 
-@settings(max_examples=600)
+@settings(max_examples=400)
 @given(value=values, transform=transforms, guard=leaves(), wrap=st.sampled_from([dict, MappingProxyType, LoudDict]))
 def test_a_transform_of_any_arguments_is_what_the_reference_says(
     value: Any, transform: schema.Transform, guard: schema.Expr, wrap: Any

@@ -85,7 +85,7 @@ def same(theirs: lynx.PolicyBundle, ours: _core.Program, request: Any) -> None:
     )
 
 
-@settings(max_examples=2000)
+@settings(max_examples=700)
 @given(clause=clauses, path=paths, value=values | operands, negated=st.booleans(), missing=st.booleans())
 def test_a_clause_on_any_value_is_what_the_incumbent_says(
     clause: tuple[str, Any], path: tuple[str, ...], value: Any, *, negated: bool, missing: bool
@@ -134,7 +134,7 @@ heads = st.sampled_from(
 )
 
 
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(
     clause=clauses,
     path=heads,

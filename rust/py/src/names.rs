@@ -13,6 +13,10 @@ use bobcat_core::program::Verdict;
 pub(crate) struct Names {
     /// `bobcat.model.ActionRequest`
     pub(crate) action_request: Py<PyType>,
+    /// `bobcat.model.ExecutionContext`
+    pub(crate) execution_context: Py<PyType>,
+    /// `bobcat.model.Principal`
+    pub(crate) principal_type: Py<PyType>,
     /// `bobcat.model.Decision`
     pub(crate) decision: Py<PyType>,
     /// `bobcat.model.Verdict`
@@ -94,6 +98,8 @@ impl Names {
         signed.set_item("signed", true)?;
         Ok(Self {
             action_request: class(&model, "ActionRequest")?,
+            execution_context: class(&model, "ExecutionContext")?,
+            principal_type: class(&model, "Principal")?,
             decision: class(&model, "Decision")?,
             verdicts,
             verdict_type,

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString, PyType};
 
 use bobcat_core::error::ErrorCode;
 use bobcat_core::path::{Field, Head, Keys};
@@ -91,7 +92,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         if !self.rewritten {
             return Ok(self.object.clone());
         }
-        let kwargs = pyo3::types::PyDict::new(self.call.py);
+        let kwargs = PyDict::new(self.call.py);
         kwargs.set_item(self.call.names.field(Field::Args), self.args.get())?;
         self.call
             .names
@@ -130,7 +131,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     fn part<'s>(
         &'s self,
         cell: &'s OnceCell<Bound<'py, PyAny>>,
-        name: &Py<pyo3::types::PyString>,
+        name: &Py<PyString>,
     ) -> Result<&'s Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
         if let Some(object) = cell.get() {
             return Ok(object);
@@ -143,7 +144,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     fn attribute(
         &self,
         object: &Bound<'py, PyAny>,
-        name: &Py<pyo3::types::PyString>,
+        name: &Py<PyString>,
     ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
         match object.getattr_opt(name.bind(self.call.py)) {
             Ok(Some(found)) => Ok(found),
@@ -156,7 +157,8 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     }
 
     fn read(&self, field: Field) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
-        let name = self.call.names.field(field);
+        let names = self.call.names;
+        let name = names.field(field);
         match field {
             Field::Tool => Ok(self.tool.clone()),
             Field::Args => self.args().cloned(),
@@ -171,11 +173,31 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             | Field::CorrelationId
             | Field::StepSeq
             | Field::Timestamp
-            | Field::Extra => self.attribute(self.context()?, name),
+            | Field::Extra => self.attribute(self.plain_context()?, name),
             Field::PrincipalKind | Field::PrincipalId | Field::PrincipalName => {
-                let principal = self.attribute(self.context()?, &self.call.names.principal)?;
+                let principal = self.attribute(self.plain_context()?, &names.principal)?;
+                self.plain(&principal, &names.principal_type)?;
                 self.attribute(&principal, name)
             }
+        }
+    }
+
+    fn plain_context(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        let context = self.context()?;
+        self.plain(context, &self.call.names.execution_context)?;
+        Ok(context)
+    }
+
+    /// In the `lynx` profile only objects of our own types are read by attribute alone; [`Self::walk`] reads the others.
+    fn plain(
+        &self,
+        object: &Bound<'py, PyAny>,
+        kind: &Py<PyType>,
+    ) -> Result<(), Step<PyValue<'r, 'py>>> {
+        if self.call.lynx() && !object.get_type().is(kind) {
+            Err(Step::Unreadable)
+        } else {
+            Ok(())
         }
     }
 
@@ -232,10 +254,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
 }
 
 /// An attribute a request must have.
-fn required<'py>(
-    object: &Bound<'py, PyAny>,
-    name: &Py<pyo3::types::PyString>,
-) -> PyResult<Bound<'py, PyAny>> {
+fn required<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     object.getattr(name.bind(py)).map_err(|error| {
         if !is_exception(py, &error) {

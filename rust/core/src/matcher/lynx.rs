@@ -103,6 +103,9 @@ impl Foreign {
         let Some(operand) = &self.operand else {
             return Err(Trouble::Delegate);
         };
+        if matches!(view, View::Opaque) {
+            return Err(Trouble::Delegate);
+        }
         match self.op {
             Op::Eq => equal(value, view, operand, tables),
             Op::In => is_in(value, view, operand, tables),
