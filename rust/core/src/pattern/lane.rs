@@ -7,35 +7,49 @@ use super::python::{DOLLAR, WORD, WORD_NEGATE};
 
 /// What an automaton searches for in place of a pattern.
 #[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// The pattern itself.
+    Itself,
+    /// The same meaning, in looks that automata have.
+    Rewritten(Hir),
+    /// There is no such thing: the plain path has the pattern.
+    Nothing,
+}
+
+/// What an automaton may do for a pattern.
+#[derive(Clone, Debug)]
 pub(super) struct Lane {
-    /// The same meaning, in looks that automata have; `None` when there is none.
-    pub(super) hir: Option<Hir>,
-    /// It is the same meaning only on texts that are ASCII and not empty.
+    pub(super) target: Target,
+    /// The target has the same meaning only on texts that are ASCII and not empty.
     pub(super) ascii_only: bool,
 }
 
 impl Lane {
     pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
-        match dialect {
-            Dialect::Re2 => Self {
-                hir: Some(hir.clone()),
+        let looks = hir.properties().look_set();
+        if dialect == Dialect::Re2 || looks.is_empty() {
+            return Self {
+                target: Target::Itself,
                 ascii_only: false,
-            },
-            Dialect::Python => {
-                let looks = hir.properties().look_set();
-                // A text boundary inside a character is no boundary for `re`, and `\B` is not in an empty text.
-                let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
-                Self {
-                    hir: rewrite(hir, true),
-                    ascii_only: words.iter().any(|look| looks.contains(*look)),
-                }
-            }
+            };
+        }
+        let target = rewrite(hir, true).map_or(Target::Nothing, Target::Rewritten);
+        // A place inside a character is no place for `re`, and in an empty text there is no `\B`.
+        let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
+        Self {
+            target,
+            ascii_only: words.iter().any(|look| looks.contains(*look)),
         }
     }
 
     /// Whether the automaton may judge `text`.
     pub(super) fn judges(&self, text: &str) -> bool {
-        self.hir.is_some() && (!self.ascii_only || (!text.is_empty() && text.is_ascii()))
+        match self.target {
+            Target::Itself | Target::Rewritten(_) => {
+                !self.ascii_only || (!text.is_empty() && text.is_ascii())
+            }
+            Target::Nothing => false,
+        }
     }
 }
 

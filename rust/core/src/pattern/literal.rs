@@ -15,21 +15,6 @@ pub enum LiteralKind {
     Contains(String),
 }
 
-impl LiteralKind {
-    /// Whether `text` passes the test.
-    #[must_use]
-    pub fn is_match(&self, text: &str) -> bool {
-        match self {
-            Self::Exact(literal) => text == literal,
-            Self::Prefix(literal) => text.starts_with(literal.as_str()),
-            Self::Suffix(literal) => text.ends_with(literal.as_str()),
-            Self::Contains(literal) => {
-                memchr::memmem::find(text.as_bytes(), literal.as_bytes()).is_some()
-            }
-        }
-    }
-}
-
 pub(super) fn kind(hir: &Hir) -> Option<LiteralKind> {
     let parts = match hir.kind() {
         HirKind::Concat(parts) => parts.as_slice(),

@@ -15,64 +15,65 @@ const NFA_BYTES: usize = 64 << 20;
 /// Memory of the lazily built states of one pattern, in bytes and per thread searching at the same time.
 const CACHE_BYTES: usize = 1 << 20;
 
-/// Searches one pattern in a text, anywhere. Safe to use from many threads.
-#[derive(Debug)]
-pub struct Matcher {
-    pattern: Arc<Inner>,
-    literal: Option<LiteralKind>,
+/// What searches have built for one pattern.
+#[derive(Debug, Default)]
+pub(super) struct Built {
     /// Boxed for its alignment: vectors inside ask for 32 bytes, more than an allocator of Python objects gives.
-    finder: Option<Box<Finder<'static>>>,
+    finder: OnceLock<Box<Finder<'static>>>,
     regex: OnceLock<Option<Regex>>,
     plain: OnceLock<Plain>,
 }
 
+/// Searches one pattern in a text, anywhere. Safe to use from many threads; cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct Matcher {
+    pattern: Arc<Inner>,
+}
+
 impl Matcher {
     pub(super) fn new(pattern: &Pattern) -> Self {
-        let literal = pattern.literal_kind();
-        let finder = match &literal {
-            Some(LiteralKind::Contains(literal)) => {
-                Some(Box::new(Finder::new(literal.as_bytes()).into_owned()))
-            }
-            Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_))
-            | None => None,
-        };
         Self {
             pattern: Arc::clone(&pattern.inner),
-            literal,
-            finder,
-            regex: OnceLock::new(),
-            plain: OnceLock::new(),
         }
-    }
-
-    /// The literal test this matcher makes, if that is all it does.
-    #[must_use]
-    pub fn literal(&self) -> Option<&LiteralKind> {
-        self.literal.as_ref()
     }
 
     /// Whether the pattern is found in `text`.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
-        if let Some(finder) = &self.finder {
-            return finder.find(text.as_bytes()).is_some();
+        let Inner {
+            literal,
+            lane,
+            built,
+            ..
+        } = &*self.pattern;
+        match literal {
+            Some(LiteralKind::Exact(literal)) => text == literal,
+            Some(LiteralKind::Prefix(literal)) => text.starts_with(literal.as_str()),
+            Some(LiteralKind::Suffix(literal)) => text.ends_with(literal.as_str()),
+            Some(LiteralKind::Contains(literal)) => built
+                .finder
+                .get_or_init(|| Box::new(Finder::new(literal.as_bytes()).into_owned()))
+                .find(text.as_bytes())
+                .is_some(),
+            None => match built.regex.get_or_init(|| self.build()) {
+                Some(regex) if lane.judges(text) => regex.is_match(text),
+                Some(_) | None => self.is_match_plain(text),
+            },
         }
-        if let Some(literal) = &self.literal {
-            return literal.is_match(text);
-        }
-        if self.pattern.lane.judges(text)
-            && let Some(regex) = self.regex.get_or_init(|| self.build())
-        {
-            return regex.is_match(text);
-        }
-        self.is_match_plain(text)
     }
 
     /// The same answer along the plain path: slow, and the oracle of the tests.
     #[must_use]
     pub fn is_match_plain(&self, text: &str) -> bool {
-        self.plain
-            .get_or_init(|| Plain::new(&self.pattern.hir, self.pattern.dialect))
+        let Inner {
+            hir,
+            dialect,
+            built,
+            ..
+        } = &*self.pattern;
+        built
+            .plain
+            .get_or_init(|| Plain::new(hir, *dialect))
             .is_match(text)
     }
 
@@ -88,7 +89,7 @@ impl Matcher {
             .hybrid_cache_capacity(CACHE_BYTES);
         Regex::builder()
             .configure(config)
-            .build_from_hir(self.pattern.lane.hir.as_ref()?)
+            .build_from_hir(self.pattern.target()?)
             .ok()
     }
 }

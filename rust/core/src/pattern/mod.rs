@@ -57,14 +57,28 @@ pub struct Pattern {
     inner: Arc<Inner>,
 }
 
+/// A pattern and what was built for it so far: shared by its copies, its matchers and the sets it is in.
 #[derive(Debug)]
 struct Inner {
     text: String,
     dialect: Dialect,
     /// What is searched for, with looks of the dialect that no engine has.
     hir: Hir,
-    lane: lane::Lane,
     cost: usize,
+    literal: Option<LiteralKind>,
+    lane: lane::Lane,
+    built: matcher::Built,
+}
+
+impl Inner {
+    /// What an automaton searches for, if it can.
+    fn target(&self) -> Option<&Hir> {
+        match &self.lane.target {
+            lane::Target::Itself => Some(&self.hir),
+            lane::Target::Rewritten(hir) => Some(hir),
+            lane::Target::Nothing => None,
+        }
+    }
 }
 
 impl Pattern {
@@ -91,15 +105,19 @@ impl Pattern {
                 "the pattern is too large",
             ));
         }
-        let lane = lane::Lane::new(&hir, dialect);
+        let (literal, lane) = (literal::kind(&hir), lane::Lane::new(&hir, dialect));
+        let built = matcher::Built::default();
+        let inner = Inner {
+            text: text.to_owned(),
+            dialect,
+            hir,
+            cost,
+            literal,
+            lane,
+            built,
+        };
         Ok(Self {
-            inner: Arc::new(Inner {
-                text: text.to_owned(),
-                dialect,
-                hir,
-                lane,
-                cost,
-            }),
+            inner: Arc::new(inner),
         })
     }
 
@@ -125,10 +143,10 @@ impl Pattern {
     /// The literal test this pattern amounts to, if it is no more than that.
     #[must_use]
     pub fn literal_kind(&self) -> Option<LiteralKind> {
-        literal::kind(&self.inner.hir)
+        self.inner.literal.clone()
     }
 
-    /// A matcher of its own for this pattern. Cheap: the automaton is built by the first search.
+    /// A matcher for this pattern. Free: what it needs is built by the first search, and shared.
     #[must_use]
     pub fn compile(&self) -> Matcher {
         Matcher::new(self)

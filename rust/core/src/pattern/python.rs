@@ -321,7 +321,7 @@ impl Parser {
     }
 
     fn name(&mut self, name: String, start: usize) -> Result<(), PatternError> {
-        if name.chars().any(|found| !found.is_ascii()) {
+        if !name.is_ascii() {
             return Err(self.unsupported(start, "a group name beyond ASCII"));
         }
         let word = name

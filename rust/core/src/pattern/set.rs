@@ -79,11 +79,11 @@ impl PatternSet {
             (0..matchers.len()).partition(|index| {
                 matchers
                     .get(*index)
-                    .is_some_and(|matcher| match matcher.literal() {
+                    .is_some_and(|matcher| match &matcher.inner().literal {
                         Some(
                             LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_),
                         ) => false,
-                        Some(LiteralKind::Contains(_)) | None => matcher.inner().lane.hir.is_some(),
+                        Some(LiteralKind::Contains(_)) | None => matcher.inner().target().is_some(),
                     })
             });
         if together.len() < FEWEST {
@@ -180,7 +180,7 @@ impl PatternSet {
         let hir = |index: &usize| {
             self.matchers
                 .get(*index)
-                .and_then(|matcher| matcher.inner().lane.hir.as_ref())
+                .and_then(|matcher| matcher.inner().target())
         };
         chunks
             .into_iter()

@@ -1,0 +1,121 @@
+//! Automaton, set and plain path give one answer.
+
+use bobcat_core::pattern::{Dialect, MatchSet, Pattern, PatternSet};
+
+use crate::generator::{Random, pattern, text};
+
+fn agree(patterns: &[Pattern], set: &PatternSet, text: &str, found: &mut MatchSet) {
+    set.matches(text, found);
+    for (index, pattern) in patterns.iter().enumerate() {
+        let matcher = pattern.compile();
+        let plain = matcher.is_match_plain(text);
+        let shown = (pattern.dialect(), pattern.text());
+        assert_eq!(matcher.is_match(text), plain, "{shown:?} alone on {text:?}");
+        assert_eq!(
+            found.contains(index),
+            plain,
+            "{shown:?} in a set on {text:?}"
+        );
+    }
+    assert!(found.iter().all(|index| found.contains(index)));
+    assert_eq!(
+        found.iter().count(),
+        (0..patterns.len())
+            .filter(|index| found.contains(*index))
+            .count()
+    );
+}
+
+#[test]
+fn a_set_finds_what_its_patterns_find_alone_and_along_the_plain_path() {
+    let mut found = MatchSet::new();
+    for seed in 0..400 {
+        let mut random = Random::new(seed);
+        let count = random.below(12);
+        let patterns: Vec<Pattern> = (0..count).map(|_| pattern(&mut random)).collect();
+        let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+        assert_eq!(set.len(), count);
+        for _ in 0..12 {
+            let text = text(&mut random);
+            agree(&patterns, &set, &text, &mut found);
+        }
+    }
+}
+
+#[test]
+fn a_set_of_more_patterns_than_one_automaton_holds_finds_them_all() {
+    let texts: Vec<String> = (0..700)
+        .map(|number| format!(r"\bword{number}\b"))
+        .collect();
+    let patterns: Vec<Pattern> = texts
+        .iter()
+        .enumerate()
+        .map(|(number, text)| {
+            let dialect = if number % 2 == 0 {
+                Dialect::Re2
+            } else {
+                Dialect::Python
+            };
+            Pattern::parse(text, dialect).expect("a valid pattern")
+        })
+        .collect();
+    let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+    let mut found = MatchSet::new();
+    agree(
+        &patterns,
+        &set,
+        "word1 word699 word3000 xword2 word256, word255",
+        &mut found,
+    );
+    assert_eq!(found.iter().collect::<Vec<_>>(), [1, 255, 256, 699]);
+    // Beyond ASCII only the dialects' own words count.
+    agree(&patterns, &set, "éword1 éword2 ²word3 漢word4", &mut found);
+    assert_eq!(found.iter().collect::<Vec<_>>(), [2, 4]);
+}
+
+#[test]
+fn a_set_stays_right_when_its_automaton_is_of_no_use() {
+    // Each of these multiplies the states: the lazy automaton gives up on such a text, every time.
+    let sources: Vec<String> = (0..12)
+        .map(|number| format!("[ab]*a[ab]{{{}}}c", 40 + number))
+        .collect();
+    let patterns: Vec<Pattern> = sources
+        .iter()
+        .map(|text| Pattern::parse(text, Dialect::Re2).expect("a valid pattern"))
+        .collect();
+    let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+    let mut random = Random::new(7);
+    let mut found = MatchSet::new();
+    for _ in 0..12 {
+        let text: String = (0..4_000)
+            .map(|_| random.pick(&["a", "b", "a", "b", "a", "b", "b", "c"]))
+            .collect();
+        set.matches(&text, &mut found);
+        for (index, pattern) in patterns.iter().enumerate() {
+            assert_eq!(found.contains(index), pattern.compile().is_match(&text));
+        }
+    }
+}
+
+#[test]
+fn threads_share_a_set() {
+    let patterns: Vec<Pattern> = (0..40)
+        .map(|number| {
+            Pattern::parse(&format!("a{number}b+"), Dialect::Re2).expect("a valid pattern")
+        })
+        .collect();
+    let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+    std::thread::scope(|scope| {
+        for start in 0..4 {
+            let set = &set;
+            scope.spawn(move || {
+                let mut found = MatchSet::new();
+                for round in 0..500 {
+                    let number = (start * 7 + round) % 40;
+                    set.matches(&format!("xx a{number}bbb"), &mut found);
+                    assert_eq!(found.iter().collect::<Vec<_>>(), [number]);
+                }
+            });
+        }
+    });
+}
