@@ -107,7 +107,10 @@ def explain(bundle: PolicyBundle, request: ActionRequest, context: ExecutionCont
     return Explanation(decision, rules, bundle.id)
 
 
-def _rule(bundle: PolicyBundle, trace: _core.RuleTrace) -> RuleExplanation:
+def _rule(
+    bundle: PolicyBundle,
+    trace: tuple[int, str, str | None, Any],  # Any: nested tuples, see _core.pyi
+) -> RuleExplanation:
     index, outcome, error, tree = trace
     rule = bundle.ir.rules[index]
     source_map = bundle.source_map
