@@ -206,4 +206,7 @@ def typed(value: Any) -> Any:
         return ("map", sorted(((key, typed(item)) for key, item in value.items()), key=repr))
     if isinstance(value, list | tuple):
         return ("list", [typed(item) for item in value])
-    return (type(value).__name__ if not isinstance(value, str) else "str", repr(value) if value != value else value)
+    return (
+        type(value).__name__ if not isinstance(value, str) else "str",
+        repr(value) if isinstance(value, float) and value != value else value,
+    )

@@ -7,12 +7,68 @@ some of them as YAML.
 from __future__ import annotations
 
 import math
+from array import array
+from collections import OrderedDict, UserDict, defaultdict, deque
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import IntEnum, StrEnum
+from fractions import Fraction
 from random import Random
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import yaml
+
+
+class Text(str):
+    """A string of another type."""
+
+    __slots__ = ()
+
+
+class Level(IntEnum):
+    HIGH = 5
+
+
+class Color(StrEnum):
+    RED = "abc"
+
+
+class Point(NamedTuple):
+    x: int
+    y: str
+
+
+class Refuses:
+    """Raises at every comparison and membership test."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise ZeroDivisionError
+
+    def __lt__(self, other: object) -> bool:
+        raise LookupError
+
+    def __contains__(self, other: object) -> bool:
+        raise ArithmeticError
+
+
+class Undecided:
+    """Compares to something that has no truth value."""
+
+    def __eq__(self, other: object) -> Any:
+        return NotImplemented if other is None else Undecided()
+
+    def __hash__(self) -> int:
+        return 5
+
+    def __gt__(self, other: object) -> Any:
+        return Undecided()
+
+    def __bool__(self) -> bool:
+        raise RuntimeError
+
 
 OPERATORS = [
     "eq", "matches", "in", "contains", "contains_any", "contains_all", "gt", "ge", "lt", "le", "between", "not_between",
@@ -34,6 +90,7 @@ OTHER_PATHS = [
     "context.principal.kind", "context.principal.id",
     "context.extra.k", "context.extra", "context.timestamp", "context.workspace", "tool.name", "declared.nothing",
     "context.nothing", "context.principal.nothing", "declared.scope.x", "args.", "args..x",
+    "declared", "context", "context.principal",
 ]  # fmt: skip
 UNKNOWN_HEADS = ["arg.x", "Args.x", "anyof", "environment", "ctx.environment", "x", "tools", "declare.cost"]
 ODD_KEYS: list[Any] = ["args.cmd.matchs", "args.x.betwen", "args.age", "args.min", 5, None, True, ("a",), "args.n.gte"]
@@ -105,6 +162,23 @@ def argument(rng: Random, depth: int = 3) -> Any:
                 range(3),
                 2**5000,
                 bytearray(b"a"),
+                UserDict({"k": 1, "a": "abc"}),
+                MappingProxyType({"k": "a", "z": [1]}),
+                OrderedDict(k=5, x="a"),
+                defaultdict(lambda: "a"),
+                Text("abc"),
+                Level.HIGH,
+                Color.RED,
+                Point(1, "a"),
+                Refuses(),
+                Undecided(),
+                array("i", [1, 5]),
+                deque(["a", 5]),
+                Fraction(1, 2),
+                timedelta(days=1),
+                memoryview(b"a"),
+                {"k": Refuses(), "a": math.nan},
+                [math.nan, Refuses()],
             ]
         )
     return scalar(rng)
@@ -268,7 +342,9 @@ def request(rng: Random) -> dict[str, Any]:
     """The parts of a request, for the constructors of either package."""
     return {
         "tool": rng.choice(["a", "abc", "shell", "prod"]),
-        "args": {name: argument(rng) for name in NAMES if rng.random() < 0.6},
+        "args": rng.choice([dict, dict, dict, OrderedDict, MappingProxyType, UserDict])(
+            {name: argument(rng) for name in NAMES if rng.random() < 0.6}
+        ),
         "declared": (
             rng.choice(["low", "medium", "high"]),
             rng.random() < 0.5,
