@@ -19,8 +19,8 @@ import os
 import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 from bobcat.errors import BundleError
 
@@ -52,8 +52,7 @@ _ROW = struct.Struct(">16sIQ32s")
 _DIGEST_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
+class Sections(NamedTuple):
     """The sections of a bundle, and the message its signatures sign.
 
     Every digest is checked but that of the IR: `policy_digest` is what the table promises.

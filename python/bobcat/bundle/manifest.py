@@ -33,8 +33,6 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
-_decode_source_map = msgspec.json.Decoder(SourceMap).decode
-_decode_sources = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def encode_section(value: Manifest | SourceMap | dict[str, str]) -> bytes:
@@ -59,7 +57,7 @@ def decode_manifest(data: bytes) -> Manifest:
 def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:
     """The source map in its section, checked against the manifest."""
     try:
-        source_map = _decode_source_map(data)
+        source_map = msgspec.json.decode(data, type=SourceMap)
     except (ValueError, RecursionError) as error:
         raise BundleError("bad_source_map", f"section `source_map` is malformed: {error}") from error
     if len(source_map.rules) != manifest.rule_count:
@@ -74,7 +72,7 @@ def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:
 def decode_sources(data: bytes) -> dict[str, str]:
     """The source texts in their section, by file name."""
     try:
-        return _decode_sources(data)
+        return msgspec.json.decode(data, type=dict[str, str])
     except (ValueError, RecursionError) as error:
         raise BundleError("bad_sources", f"section `sources` is malformed: {error}") from error
 

@@ -7,7 +7,6 @@ only when someone asks for it: deciding needs the Rust program alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -18,7 +17,6 @@ from bobcat import _core
 from bobcat.bundle import file
 from bobcat.bundle.manifest import Manifest, decode_source_map, decode_sources, encode_section, portable
 from bobcat.bundle.source_map import SourceMap
-from bobcat.diagnostics import Diagnostic, Severity, Span
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
 from bobcat.ir.schema import HostRule, Policy, Rule
@@ -27,13 +25,11 @@ from bobcat.model import Verdict
 if TYPE_CHECKING:
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
+    from bobcat.diagnostics import Diagnostic, Span
     from bobcat.model import ActionRequest, ExecutionContext
 
-_decode_policy = msgspec.json.Decoder(Policy).decode
 
-
-@dataclass(frozen=True, slots=True)
-class PolicyDefaults:
+class PolicyDefaults(msgspec.Struct, frozen=True):
     """What happens when no rule decides, and when a rule cannot be judged."""
 
     on_missing_shadow: Verdict = Verdict.APPROVE_REQUIRED
@@ -41,8 +37,7 @@ class PolicyDefaults:
     on_rule_error: Literal["deny", "continue"] = "deny"
 
 
-@dataclass(frozen=True, slots=True)
-class RuleView:
+class RuleView(msgspec.Struct, frozen=True):
     """One declarative rule, for people and tools. `order` is its place in its file, `digest` 64 hexadecimal digits."""
 
     id: str
@@ -55,8 +50,7 @@ class RuleView:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
+class Parts(msgspec.Struct, frozen=True):
     """What a bundle is made of, besides the program.
 
     `source_map` and `sources` are bytes until somebody asks: a worker that only decides has no use for them.
@@ -67,10 +61,12 @@ class Parts:
     manifest: Manifest
     rule_digests: tuple[bytes, ...]
     source_map: SourceMap | bytes | None
-    sources: Mapping[str, str] | bytes = field(default_factory=dict)
+    sources: Mapping[str, str] | bytes = msgspec.field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     lynx_id: Callable[[], str] | None = None
-    cache: dict[str, Any] = field(default_factory=dict)  # Any: each property keeps its own type under its own name
+    cache: dict[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # Any: each property keeps its own type under its own name
 
 
 class PolicyBundle(_core.Program):
@@ -211,7 +207,7 @@ class PolicyBundle(_core.Program):
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
         """The warnings among `diagnostics`."""
-        return tuple(item for item in self.diagnostics if item.severity is Severity.WARNING)
+        return tuple(item for item in self.diagnostics if item.severity == "warning")
 
     @property
     def ir(self) -> Policy:
@@ -219,7 +215,7 @@ class PolicyBundle(_core.Program):
         cache = self._parts.cache
         if "ir" not in cache:
             try:
-                policy = _decode_policy(self._parts.ir)
+                policy = msgspec.json.decode(self._parts.ir, type=Policy)
                 same = canonical.encode(policy) == self._parts.ir
             except (ValueError, RecursionError) as error:
                 raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error

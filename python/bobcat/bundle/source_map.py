@@ -5,9 +5,12 @@ The front ends make it, the bundle file carries it, `explain` and the lints read
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
-from bobcat.diagnostics import Span
+if TYPE_CHECKING:
+    from bobcat.diagnostics import Span
 
 Position = tuple[int, int, int, int]
 """(line, column, end line, end column), counted from 1; all zero where the source has no text."""
@@ -59,8 +62,15 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
         """The span of the default with this number (see above); None when it is not written."""
         if number >= len(self.defaults) or not self.files or not any(self.defaults[number]):
             return None
-        return Span(self.files[0], *self.defaults[number])
+        return _span_at(self.files[0], self.defaults[number])
 
     def _span(self, rule: RuleSource, position: Position) -> Span:
         path = "" if rule.line else f"$.rules[{rule.order}]"
-        return Span(self.files[rule.file], *position, path=path)
+        return _span_at(self.files[rule.file], position, path)
+
+
+def _span_at(file: str, position: Position, path: str = "") -> Span:
+    # PERF: deciding needs no diagnostics; only who asks for a place in the source loads them.
+    from bobcat.diagnostics import Span
+
+    return Span(file, *position, path=path)
