@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from bobcat.frontend.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
-from bobcat.frontend.keys import OPERATORS, key_fields
+from bobcat.frontend.keys import OPERATORS, Kind, closed_paths
+from bobcat.frontend.operands import JUDGED_BY, SCALARS
 from bobcat.frontend.rules import MAX_PRIORITY, VERDICTS
 
 # Any: JSON.
@@ -36,6 +37,7 @@ _OPERANDS: dict[str, Schema] = {
     "not_between": _BOUNDS,
     "exists": {"type": "boolean"},
 }
+_TYPES: dict[type, str] = {str: "string", float: "number", bool: "boolean", type(None): "null"}
 _OPEN_PATH = r"""(?:args|context\.extra)(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])*"""
 
 
@@ -74,18 +76,25 @@ def _defaults() -> Schema:
 
 
 def _match() -> Schema:
-    leaf: dict[str, Schema] = {"all_of": _MATCHES, "any_of": _MATCHES, "not": _MATCH, "tool": {"type": "string"}}
+    leaf: dict[str, Schema | bool] = {"all_of": _MATCHES, "any_of": _MATCHES, "not": _MATCH}
     patterns: dict[str, Schema] = {rf"^{_OPEN_PATH}$": {}}
-    for path in ("tool", *key_fields()):
-        if path != "tool":
-            leaf[path] = _SCALAR
+    for path, kind in closed_paths().items():
+        leaf[path] = _equal_to(kind) if kind is not Kind.STRINGS else False
         for operator in OPERATORS:
-            leaf[f"{path}.{operator}"] = _OPERANDS[operator]
-    leaf["args"] = leaf["context.extra"] = False  # type: ignore[assignment]  # a schema may be a bool
+            if operator in JUDGED_BY[kind]:
+                leaf[f"{path}.{operator}"] = _equal_to(kind) if operator == "eq" else _OPERANDS[operator]
+    leaf["args"] = leaf["context.extra"] = False
     for operator in OPERATORS:
         patterns[rf"^{_OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
     return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
+
+
+def _equal_to(kind: Kind) -> Schema:
+    """What a path of this type can be equal to."""
+    if kind is Kind.STRINGS:
+        return {"type": "array", "items": {"type": "string"}}
+    return {"type": [_TYPES[scalar] for scalar in SCALARS[kind] if scalar is not int]}
 
 
 def _rule() -> Schema:

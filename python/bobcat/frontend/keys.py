@@ -372,10 +372,11 @@ def _unknown_head(text: str, head: str, rest: list[Segment]) -> KeyProblem:
     return KeyProblem("E0301", {"head": head}, f"if it is an argument, write `args.{text}`")
 
 
-def key_fields() -> tuple[str, ...]:
-    """The closed paths below `declared` and `context`, as keys."""
-    return (
-        *(f"declared.{name}" for name in _DECLARED),
-        *(f"context.{name}" for name, kind in _CONTEXT.items() if kind is not Kind.MAPPING),
-        *(f"context.principal.{name}" for name in _PRINCIPAL),
-    )
+def closed_paths() -> dict[str, Kind]:
+    """The paths with a declared type, as keys."""
+    return {
+        "tool": Kind.STRING,
+        **{f"declared.{name}": kind for name, kind in _DECLARED.items()},
+        **{f"context.{name}": kind for name, kind in _CONTEXT.items() if kind is not Kind.MAPPING},
+        **{f"context.principal.{name}": kind for name, kind in _PRINCIPAL.items()},
+    }

@@ -23,7 +23,7 @@ MAX_CONST_DEPTH = 16
 _EQUALITY: tuple[Operator, ...] = ("eq", "in", "exists")
 _ORDER: tuple[Operator, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
 _TEXT: tuple[Operator, ...] = ("matches", "contains", "contains_any", "contains_all")
-_JUDGED_BY: dict[Kind, frozenset[Operator]] = {
+JUDGED_BY: dict[Kind, frozenset[Operator]] = {
     Kind.ANY: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
     Kind.STRING: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
     Kind.NULLABLE_STRING: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
@@ -34,7 +34,7 @@ _JUDGED_BY: dict[Kind, frozenset[Operator]] = {
     Kind.MAPPING: frozenset(("eq", "exists", "contains", "contains_any", "contains_all")),
     Kind.TIME: frozenset((*_EQUALITY, *_ORDER)),
 }
-_SCALARS: dict[Kind, tuple[type, ...]] = {
+SCALARS: dict[Kind, tuple[type, ...]] = {
     Kind.ANY: (str, int, float, bool, type(None)),
     Kind.STRING: (str,),
     Kind.NULLABLE_STRING: (str, type(None)),
@@ -71,8 +71,8 @@ class Operands:
 
     def operand(self, node: Node, key: Key) -> Const:
         """The constant that `key` compares with."""
-        if key.op not in _JUDGED_BY[key.kind] and not key.bare:
-            known = [name for name in _OPERATOR_ORDER if name in _JUDGED_BY[key.kind]]
+        if key.op not in JUDGED_BY[key.kind] and not key.bare:
+            known = [name for name in _OPERATOR_ORDER if name in JUDGED_BY[key.kind]]
             self._report.add("E0406", node, op=key.op, path=key.base, has=key.kind.value, known=listed(known))
             return REFUSED
         return self._takes[key.op](node, key)
@@ -108,7 +108,7 @@ class Operands:
         found = self._scalar(node)
         if found is REFUSED:
             return REFUSED
-        kinds = _SCALARS[key.kind]
+        kinds = SCALARS[key.kind]
         if type(found) not in kinds:
             self._report.add(
                 "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=_type_help(node, key)

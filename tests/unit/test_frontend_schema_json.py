@@ -1,0 +1,94 @@
+"""The JSON Schema accepts what the compiler accepts, and finds most of what it refuses."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from bobcat.frontend.keys import OPERATORS
+from bobcat.frontend.strict import compile_strict
+from bobcat.schema_json import policy_schema
+from diagnostic_examples import sections
+from oracle.corpus import load
+
+VALIDATOR = jsonschema.Draft202012Validator(policy_schema())
+
+# What a schema cannot see: names, orders, sums, patterns, and what is lost once the text is read.
+BEYOND = {
+    "E0105",
+    "E0106",
+    "E0110",
+    "E0111",
+    "E0112",
+    "E0210",
+    "E0403",
+    "E0404",
+    "E0405",
+    "E0407",
+    "E0408",
+    "E0410",
+    "E0501",
+    "E0502",
+    "E0503",
+    "E0602",
+    "E0603",
+    "E0604",
+    "E0701",
+    "E0104",
+    "E0101",
+    "E0303",
+    "E0308",
+    "E0307",
+}
+
+
+def data_of(text: str) -> Any:
+    return yaml.load(text, yaml.BaseLoader)
+
+
+def test_the_schema_is_a_schema() -> None:
+    jsonschema.Draft202012Validator.check_schema(policy_schema())
+
+
+def test_every_call_gives_a_schema_of_its_own() -> None:
+    first = policy_schema()
+    before = copy.deepcopy(first)
+    first["properties"].clear()
+    assert policy_schema() == before
+
+
+@pytest.mark.parametrize("group", load(), ids=lambda group: group.name)
+def test_policies_of_the_corpus_are_valid(group: Any) -> None:
+    source = group.policy
+    lowered = compile_strict(source, "p")
+    assert lowered.data is not None
+    VALIDATOR.validate(lowered.data())
+
+
+@pytest.mark.parametrize("section", [item for item in sections() if item.instead], ids=lambda item: item.code)
+def test_what_the_documentation_recommends_is_valid(section: Any) -> None:
+    lowered = compile_strict(section.instead, "p")
+    assert lowered.data is not None
+    VALIDATOR.validate(lowered.data())
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        item
+        for item in sections()
+        if item.example and item.code.startswith("E0") and item.code[:3] != "E09" and item.code not in BEYOND
+    ],
+    ids=lambda item: item.code,
+)
+def test_most_mistakes_are_found_while_typing(section: Any) -> None:
+    assert not VALIDATOR.is_valid(yaml.safe_load(section.example))
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_arguments_named_like_operators_are_valid_when_quoted(operator: str) -> None:
+    VALIDATOR.validate({"rules": [{"match": {f'args["{operator}"]': 1}, "decision": "deny"}]})

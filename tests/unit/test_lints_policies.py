@@ -1,0 +1,119 @@
+"""Lints about what a policy permits, and the registry they stand in."""
+
+from __future__ import annotations
+
+import pytest
+
+from bobcat.analysis.check import check_source
+from bobcat.analysis.lints.unanchored_allow import is_anchored
+from bobcat.analysis.registry import LINTS
+from bobcat.codes import CODES
+
+
+def codes(text: str) -> list[str]:
+    return [item.code for item in check_source(text, "p")]
+
+
+def test_every_lint_has_codes_of_the_catalogue_and_none_is_shared() -> None:
+    listed = [code for lint in LINTS for code in lint.codes]
+    assert len(set(listed)) == len(listed)
+    assert all(CODES[code].name == lint.name for lint in LINTS for code in lint.codes[:1])
+
+
+def test_lints_are_silent_on_a_policy_with_errors() -> None:
+    assert codes("defaults: {on_no_match: allow}\nrules: [{match: {arg.x: 1}, decision: deny}]") == ["E0301"]
+
+
+def test_the_incumbents_starter_policy_is_found_out() -> None:
+    text = """
+rules:
+  - {id: read-only-allow, match: {declared.scope.contains: "filesystem:read"}, decision: allow}
+  - {id: shell-rm-rf-root, match: {tool: shell, args.cmd.matches: "rm -rf /"}, decision: deny}
+  - {id: irreversible-needs-approval, match: {declared.reversible: false}, decision: approve_required}
+"""
+    assert codes(text) == ["W0102", "W0102"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("match: {tool: ls}, decision: allow", "match: {tool: shell, args.cmd: rm}, decision: deny"),
+        ("match: {tool: shell, args.cmd: ls}, decision: allow", "match: {tool: shell, args.cmd: rm}, decision: deny"),
+        ("match: {args.a: 1}, decision: allow", "match: {args.b: 1}, decision: deny, priority: 1"),
+        ("match: {args.a: 1}, decision: deny", "match: {args.b: 1}, decision: allow"),
+        (
+            "match: {tool: shell, args.cmd.matches: ^ls$}, decision: allow",
+            "match: {args.cmd.matches: rm}, decision: deny",
+        ),
+    ],
+)
+def test_an_allow_that_cannot_hide_the_deny_is_fine(first: str, second: str) -> None:
+    assert codes(f"rules:\n  - {{{first}}}\n  - {{{second}}}\n") == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^a$",
+        r"\Aa\z",
+        "^(?:a|b)$",
+        "(?i)^a$",
+        "^$",
+        r"^[$|]\$$",
+        r"^a\|b$",
+        "^[]|]$",
+        r"^\Q|\E$",
+        "(?s)^.*$",
+        "^(a)(b|c)$",
+    ],
+)
+def test_patterns_with_both_anchors_are_anchored(pattern: str) -> None:
+    assert is_anchored(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "a",
+        "^a",
+        "a$",
+        "^a|b$",
+        r"^a\$",
+        "(?m)^a$",
+        "(?im)^a$",
+        "(^a$)|b",
+        "",
+        "^",
+        "[$]",
+        "^a[$]",
+        r"^a\Q$",
+        "x^a$",
+        "(?m:^a$)",
+    ],
+)
+def test_patterns_without_them_are_not(pattern: str) -> None:
+    assert not is_anchored(pattern)
+
+
+def test_only_patterns_that_lead_to_permission_need_anchors() -> None:
+    assert codes("rules: [{match: {args.c.matches: rm}, decision: deny}]") == []
+    assert codes("rules: [{match: {args.c: ls, not: {args.c.matches: rm}}, decision: allow}]") == []
+    assert codes("rules: [{match: {not: {not: {args.c.matches: rm}}}, decision: allow}]") == ["W0106"]
+
+
+def test_a_rule_that_asks_for_two_values_at_once_never_fires() -> None:
+    assert codes("rules: [{match: {args.a: 1, all_of: [{args.a.in: [2, 3]}]}, decision: deny}]") == ["W0112"]
+    assert codes("rules: [{match: {args.a: 1, all_of: [{args.a.in: [1, 3]}]}, decision: deny}]") == []
+
+
+def test_findings_of_the_front_end_and_of_lints_come_in_source_order() -> None:
+    text = (
+        "defaults: {on_no_match: allow}\npredicates: {p: {tool: x}}\n"
+        "rules: [{match: {args.c.matches: ls}, decision: allow}]"
+    )
+    assert codes(text) == ["W0103", "W0107", "W0106"]
+
+
+def test_the_lynx_profile_has_findings_of_its_own() -> None:
+    found = check_source("rules: [{id: a, mtach: {}, decision: allow}]", "p", profile="lynx")
+    assert {item.code for item in found} >= {"W0201"}
