@@ -42,10 +42,10 @@ def refusal(data: bytes) -> str:
     return caught.value.code
 
 
-def packed(digest: bytes | None = None, **sections: bytes | None) -> bytes:
+def packed(**sections: bytes | None) -> bytes:
     """The small bundle with some sections replaced, its table right again."""
     content = {name: body for name, body in {**CONTENT, **sections}.items() if body is not None}
-    return file.pack(content, digest if digest is not None else DIGEST)
+    return file.pack(content)
 
 
 def table(rows: list[tuple[bytes, int, bytes]], **fields: int) -> bytes:
@@ -53,7 +53,7 @@ def table(rows: list[tuple[bytes, int, bytes]], **fields: int) -> bytes:
     head = struct.pack(">8sHH", file.MAGIC, fields.get("version", 1), fields.get("count", len(rows)))
     for name, flags, body in rows:
         length = fields.get("length", len(body))
-        digest = DIGEST if name == b"ir" else hashlib.sha256(body).digest()
+        digest = hashlib.sha256(b"bobcat/ir/v1\0" + body if name == b"ir" else body).digest()
         head += struct.pack(">16sIQ32s", name, flags, length, digest)
     return head + hashlib.sha256(head).digest() + b"".join(body for _, _, body in rows)
 
@@ -83,7 +83,7 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         damaged = bytearray(SMALL)
         damaged[offset] ^= 1 << (offset % 8)
         codes.add(refusal(bytes(damaged)))
-    assert codes <= {"not_a_bundle", "unsupported_format", "too_large", "truncated", "digest_mismatch", "bad_ir"}
+    assert codes <= {"not_a_bundle", "unsupported_format", "too_large", "truncated", "digest_mismatch"}
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,9 @@ def test_a_flipped_bit_anywhere_is_refused() -> None:
         (packed(manifest=CONTENT["manifest"] + b" "), "bad_manifest"),
         (packed(manifest=CONTENT["manifest"].replace(b'{"def', b'{"x":1,"def')), "bad_manifest"),
         (packed(manifest=CONTENT["manifest"].replace(b'"rule_count":1', b'"rule_count":2')), "bad_manifest"),
-        (packed(ir=b""), "bad_ir"),
-        (packed(ir=b"null"), "bad_ir"),
-        (packed(ir=b"[" * 1_000_000), "bad_ir"),
-        (packed(ir=CONTENT["ir"] + b"\n"), "bad_ir"),
+        (packed(ir=b""), "digest_mismatch"),
+        (packed(ir=CONTENT["ir"] + b"\n"), "digest_mismatch"),
         (packed(ir=CONTENT["ir"].replace(b"^rm", b"^ls")), "digest_mismatch"),
-        (packed(b"\0" * 32), "digest_mismatch"),
         (packed(manifest=CONTENT["manifest"].replace(DIGEST.hex().encode(), b"0" * 64)), "digest_mismatch"),
     ],
 )
@@ -167,19 +164,49 @@ def redigested(change: Callable[[dict[str, Any]], None]) -> bytes:
 
 
 def with_rules(rules: list[bytes], header: bytes) -> bytes:
-    header_digest = hashlib.sha256(b"bobcat/ir/v1/header\0" + header).hexdigest()
-    rule_digests = [hashlib.sha256(b"bobcat/ir/v1/rule\0" + rule).hexdigest() for rule in rules]
-    tree = json.dumps({"header": header_digest, "rules": rule_digests}, separators=(",", ":")).encode()
+    return with_ir(header[:-2] + b",".join(rules) + b"]}", len(rules))
+
+
+def with_ir(ir: bytes, rule_count: int = 1) -> bytes:
     manifest = json.loads(CONTENT["manifest"])
-    digest = hashlib.sha256(b"bobcat/ir/v1\0" + tree).digest()
-    manifest["digest"] = digest.hex()
-    manifest["rule_count"] = len(rules)
-    return packed(
-        digest,
-        ir=header[:-2] + b",".join(rules) + b"]}",
-        manifest=json.dumps(manifest, sort_keys=True, separators=(",", ":")).encode(),
-        source_map=None,
-    )
+    manifest["digest"] = hashlib.sha256(b"bobcat/ir/v1\0" + ir).hexdigest()
+    manifest["rule_count"] = rule_count
+    return packed(ir=ir, manifest=msgspec.json.encode(manifest, order="sorted"), source_map=None)
+
+
+@pytest.mark.parametrize(
+    ("ir", "code"),
+    [
+        (b"", "ir_syntax"),
+        (b"null", "bad_ir"),
+        (b"[" * 1_000_000, "ir_limit"),
+        (CONTENT["ir"][:-1], "ir_syntax"),
+        (CONTENT["ir"] + b"\n", "bad_manifest"),
+        (CONTENT["ir"].replace(b'"ir_version":1', b'"ir_version": 1'), "bad_manifest"),
+        (CONTENT["ir"].replace(b'"ir_version":1', b'"ir_version":2'), "ir_version"),
+        (CONTENT["ir"].replace(b'"rules":', b'"extra":1,"rules":'), "bad_ir"),
+        (CONTENT["ir"].replace(b'"on_no_match":"deny"', b'"on_no_match":"allow"'), "bad_manifest"),
+    ],
+)
+def test_an_ir_with_the_right_digest_must_be_that_of_the_manifest(ir: bytes, code: str) -> None:
+    assert ir != CONTENT["ir"]
+    assert refusal(with_ir(ir)) == code
+
+
+def test_an_ir_in_another_arrangement_is_refused_when_it_is_read() -> None:
+    bundle = load_bundle(with_ir(CONTENT["ir"].replace(b'"op":"matches"', b'"op": "matches"')))
+    with pytest.raises(BundleError) as caught:
+        _ = bundle.ir
+    assert caught.value.code == "bad_ir"
+
+
+def test_host_rules_must_be_those_of_the_policy() -> None:
+    host = {"code": "cpython-311:00", "k": "host", "module": "m", "name": "h", "priority": 0, "qualname": "h"}
+    assert refusal(with_rules([RULE, json.dumps(host, separators=(",", ":")).encode()], HEADER)) == "host_rules"
+    manifest = json.loads(CONTENT["manifest"])
+    manifest["host_rules"] = [host]
+    data = packed(manifest=msgspec.json.encode(manifest, order="sorted"))
+    assert refusal(data) == "missing_host_rule"
 
 
 def set_match(match: Any) -> Callable[[dict[str, Any]], None]:

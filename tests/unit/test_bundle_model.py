@@ -249,14 +249,13 @@ def test_once_a_key_is_trusted_nothing_else_loads(bundle: PolicyBundle, key: byt
     forged = dict(file.unpack(bundle.to_bytes(private_key=key)).content)
     replaced = file.unpack(compile_policy("rules: []").to_bytes())
     forged.update({name: replaced.content[name] for name in (file.MANIFEST, file.IR)})
-    digest = replaced.policy_digest
     del forged[file.SOURCE_MAP]
     for data, code in [
         (bundle.to_bytes(), "unsigned"),
         (other, "unsigned"),
-        (file.pack(forged, digest), "bad_signature"),
-        (file.pack({**forged, file.SIGNATURES: b"[{}]"}, digest), "bad_signature"),
-        (file.pack({**forged, file.SIGNATURES: b"[" * 1000}, digest), "bad_signature"),
+        (file.pack(forged), "bad_signature"),
+        (file.pack({**forged, file.SIGNATURES: b"[{}]"}), "bad_signature"),
+        (file.pack({**forged, file.SIGNATURES: b"[" * 1000}), "bad_signature"),
     ]:
         with pytest.raises(BundleError) as caught:
             load_bundle(data, trusted_keys=[public])

@@ -7,10 +7,10 @@
     check       32 bytes  SHA-256 of all of the above
     sections              in table order, nothing between or after them
 
-A section's digest is its SHA-256, but that of the IR is the digest of the policy, which `load` makes from the same
-bytes: hashing megabytes twice is a large part of what loading costs. Numbers are big-endian. The names and order of
-sections are fixed, so equal content gives equal bytes. This module knows bytes only: what the sections mean is in
-`manifest` and `model`. It must never build anything before the table is right.
+A section's digest is its SHA-256, but that of the IR is the digest of the policy, which is made from the same bytes
+with a prefix: hashing megabytes twice is a large part of what loading costs. Numbers are big-endian. The names and
+order of sections are fixed, so equal content gives equal bytes. What the sections mean is in `manifest` and `model`;
+this module knows bytes only, and must never build anything before all digests are right.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from bobcat.errors import BundleError
+from bobcat.ir import canonical
 
 MAGIC = b"\x89BOBCAT\n"
 FORMAT_VERSION = 1
@@ -53,18 +54,15 @@ _DIGEST_BYTES = 32
 
 
 class Sections(NamedTuple):
-    """The sections of a bundle, and the message its signatures sign.
-
-    Every digest is checked but that of the IR: `policy_digest` is what the table promises.
-    """
+    """The sections of a bundle, every digest checked, with the digest of the policy and what the signatures sign."""
 
     content: Mapping[str, bytes]
     policy_digest: bytes
     signed_message: bytes
 
 
-def pack(content: Mapping[str, bytes], policy_digest: bytes) -> bytes:
-    """The bytes of a bundle with these sections, the IR among them with its digest."""
+def pack(content: Mapping[str, bytes]) -> bytes:
+    """The bytes of a bundle with these sections."""
     rows, bodies = [], []
     for name, cap in MAX_SECTION_BYTES.items():
         body = content.get(name)
@@ -72,16 +70,16 @@ def pack(content: Mapping[str, bytes], policy_digest: bytes) -> bytes:
             continue
         if len(body) > cap:
             raise BundleError("too_large", f"section `{name}` has {len(body)} bytes; the limit is {cap}")
-        rows.append(_row(name, body, policy_digest))
+        rows.append(_row(name, body))
         bodies.append(body)
     head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(rows)) + b"".join(rows)
     return b"".join((head, sha256(head).digest(), *bodies))
 
 
-def signed_message(content: Mapping[str, bytes], policy_digest: bytes) -> bytes:
+def signed_message(content: Mapping[str, bytes]) -> bytes:
     """What the signatures of a bundle sign: the table rows of its other sections."""
     names = [name for name in MAX_SECTION_BYTES if name in content and name != SIGNATURES]
-    return b"".join(_row(name, content[name], policy_digest) for name in names)
+    return b"".join(_row(name, content[name]) for name in names)
 
 
 def unpack(data: bytes) -> Sections:
@@ -95,12 +93,12 @@ def unpack(data: bytes) -> Sections:
     for name, flags, length, digest, raw in rows:
         body = data[start : start + length]
         start += length
-        if name == IR:
-            policy_digest = digest
-        elif sha256(body).digest() != digest:
+        if _digest(name, body) != digest:
             raise BundleError("digest_mismatch", f"section `{name}` does not have the digest in the table")
         if name != SIGNATURES:
             signed.append(raw)
+        if name == IR:
+            policy_digest = digest
         if name in MAX_SECTION_BYTES:
             content[name] = body
         elif flags & CRITICAL:
@@ -141,10 +139,13 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
 _Row = tuple[str, int, int, bytes, bytes]
 
 
-def _row(name: str, body: bytes, policy_digest: bytes) -> bytes:
+def _row(name: str, body: bytes) -> bytes:
     flags = CRITICAL if name in _CRITICAL_SECTIONS else 0
-    digest = policy_digest if name == IR else sha256(body).digest()
-    return _ROW.pack(name.encode("ascii"), flags, len(body), digest)
+    return _ROW.pack(name.encode("ascii"), flags, len(body), _digest(name, body))
+
+
+def _digest(name: str, body: bytes) -> bytes:
+    return canonical.digest(body) if name == IR else sha256(body).digest()
 
 
 def _table(data: bytes) -> tuple[list[_Row], int]:

@@ -16,7 +16,7 @@ from bobcat.bundle.manifest import Manifest, decode_manifest
 from bobcat.bundle.model import Parts, PolicyBundle
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
-from bobcat.ir.schema import HostRule
+from bobcat.ir.schema import IR_VERSION, HostRule, Policy
 
 if TYPE_CHECKING:
     from bobcat.bundle.host_code import HostFunction
@@ -46,18 +46,14 @@ def load_bundle(
         _verify(sections, keys)
     content = sections.content
     manifest = decode_manifest(content[file.MANIFEST])
-    identity = _identify(sections, manifest)
+    if manifest.digest != sections.policy_digest.hex():
+        raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
     callables = resolve_host_rules(manifest.host_rules, host_rules)
-    return PolicyBundle(
-        Parts(
-            identity.data,
-            callables,
-            manifest,
-            identity.rule_digests,
-            content.get(file.SOURCE_MAP),
-            content.get(file.SOURCES, {}),
-        )
-    )
+    ir = content[file.IR]
+    bundle = PolicyBundle(Parts(ir, callables, manifest, content.get(file.SOURCE_MAP), content.get(file.SOURCES, {})))
+    if not _describes(manifest, ir) or bundle.rule_count != manifest.rule_count:
+        raise BundleError("bad_manifest", "the manifest does not describe the policy")
+    return bundle
 
 
 def resolve_host_rules(
@@ -97,23 +93,16 @@ def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]])
     raise BundleError("host_rule_changed", f"the host rule {where} is not the one the policy was compiled with")
 
 
-def _identify(sections: file.Sections, manifest: Manifest) -> canonical.Split:
-    """The digests of the IR, which must be what the table and the manifest promise."""
+def _describes(manifest: Manifest, ir: bytes) -> bool:
+    """Whether an IR that the core has accepted is the one that the manifest speaks of, its rules aside."""
+    empty = Policy(IR_VERSION, manifest.profile, manifest.language_version, manifest.defaults, ())
+    if not canonical.has_header(ir, canonical.header(empty)):
+        return False
+    # The core has counted the host rules: without one in the manifest there is none.
     try:
-        identity = canonical.split(sections.content[file.IR])
-        rules = canonical.host_rules(identity.rules)
+        return not manifest.host_rules or canonical.host_rules(ir) == manifest.host_rules
     except canonical.EncodingError as error:
         raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
-    if identity.digest != sections.policy_digest:
-        raise BundleError("digest_mismatch", "section `ir` does not have the digest in the table")
-    if identity.digest.hex() != manifest.digest:
-        raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
-    header = identity.header
-    promised = (manifest.profile, manifest.language_version, manifest.defaults, manifest.rule_count)
-    found = (header.profile, header.language_version, header.defaults, len(identity.rule_digests))
-    if promised != found or manifest.host_rules != rules:
-        raise BundleError("bad_manifest", "the manifest does not describe the policy")
-    return identity
 
 
 def _verify(sections: file.Sections, trusted_keys: tuple[bytes | str, ...]) -> None:

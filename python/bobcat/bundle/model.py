@@ -59,7 +59,6 @@ class Parts(msgspec.Struct, frozen=True):
     ir: bytes
     host_rules: tuple[HostFunction, ...]
     manifest: Manifest
-    rule_digests: tuple[bytes, ...]
     source_map: SourceMap | bytes | None
     sources: Mapping[str, str] | bytes = msgspec.field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -99,9 +98,9 @@ class PolicyBundle(_core.Program):
         lynx_id: Callable[[], str] | None = None,
     ) -> PolicyBundle:
         """The bundle of a policy; `host_rules` in the order of the policy's host rules."""
-        data, digest, rule_digests = canonical.canonicalize(policy)
+        data = canonical.encode(policy)
         manifest = Manifest(
-            digest=digest.hex(),
+            digest=canonical.digest(data).hex(),
             profile=policy.profile,
             language_version=policy.language_version,
             defaults=policy.defaults,
@@ -109,7 +108,7 @@ class PolicyBundle(_core.Program):
             host_rules=tuple(rule for rule in policy.rules if isinstance(rule, HostRule)),
             source_files=source_map.files if source_map is not None else (),
         )
-        parts = Parts(data, host_rules, manifest, rule_digests, source_map, dict(sources), diagnostics, lynx_id)
+        parts = Parts(data, host_rules, manifest, source_map, dict(sources), diagnostics, lynx_id)
         parts.cache["ir"] = policy
         return cls(parts)
 
@@ -197,7 +196,11 @@ class PolicyBundle(_core.Program):
     @property
     def rule_digests(self) -> tuple[str, ...]:
         """The digest of each rule, host rules included, in evaluation order."""
-        return tuple(digest.hex() for digest in self._parts.rule_digests)
+        cache = self._parts.cache
+        if "rule_digests" not in cache:
+            cache["rule_digests"] = tuple(canonical.rule_digest(rule).hex() for rule in self.ir.rules)
+        digests: tuple[str, ...] = cache["rule_digests"]
+        return digests
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -246,7 +249,6 @@ class PolicyBundle(_core.Program):
 
     def _pack(self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None) -> bytes:
         parts = self._parts
-        digest = bytes.fromhex(parts.manifest.digest)
         files = tuple(name_of(name) for name in parts.manifest.source_files)
         manifest = msgspec.structs.replace(parts.manifest, source_files=files, lynx_id=self._known_lynx_id())
         content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
@@ -258,9 +260,9 @@ class PolicyBundle(_core.Program):
         if private_key is not None:
             from bobcat.bundle.sign import sign
 
-            signature = sign(file.signed_message(content, digest), private_key)
+            signature = sign(file.signed_message(content), private_key)
             content[file.SIGNATURES] = msgspec.json.encode([signature], order="sorted")
-        return file.pack(content, digest)
+        return file.pack(content)
 
     def _known_lynx_id(self) -> str | None:
         try:
@@ -283,7 +285,7 @@ class PolicyBundle(_core.Program):
             order=order,
             source_location=f"{name}:rule[{order}]",
             span=source_map.rule_span(index) if source_map is not None else None,
-            digest=self._parts.rule_digests[index].hex(),
+            digest=self.rule_digests[index],
         )
 
     def __eq__(self, other: object) -> bool:
