@@ -53,6 +53,7 @@ def check(source: Any, code: str) -> tuple[Diagnostic, ...]:
     return check_source(source, FILE, profile=profile_of(code))  # type: ignore[arg-type]
 
 
+@functools.cache
 def raised(section: Section) -> tuple[Diagnostic, ...]:
     """The diagnostics of the code's example that have the code."""
     if section.example is not None:
@@ -94,8 +95,13 @@ def _bomb() -> str:
 def _multiplying() -> dict[str, Any]:
     predicates: dict[str, Any] = {"p0": {"tool": "x"}}
     for i in range(1, 6):
-        predicates[f"p{i}"] = {"any_of": [{"all_of": [f"p{i - 1}"], f"args.a{i}": j} for j in range(10)]}
+        predicates[f"p{i}"] = {"any_of": [{"all_of": [f"p{i - 1}"], f"args.a{i}": j} for j in range(14)]}
     return {"predicates": predicates, "rules": [{"match": "p5", "decision": "deny"}]}
+
+
+def _patterns() -> dict[str, Any]:
+    patterns = [{"args.x.matches": f"{i:06}" + "x" * 994} for i in range(4_200)]
+    return {"rules": [{"match": {"any_of": patterns}, "decision": "deny"}]}
 
 
 def _negated(levels: int) -> dict[str, Any]:
@@ -132,8 +138,10 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0114": lambda: _strict("rules:\n" + "  - {}\n" * 600),
     "E0212": lambda: _strict("rules: [" + "x," * 100_001 + "]"),
     "E0411": lambda: _strict({"rules": [{"match": {"args.n.gt": 1 << 4096}, "decision": "deny"}]}),
+    "E0412": lambda: _strict({"rules": [{"match": {"args.x": "x" * (1024 * 1024 + 1)}, "decision": "deny"}]}),
     "E0504": lambda: _strict(_negated(41)),
     "E0505": lambda: _strict(_multiplying()),
+    "E0702": lambda: _strict(_patterns()),
     "E0801": lambda: _with_rules("no_secrets"),
     "E0802": lambda: _with_rules(_async_rule),
     "E0803": lambda: _with_rules(_rule, _rule),

@@ -168,12 +168,15 @@ _ALL: tuple[Code, ...] = (
     ),
     Code("E0410", "constant-too-deep", "the value is nested more than {limit} levels deep"),
     Code("E0411", "number-too-large", "the number has more than {limit} bits"),
+    Code("E0412", "string-too-long", "the string has {size} bytes; the limit is {limit}"),
     # Predicates and connectives.
     Code("E0501", "unknown-predicate", "there is no predicate `{name}`"),
     Code("E0502", "predicate-cycle", "the predicate `{name}` is defined by itself: {chain}", "break the cycle"),
     Code("E0503", "bad-predicate-name", "`{name}` cannot be the name of a predicate: {problem}"),
     Code("E0504", "match-too-deep", "the match is more than {limit} levels deep once its predicates are put in"),
-    Code("E0505", "match-too-large", "the match has more than {limit} clauses once its predicates are put in"),
+    Code(
+        "E0505", "match-too-large", "the match has more than {limit} clauses and values once its predicates are put in"
+    ),
     # Transforms.
     Code(
         "E0601",
@@ -185,6 +188,12 @@ _ALL: tuple[Code, ...] = (
     Code("E0604", "transform-value", "`{op}` takes {expected}, not {kind}"),
     # Patterns.
     Code("E0701", "pattern", "the pattern is refused: {problem}"),
+    Code(
+        "E0702",
+        "patterns-too-large",
+        "the patterns have more than {limit} bytes together",
+        "use `in` for lists of words, or split the policy",
+    ),
     # Host rules.
     Code(
         "E0801",
