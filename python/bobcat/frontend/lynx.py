@@ -12,13 +12,14 @@ from typing import Any, cast
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
-from bobcat.diagnostics import Span
+from bobcat.diagnostics import Diagnostic, Span
 from bobcat.frontend import lynx_laxness as laxness
 from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.lynx_id import MAX_SIZE, NoLynxId, lynx_id
 from bobcat.frontend.lynx_match import Matches, Piece, Refused, constant
 from bobcat.frontend.lynx_source import Unreadable, entries, read_text, snapshot
 from bobcat.frontend.report import Report
+from bobcat.frontend.source import collector_paused
 from bobcat.ir import construct
 from bobcat.ir.schema import AnyRule, Defaults, HostRule, Rule, Transform, VerdictName
 
@@ -39,8 +40,10 @@ def compile_lynx(
     report = Report(source_path)
     text = source if isinstance(source, str) else None
     try:
-        data, root = read_text(source) if isinstance(source, str) else (snapshot(source), None)
-        policy, source_map = _Lowering(report, source_path).lower(data, root, host_rules)
+        with collector_paused():
+            data, root = read_text(source) if isinstance(source, str) else (snapshot(source), None)
+            lowering = _Lowering(report, source_path)
+            policy, source_map = lowering.lower(data, root, host_rules)
     except Unreadable as error:
         span = Span(source_path, error.line, error.column, error.line, error.column + 1) if error.line else None
         report.add("E0902" if error.capped else "E0901", span, problem=error)
@@ -49,7 +52,7 @@ def compile_lynx(
     except (RecursionError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         report.add("E0901", None, problem=f"{type(error).__name__}: {error}")
     else:
-        return Lowered(policy, source_map, report.sorted(), lambda: data, text)
+        return Lowered(policy, source_map, lowering.warnings(), lambda: data, text)
     return Lowered(None, None, report.sorted(), None, text)
 
 
@@ -82,6 +85,12 @@ class _Lowering:
             [rule for rule, _ in lowered], profile="lynx", defaults=defaults, language_version=version
         )
         return policy, SourceMap((self._file,), tuple(place for _, place in lowered))
+
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """Every laxness, in source order."""
+        return tuple(
+            sorted(self._lax.found, key=lambda item: (item.span.line, item.span.column) if item.span else (0, 0))
+        )
 
     def _check_id(self, data: Any) -> None:
         """lynx-agent refuses a policy that it can compile but not hash."""

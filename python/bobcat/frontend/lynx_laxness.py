@@ -12,6 +12,8 @@ from typing import Any
 from yaml.nodes import MappingNode, Node
 
 from bobcat._core import check_pattern
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic
 from bobcat.frontend.lynx_match import OPERATORS, Clause, Piece
 from bobcat.frontend.lynx_source import entries, oddities
 from bobcat.frontend.report import Report, shown
@@ -35,11 +37,12 @@ _LOOKALIKES = frozenset(
 
 
 class Laxness:
-    """Collects the warnings of one policy in a report."""
+    """Collects the warnings of one policy. They have no cap: 100,000 rules may be lax, and compile all the same."""
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._ids: list[Any] = []
+        self.found: list[Diagnostic] = []
+        self._ids: set[str] = set()
         self._seen: set[str] = set()
 
     def document(self, data: Mapping[Any, Any], root: Node | None) -> None:
@@ -69,9 +72,9 @@ class Laxness:
         id = spec.get("id") or rule.id
         self._where, self._seen = f"rule `{shown(id)}`", set()
         nodes = {key: value for key, (_, value) in entries(node).items()}
-        if id in self._ids:
+        if repr(id) in self._ids:
             self._add("W0205", nodes.get("id", node))
-        self._ids.append(id)
+        self._ids.add(repr(id))
         if "match" not in spec:
             self._add("W0201", node)
         if not spec.get("decision", spec.get("verdict")):
@@ -93,7 +96,8 @@ class Laxness:
     def _add(self, code: str, node: Node | None, **params: Any) -> None:  # Any: whatever the code's text shows
         if code not in self._seen:
             self._seen.add(code)
-            self._report.add(code, node, where=self._where, **params)
+            span = None if node is None else self._report.span(node)
+            self.found.append(diagnose(code, span, where=self._where, **params))
 
     def _unknown_keys(self, data: Mapping[Any, Any], known: tuple[str, ...], node: Node | None) -> None:
         unknown = [key for key in data if key not in known]
