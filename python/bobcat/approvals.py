@@ -129,9 +129,11 @@ def check(answer: object, decision: Decision) -> Answer:
         return Answer(approver, f"denied: approval refused by {approver}{reason}")
     if granted is not True:
         return Answer(approver, f"denied: approval handler returned granted={granted!r}, not a bool")
-    if decision.approvers and answer.approver not in decision.approvers:
-        named = ", ".join(map(str, decision.approvers))
-        return Answer(approver, f"denied: {approver!r} is not among the approvers ({named})")
+    by: object = answer.approver
+    entitled: object = decision.approvers
+    named = (entitled,) if isinstance(entitled, str) else tuple(decision.approvers)  # no name is part of another
+    if named and (not isinstance(by, str) or by not in named):
+        return Answer(approver, f"denied: {approver!r} is not among the approvers ({', '.join(map(str, named))})")
     edited: object = answer.args
     if edited is not None and not isinstance(edited, Mapping):
         return Answer(approver, f"denied: the approver's args must be a mapping, got {type(edited).__name__}")

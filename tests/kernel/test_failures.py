@@ -14,14 +14,18 @@ from bobcat import (
     ApprovalDecision,
     AuditEvent,
     Budget,
+    Decision,
     FinalAnswer,
     MemoryStore,
     StepRecord,
     ToolCall,
+    ToolSet,
     Usage,
+    Verdict,
     auto_approve,
     jsonl_sink,
     run_agent,
+    tool,
 )
 from kernel.scripted import Tools, call, seen
 
@@ -159,6 +163,63 @@ def test_a_sink_that_mutates_the_arguments_it_sees_changes_nothing() -> None:
     assert run.ran == [("echo", {"text": "a", "times": 1})]
 
 
+def test_a_sink_cannot_change_what_another_sink_sees() -> None:
+    def meddler(event: AuditEvent) -> None:
+        for change in (
+            lambda: event.body.update(verdict="allow"),  # type: ignore[attr-defined]
+            lambda: event.body["matched_rules"].clear(),
+        ):
+            with pytest.raises((TypeError, KeyError)):
+                change()
+
+    run = seen(call("echo", text="force"), sinks=[meddler])
+    assert run.bodies("policy.evaluated")[0]["matched_rules"] == ["no-force"]
+
+
+def test_arguments_as_deep_as_they_may_be_reach_the_sinks() -> None:
+    deep: Any = "x"
+    for _ in range(200):
+        deep = [deep]
+        result = seen(ToolCall("echo", {"text": deep})).result
+        assert result.final_answer == "done"
+
+
+class Treacherous(ToolCall):
+    """A call whose reading fails."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "args":
+            raise RuntimeError("mine")
+        return super().__getattribute__(name)
+
+
+def test_a_reply_that_cannot_be_read_fails_the_run() -> None:
+    assert seen(Treacherous("echo", {})).result.error == (
+        "agent.step returned a Treacherous that cannot be read: RuntimeError: mine"
+    )
+
+
+def test_a_default_that_cannot_be_bound_fails_the_action() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+
+    @tool()
+    async def odd(text: list[Any] = loop) -> None: ...
+
+    class Odd(Tools):
+        def toolset(self) -> ToolSet:
+            return ToolSet.from_functions(odd)
+
+    assert seen(call("odd"), tools=Odd()).told == ["[error] a container that contains itself cannot be an argument"]
+
+
+def test_a_malformed_decision_denies(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bobcat.pdp.evaluate", lambda *_: Decision(Verdict.ALLOW, matched_rules=None))  # type: ignore[arg-type]
+    run = seen(call("echo", text="a"))
+    assert run.ran == []
+    assert run.told == ["[denied] denied: the policy gave Decision, not a well-formed Decision; denied"]
+
+
 def test_every_audit_line_is_valid_json_whatever_the_arguments() -> None:
     stream = io.StringIO()
     values = [float("nan"), float("inf"), {1, 2}, b"x", object(), {"a": {2: 1, "b": 2}}, "\ud800"]
@@ -217,8 +278,6 @@ def test_a_policy_that_cannot_be_asked_denies(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("verdict", ["allow", None, "alow", 1])
 def test_a_decision_with_an_unknown_verdict_denies(monkeypatch: pytest.MonkeyPatch, verdict: Any) -> None:
-    from bobcat import Decision
-
     monkeypatch.setattr("bobcat.pdp.evaluate", lambda *_: Decision(verdict))
     run = seen(call("echo", text="a"))
     assert run.ran == []

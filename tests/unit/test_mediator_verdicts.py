@@ -116,6 +116,12 @@ def test_approval_grants_only_to_those_named() -> None:
     assert result(named).error == "denied: approval refused by system — no"
 
 
+def test_a_bare_string_of_approvers_is_one_name() -> None:
+    named = Decision(Verdict.APPROVE_REQUIRED, approvers="alice")  # type: ignore[arg-type]
+    assert result(named, approve=auto_approve("ali")).error == "denied: 'ali' is not among the approvers (alice)"
+    assert result(named, approve=auto_approve("alice")).ok
+
+
 def test_an_approvers_edit_is_refused_where_nobody_can_judge_it() -> None:
     async def edits(_: object) -> ApprovalDecision:
         return ApprovalDecision(True, "alice", "", {"items": [2]})

@@ -51,7 +51,7 @@ def perform(run: RunState, call: Proposal) -> Steps[None]:
         yield from _announce_uncertain(run, call, orphan)
     try:
         tool, args = _resolve(run, call)
-    except ArgumentError as error:
+    except ValueError as error:
         yield from run.emit("action.failed", {"seq": run.step, "reason": str(error)})
         tell(run, call, f"[error] {error}")
         return

@@ -73,6 +73,8 @@ class Interrupts:
         due = self._due()
         if due is not None:
             return due
+        if timeout_seconds is not None and timeout_seconds <= 0:
+            return Interrupted(step=True, started=False)
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a run needs an asyncio task")

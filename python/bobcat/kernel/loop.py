@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import assert_never
+from typing import Any, assert_never
 from uuid import uuid4
 
 from bobcat import pdp
@@ -18,6 +18,7 @@ from bobcat.approvals import ApprovalHandler, ask, auto_deny
 from bobcat.bundle import PolicyBundle
 from bobcat.cancel import Cancelled
 from bobcat.executors import Executor, inline_executor
+from bobcat.frozen import FrozenDict, FrozenList
 from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, JournalIndex, RunStore, StepRecord, index_journal
 from bobcat.kernel.commands import (
     Append,
@@ -199,7 +200,8 @@ class _Driver:
 
     async def _emit(self, kind: str, body: Mapping[str, object]) -> None:
         setup = self._setup
-        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, datetime.now(UTC), body)
+        now = datetime.now(UTC)
+        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, now, _sealed(body))
         self._events += 1
         await self._fanout.deliver(event)
 
@@ -221,9 +223,9 @@ class _Driver:
         except Exception as error:
             reason = f"the policy could not be evaluated ({describe(error)}); denied"
             return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
-        if isinstance(decision, Decision):
+        if isinstance(decision, Decision) and _well_formed(decision):
             return decision
-        reason = f"the policy gave {type(decision).__name__}, not a Decision; denied"
+        reason = f"the policy gave {type(decision).__name__}, not a well-formed Decision; denied"
         return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
 
     async def _ask_approval(self, command: AskApproval) -> Event:
@@ -280,6 +282,22 @@ class _Driver:
         await self._emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
         await self._emit("run.failed", {"reason": error})
         return RunResult(setup.correlation_id, setup.bundle_id, error=error)
+
+
+def _sealed(body: Mapping[str, Any]) -> FrozenDict[str, Any]:  # Any: what an event's body holds
+    """A body that no sink can change under another. Arguments are frozen already; what the machine made is shallow."""
+    return FrozenDict({name: _frozen(value) for name, value in body.items()})
+
+
+def _frozen(value: Any) -> Any:  # Any: as above
+    if type(value) is list:
+        return FrozenList(value)
+    return FrozenDict(value) if type(value) is dict else value
+
+
+def _well_formed(decision: Decision) -> bool:
+    parts: tuple[object, ...] = (decision.matched_rules, decision.approvers)
+    return all(isinstance(part, (tuple, list)) for part in parts)
 
 
 def _model_failed(error: BaseException) -> ModelFailed:

@@ -41,6 +41,13 @@ Reply = tuple[Proposal, ...] | FinalAnswer | Complaint
 
 def read_reply(reply: object) -> Reply:
     """Read what `agent.step` returned."""
+    try:
+        return _read(reply)
+    except Exception as error:  # a subclass can make reading itself fail
+        return Complaint(f"agent.step returned a {type(reply).__name__} that cannot be read: {describe(error)}")
+
+
+def _read(reply: object) -> Reply:
     if isinstance(reply, ToolCall):
         call = _read_call(reply)
         return call if isinstance(call, Complaint) else (call,)
