@@ -174,25 +174,55 @@ pub struct Caps {
 /// # Errors
 /// The bytes are not UTF-8, not JSON, have a key twice, or pass a cap.
 pub fn parse(bytes: &[u8], caps: Caps) -> Result<Json<'_>, JsonError> {
-    let text = std::str::from_utf8(bytes).map_err(|error| JsonError {
-        kind: JsonErrorKind::Syntax,
-        at: error.valid_up_to(),
-        message: "not UTF-8".to_owned(),
-    })?;
-    let mut reader = Reader {
-        text,
-        bytes,
-        at: 0,
-        nodes: caps.nodes,
-        caps,
-    };
+    let mut reader = Reader::new(bytes, caps)?;
     let value = reader.value(0)?;
-    reader.space();
-    if reader.at < bytes.len() {
-        return Err(reader.syntax("something follows the value"));
-    }
+    reader.end()?;
     Ok(value)
 }
+
+/// Reads one JSON object whose key `key`, when it holds an array, is not kept: `each` gets the entries before it and one
+/// element after the other, until it answers `false`; then the result is `None`.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn parse_streaming<'a>(
+    bytes: &'a [u8],
+    caps: Caps,
+    key: &str,
+    each: &mut Each<'_, 'a>,
+) -> Result<Option<Json<'a>>, JsonError> {
+    let mut reader = Reader::new(bytes, caps)?;
+    reader.space();
+    if reader.peek() != Some(b'{') {
+        return parse(bytes, caps).map(Some);
+    }
+    let mut entries = Vec::new();
+    let mut going = true;
+    reader.members(0, &mut |reader, name| {
+        reader.space();
+        if name.as_str() == Some(key) && reader.peek() == Some(b'[') {
+            reader.elements(1, &mut |reader| {
+                let item = reader.value(2)?;
+                going = going && each(&entries, &item);
+                Ok(going)
+            })?;
+            entries.push((name, Json::List(Arc::default())));
+        } else {
+            let value = reader.value(1)?;
+            entries.push((name, value));
+        }
+        Ok(going)
+    })?;
+    if !going {
+        return Ok(None);
+    }
+    reader.end()?;
+    let map = JsonMap::new(entries).map_err(|key| reader.twice(&key))?;
+    Ok(Some(Json::Map(Arc::new(map))))
+}
+
+/// What [`parse_streaming`] calls: the entries read so far, an element, whether to go on.
+pub type Each<'e, 'a> = dyn FnMut(&[(Text<'a>, Json<'a>)], &Json<'a>) -> bool + 'e;
 
 struct Reader<'a> {
     text: &'a str,
@@ -205,6 +235,34 @@ struct Reader<'a> {
 type Read<T> = Result<T, JsonError>;
 
 impl<'a> Reader<'a> {
+    fn new(bytes: &'a [u8], caps: Caps) -> Read<Self> {
+        let text = std::str::from_utf8(bytes).map_err(|error| JsonError {
+            kind: JsonErrorKind::Syntax,
+            at: error.valid_up_to(),
+            message: "not UTF-8".to_owned(),
+        })?;
+        Ok(Self {
+            text,
+            bytes,
+            at: 0,
+            nodes: caps.nodes,
+            caps,
+        })
+    }
+
+    /// Nothing may follow.
+    fn end(&mut self) -> Read<()> {
+        self.space();
+        if self.at < self.bytes.len() {
+            return Err(self.syntax("something follows the value"));
+        }
+        Ok(())
+    }
+
+    fn twice(&self, key: &str) -> JsonError {
+        self.syntax(format!("the key `{key}` is there twice"))
+    }
+
     fn syntax(&self, message: impl Into<String>) -> JsonError {
         JsonError {
             kind: JsonErrorKind::Syntax,
@@ -251,9 +309,7 @@ impl<'a> Reader<'a> {
     }
 
     fn value(&mut self, depth: usize) -> Read<Json<'a>> {
-        if depth > self.caps.depth {
-            return Err(self.limit(format!("deeper than {} levels", self.caps.depth)));
-        }
+        self.nest(depth)?;
         self.nodes = match self.nodes.checked_sub(1) {
             Some(left) => left,
             None => return Err(self.limit(format!("more than {} values", self.caps.nodes))),
@@ -273,54 +329,90 @@ impl<'a> Reader<'a> {
     }
 
     fn list(&mut self, depth: usize) -> Read<Json<'a>> {
-        self.at += 1;
         let mut items = Vec::new();
+        self.elements(depth, &mut |reader| {
+            items.push(reader.value(depth + 1)?);
+            Ok(true)
+        })?;
+        Ok(Json::List(Arc::new(items)))
+    }
+
+    /// Walks an array; `each` reads one element and says whether to go on.
+    fn elements(
+        &mut self,
+        depth: usize,
+        each: &mut dyn FnMut(&mut Self) -> Read<bool>,
+    ) -> Read<()> {
+        self.nest(depth)?;
+        self.at += 1;
         self.space();
-        if !self.eat(b']') {
-            loop {
-                items.push(self.value(depth + 1)?);
-                self.space();
-                if self.eat(b']') {
-                    break;
-                }
-                if !self.eat(b',') {
-                    return Err(self.syntax("expected `,` or `]`"));
-                }
+        if self.eat(b']') {
+            return Ok(());
+        }
+        while each(self)? {
+            self.space();
+            if self.eat(b']') {
+                return Ok(());
+            }
+            if !self.eat(b',') {
+                return Err(self.syntax("expected `,` or `]`"));
             }
         }
-        Ok(Json::List(Arc::new(items)))
+        Ok(())
     }
 
     fn map(&mut self, depth: usize) -> Read<Json<'a>> {
         let start = self.at;
-        self.at += 1;
         let mut entries = Vec::new();
-        self.space();
-        if !self.eat(b'}') {
-            loop {
-                self.space();
-                if self.peek() != Some(b'"') {
-                    return Err(self.syntax("expected a key"));
-                }
-                let key = self.string()?;
-                self.space();
-                if !self.eat(b':') {
-                    return Err(self.syntax("expected `:`"));
-                }
-                entries.push((key, self.value(depth + 1)?));
-                self.space();
-                if self.eat(b'}') {
-                    break;
-                }
-                if !self.eat(b',') {
-                    return Err(self.syntax("expected `,` or `}`"));
-                }
-            }
-        }
-        let mut map = JsonMap::new(entries)
-            .map_err(|key| self.syntax(format!("the key `{key}` is there twice")))?;
+        self.members(depth, &mut |reader, key| {
+            entries.push((key, reader.value(depth + 1)?));
+            Ok(true)
+        })?;
+        let mut map = JsonMap::new(entries).map_err(|key| self.twice(&key))?;
         map.span = (start, self.at);
         Ok(Json::Map(Arc::new(map)))
+    }
+
+    /// Walks an object; `each` gets a key, reads its value and says whether to go on.
+    fn members(
+        &mut self,
+        depth: usize,
+        each: &mut dyn FnMut(&mut Self, Text<'a>) -> Read<bool>,
+    ) -> Read<()> {
+        self.nest(depth)?;
+        self.at += 1;
+        self.space();
+        if self.eat(b'}') {
+            return Ok(());
+        }
+        loop {
+            self.space();
+            if self.peek() != Some(b'"') {
+                return Err(self.syntax("expected a key"));
+            }
+            let key = self.string()?;
+            self.space();
+            if !self.eat(b':') {
+                return Err(self.syntax("expected `:`"));
+            }
+            if !each(self, key)? {
+                return Ok(());
+            }
+            self.space();
+            if self.eat(b'}') {
+                return Ok(());
+            }
+            if !self.eat(b',') {
+                return Err(self.syntax("expected `,` or `}`"));
+            }
+        }
+    }
+
+    fn nest(&self, depth: usize) -> Read<()> {
+        if depth > self.caps.depth {
+            return Err(self.limit(format!("deeper than {} levels", self.caps.depth)));
+        }
+        Ok(())
     }
 
     fn digits(&mut self) -> Read<()> {

@@ -85,7 +85,7 @@ pub fn compile(policy: Policy) -> Program {
         tools: Default::default(),
         generic: Default::default(),
     };
-    (program.tools, program.generic) = segments::build(&program);
+    segments::build(&mut program);
     program
 }
 

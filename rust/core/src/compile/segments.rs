@@ -19,8 +19,46 @@ const FEW_PATTERNS: usize = 4;
 /// Listings of rules under tools, per rule of the policy, before rules about many tools are listed as generic.
 const LISTINGS_PER_RULE: usize = 8;
 
-/// The segments of every tool the policy names, and the generic one.
-pub(super) fn build(program: &Program) -> (StrMap<Segment>, Segment) {
+/// Gives a program its index.
+pub(super) fn build(program: &mut Program) {
+    let (tools, generic, pinned) = index(program);
+    program.tools = tools;
+    program.generic = generic;
+    if program.profile == Profile::Strict {
+        for (rule, names) in pinned {
+            let answered = match program.bodies.get(rule as usize) {
+                Some(Body::Match {
+                    cheap: Expr::All(items),
+                    ..
+                }) => items.iter().position(|item| {
+                    matches!(item, Expr::Leaf(_))
+                        && pin::tools(program, item).as_ref() == Some(&names)
+                }),
+                Some(Body::Match { .. } | Body::Host(_)) | None => None,
+            };
+            if let (
+                Some(at),
+                Some(Body::Match {
+                    cheap: Expr::All(items),
+                    ..
+                }),
+            ) = (answered, program.bodies.get_mut(rule as usize))
+            {
+                let mut kept = std::mem::take(items).into_vec();
+                kept.remove(at);
+                *items = kept.into();
+            }
+        }
+    }
+}
+
+/// The segments of every tool the policy names, the generic one, and the rules that are in the former, with their tools.
+#[expect(
+    clippy::type_complexity,
+    reason = "three results of one walk, taken apart at once"
+)]
+fn index(program: &Program) -> (StrMap<Segment>, Segment, Vec<(u32, Vec<String>)>) {
+    let mut pinned = Vec::new();
     let mut by_tool: BTreeMap<String, Rules> = BTreeMap::new();
     let mut generic = Vec::new();
     let mut listings = program.bodies.len().saturating_mul(LISTINGS_PER_RULE);
@@ -32,9 +70,10 @@ pub(super) fn build(program: &Program) -> (StrMap<Segment>, Segment) {
         match names {
             Some(names) if names.len() <= listings => {
                 listings -= names.len();
-                for name in names {
-                    by_tool.entry(name).or_default().push(rule);
+                for name in &names {
+                    by_tool.entry(name.clone()).or_default().push(rule);
                 }
+                pinned.push((rule, names));
             }
             Some(_) | None => generic.push(rule),
         }
@@ -43,7 +82,7 @@ pub(super) fn build(program: &Program) -> (StrMap<Segment>, Segment) {
         .into_iter()
         .map(|(name, rules)| (name.into_boxed_str(), segment(program, rules, true)))
         .collect();
-    (StrMap::new(tools), segment(program, generic, false))
+    (StrMap::new(tools), segment(program, generic, false), pinned)
 }
 
 fn segment(program: &Program, rules: Rules, tool_known: bool) -> Segment {

@@ -93,31 +93,37 @@ impl<'r, R: Request> Judge<'r, R> {
     /// What a path leads to, read at most once while it keeps its cell.
     #[inline]
     pub(super) fn step(&mut self, path: u32) -> Step<R::Value> {
+        let at = self.fill(path);
+        match self.cells.get(at) {
+            Some(Some((_, step))) => step.clone(),
+            _ => Step::Absent,
+        }
+    }
+
+    /// Reads a path into its cell, which is returned.
+    #[inline]
+    fn fill(&mut self, path: u32) -> usize {
         let at = path as usize % CELLS;
-        if let Some(Some((held, step))) = self.cells.get(at)
-            && *held == path
+        if let Some(cell) = self.cells.get_mut(at)
+            && !matches!(cell, Some((held, _)) if *held == path)
         {
-            return step.clone();
+            let step = match self.program.paths.get(path as usize) {
+                Some(path) => read(self.program, self.request, path),
+                None => Step::Absent,
+            };
+            *cell = Some((path, step));
         }
-        let step = match self.program.paths.get(path as usize) {
-            Some(path) => read(self.program, self.request, path),
-            None => Step::Absent,
-        };
-        if let Some(cell) = self.cells.get_mut(at) {
-            *cell = Some((path, step.clone()));
-        }
-        step
+        at
     }
 
     fn clause(&self, clause: u32) -> Option<&'r Clause> {
         self.program.clauses.get(clause as usize)
     }
 
-    /// Judges the match of a rule of the strict profile.
+    /// Judges the match of a rule of the strict profile. `cheap` takes for granted what led to the rule.
     #[inline]
     pub(super) fn strict(&mut self, written: &Expr, cheap: &Expr, permits: bool) -> Judged {
-        let expr = if self.cuts.memo { cheap } else { written };
-        match self.truth(expr, permits) {
+        match self.truth(cheap, permits) {
             Truth::True => Judged::Fires,
             Truth::False | Truth::Absent => Judged::Passes,
             // The code is that of the first error in the order of the IR.
@@ -179,8 +185,11 @@ impl<'r, R: Request> Judge<'r, R> {
         let Some(clause) = self.clause(index) else {
             return Truth::Error(Fault::WrongType);
         };
-        let step = self.step(clause.path);
-        let truth = matcher::judge(&clause.test, &step, self.program);
+        let at = self.fill(clause.path);
+        let truth = match self.cells.get(at) {
+            Some(Some((_, step))) => matcher::judge(&clause.test, step, self.program),
+            _ => Truth::Absent,
+        };
         if self.cuts.memo {
             self.scratch.remember(index, truth);
         }

@@ -11,7 +11,9 @@ mod render;
 
 use crate::error::ErrorCode;
 use crate::path::Field;
-use crate::program::{Body, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
+use crate::program::{
+    Body, Decided, Expr, Marker, Outcome, Profile, Program, Scratch, Verdict, Via,
+};
 use crate::value::request::{HostAnswer, Request};
 use crate::value::{Step, Value, View};
 use judge::{Judge, Judged};
@@ -193,7 +195,13 @@ impl Program {
         let Some(own) = named else {
             // Without a readable tool the index says nothing: every rule is judged.
             for (rule, body) in (0..below).zip(&self.bodies) {
-                if let Some(look) = self.meet(rule, body, request, markers, &mut judge) {
+                let look = match body {
+                    Body::Host(host) => self.ask(rule, *host, request, markers),
+                    Body::Match { written, .. } => {
+                        self.meet(rule, written, written, request, markers, &mut judge)
+                    }
+                };
+                if let Some(look) = look {
                     return look;
                 }
             }
@@ -217,33 +225,35 @@ impl Program {
             let Some(body) = self.bodies.get(rule as usize) else {
                 break;
             };
-            if let Some(look) = self.meet(rule, body, request, markers, &mut judge) {
+            let look = match body {
+                Body::Host(host) => self.ask(rule, *host, request, markers),
+                Body::Match { written, cheap } => {
+                    self.meet(rule, written, cheap, request, markers, &mut judge)
+                }
+            };
+            if let Some(look) = look {
                 return look;
             }
         }
         Look::Nothing
     }
 
-    /// Asks one rule; `None`: the next one is asked.
+    /// Judges one rule; `None`: the next one is asked.
     #[inline]
     fn meet<R: Request>(
         &self,
         rule: u32,
-        body: &Body,
+        written: &Expr,
+        cheap: &Expr,
         request: &R,
         markers: &mut Vec<Marker>,
         judge: &mut Judge<'_, R>,
     ) -> Option<Look<R>> {
-        match body {
-            Body::Host(host) => self.ask(rule, *host, request, markers),
-            Body::Match { written, cheap } => {
-                let judged = match self.profile {
-                    Profile::Strict => judge.strict(written, cheap, self.permits(rule)),
-                    Profile::Lynx => judge.lynx(written),
-                };
-                self.apply(rule, judged, request, markers)
-            }
-        }
+        let judged = match self.profile {
+            Profile::Strict => judge.strict(written, cheap, self.permits(rule)),
+            Profile::Lynx => judge.lynx(written),
+        };
+        self.apply(rule, judged, request, markers)
     }
 
     /// Whether a rule lets a call run.

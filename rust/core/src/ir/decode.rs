@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::constant::{constant, string};
 use super::{Declarative, Expr, IR_VERSION, Leaf, Policy, Rule, operand};
 use crate::error::DecodeError;
-use crate::json::{self, Caps, Json, JsonErrorKind, JsonMap};
+use crate::json::{self, Caps, Json, JsonErrorKind, JsonMap, Text};
 use crate::limits::{
     MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_IR_DEPTH, MAX_NODES, MAX_PATH_KEYS, MAX_PATTERN_BYTES_TOTAL,
     MAX_PATTERN_CHARS, MAX_RULES,
@@ -40,89 +40,111 @@ pub fn decode(bytes: &[u8]) -> Decode<Policy> {
             bytes.len()
         )));
     }
-    let root = json::parse(
-        bytes,
-        Caps {
-            depth: MAX_IR_DEPTH,
-            nodes: MAX_NODES,
-        },
-    )
-    .map_err(|error| {
+    let mut decoder: Option<Decoder<'_>> = None;
+    let mut rules = Vec::new();
+    let mut trouble = None;
+    // Rules are decoded one by one, so that only one is ever held as JSON. Canonical order puts them last.
+    let root = json::parse_streaming(bytes, CAPS, "rules", &mut |before, rule| {
+        let decoded = header(before, &mut decoder, bytes).and_then(|decoder| {
+            if rules.len() == MAX_RULES {
+                return Err(limit(format!("more than {MAX_RULES} rules")));
+            }
+            decoder.rule(rule).map_err(|error| DecodeError {
+                code: error.code,
+                message: format!("rules[{}]: {}", rules.len(), error.message),
+            })
+        });
+        match decoded {
+            Ok(rule) => rules.push(rule),
+            Err(error) => trouble = Some(error),
+        }
+        trouble.is_none()
+    });
+    if let Some(error) = trouble {
+        return Err(error);
+    }
+    let root = root.map_err(|error| {
         let code = match error.kind {
             JsonErrorKind::Syntax => "ir_syntax",
             JsonErrorKind::Limit => "ir_limit",
         };
         DecodeError::new(code, format!("{} (at byte {})", error.message, error.at))
     })?;
-    let root = map(&root, "the policy")?;
-    match root.get("ir_version") {
-        Some(Json::Int(IR_VERSION)) => {}
-        Some(Json::Int(other)) => {
-            return Err(DecodeError::new(
-                "ir_version",
-                format!("version {other}; this reader knows {IR_VERSION}"),
-            ));
-        }
-        Some(_) | None => return Err(bad("`ir_version` is missing or no integer")),
-    }
-    fields(
-        root,
-        "the policy",
-        &[
-            "defaults",
-            "ir_version",
-            "language_version",
-            "profile",
-            "rules",
-        ],
-    )?;
-    integer(root, "language_version")?;
-    let profile = match text(root, "profile")? {
-        "strict" => Profile::Strict,
-        "lynx" => Profile::Lynx,
-        other => return Err(bad(format!("`{other}` is not a profile"))),
-    };
-    let defaults = defaults(map(field(root, "defaults")?, "`defaults`")?)?;
-    if profile == Profile::Strict
-        && [defaults.on_no_match, defaults.on_missing_shadow].contains(&Verdict::Transform)
-    {
-        return Err(bad("a default cannot be `transform`"));
-    }
-    let rules = list(field(root, "rules")?, "`rules`")?;
-    if rules.len() > MAX_RULES {
-        return Err(limit(format!(
-            "{} rules, more than {MAX_RULES}",
-            rules.len()
-        )));
-    }
-    let mut decoder = Decoder {
-        bytes,
-        profile,
-        leaves: Vec::new(),
-        seen: HashMap::new(),
-        pattern_bytes: 0,
-    };
-    let rules = rules
-        .iter()
-        .enumerate()
-        .map(|(index, rule)| {
-            decoder.rule(rule).map_err(|error| DecodeError {
-                code: error.code,
-                message: format!("rules[{index}]: {}", error.message),
-            })
-        })
-        .collect::<Decode<_>>()?;
+    let root = root
+        .as_ref()
+        .ok_or_else(|| bad("the policy is not a mapping"))?;
+    let root = map(root, "the policy")?;
+    header(root.entries(), &mut decoder, bytes)?;
+    let known = [
+        "defaults",
+        "ir_version",
+        "language_version",
+        "profile",
+        "rules",
+    ];
+    fields(root, "the policy", &known)?;
+    list(field(root, "rules")?, "`rules`")?;
+    let decoder = decoder.ok_or_else(|| bad("the policy has no header"))?;
     Ok(Policy {
-        profile,
-        defaults,
+        profile: decoder.profile,
+        defaults: decoder.defaults,
         rules,
         leaves: decoder.leaves,
     })
 }
 
+const CAPS: Caps = Caps {
+    depth: MAX_IR_DEPTH,
+    nodes: MAX_NODES,
+};
+
+/// The decoder of the rules, made from what stands before them when it is first needed.
+fn header<'d, 'a>(
+    before: &[(Text<'a>, Json<'a>)],
+    decoder: &'d mut Option<Decoder<'a>>,
+    bytes: &'a [u8],
+) -> Decode<&'d mut Decoder<'a>> {
+    if decoder.is_none() {
+        let root = JsonMap::new(before.to_vec())
+            .map_err(|key| bad(format!("the key `{key}` is there twice")))?;
+        match root.get("ir_version") {
+            Some(Json::Int(IR_VERSION)) => {}
+            Some(Json::Int(other)) => {
+                let message = format!("version {other}; this reader knows {IR_VERSION}");
+                return Err(DecodeError::new("ir_version", message));
+            }
+            Some(_) | None => return Err(bad("`ir_version` is missing or no integer")),
+        }
+        integer(&root, "language_version")?;
+        let profile = match text(&root, "profile")? {
+            "strict" => Profile::Strict,
+            "lynx" => Profile::Lynx,
+            other => return Err(bad(format!("`{other}` is not a profile"))),
+        };
+        let defaults = defaults(map(field(&root, "defaults")?, "`defaults`")?)?;
+        if profile == Profile::Strict
+            && [defaults.on_no_match, defaults.on_missing_shadow].contains(&Verdict::Transform)
+        {
+            return Err(bad("a default cannot be `transform`"));
+        }
+        *decoder = Some(Decoder {
+            bytes,
+            profile,
+            defaults,
+            leaves: Vec::new(),
+            seen: HashMap::new(),
+            pattern_bytes: 0,
+        });
+    }
+    decoder
+        .as_mut()
+        .ok_or_else(|| bad("the policy has no header"))
+}
+
 struct Decoder<'a> {
     bytes: &'a [u8],
     profile: Profile,
+    defaults: Defaults,
     leaves: Vec<Leaf>,
     /// Canonical bytes of every leaf so far: equal leaves are one clause.
     seen: HashMap<&'a [u8], u32>,

@@ -77,7 +77,8 @@ pub enum Body {
     Match {
         /// The match, in the order of the IR: the order of codes, and the order of judging in the `lynx` profile.
         written: Expr,
-        /// The same match, cheap clauses first; what the strict profile judges.
+        /// The same match, cheap clauses first, without those on the tool that the index has answered: what the strict
+        /// profile judges when the index led to the rule.
         cheap: Expr,
     },
 }
