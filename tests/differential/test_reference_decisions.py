@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from bobcat import _core
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import construct
-from bobcat.ir.schema import Policy, Rule
+from bobcat.ir.schema import HostRule, Policy, Rule
 from bobcat.model import ActionRequest, Decision, Verdict
 from bobcat.requests import request_to_json
 from oracle.corpus import plain, typed
-from oracle.reference import decide, judge
+from oracle.reference import HostFn, decide, judge
 from strategies import exprs, json_requests, policies, requests
 
 EXAMPLES = max(80, int(os.environ.get("BOBCAT_CAMPAIGN", "0")) // 10)
@@ -95,3 +95,74 @@ def test_many_rules_on_the_same_paths_are_judged_each_for_itself(
         decision = _core.evaluate(bundle, call)
         assert shown(decision) == shown(decide(policy, call))
         assert isinstance(decision.verdict, Verdict)
+
+
+def _host_rules() -> list[HostFn]:
+    """One Python rule of every kind of answer."""
+
+    def abstains(request: Any, context: Any) -> Any:
+        return None
+
+    def allows(request: Any, context: Any) -> Any:
+        return Decision(Verdict.ALLOW, "fine", ("other",), ("eve",), {"a": "dropped"}, 5)
+
+    def denies_prod(request: Any, context: Any) -> Any:
+        return Decision(Verdict.DENY, "prod") if context.environment == "prod" else None
+
+    def raises(request: Any, context: Any) -> Any:
+        if "b" in request.args:
+            raise LookupError("b")
+
+    def answers_text(request: Any, context: Any) -> Any:
+        return "deny" if "a" in request.args else None
+
+    def has_no_verdict(request: Any, context: Any) -> Any:
+        return Decision("deny") if "c" in request.args else None  # type: ignore[arg-type]
+
+    def transforms(request: Any, context: Any) -> Any:
+        if request.args.get("a") == "made":
+            return None
+        return Decision(Verdict.TRANSFORM, "made", ("transforms",), transform_args={"a": "made", "b": [1]})
+
+    def transforms_nothing(request: Any, context: Any) -> Any:
+        return Decision(Verdict.TRANSFORM, transform_args=[1]) if "c" in request.args else None  # type: ignore[arg-type]
+
+    def asks(request: Any, context: Any) -> Any:
+        return Decision(Verdict.APPROVE_REQUIRED, "ask", (), ("bob",), None, 9) if "b" in request.args else None
+
+    return [
+        abstains, allows, denies_prod, raises, answers_text, has_no_verdict, transforms, transforms_nothing, asks,
+    ]  # fmt: skip
+
+
+@st.composite
+def _with_host_rules(draw: st.DrawFn) -> tuple[Policy, tuple[HostFn, ...]]:
+    policy = draw(policies())
+    chosen = draw(st.lists(st.sampled_from(_host_rules()), max_size=4))
+    hosts = [
+        HostRule(f"{fn.__name__}_{index}", draw(st.integers(-1, 2)), "m", fn.__name__, "0" * 64)
+        for index, fn in enumerate(chosen)
+    ]
+    order = sorted(range(len(hosts)), key=lambda index: -hosts[index].priority)
+    mixed = construct.policy([*policy.rules, *hosts], defaults=policy.defaults)
+    return mixed, tuple(chosen[index] for index in order)
+
+
+@SETTINGS
+@given(_with_host_rules(), st.lists(requests, min_size=1, max_size=4))
+def test_host_rules_are_heard_as_the_reference_hears_them(
+    mixed: tuple[Policy, tuple[HostFn, ...]], calls: list[ActionRequest]
+) -> None:
+    policy, functions = mixed
+    bundle = PolicyBundle.from_policy(policy, host_rules=functions)
+    for call in calls:
+        assert shown(_core.evaluate(bundle, call)) == shown(decide(policy, call, host_rules=functions))
+
+
+@SETTINGS
+@given(policies(), requests, requests)
+def test_the_context_that_is_passed_replaces_that_of_the_request(
+    policy: Policy, call: ActionRequest, other: ActionRequest
+) -> None:
+    bundle = PolicyBundle.from_policy(policy)
+    assert shown(_core.evaluate(bundle, call, other.context)) == shown(decide(policy, call, other.context))

@@ -88,9 +88,11 @@ def _check_caps(value: Any, depth: int, node: Node | None) -> None:
     if depth > MAX_CONST_DEPTH:
         raise Refused(f"a constant is nested more than {MAX_CONST_DEPTH} levels deep", node, capped=True)
     if isinstance(value, str):
-        if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
-            raise Refused("a string holds a lone surrogate", node, capped=True)
-        if len(value.encode()) > MAX_STRING_BYTES:
+        try:
+            size = len(value.encode())
+        except UnicodeEncodeError as error:
+            raise Refused("a string holds a lone surrogate", node, capped=True) from error
+        if size > MAX_STRING_BYTES:
             raise Refused(f"a string has more than {MAX_STRING_BYTES} bytes", node, capped=True)
     elif isinstance(value, int):
         if value.bit_length() > MAX_INT_BITS:
