@@ -16,7 +16,7 @@ Position = tuple[int, int, int, int]
 """(line, column, end line, end column), counted from 1; all zero where the source has no text."""
 
 
-class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The source of one rule.
 
     `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's place in its file; `leaves` holds the
@@ -33,7 +33,7 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     leaves: tuple[Position, ...] = ()
 
 
-class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The sources of a policy. `rules` is parallel to `Policy.rules`, that is, in evaluation order.
 
     `defaults` holds the positions of the values of `on_no_match`, `on_missing_shadow` and `on_rule_error` in the first
