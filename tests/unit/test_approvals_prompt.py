@@ -135,3 +135,20 @@ def test_an_endless_timeout_waits() -> None:
 
     decision = Decision(Verdict.APPROVE_REQUIRED, timeout_seconds=float("inf"))
     assert asyncio.run(ask(grants, ApprovalRequest(REQUEST.request, decision, "c"))).refusal is None
+
+
+def test_on_a_terminal_what_was_typed_before_the_question_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys, terminal = os.openpty()
+    with os.fdopen(terminal, "r") as stream:
+        monkeypatch.setattr("sys.stdin", stream)
+        os.write(keys, b"y\n")
+
+        async def main() -> bool:
+            waiting = asyncio.create_task(cli_prompt_approval()(REQUEST))
+            await asyncio.sleep(0.2)
+            assert not waiting.done()
+            os.write(keys, b"n\n")
+            return (await asyncio.wait_for(waiting, 10)).granted
+
+        assert asyncio.run(main()) is False
+    os.close(keys)

@@ -1,0 +1,200 @@
+"""Whole runs beside lynx-agent 2.5: the same messages, results, events and journals, but for what is safer on purpose.
+
+The differences, all of them: effective arguments appear in events and intents, approvals are answered in the audit before
+the action runs, with the approver's name, a refused approval writes no intent, and a granted action that fails is a
+failure. (Calls that do not fit a tool's signature never reach the policy; none is generated here.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import lynx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lynx.durability import DuplicateRecord
+
+import bobcat
+
+POLICY = """
+defaults: {on_no_match: deny, on_missing_shadow: deny}
+rules:
+  - {id: no-force, match: {args.text: force}, decision: deny, reason: not like this, priority: 9}
+  - {id: echo, match: {tool: echo}, decision: allow, reason: harmless}
+  - {id: preview, match: {tool: delete}, decision: dry_run}
+  - {id: bare, match: {tool: bare}, decision: dry_run}
+  - {id: ask, match: {tool: deploy}, decision: approve_required, approvers: [alice], reason: prod}
+  - {id: limit, match: {tool: query}, decision: transform, transform: {jsonpath: $.args.text, set: LIMITED}}
+"""
+NAMES = ["echo", "delete", "bare", "deploy", "query", "other", "missing"]
+CALL = st.tuples(st.sampled_from(NAMES), st.sampled_from(["a", "force", "fail"]), st.booleans())
+OPTIONS = st.fixed_dictionaries(
+    {
+        "steps": st.none() | st.integers(1, 6),
+        "tokens": st.none() | st.integers(1, 20),
+        "repeats": st.none() | st.integers(1, 3),
+        "approver": st.sampled_from([None, "alice", "no"]),
+        "store": st.booleans(),
+    }
+)
+
+
+class Store:
+    """A journal that speaks both dialects of `DuplicateRecord` by never needing either."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+
+    async def append(self, record: Any) -> None:
+        if record.seq != len(self.records):
+            raise DuplicateRecord
+        self.records.append(record)
+
+    async def load(self, run_id: str) -> list[Any]:
+        return list(self.records)
+
+
+def run(api: Any, calls: list[tuple[str, str, bool]], options: dict[str, Any]) -> dict[str, Any]:
+    """One run under one of the two packages, as plain data."""
+    ran: list[str] = []
+
+    def make(name: str) -> Any:
+        @api.tool(name=name)
+        async def fn(text: str) -> str:
+            ran.append(f"{name} {text}")
+            if text == "fail":
+                raise ValueError("failed")
+            return f"{name} did {text}"
+
+        if name == "delete":
+
+            @fn.shadow
+            async def twin(text: str) -> str:
+                return f"would {text}"
+
+        return fn
+
+    tools = api.ToolSet.from_functions(*(make(name) for name in NAMES if name != "missing"))
+    events: list[tuple[str, dict[str, Any]]] = []
+    seen: list[Any] = []
+
+    async def sink(event: Any) -> None:
+        events.append((event.kind, dict(event.body)))
+
+    class Agent:
+        async def step(self, conversation: Any) -> Any:
+            seen[:] = [(m.role, m.content, m.name, m.tool_call_id, m.tool_call_args) for m in conversation]
+            done = sum(message.role == "tool" for message in conversation)
+            if done == len(calls):
+                return api.FinalAnswer("done", api.Usage(1, 1))
+            name, text, metered = calls[done]
+            return api.ToolCall(
+                name, {"text": text}, "" if metered else f"id{done}", api.Usage(2, 3) if metered else None
+            )
+
+    approver, store = options["approver"], Store()
+    approve = None if approver is None else api.auto_deny("no") if approver == "no" else api.auto_approve(approver)
+    journal = {"store": store, "run_id": "r"} if options["store"] else {}
+    budget = api.Budget(steps=options["steps"], tokens=options["tokens"], max_repeated_calls=options["repeats"])
+    result = asyncio.run(
+        api.run_agent(
+            Agent(), "task", tools=tools, policy=api.compile_policy(POLICY), sinks=[sink], on_approval=approve,
+            budget=budget, **journal,
+        )
+    )  # fmt: skip
+    return {
+        "result": (result.final_answer, result.error, result.steps_taken, str(result.usage)),
+        "ran": ran,
+        "told": [(role, _head(content), *rest) for role, content, *rest in seen],
+        "events": events,
+        "journal": [(record.kind, record.idempotency_key, dict(record.body)) for record in store.records],
+    }
+
+
+def _head(text: str) -> str:
+    """A message without the traceback in it, and with the tag that a granted failure gets here."""
+    return text.splitlines()[0].replace("[denied] ValueError", "[error] ValueError") if text else ""
+
+
+def _comparable(outcome: dict[str, Any]) -> dict[str, Any]:
+    """An outcome without what differs on purpose."""
+    events = []
+    for kind, body in outcome["events"]:
+        kept = {key: value for key, value in body.items() if key not in ("duration_ms", "approver")}
+        if kind in ("policy.evaluated", "action.started"):
+            kept.pop("args", None)
+        if isinstance(kept.get("reason"), str):
+            kept["reason"] = _head(kept["reason"])
+        granted_failure = "ValueError" in str(kept)
+        if kind in ("approval.granted", "approval.denied"):
+            kind, kept = "approval", {"seq": kept["seq"]}
+        if kind == "action.denied" and granted_failure:
+            kind = "action.failed"
+        if kind != "run.unbounded":
+            events.append((kind, kept))
+    journal, refused = [], {body["step"] for kind, _, body in outcome["journal"] if _refused(kind, body)}
+    for kind, key, body in outcome["journal"]:
+        kept = {name: value for name, value in body.items() if name not in ("duration_ms", "bundle_id")}
+        if kind == "action.intent":
+            kept.pop("args", None)
+            if body["step"] in refused:
+                continue
+        for name in ("message", "error"):
+            if isinstance(kept.get(name), str):
+                kept[name] = _head(kept[name])
+        journal.append((kind, key, kept))
+    return {**outcome, "events": events, "journal": journal}
+
+
+def _refused(kind: str, body: dict[str, Any]) -> bool:
+    return (
+        kind == "action.result" and body["verdict"] == "approve_required" and "approval refused" in str(body["error"])
+    )
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.lists(CALL, max_size=6), OPTIONS)
+def test_a_run_is_the_same_run(calls: list[tuple[str, str, bool]], options: dict[str, Any]) -> None:
+    ours = {**options, "steps": options["steps"] or 100}
+    theirs = run(lynx, calls, ours)
+    assert _comparable(run(bobcat, calls, ours)) == _comparable(theirs)
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_a_journal_of_theirs_is_taken_up_here(cut: int) -> None:
+    calls = [("echo", "a", True), ("query", "b", False)]
+    options = {"steps": 9, "tokens": None, "repeats": None, "approver": None, "store": True}
+    store = Store()
+
+    async def go(api: Any) -> Any:
+        ran: list[str] = []
+
+        @api.tool(name="echo")
+        async def echo(text: str) -> str:
+            ran.append("echo")
+            return f"echo did {text}"
+
+        @api.tool(name="query")
+        async def query(text: str) -> str:
+            ran.append("query")
+            return f"query did {text}"
+
+        class Agent:
+            async def step(self, conversation: Any) -> Any:
+                done = sum(message.role == "tool" for message in conversation)
+                return api.ToolCall(calls[done][0], {"text": calls[done][1]}) if done < 2 else api.FinalAnswer("done")
+
+        result = await api.run_agent(
+            Agent(), "task", tools=api.ToolSet.from_functions(echo, query), policy=api.compile_policy(POLICY),
+            budget=api.Budget(steps=options["steps"]), store=store, run_id="r",
+        )  # fmt: skip
+        return result, ran
+
+    asyncio.run(go(lynx))
+    store.records = store.records[:cut]
+    done_before = sum(record.kind == "action.result" for record in store.records)
+    result, ran = asyncio.run(go(bobcat))
+    assert result.final_answer == "done"
+    assert ran == ["echo", "query"][done_before:]
