@@ -47,7 +47,8 @@ def inline_executor(*, timeout_seconds: float | None = None) -> Executor:
 
 def _report(error: BaseException) -> str:
     try:
-        trace = "".join(traceback.format_exception(error))
+        frames = error.__traceback__.tb_next if error.__traceback__ else None  # without our own
+        trace = "".join(traceback.format_exception(type(error), error, frames))
     except Exception as second:
         trace = f"(the traceback cannot be shown: {type(second).__name__})"
     return f"{describe(error)}\n{trace[-TRACEBACK_CHARS:]}"
