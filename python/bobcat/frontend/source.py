@@ -30,6 +30,7 @@ _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Any: two l
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ASCII = bytes((0x09, 0x0A, 0x0D, *range(0x20, 0x7F)))
 _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # PERF: only a text with a tag or an anchor needs the walk over all nodes (a fifth of the time of `compose`).
 _TAG_OR_ANCHOR = re.compile(r"(?:^|[\s\[{,:?-])[!&]")
@@ -90,7 +91,9 @@ def compose(text: str, report: Report) -> Node | None:
     if len(text) > MAX_CHARACTERS:
         report.add("E0107", _start(report.file), size=len(text), limit=MAX_CHARACTERS)
         return None
-    bad = _FORBIDDEN.search(text)
+    # PERF: of a text that is ASCII, two megabytes, this is 1 ms; the expression takes 80 ms.
+    clean = text.isascii() and not text.encode().translate(None, _ASCII)
+    bad = None if clean else _FORBIDDEN.search(text)
     if bad is not None:
         span = _offset_span(report.file, text, bad.start())
         name = f"U+{ord(bad[0]):04X}"
@@ -101,7 +104,8 @@ def compose(text: str, report: Report) -> Node | None:
         return None
     with collector_paused():
         root = _composed(text, report)
-        if root is not None and _TAG_OR_ANCHOR.search(text) and not _Walk(report).accepts(root):
+        marked = ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
+        if root is not None and marked and not _Walk(report).accepts(root):
             return None
     return root
 
