@@ -7,6 +7,8 @@ equal.
 from __future__ import annotations
 
 import math
+from collections import ChainMap, UserDict
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from types import MappingProxyType
@@ -74,6 +76,19 @@ class DictSubclass(dict[Any, Any]):
         raise ZeroDivisionError
 
 
+class BrokenMapping(Mapping[Any, Any]):
+    """A mapping that fails whenever it is asked."""
+
+    def __getitem__(self, key: Any) -> Any:
+        raise ZeroDivisionError
+
+    def __iter__(self) -> Any:
+        raise ZeroDivisionError
+
+    def __len__(self) -> int:
+        raise ZeroDivisionError
+
+
 odd_values = st.sampled_from(
     [
         math.nan,
@@ -101,6 +116,10 @@ odd_values = st.sampled_from(
         {"\ud800": 1, "a": 2},
         DictSubclass(a=1, b={"c": 5}),
         MappingProxyType({"a": 1}),
+        UserDict({"a": 1, "b": {"c": 2}}),
+        UserDict(),
+        ChainMap({"a": 1}, {"b": "ab"}),
+        BrokenMapping(),
         [math.nan, "a"],
         ["a", math.nan],
         [1, b"a"],
