@@ -64,6 +64,7 @@ def test_an_operator_is_an_argument_when_it_is_quoted(name: str) -> None:
         ("args.cmd.MATCHES", "args.cmd.matches"),
         ("args.cmd.matchs", "args.cmd.matches"),
         ("args.n.betwen", "args.n.between"),
+        ("args.cmd.not", "not: {args.cmd.eq: ...}"),
         ("tool.not_in", "not: {tool.in: ...}"),
         ("declared.cost.equals", "declared.cost.eq"),
     ],
