@@ -93,7 +93,7 @@ NUMBERS = [0, 1, 5, -1, 2**62, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 2**64, 
 NUMBERS += [1e300, 2.0**63, 2.0**64, 2**53 + 1, float(2**53)]
 SCALARS: list[Any] = [None, True, False, *NUMBERS, *TEXTS]
 ODD: list[Any] = [
-    math.nan, math.inf, -math.inf, 2**4096 - 1, 2**4096, -(2**4096) + 1, -(2**4096), "\ud800", "a\udfff",
+    float("nan"), math.inf, -math.inf, 2**4096 - 1, 2**4096, -(2**4096) + 1, -(2**4096), "\ud800", "a\udfff",
     LoudStr("abc"), LoudStr("\udc00"), LoudInt(5), LoudInt(2**70), LoudInt(2**5000), LoudFloat(0.5), LoudFloat("nan"),
     Colour.RED, Level.FIVE, Decimal(5), Fraction(1, 2), 5j, b"abc", bytearray(b"a"), {1, "a"}, frozenset("a"), object(),
     range(3), deque(["a"]), SimpleNamespace(a=1), int, date(2026, 1, 31), datetime(2026, 1, 31),
@@ -118,11 +118,17 @@ def pick(items: list[Any]) -> st.SearchStrategy[Any]:
     return st.integers(0, len(items) - 1).map(lambda index: items[index])
 
 
-def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    lists = st.builds(lambda make, items: make(items), pick(LISTS), st.lists(inner, max_size=4))
-    entries = st.dictionaries(pick(KEYS), inner, max_size=4)
-    return lists | st.builds(lambda make, items: make(items), pick(MAPPINGS), entries)
+def values_with(mappings: list[Any]) -> st.SearchStrategy[Any]:
+    """Values of every kind, with mappings of these kinds."""
+
+    def containers(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        lists = st.builds(lambda make, items: make(items), pick(LISTS), st.lists(inner, max_size=4))
+        entries = st.dictionaries(pick(KEYS), inner, max_size=4)
+        return lists | st.builds(lambda make, items: make(items), pick(mappings), entries)
+
+    return st.recursive(pick(SCALARS) | pick(ODD), containers, max_leaves=6)
 
 
-values = st.recursive(pick(SCALARS) | pick(ODD), containers, max_leaves=6)
+values = values_with(MAPPINGS)
+readable_values = values_with([kind for kind in MAPPINGS if kind is not BrokenMapping])
 scalars = pick(SCALARS)

@@ -14,7 +14,7 @@ from bobcat import _core
 from bobcat.ir import construct, schema
 from bobcat.ir.canonical import encode
 from bobcat.model import ActionRequest, ExecutionContext, Principal
-from odd_values import NUMBERS, TEXTS, LoudDict, PlainMapping, scalars, values
+from odd_values import NUMBERS, TEXTS, LoudDict, PlainMapping, readable_values, scalars, values
 from oracle import reference
 from programs import METADATA
 
@@ -119,7 +119,12 @@ def shape(value: Any) -> Any:
 
 
 @settings(max_examples=400)
-@given(value=values, transform=transforms, guard=leaves(), wrap=st.sampled_from([dict, MappingProxyType, LoudDict]))
+@given(
+    value=readable_values,
+    transform=transforms,
+    guard=leaves(),
+    wrap=st.sampled_from([dict, MappingProxyType, LoudDict]),
+)
 def test_a_transform_of_any_arguments_is_what_the_reference_says(
     value: Any, transform: schema.Transform, guard: schema.Expr, wrap: Any
 ) -> None:

@@ -15,7 +15,7 @@ from lynx.core import policy as lynx
 from bobcat import _core
 from bobcat.ir import schema
 from bobcat.ir.canonical import EncodingError, encode
-from bobcat.ir.constants import to_const
+from bobcat.ir.constants import from_const, to_const
 from bobcat.model import ActionRequest
 from odd_values import KEYS, SCALARS, TEXTS, values
 from programs import CONTEXT, METADATA
@@ -56,11 +56,12 @@ paths = st.lists(st.sampled_from(["a", "k", "v", "eq", "zz", "abc"]), max_size=2
 
 def both(path: tuple[str, ...], op: str, operand: Any, *, negated: bool) -> tuple[lynx.PolicyBundle, _core.Program]:
     """One rule about one clause, as a policy of the incumbent and as one of ours."""
-    clause: dict[str, Any] = {".".join([*path, op]): operand}
-    match = {"not": clause} if negated else clause
     try:
-        theirs = lynx.compile_policy({"rules": [{"id": "r", "match": match, "decision": "allow"}]})
         constant = to_const(operand, "lynx")
+        # A copy that shares no NaN with the request: Python's containers look at identity first.
+        clause: dict[str, Any] = {".".join([*path, op]): from_const(constant)}
+        match = {"not": clause} if negated else clause
+        theirs = lynx.compile_policy({"rules": [{"id": "r", "match": match, "decision": "allow"}]})
     except (lynx.PolicyCompileError, TypeError, EncodingError):
         assume(False)
         raise

@@ -18,6 +18,7 @@ from bobcat import _core
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.model import Decision, Verdict
+from odd_values import BrokenMapping
 from programs import EVERY, host_rule, program_of, request_of, tool_is
 
 
@@ -75,6 +76,22 @@ def test_a_proxy_is_read_by_the_storage_of_its_dict() -> None:
     assert program.evaluate(request_of(value=proxy)).verdict == Verdict.ALLOW
 
 
+def test_a_mapping_that_cannot_be_read_is_an_error_and_cannot_be_rewritten() -> None:
+    broken = BrokenMapping({"a": 1})
+    for expression in (
+        construct.leaf("args", ("value",), "eq", {"map": {}}),
+        construct.leaf("args", ("value", "a"), "eq", 1),
+        construct.leaf("args", ("value",), "contains", "a"),
+    ):
+        decision = program_of(construct.rule("r", expression, "deny")).evaluate(request_of(value=broken))
+        assert decision.matched_rules == ("<rule_error:r:wrong_type>",)
+    rewrite = construct.rule("r", EVERY, "transform", transform=construct.transform("delete", ("value", "a"), None))
+    assert program_of(rewrite).evaluate(request_of(value=broken)).matched_rules == (
+        "<rule_error:r:cannot_transform>",
+        "<default:on_no_match>",
+    )
+
+
 def test_very_large_values_have_an_answer() -> None:
     text, items = "x" * 5_000_000 + "needle", [0] * 1_000_000 + ["needle"]
     found = construct.leaf("args", ("value",), "contains", "needle")
@@ -82,6 +99,10 @@ def test_very_large_values_have_an_answer() -> None:
     assert program_of(construct.rule("r", found, "allow")).evaluate(request_of(value=text)).verdict == Verdict.ALLOW
     assert program_of(construct.rule("r", found, "allow")).evaluate(request_of(value=items)).verdict == Verdict.ALLOW
     assert program_of(construct.rule("r", matched, "allow")).evaluate(request_of(value=text)).verdict == Verdict.ALLOW
+
+
+def test_python_values_pass_the_conformance_kit_of_the_core() -> None:
+    assert _core._conformance_for_tests(program_of()) == []
 
 
 def test_a_panic_of_the_core_is_a_deny() -> None:

@@ -5,6 +5,7 @@
 
 mod batch;
 mod call;
+mod conformance;
 mod constant;
 mod decision;
 mod error;
@@ -27,6 +28,8 @@ mod _core {
     #[expect(non_upper_case_globals, reason = "a Python module attribute")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
+    #[pymodule_export]
+    use crate::conformance::_conformance_for_tests;
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
