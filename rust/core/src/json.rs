@@ -230,6 +230,9 @@ struct Reader<'a> {
     at: usize,
     nodes: usize,
     caps: Caps,
+    /// PERF: what open arrays and objects hold so far, so that each is allocated once and to size.
+    items: Vec<Json<'a>>,
+    entries: Vec<(Text<'a>, Json<'a>)>,
 }
 
 type Read<T> = Result<T, JsonError>;
@@ -247,6 +250,8 @@ impl<'a> Reader<'a> {
             at: 0,
             nodes: caps.nodes,
             caps,
+            items: Vec::new(),
+            entries: Vec::new(),
         })
     }
 
@@ -329,12 +334,13 @@ impl<'a> Reader<'a> {
     }
 
     fn list(&mut self, depth: usize) -> Read<Json<'a>> {
-        let mut items = Vec::new();
+        let base = self.items.len();
         self.elements(depth, &mut |reader| {
-            items.push(reader.value(depth + 1)?);
+            let item = reader.value(depth + 1)?;
+            reader.items.push(item);
             Ok(true)
         })?;
-        Ok(Json::List(Arc::new(items)))
+        Ok(Json::List(Arc::new(self.items.drain(base..).collect())))
     }
 
     /// Walks an array; `each` reads one element and says whether to go on.
@@ -363,11 +369,13 @@ impl<'a> Reader<'a> {
 
     fn map(&mut self, depth: usize) -> Read<Json<'a>> {
         let start = self.at;
-        let mut entries = Vec::new();
+        let base = self.entries.len();
         self.members(depth, &mut |reader, key| {
-            entries.push((key, reader.value(depth + 1)?));
+            let value = reader.value(depth + 1)?;
+            reader.entries.push((key, value));
             Ok(true)
         })?;
+        let entries = self.entries.drain(base..).collect();
         let mut map = JsonMap::new(entries).map_err(|key| self.twice(&key))?;
         map.span = (start, self.at);
         Ok(Json::Map(Arc::new(map)))

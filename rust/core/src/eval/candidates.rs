@@ -2,7 +2,7 @@
 
 use super::judge::Judge;
 use crate::matcher::number::integral;
-use crate::matcher::{Tables, Truth};
+use crate::matcher::{self, Tables as _, Truth};
 use crate::pattern::PatternSet;
 use crate::program::segment::{Class, PatternGroup, Probe, Rules, Segment};
 use crate::value::request::Request;
@@ -71,7 +71,8 @@ impl<R: Request> Judge<'_, R> {
 
     /// Adds the candidates of one path; whether the path is absent.
     fn probe(&mut self, probe: &Probe) -> bool {
-        let value = match self.step(probe.path) {
+        let step = self.step(probe.path);
+        let value = match &step {
             Step::Absent => {
                 self.add(&probe.missing);
                 return true;
@@ -79,7 +80,7 @@ impl<R: Request> Judge<'_, R> {
             Step::Unreadable => {
                 self.add(&probe.missing);
                 self.fail(probe, Class::Broken);
-                self.judge_singly(probe);
+                self.judge_singly(probe, &step);
                 return false;
             }
             Step::Found(value) => value,
@@ -103,21 +104,28 @@ impl<R: Request> Judge<'_, R> {
             }
             _ => {}
         }
-        self.judge_singly(probe);
+        self.judge_singly(probe, &step);
         false
     }
 
-    fn judge_singly(&mut self, probe: &Probe) {
-        for (clause, rules) in &probe.clauses {
-            match self.leaf(*clause) {
-                Truth::True | Truth::Error(_) => self.add(rules),
-                Truth::False | Truth::Absent => {}
+    fn judge_singly(&mut self, probe: &Probe, step: &Step<R::Value>) {
+        let program = self.program;
+        for (index, rules) in &probe.clauses {
+            if let Some(clause) = program.clauses.get(*index as usize) {
+                let truth = matcher::judge(&clause.test, step, program);
+                self.scratch.remember(*index, truth);
+                match truth {
+                    Truth::True | Truth::Error(_) => self.add(rules),
+                    Truth::False | Truth::Absent => {}
+                }
             }
         }
     }
 
     fn fail(&mut self, probe: &Probe, class: Class) {
-        if let Some(rules) = probe.errors.get(class as usize) {
+        if let Some(rules) = probe.errors.get(class as usize)
+            && !rules.is_empty()
+        {
             self.add(rules);
         }
     }

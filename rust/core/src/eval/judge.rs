@@ -2,7 +2,7 @@
 
 use super::ShortCuts;
 use crate::error::ErrorCode;
-use crate::matcher::{self, Fault, Truth};
+use crate::matcher::{self, Fault, Tables as _, Truth};
 use crate::path::{Field, Head};
 use crate::program::Scratch;
 use crate::program::{Clause, Expr, Path, Program};
@@ -34,9 +34,9 @@ pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> S
         return Step::Absent;
     };
     let mut step = request.field(field);
-    for key in program.path_keys(path).iter().skip(path.taken) {
+    for &id in path.keys.get(path.taken..).unwrap_or_default() {
         match step {
-            Step::Found(value) => step = value.get(key),
+            Step::Found(value) => step = value.get(program.key(id)),
             Step::Absent | Step::Unreadable => break,
         }
     }
