@@ -30,7 +30,7 @@ async def main() -> None:
     started = time.monotonic()
     result = await run_agent(Agent(), "work", tools=ToolSet.from_functions(work), policy=policy, cancel=switch)
     print(result.error)
-    print(f"stopped within a second: {time.monotonic() - started < 1}")
+    print(f"stopped long before the minute was over: {time.monotonic() - started < 10}")
 
 
 if __name__ == "__main__":

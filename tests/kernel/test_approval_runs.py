@@ -124,11 +124,11 @@ def test_what_an_approver_granted_is_in_the_audit_before_it_runs() -> None:
 def test_approvals_of_two_runs_do_not_wait_for_each_other() -> None:
     async def main() -> float:
         async def half(_: object) -> ApprovalDecision:
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.5)
             return ApprovalDecision(True, "x")
 
         started = time.monotonic()
         await asyncio.gather(*(run(call("restart", targets=[]), on_approval=half) for _ in range(5)))
         return time.monotonic() - started
 
-    assert asyncio.run(main()) < 0.9
+    assert asyncio.run(main()) < 2
