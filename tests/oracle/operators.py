@@ -1,0 +1,194 @@
+"""The operators of the strict profile and the four truth values, for the reference evaluator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from oracle.values import Missing, Timestamp, Unjudgeable, checked, step, type_name
+
+
+class Kind(Enum):
+    """The four truth values."""
+
+    TRUE = "true"
+    FALSE = "false"
+    ABSENT = "absent"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """How a clause came out; `code` is set for errors and only there."""
+
+    kind: Kind
+    code: str | None = None
+
+
+TRUE, FALSE, ABSENT = Truth(Kind.TRUE), Truth(Kind.FALSE), Truth(Kind.ABSENT)
+
+
+def truth(value: bool) -> Truth:
+    return TRUE if value else FALSE
+
+
+def all_of(items: list[Truth]) -> Truth:
+    return _first(items, (Kind.FALSE, Kind.ERROR, Kind.ABSENT)) or TRUE
+
+
+def any_of(items: list[Truth]) -> Truth:
+    return _first(items, (Kind.TRUE, Kind.ERROR, Kind.ABSENT)) or FALSE
+
+
+def negate(item: Truth) -> Truth:
+    return {Kind.TRUE: FALSE, Kind.FALSE: TRUE}.get(item.kind, item)
+
+
+def _first(items: list[Truth], kinds: tuple[Kind, ...]) -> Truth | None:
+    for kind in kinds:
+        for item in items:
+            if item.kind is kind:
+                return item
+    return None
+
+
+def scalars_equal(left: Any, right: Any) -> bool:
+    return type_name(left) == type_name(right) and bool(left == right)
+
+
+def deep_equal(value: Any, operand: Any) -> bool:
+    """Deep equality of a value with a constant; raises at an unjudgeable value met before the answer."""
+    seen = checked(value)
+    if isinstance(operand, list):
+        if not isinstance(seen, list) or len(seen) != len(operand):
+            return False
+        return all(deep_equal(a, b) for a, b in zip(seen, operand, strict=True))
+    if isinstance(operand, dict):
+        if type_name(seen) != "mapping":
+            return False
+        try:
+            size = dict.__len__(seen) if isinstance(seen, dict) else len(list(seen.keys()))
+        except Exception:
+            raise Unjudgeable("wrong_type") from None
+        if size != len(operand):
+            return False
+        for key in sorted(operand):
+            try:
+                item = step(seen, key)
+            except Missing:
+                return False
+            if not deep_equal(item, operand[key]):
+                return False
+        return True
+    return scalars_equal(seen, operand)
+
+
+def equals(value: Any, operand: Any) -> bool:
+    seen = checked(value)
+    kind = type_name(seen)
+    if isinstance(operand, list | dict):
+        if kind in ("list", "mapping"):
+            return deep_equal(seen, operand)
+        if kind == "null":
+            return False
+        raise Unjudgeable("wrong_type")
+    if kind in ("list", "mapping"):
+        raise Unjudgeable("wrong_type")
+    return scalars_equal(seen, operand)
+
+
+def contains(value: Any, operand: Any) -> bool:
+    seen = checked(value)
+    kind = type_name(seen)
+    if kind == "string" and isinstance(operand, str):
+        return operand in seen
+    if kind == "mapping" and isinstance(operand, str):
+        try:
+            step(seen, operand)
+        except Missing:
+            return False
+        return True
+    if kind == "list":
+        return any(scalars_equal(checked(item), operand) for item in seen)
+    raise Unjudgeable("wrong_type")
+
+
+def compare(value: Any, op: str, operand: Any) -> bool:
+    seen = checked(value)
+    if type_name(seen) != type_name(operand):
+        raise Unjudgeable("wrong_type")
+    left, right = (seen.micros, operand.micros) if isinstance(operand, Timestamp) else (seen, operand)
+    match op:
+        case "gt":
+            return bool(left > right)
+        case "ge":
+            return bool(left >= right)
+        case "lt":
+            return bool(left < right)
+        case _:
+            return bool(left <= right)
+
+
+@functools.lru_cache(maxsize=4096)
+def _pattern(pattern: str) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
+
+
+def search(value: Any, pattern: str) -> bool:
+    seen = checked(value)
+    if type_name(seen) != "string":
+        raise Unjudgeable("wrong_type")
+    return _pattern(pattern).search(seen) is not None
+
+
+def _attempt(test: Callable[[], bool]) -> Truth:
+    try:
+        return truth(test())
+    except Unjudgeable as failure:
+        return Truth(Kind.ERROR, failure.code)
+
+
+def operate(value: Any, op: str, operand: Any) -> Truth:
+    """One operator on a value that is there."""
+    match op:
+        case "eq":
+            return _attempt(lambda: equals(value, operand))
+        case "in":
+            tests = [_attempt(lambda: equals(value, ""))]
+            if tests[0].kind is Kind.ERROR:
+                return tests[0]
+            return any_of([_attempt(functools.partial(equals, value, item)) for item in operand])
+        case "matches":
+            return _attempt(lambda: search(value, operand))
+        case "contains":
+            return _attempt(lambda: contains(value, operand))
+        case "contains_any":
+            return _containing(value, operand, any_of)
+        case "contains_all":
+            return _containing(value, operand, all_of)
+        case "gt" | "ge" | "lt" | "le":
+            return _attempt(lambda: compare(value, op, operand))
+        case "between" | "not_between":
+            lo, hi = operand
+            inside = all_of([_attempt(lambda: compare(value, "ge", lo)), _attempt(lambda: compare(value, "le", hi))])
+            return inside if op == "between" else negate(inside)
+    raise AssertionError(op)
+
+
+def _containing(value: Any, operand: list[Any], fold: Callable[[list[Truth]], Truth]) -> Truth:
+    """`contains_any` and `contains_all`: the type of the value is judged even when the operand is empty."""
+    if not operand:
+        try:
+            kind = type_name(checked(value))
+        except Unjudgeable as failure:
+            return Truth(Kind.ERROR, failure.code)
+        if kind not in ("string", "list", "mapping"):
+            return Truth(Kind.ERROR, "wrong_type")
+    return fold([_attempt(functools.partial(contains, value, item)) for item in operand])
