@@ -16,6 +16,8 @@ from bobcat.ir.schema import Head, Operator
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
 CONNECTIVES = ("all_of", "any_of", "not")
 HEADS: tuple[Head, ...] = get_args(Head)
+MAX_STEPS = 64
+"""Steps of one key, its head and its operator included."""
 
 
 class Kind(Enum):
@@ -99,10 +101,13 @@ _FOREIGN = {
     "contains_none": "contains_any",
     "not_matches": "matches",
     "in_range": "between",
-    "not_exists": "exists",
+    "not": "eq",
+    "not_equal": "eq",
 }
 _NEGATED = frozenset(
     {
+        "not",
+        "not_equal",
         "not_in",
         "notin",
         "nin",
@@ -188,8 +193,13 @@ def split(text: str) -> list[Segment]:
     """The segments of a key, quoted ones unescaped. Raises ValueError with the problem."""
     if not text.isprintable():
         raise _SyntaxProblem("it holds an invisible character; in brackets `\\uXXXX` writes it")
-    if "[" not in text:
-        return [_bare(part) for part in text.split(".")]
+    segments = [_bare(part) for part in text.split(".")] if "[" not in text else _bracketed(text)
+    if len(segments) > MAX_STEPS:
+        raise _SyntaxProblem(f"it has more than {MAX_STEPS} steps")
+    return segments
+
+
+def _bracketed(text: str) -> list[Segment]:
     segments: list[Segment] = []
     position = 0
     while position < len(text):

@@ -12,7 +12,7 @@ from bobcat.bundle.source_map import Position
 from bobcat.diagnostics import Related
 from bobcat.frontend.keys import CONNECTIVES, Key, KeyProblem, parse_key
 from bobcat.frontend.nodes import Entry, Refused, entries, string_of
-from bobcat.frontend.operands import Operands
+from bobcat.frontend.operands import Operands, weight
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest
@@ -21,10 +21,10 @@ from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not
 
 MAX_EXPR_DEPTH = 40
 """Nesting of a match: connectives, leaves and uses of predicates."""
-MAX_EXPR_NODES = 100_000
-"""Connectives and leaves of one match, predicates put in."""
+MAX_EXPR_NODES = 250_000
+"""Connectives, leaves and values of one match, predicates put in; a string counts once more for every 100 characters."""
 MAX_POLICY_NODES = 2_000_000
-"""Connectives and leaves of all matches together."""
+"""The same for all rules together, reasons, approvers and transforms included."""
 
 
 _Join = Callable[[Iterable[Expr]], Expr]
@@ -91,11 +91,14 @@ class Matches:
         lowered = self._match(node, where)
         if lowered is None:
             return None
-        self._total += lowered.nodes
-        if self._total > MAX_POLICY_NODES:
-            self._report.add("E0505", node, limit=MAX_POLICY_NODES, help="the limit holds for all matches together")
-            return None
-        return lowered.expr
+        return lowered.expr if self.charge(node, lowered.nodes) else None
+
+    def charge(self, node: Node, nodes: int) -> bool:
+        """Whether the policy may have so many nodes more; reported once when it may not."""
+        before, self._total = self._total, self._total + nodes
+        if before <= MAX_POLICY_NODES < self._total:
+            self._report.add("E0505", node, limit=MAX_POLICY_NODES, help="the limit holds for all rules together")
+        return self._total <= MAX_POLICY_NODES
 
     def leaf_places(self, expr: Expr, otherwise: Position) -> tuple[Position, ...]:
         """Where the leaves of a normalised match stand, in pre-order."""
@@ -197,7 +200,7 @@ class Matches:
         leaf = construct.leaf(key.head, key.path, key.op, operand, dialect)  # type: ignore[arg-type]  # a Literal
         if isinstance(leaf, Leaf):
             self._places[id(leaf)] = leaf, self.position(key_node, node)
-        return Sized(leaf, 1, 1)
+        return Sized(leaf, 1, 1 + weight(operand))
 
     def _key_help(self, text: str, problem: KeyProblem, node: Node) -> str | None:
         if text in self._predicates:
@@ -249,7 +252,8 @@ class Matches:
             predicate.lowered = self._match(predicate.body, f"the predicate `{shown(predicate.name)}`")
             self._stack.pop()
             predicate.done = True
-            self._total += predicate.lowered.nodes if predicate.lowered is not None else 0
+            if predicate.lowered is not None and not self.charge(predicate.body, predicate.lowered.nodes):
+                predicate.lowered = None
         return predicate.lowered
 
 

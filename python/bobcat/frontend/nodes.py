@@ -8,7 +8,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.diagnostics import Related
 from bobcat.frontend.report import Report, shown
-from bobcat.frontend.scalars import MAY_BE_TYPED, is_plain, kind_of, scalar_value
+from bobcat.frontend.scalars import MAX_INT_BITS, MAY_BE_TYPED, is_plain, kind_of, scalar_value
+
+MAX_STRING_BYTES = 1024 * 1024
+"""Length of one string of a policy, in UTF-8."""
 
 Entry = tuple[str, ScalarNode, Node]
 """A key, its node, and the node of its value."""
@@ -64,7 +67,7 @@ def value(node: ScalarNode, report: Report) -> str | int | float | bool | Refuse
     try:
         return scalar_value(node)
     except ValueError:
-        report.add("E0411", node, limit=4_096)
+        report.add("E0411", node, limit=MAX_INT_BITS)
         return REFUSED
 
 
@@ -73,8 +76,19 @@ def string_of(node: Node, report: Report) -> str | None:
     if isinstance(node, ScalarNode):
         found = value(node, report)
         if isinstance(found, str):
+            check_length(node, found, report)
             return found
     return None
+
+
+def check_length(node: Node, text: str, report: Report) -> bool:
+    """Whether a string is within the limit; `report` says when it is not."""
+    if len(text) * 4 <= MAX_STRING_BYTES:
+        return True
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_STRING_BYTES:
+        report.add("E0412", node, size=size, limit=MAX_STRING_BYTES)
+    return size <= MAX_STRING_BYTES
 
 
 # Any: plain data.

@@ -9,7 +9,7 @@ from typing import Any
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.frontend.keys import VALUES, Key, Kind, written
-from bobcat.frontend.nodes import REFUSED, Refused, entries, value
+from bobcat.frontend.nodes import REFUSED, Refused, check_length, entries, value
 from bobcat.frontend.pattern_operands import check_pattern_operand
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import MAX_INT_BITS, kind_of, kind_of_node, yaml_1_1_reading
@@ -19,6 +19,8 @@ from bobcat.ir.schema import Const, Operator
 
 MAX_CONST_DEPTH = 16
 """Nesting of a constant: a scalar is one level."""
+MAX_PATTERN_BYTES = 4 * 1024 * 1024
+"""Length of all distinct patterns of a policy together, in UTF-8."""
 
 _EQUALITY: tuple[Operator, ...] = ("eq", "in", "exists")
 _ORDER: tuple[Operator, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
@@ -53,6 +55,8 @@ class Operands:
 
     def __init__(self, report: Report) -> None:
         self._report = report
+        self._patterns: set[str] = set()
+        self._pattern_bytes = 0
         self._takes: dict[Operator, Callable[[Node, Key], Const]] = {
             "eq": self._eq,
             "matches": self._matches,
@@ -100,6 +104,8 @@ class Operands:
             return REFUSED
         if kind is int and found.bit_length() > MAX_INT_BITS:  # type: ignore[union-attr]  # it is an int
             self._report.add("E0411", node, limit=MAX_INT_BITS)
+            return REFUSED
+        if kind is str and not check_length(node, found, self._report):  # type: ignore[arg-type]  # it is a string
             return REFUSED
         return found
 
@@ -198,6 +204,13 @@ class Operands:
             self._report.add("E0401", node, op="matches", expected="a pattern", kind=kind_of_node(node),
                              help="quote the pattern" if isinstance(node, ScalarNode) else None)  # fmt: skip
             return REFUSED
+        if found not in self._patterns:
+            self._patterns.add(found)
+            before, self._pattern_bytes = self._pattern_bytes, self._pattern_bytes + len(found.encode())
+            if before <= MAX_PATTERN_BYTES < self._pattern_bytes:
+                self._report.add("E0702", node, limit=MAX_PATTERN_BYTES)
+        if self._pattern_bytes > MAX_PATTERN_BYTES:
+            return REFUSED
         return found if check_pattern_operand(node, found, self._report) else REFUSED
 
     def _contains(self, node: Node, key: Key) -> Const:
@@ -281,6 +294,22 @@ class Operands:
             )
             return REFUSED
         return found
+
+
+def weight(constant: Const) -> int:
+    """What a constant counts among the nodes of a policy: one for each value, one for every 100 characters."""
+    total, waiting = 0, [constant]
+    while waiting:
+        item = waiting.pop()
+        total += 1
+        if type(item) is str:
+            total += len(item) // 100
+        elif type(item) is list:
+            waiting.extend(item)
+        elif type(item) is dict and "map" in item:
+            waiting.extend(item["map"].values())
+            total += sum(len(key) // 100 for key in item["map"])
+    return total
 
 
 def _bool_help(node: Node) -> str:

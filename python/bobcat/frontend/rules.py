@@ -11,6 +11,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics import Related
 from bobcat.frontend.matches import Matches
+from bobcat.frontend.operands import weight
 from bobcat.frontend.nodes import Refused, entries, string_of, value
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
@@ -102,6 +103,8 @@ class Rules:
         transform = self._transform(fields, verdict, id)
         if verdict is not None and verdict != "approve_required":
             self._misplaced(fields, _PEOPLE, verdict, "approve_required")
+        texts = len(id or "") + len(reason) + sum(len(name) for name in approvers)
+        self._matches.charge(node, texts // 100 + len(approvers) + (weight(transform.value) if transform else 0))
         if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):
             return None
         rule = construct.rule(

@@ -137,6 +137,8 @@ def _composed(text: str, report: Report) -> Node | None:
 
 
 def _yaml_help(problem: str) -> str | None:
+    if "tab character" in problem or "\\t" in problem:
+        return "indent with spaces"
     if "cannot start any token" in problem:
         return "quote the value; tabs cannot indent"
     if "undefined alias" in problem:
