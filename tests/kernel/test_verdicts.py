@@ -34,9 +34,9 @@ def test_a_denied_call_does_not_run_and_the_model_is_told_why() -> None:
 
 
 def test_a_dry_run_calls_the_shadow_and_not_the_tool() -> None:
-    run = seen(call("delete", path="/tmp/x"))
+    run = seen(call("delete", path="notes/x"))
     assert run.ran == []
-    assert run.told == ["[dry_run] {'dry_run': True, 'preview': 'would delete /tmp/x'}"]
+    assert run.told == ["[dry_run] {'dry_run': True, 'preview': 'would delete notes/x'}"]
     assert run.kinds == [
         *LIFE, "step.proposed", "policy.evaluated", "action.dry_run", "action.dry_run_completed", *END,
     ]  # fmt: skip

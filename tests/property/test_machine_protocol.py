@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -241,5 +241,7 @@ class Protocol(RuleBasedStateMachine):
         assert len({record.seq for record in self.records}) == len(self.records)
 
 
-Protocol.TestCase.settings = settings(max_examples=100, stateful_step_count=50, deadline=None)
+Protocol.TestCase.settings = settings(
+    max_examples=100, stateful_step_count=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 TestProtocol = Protocol.TestCase
