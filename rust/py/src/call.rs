@@ -30,14 +30,13 @@ pub(crate) struct Call<'r, 'py> {
 impl<'r, 'py> Call<'r, 'py> {
     pub(crate) fn new(
         py: Python<'py>,
-        names: &'static Names,
         loaded: &'r Loaded,
         context: Option<&'r Bound<'py, PyAny>>,
     ) -> Self {
         let lynx = loaded.program.profile() == Profile::Lynx;
         Self {
             py,
-            names,
+            names: loaded.names,
             loaded,
             context,
             lynx,

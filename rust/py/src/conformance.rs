@@ -8,7 +8,6 @@ use bobcat_core::value::constant::Const;
 
 use crate::call::Call;
 use crate::constant;
-use crate::names::Names;
 use crate::program::Program;
 use crate::value::PyValue;
 
@@ -16,7 +15,7 @@ use crate::value::PyValue;
 #[pyfunction]
 pub(crate) fn _conformance_for_tests(bundle: &Bound<'_, Program>) -> PyResult<Vec<String>> {
     let py = bundle.py();
-    let call = Call::new(py, Names::get(py)?, &bundle.get().loaded, None);
+    let call = Call::new(py, &bundle.get().loaded, None);
     let mut found = failures(&Objects {
         call: &call,
         read_only: false,

@@ -69,7 +69,7 @@ pub(crate) fn of_json(
 ) -> PyResult<Py<PyAny>> {
     let args = match outcome.python_args(py)? {
         None => None,
-        Some(plain) => Some(Names::get(py)?.deep_freeze.bind(py).call1((plain,))?),
+        Some(plain) => Some(loaded.names.deep_freeze.bind(py).call1((plain,))?),
     };
     let plan = Plan {
         decided: match outcome.decided {
@@ -109,7 +109,7 @@ impl<'py> Plan<'py> {
     #[cold]
     fn extended(self, loaded: &Loaded, decision: &Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
         let py = decision.py();
-        let names = Names::get(py)?;
+        let names = loaded.names;
         let mut rules = Vec::with_capacity(self.markers.len() + self.via.len() + 1);
         for Marker { rule, code } in &self.markers {
             rules.push(marker(py, loaded, *rule, code)?);

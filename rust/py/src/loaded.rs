@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
-use bobcat_core::program::{ClauseInfo, Program, RuleInfo};
+use bobcat_core::program::{ClauseInfo, Profile, Program, RuleInfo};
 use bobcat_core::value::constant::Const;
 
 use crate::constant;
@@ -15,6 +15,7 @@ use crate::operators;
 /// A program, its keys as interned strings, its host rules, and everything static it can answer with.
 pub(crate) struct Loaded {
     pub(crate) program: Program,
+    pub(crate) names: &'static Names,
     pub(crate) keys: Vec<Py<PyString>>,
     pub(crate) host_rules: Vec<Py<PyAny>>,
     ids: Vec<PyOnceLock<Py<PyAny>>>,
@@ -26,14 +27,23 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
-    pub(crate) fn new(py: Python<'_>, program: Program, host_rules: Vec<Py<PyAny>>) -> Self {
+    pub(crate) fn new(
+        py: Python<'_>,
+        program: Program,
+        host_rules: Vec<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let cells = |count: usize| {
             std::iter::repeat_with(PyOnceLock::new)
                 .take(count)
                 .collect::<Vec<_>>()
         };
         let rules = program.rules().len();
-        Self {
+        let clauses = match program.profile() {
+            Profile::Strict => 0,
+            Profile::Lynx => program.clauses().len(),
+        };
+        Ok(Self {
+            names: Names::get(py)?,
             keys: program
                 .keys()
                 .iter()
@@ -43,11 +53,11 @@ impl Loaded {
             ids: cells(rules),
             decisions: cells(rules),
             transform_values: cells(rules),
-            operands: cells(program.clauses().len()),
+            operands: cells(clauses),
             no_match: PyOnceLock::new(),
             missing_shadow: PyOnceLock::new(),
             program,
-        }
+        })
     }
 
     /// What the policy says about rule `rule`.
@@ -77,7 +87,7 @@ impl Loaded {
             .get(rule as usize)
             .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
         cell.get_or_try_init(py, || {
-            let (names, info) = (Names::get(py)?, self.rule(rule)?);
+            let (names, info) = (self.names, self.rule(rule)?);
             let decision = names.decision.bind(py).call1((
                 names.verdict(info.verdict),
                 constant::to_python(py, &info.reason)?,
@@ -103,11 +113,7 @@ impl Loaded {
             .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
         cell.get_or_try_init(py, || {
             let plain = constant::to_python(py, value)?;
-            Ok(Names::get(py)?
-                .deep_freeze
-                .bind(py)
-                .call1((plain,))?
-                .unbind())
+            Ok(self.names.deep_freeze.bind(py).call1((plain,))?.unbind())
         })
     }
 

@@ -13,7 +13,6 @@ use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch};
 use crate::call::Call;
 use crate::error::core_error;
 use crate::loaded::Loaded;
-use crate::names::Names;
 use crate::request::PyRequest;
 use crate::value::is_exception;
 use crate::{batch, decision, trace};
@@ -57,7 +56,7 @@ impl Program {
             return Err(PyTypeError::new_err("`host_rules` must be callables"));
         }
         Ok(Self {
-            loaded: Loaded::new(py, program, host_rules),
+            loaded: Loaded::new(py, program, host_rules)?,
         })
     }
 
@@ -142,7 +141,7 @@ pub(crate) fn explain<'py>(
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Py<PyAny>, Bound<'py, PyList>)> {
     let loaded = &bundle.get().loaded;
-    let call = Call::new(py, Names::get(py)?, loaded, context);
+    let call = Call::new(py, loaded, context);
     let request = PyRequest::new(&call, request)?;
     let explained = catch_unwind(AssertUnwindSafe(|| loaded.program.explain(&request)));
     call.finish()?;
@@ -188,7 +187,7 @@ fn guarded<'py>(
     (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
     judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Outcome<PyRequest<'r, 'py>>,
 ) -> PyResult<Py<PyAny>> {
-    let call = Call::new(py, Names::get(py)?, loaded, context);
+    let call = Call::new(py, loaded, context);
     let request = PyRequest::new(&call, request)?;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut scratch = SCRATCH.take().unwrap_or_default();

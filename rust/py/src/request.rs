@@ -12,7 +12,7 @@ use bobcat_core::value::Step;
 use bobcat_core::value::request::{HostAnswer, Request, Transform};
 
 use crate::call::Call;
-use crate::value::{PyValue, is_exception};
+use crate::value::{PyValue, is_exactly, is_exception};
 use crate::{host, transform};
 
 /// One request under decision.
@@ -43,7 +43,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             context: OnceCell::new(),
             rewritten: false,
         };
-        if !object.get_type().is(&names.action_request) {
+        if !is_exactly(object, &names.action_request) {
             let _ = request
                 .args
                 .set(required(object, names.field(Field::Args))?);
@@ -194,7 +194,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         object: &Bound<'py, PyAny>,
         kind: &Py<PyType>,
     ) -> Result<(), Step<PyValue<'r, 'py>>> {
-        if self.call.lynx() && !object.get_type().is(kind) {
+        if self.call.lynx() && !is_exactly(object, kind) {
             Err(Step::Unreadable)
         } else {
             Ok(())

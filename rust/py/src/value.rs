@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyException, PyKeyError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple,
+    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple, PyType,
 };
 
 use bobcat_core::error::ErrorCode;
@@ -78,9 +78,9 @@ impl<'r, 'py> PyValue<'r, 'py> {
     #[cold]
     fn lynx_kind(&self) -> Kind {
         let names = self.call.names;
-        if self.object.get_type().is(&names.frozen_dict) {
+        if is_exactly(&self.object, &names.frozen_dict) {
             Kind::Dict
-        } else if self.object.get_type().is(&names.frozen_list) {
+        } else if is_exactly(&self.object, &names.frozen_list) {
             Kind::List
         } else {
             Kind::Opaque
@@ -394,6 +394,12 @@ impl Value for PyValue<'_, '_> {
     fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
         crate::operators::judge(self, clause).map_err(|error| self.call.error_code(error))
     }
+}
+
+/// Whether the type of `object` is `kind`, not a subclass. PERF: compares pointers and counts no references.
+#[inline]
+pub(crate) fn is_exactly(object: &Bound<'_, PyAny>, kind: &Py<PyType>) -> bool {
+    object.get_type_ptr().cast() == kind.as_ptr()
 }
 
 /// Whether `error` is an `Exception`: what else Python raises (an interrupt, an exit) is never caught here.
