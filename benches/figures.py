@@ -31,6 +31,7 @@ def table(results: Results) -> str:
             "",
             f"Measured by `{results['command']}` against lynx-agent {versions['lynx-agent']} in one run: "
             f"CPython {machine['python']}, {machine['cpu']}, {machine['cores']} cores. "
+            "Times are medians; for loading and importing, the best of 15. "
             "The workload is in `benches/corpora`.",
             "",
         )
