@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from bobcat.frontend.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
-from bobcat.frontend.keys import OPERATORS, Kind, closed_paths
 from bobcat.frontend.operands import JUDGED_BY, SCALARS
 from bobcat.frontend.rules import MAX_PRIORITY, VERDICTS
+from bobcat.frontend.vocabulary import OPERATORS, Kind, closed_paths
 
 # Any: JSON.
 Schema = dict[str, Any]

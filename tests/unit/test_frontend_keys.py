@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat.frontend.keys import OPERATORS, Key, KeyProblem, parse_key, written
+from bobcat.frontend.key_syntax import written
+from bobcat.frontend.keys import Key, KeyProblem, parse_key
+from bobcat.frontend.vocabulary import OPERATORS
 
 
 def parsed(text: str) -> Key:

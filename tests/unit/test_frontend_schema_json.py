@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 import yaml
 
-from bobcat.frontend.keys import OPERATORS
 from bobcat.frontend.strict import compile_strict
+from bobcat.frontend.vocabulary import OPERATORS
 from bobcat.schema_json import policy_schema
 from diagnostic_examples import sections
 from oracle.corpus import load

@@ -10,19 +10,21 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.bundle.source_map import Position
 from bobcat.diagnostics import Related
-from bobcat.frontend.keys import CONNECTIVES, Key, KeyProblem, parse_key
+from bobcat.frontend.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.nodes import Entry, Refused, entries, string_of
-from bobcat.frontend.operands import Operands, weight
+from bobcat.frontend.operands import Operands
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest
+from bobcat.frontend.vocabulary import CONNECTIVES
+from bobcat.frontend.weights import weight
 from bobcat.ir import construct
 from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not
 
 MAX_EXPR_DEPTH = 40
 """Nesting of a match: connectives, leaves and uses of predicates."""
 MAX_EXPR_NODES = 250_000
-"""Connectives, leaves and values of one match, predicates put in; a string counts once more for every 100 characters."""
+"""Connectives, leaves and values of one match, predicates put in; long strings count more (`weights`)."""
 MAX_POLICY_NODES = 2_000_000
 """The same for all rules together, reasons, approvers and transforms included."""
 

@@ -8,13 +8,15 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bobcat.frontend.keys import VALUES, Key, Kind, written
+from bobcat.frontend.keys import Key
 from bobcat.frontend.nodes import REFUSED, Refused, check_length, entries, value
+from bobcat.frontend.operand_help import bool_help, flat, looks_numeric, plain_spelling, type_help
 from bobcat.frontend.pattern_operands import check_pattern_operand
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import MAX_INT_BITS, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.timestamps import microseconds
+from bobcat.frontend.vocabulary import VALUES, Kind
 from bobcat.ir.schema import Const, Operator
 
 MAX_CONST_DEPTH = 16
@@ -46,6 +48,14 @@ SCALARS: dict[Kind, tuple[type, ...]] = {
     Kind.TIME: (str,),
     Kind.STRINGS: (),
     Kind.MAPPING: (),
+}
+_ANY_BOUND: tuple[str, tuple[type, ...]] = ("a number or a string", (int, float, str))
+_BOUNDS: dict[Kind, tuple[str, tuple[type, ...]]] = {
+    Kind.NUMBER: ("a number", (int, float)),
+    Kind.NULLABLE_NUMBER: ("a number", (int, float)),
+    Kind.TIME: ("a point in time", (str,)),
+    Kind.STRING: ("a string", (str,)),
+    Kind.NULLABLE_STRING: ("a string", (str,)),
 }
 _OPERATOR_ORDER: tuple[Operator, ...] = (*_EQUALITY, *_ORDER, *_TEXT)
 
@@ -117,7 +127,7 @@ class Operands:
         kinds = SCALARS[key.kind]
         if type(found) not in kinds:
             self._report.add(
-                "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=_type_help(node, key)
+                "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=type_help(node, key)
             )
             return REFUSED
         if key.kind is Kind.TIME:
@@ -133,7 +143,7 @@ class Operands:
 
     def _warn_yaml_1_1(self, node: Node) -> None:
         if isinstance(node, ScalarNode) and (other := yaml_1_1_reading(node)) is not None:
-            plain = _plain_spelling(node.value, other)
+            plain = plain_spelling(node.value, other)
             help = f'quote it: `"{node.value}"`' + (f"; or write `{plain}`" if plain else "")
             self._report.add("W0110", node, value=shown(node.value), other=other, plain=plain, help=help)
 
@@ -161,7 +171,7 @@ class Operands:
             self._report.add("E0308", node, key=key.base, instead=instead, help=help)
             return REFUSED
         if key.bare:
-            self._report.add("E0307", node, key=key.base, flat=_flat(node, key))
+            self._report.add("E0307", node, key=key.base, flat=flat(node, key))
             return REFUSED
         wanted = SequenceNode if key.kind is Kind.STRINGS else MappingNode if key.kind is Kind.MAPPING else None
         if key.kind is not Kind.ANY and (wanted is None or not isinstance(node, wanted)):
@@ -235,31 +245,19 @@ class Operands:
         return REFUSED if REFUSED in found else found
 
     def _bound(self, node: Node, key: Key) -> Const:
-        expected = {
-            Kind.NUMBER: "a number",
-            Kind.NULLABLE_NUMBER: "a number",
-            Kind.TIME: "a point in time",
-            Kind.STRING: "a string",
-            Kind.NULLABLE_STRING: "a string",
-        }.get(key.kind, "a number or a string")
-        found: Const = self._scalar(node) if isinstance(node, ScalarNode) else REFUSED
-        if isinstance(node, ScalarNode) and found is REFUSED:
+        expected, types = _BOUNDS.get(key.kind, _ANY_BOUND)
+        found: Const = self._scalar(node) if isinstance(node, ScalarNode) else None
+        if found is REFUSED:
             return REFUSED
-        kind = type(found)
-        numeric = kind is int or kind is float
-        wrong = not (numeric or kind is str) or (
-            numeric if "number" not in expected else expected == "a number" and not numeric
-        )
-        if wrong:
-            self._report.add(
-                "E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=_type_help(node, key)
-            )
+        if type(found) not in types:
+            kind = kind_of_node(node)
+            self._report.add("E0401", node, op=key.op, expected=expected, kind=kind, help=type_help(node, key))
             return REFUSED
         if key.kind is Kind.TIME:
             return self._time(node, found)
-        if kind is str:
+        if type(found) is str:
             self._warn_yaml_1_1(node)
-            if key.kind is Kind.ANY and _numeric(found):
+            if key.kind is Kind.ANY and looks_numeric(found):
                 self._report.add("W0111", node, value=shown(found))
         return found
 
@@ -290,83 +288,7 @@ class Operands:
             return REFUSED
         if type(found) is not bool:
             self._report.add(
-                "E0401", node, op="exists", expected="a bool", kind=kind_of_node(node), help=_bool_help(node)
+                "E0401", node, op="exists", expected="a bool", kind=kind_of_node(node), help=bool_help(node)
             )
             return REFUSED
         return found
-
-
-def weight(constant: Const) -> int:
-    """What a constant counts among the nodes of a policy: one for each value, one for every 100 characters."""
-    total, waiting = 0, [constant]
-    while waiting:
-        item = waiting.pop()
-        total += 1
-        if type(item) is str:
-            total += len(item) // 100
-        elif type(item) is list:
-            waiting.extend(item)
-        elif type(item) is dict and "map" in item:
-            waiting.extend(item["map"].values())
-            total += sum(len(key) // 100 for key in item["map"])
-    return total
-
-
-def _bool_help(node: Node) -> str:
-    if isinstance(node, ScalarNode):
-        word = {"no": "false", "off": "false", "yes": "true", "on": "true"}.get(str(node.value).lower())
-        if word and not node.style:
-            return f"YAML 1.2 reads `{node.value}` as the string; write `{word}`"
-        if node.style and str(node.value).lower() in ("true", "false"):
-            return f"leave out the quotes: `{str(node.value).lower()}`"
-    return "write `true` or `false`"
-
-
-def _type_help(node: Node, key: Key) -> str | None:
-    if not isinstance(node, ScalarNode):
-        return None
-    text = str(node.value)
-    match key.kind:
-        case Kind.BOOL:
-            return _bool_help(node)
-        case Kind.NUMBER | Kind.NULLABLE_NUMBER:
-            return f"leave out the quotes: `{text}`" if node.style and _numeric(text) else "write a number"
-        case Kind.STRING | Kind.NULLABLE_STRING:
-            return f'quote it: `"{shown(text)}"`' if text else None
-        case Kind.TIME:
-            return "write RFC 3339 with an offset: `2026-01-31T12:00:00Z`"
-        case Kind.MAPPING:
-            return f"name an argument: `{written(key.head, (*key.path, 'NAME'))}`"
-        case Kind.STRINGS:
-            return f"write `{key.base}.contains: {shown(text)}`"
-        case Kind.ANY:
-            return None
-
-
-def _numeric(text: str) -> bool:
-    try:
-        return math.isfinite(float(text)) and "_" not in text
-    except ValueError:
-        return False
-
-
-def _plain_spelling(text: str, reading: str) -> str:
-    if reading in ("true", "false"):
-        return reading
-    digits = text.replace("_", "").lstrip("+")
-    try:
-        if reading == "an octal number":
-            return str(int(digits, 8))
-        return str(float(digits) if "." in digits else int(digits)) if reading == "a number" else ""
-    except ValueError:
-        return ""
-
-
-def _flat(node: Node, key: Key) -> str:
-    """The entries of a nested form as the keys that were meant."""
-    found: list[str] = []
-    for name, item in node.value:
-        if isinstance(name, ScalarNode) and isinstance(name.value, str):
-            text = shown(item.value) if isinstance(item, ScalarNode) else "..."
-            found.append(f"{written(key.head, (*key.path, name.value))}: {text}")
-    return ", ".join(found[:3]) or f"{key.base}.eq: {{}}"

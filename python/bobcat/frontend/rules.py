@@ -11,12 +11,12 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics import Related
 from bobcat.frontend.matches import Matches
-from bobcat.frontend.operands import weight
 from bobcat.frontend.nodes import Refused, entries, string_of, value
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.transforms import Transforms
+from bobcat.frontend.weights import weight
 from bobcat.ir import construct
 from bobcat.ir.schema import Rule, Transform, VerdictName
 

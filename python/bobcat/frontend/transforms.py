@@ -6,7 +6,7 @@ from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
-from bobcat.frontend.keys import split
+from bobcat.frontend.key_syntax import split
 from bobcat.frontend.nodes import REFUSED, Refused, entries, string_of
 from bobcat.frontend.operands import Operands
 from bobcat.frontend.report import Report, shown

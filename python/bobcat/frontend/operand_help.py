@@ -1,0 +1,76 @@
+"""Help lines about operands: how what was probably meant is written."""
+
+from __future__ import annotations
+
+import math
+
+from yaml.nodes import Node, ScalarNode
+
+from bobcat.frontend.key_syntax import written
+from bobcat.frontend.keys import Key
+from bobcat.frontend.report import shown
+from bobcat.frontend.vocabulary import Kind
+
+
+def bool_help(node: Node) -> str:
+    """How to write the bool that was meant."""
+    if isinstance(node, ScalarNode):
+        word = {"no": "false", "off": "false", "yes": "true", "on": "true"}.get(str(node.value).lower())
+        if word and not node.style:
+            return f"YAML 1.2 reads `{node.value}` as the string; write `{word}`"
+        if node.style and str(node.value).lower() in ("true", "false"):
+            return f"leave out the quotes: `{str(node.value).lower()}`"
+    return "write `true` or `false`"
+
+
+def type_help(node: Node, key: Key) -> str | None:
+    """How to write a value of the type that the path of `key` has."""
+    if not isinstance(node, ScalarNode):
+        return None
+    text = str(node.value)
+    match key.kind:
+        case Kind.BOOL:
+            return bool_help(node)
+        case Kind.NUMBER | Kind.NULLABLE_NUMBER:
+            return f"leave out the quotes: `{text}`" if node.style and looks_numeric(text) else "write a number"
+        case Kind.STRING | Kind.NULLABLE_STRING:
+            return f'quote it: `"{shown(text)}"`' if text else None
+        case Kind.TIME:
+            return "write RFC 3339 with an offset: `2026-01-31T12:00:00Z`"
+        case Kind.MAPPING:
+            return f"name an argument: `{written(key.head, (*key.path, 'NAME'))}`"
+        case Kind.STRINGS:
+            return f"write `{key.base}.contains: {shown(text)}`"
+        case Kind.ANY:
+            return None
+
+
+def looks_numeric(text: str) -> bool:
+    """Whether a string looks like a finite number."""
+    try:
+        return math.isfinite(float(text)) and "_" not in text
+    except ValueError:
+        return False
+
+
+def plain_spelling(text: str, reading: str) -> str:
+    """The YAML 1.2 spelling of what YAML 1.1 reads `text` as; empty when there is none."""
+    if reading in ("true", "false"):
+        return reading
+    digits = text.replace("_", "").lstrip("+")
+    try:
+        if reading == "an octal number":
+            return str(int(digits, 8))
+        return str(float(digits) if "." in digits else int(digits)) if reading == "a number" else ""
+    except ValueError:
+        return ""
+
+
+def flat(node: Node, key: Key) -> str:
+    """The entries of a nested form as the keys that were meant."""
+    found: list[str] = []
+    for name, item in node.value:
+        if isinstance(name, ScalarNode) and isinstance(name.value, str):
+            text = shown(item.value) if isinstance(item, ScalarNode) else "..."
+            found.append(f"{written(key.head, (*key.path, name.value))}: {text}")
+    return ", ".join(found[:3]) or f"{key.base}.eq: {{}}"

@@ -1,0 +1,167 @@
+"""The names of the policy language: what can be looked at and how, and what is often written in their place."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import get_args
+
+from bobcat.frontend.suggest import distance
+from bobcat.ir.schema import Head, Operator
+
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
+CONNECTIVES = ("all_of", "any_of", "not")
+HEADS: tuple[Head, ...] = get_args(Head)
+
+
+class Kind(Enum):
+    """The declared type of what a path reads. The value names it with its article."""
+
+    ANY = "a value of any type"
+    STRING = "a string"
+    NULLABLE_STRING = "a string or null"
+    BOOL = "a bool"
+    NUMBER = "a number"
+    NULLABLE_NUMBER = "a number or null"
+    STRINGS = "a list of strings"
+    MAPPING = "a mapping"
+    TIME = "a point in time"
+
+    __hash__ = object.__hash__  # PERF: members are singletons; the inherited hash is a Python call
+
+
+DECLARED = {
+    "cost": Kind.STRING,
+    "reversible": Kind.BOOL,
+    "scope": Kind.STRINGS,
+    "blast_radius_hint": Kind.NULLABLE_NUMBER,
+    "has_shadow": Kind.BOOL,
+    "isolation": Kind.NULLABLE_STRING,
+}
+PRINCIPAL = {"kind": Kind.STRING, "id": Kind.STRING, "name": Kind.NULLABLE_STRING}
+CONTEXT = {
+    "environment": Kind.STRING,
+    "workspace": Kind.STRING,
+    "correlation_id": Kind.STRING,
+    "step_seq": Kind.NUMBER,
+    "timestamp": Kind.TIME,
+    "extra": Kind.MAPPING,
+    "principal": Kind.MAPPING,
+}
+VALUES: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("declared", "cost"): ("low", "medium", "high"),
+    ("context", "principal", "kind"): ("user", "service", "agent"),
+}
+"""Closed paths whose strings are a closed set."""
+
+OPERATOR_NAMES = frozenset(OPERATORS)
+_LONG_OPERATORS = tuple(name for name in OPERATORS if len(name) >= 6)
+_OPERATORS_MEANT = {
+    "regex": "matches",
+    "regexp": "matches",
+    "match_regex": "matches",
+    "like": "matches",
+    "ilike": "matches",
+    "glob": "matches",
+    "startswith": "matches",
+    "starts_with": "matches",
+    "endswith": "matches",
+    "ends_with": "matches",
+    "not_in": "in",
+    "notin": "in",
+    "nin": "in",
+    "one_of": "in",
+    "oneof": "in",
+    "is_in": "in",
+    "any": "contains_any",
+    "ne": "eq",
+    "neq": "eq",
+    "not_eq": "eq",
+    "equals": "eq",
+    "equal": "eq",
+    "not_equals": "eq",
+    "==": "eq",
+    "!=": "eq",
+    "gte": "ge",
+    "lte": "le",
+    ">": "gt",
+    ">=": "ge",
+    "<": "lt",
+    "<=": "le",
+    "greater_than": "gt",
+    "less_than": "lt",
+    "not_contains": "contains",
+    "includes": "contains",
+    "contains_none": "contains_any",
+    "not_matches": "matches",
+    "in_range": "between",
+    "not": "eq",
+    "not_equal": "eq",
+}
+NEGATED = frozenset(
+    {
+        "not",
+        "not_equal",
+        "not_in",
+        "notin",
+        "nin",
+        "ne",
+        "neq",
+        "not_eq",
+        "not_equals",
+        "!=",
+        "not_contains",
+        "not_matches",
+        "contains_none",
+    }
+)
+CONNECTIVES_MEANT = {
+    "and": "all_of",
+    "all": "all_of",
+    "or": "any_of",
+    "any": "any_of",
+    "one_of": "any_of",
+    "oneof": "any_of",
+    "either": "any_of",
+    "none_of": "not",
+    "noneof": "not",
+    "unless": "not",
+}
+HEADS_MEANT = {
+    "arg": "args",
+    "arguments": "args",
+    "argument": "args",
+    "params": "args",
+    "parameters": "args",
+    "input": "args",
+    "inputs": "args",
+    "kwargs": "args",
+    "ctx": "context",
+    "env": "context.environment",
+    "tool_name": "tool",
+    "name": "tool",
+    "meta": "declared",
+    "metadata": "declared",
+    "principal": "context.principal",
+    "user": "context.principal.id",
+    "extra": "context.extra",
+}
+
+
+def not_an_operator(text: str) -> str | None:
+    """The operator that `text` was meant to be, when it is one of another language, another case, or a near miss."""
+    lower = text.lower()
+    if lower in OPERATOR_NAMES:
+        return lower
+    if lower in _OPERATORS_MEANT:
+        return _OPERATORS_MEANT[lower]
+    return next((name for name in _LONG_OPERATORS if distance(lower, name) == 1), None)
+
+
+def closed_paths() -> dict[str, Kind]:
+    """The paths with a declared type, as keys."""
+    return {
+        "tool": Kind.STRING,
+        **{f"declared.{name}": kind for name, kind in DECLARED.items()},
+        **{f"context.{name}": kind for name, kind in CONTEXT.items() if kind is not Kind.MAPPING},
+        **{f"context.principal.{name}": kind for name, kind in PRINCIPAL.items()},
+    }

@@ -1,0 +1,21 @@
+"""What constants count among the nodes of a policy."""
+
+from __future__ import annotations
+
+from bobcat.ir.schema import Const
+
+
+def weight(constant: Const) -> int:
+    """What a constant counts among the nodes of a policy: one for each value, one for every 100 characters."""
+    total, waiting = 0, [constant]
+    while waiting:
+        item = waiting.pop()
+        total += 1
+        if type(item) is str:
+            total += len(item) // 100
+        elif type(item) is list:
+            waiting.extend(item)
+        elif type(item) is dict and "map" in item:
+            waiting.extend(item["map"].values())
+            total += sum(len(key) // 100 for key in item["map"])
+    return total
