@@ -113,7 +113,6 @@ REPEATS = [
     "{2,}",
     "{0}",
     "{1,3}?",
-    "{,2}",
     "{",
     "{a}",
     "{1",
@@ -212,6 +211,7 @@ JUNK = [
     "[z-a]",
     "[a-\\d]",
     "{1001}",
+    "{,2}",
     "{3,2}",
     "(?x)",
     "(?a)",
@@ -255,7 +255,7 @@ def sequence(rng: Random, dialect: str, depth: int) -> str:
     for _ in range(rng.choice([0, 1, 1, 2, 2, 3, 4])):
         item = atom(rng, dialect, depth)
         if item not in LOOKS and rng.random() < 0.35:
-            item += rng.choice(REPEATS)
+            item += rng.choice(REPEATS if dialect == "re2" else [*REPEATS, "{,2}", "{,}"])
         items.append(item)
     return "".join(items)
 

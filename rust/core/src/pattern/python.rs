@@ -175,9 +175,13 @@ impl Parser {
     }
 
     fn literal(&mut self, point: u32, start: usize) -> Result<(), PatternError> {
-        let hir = match self.flags.case() {
-            Case::Exact => class::literal(point),
-            Case::Ascii | Case::Unicode => class::hir(self.span(point, point, start)?),
+        let hir = match (self.flags.case(), char::from_u32(point)) {
+            (Case::Exact, Some(found)) => {
+                self.stack.push_char(found);
+                return Ok(());
+            }
+            (Case::Exact, None) => class::literal(point),
+            (Case::Ascii | Case::Unicode, _) => class::hir(self.span(point, point, start)?),
         };
         self.stack.push(Piece::atom(hir));
         Ok(())
@@ -201,7 +205,7 @@ impl Parser {
                 "the repetition ends before it begins",
             ));
         }
-        let piece = match self.stack.last().map(|last| last.shape) {
+        let piece = match self.stack.last() {
             Some(Shape::Atom) => self.stack.pop(),
             Some(Shape::Repeat) => {
                 let message = format!("`{}` repeats a repetition", self.cursor.since(start));

@@ -113,7 +113,8 @@ impl Parser {
             {
                 class::hir(folded(class::from_ranges(&[(found, found)])))
             }
-            Some(_) | None => class::literal(point),
+            Some(found) => return self.stack.push_char(found),
+            None => class::literal(point),
         };
         self.stack.push(Piece::atom(hir));
     }
