@@ -25,10 +25,11 @@ MAX_NODES = 2_000_000
 _STR = "tag:yaml.org,2002:str"
 _MERGE = "tag:yaml.org,2002:merge"
 
-# Where libyaml and PyYAML differ (found by comparing them on damaged texts): tabs, line breaks, complex keys.
+# Where libyaml and PyYAML differ (found by comparing them on damaged texts): tabs, line breaks, complex keys, tags.
 _UNSURE = re.compile(
     "[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-    r"|(?:^|[\s,\[{-])\?(?:\s|$)",
+    r"|(?:^|[\s,\[{-])\?(?:\s|$)"
+    r"|(?:^|[\s,\[{:-])!",
     re.MULTILINE,
 )
 
