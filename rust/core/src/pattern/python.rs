@@ -391,9 +391,14 @@ impl Parser {
         if both.contains(&(true, true)) {
             return Err(self.bad_flag(start));
         }
+        if (on.ascii && !self.flags.ascii) || (on.unicode && self.flags.ascii) {
+            // `re` looks for the first character with the flags outside the group: `(?a:\W)` is not found in `é`.
+            return Err(
+                self.unsupported(start, "`(?a:...)` or `(?u:...)` for a part of the pattern")
+            );
+        }
         self.stack.open(start, self.flags)?;
         let now = &mut self.flags;
-        now.ascii = on.ascii || (now.ascii && !on.unicode);
         now.fold = (now.fold || on.fold) && !off.fold;
         now.lines = (now.lines || on.lines) && !off.lines;
         now.dot_all = (now.dot_all || on.dot_all) && !off.dot_all;
