@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bobcat.decisions import allow, approve_required, deny, dry_run, transform
     from bobcat.diagnostics import Diagnostic, Severity, Span
     from bobcat.errors import BundleError, PolicyCompileError, PolicyWarning, RequestError
-    from bobcat.executors import Executor, inline_executor, route_executor
+    from bobcat.executors import Executor, inline_executor, route_executor, subprocess_executor
     from bobcat.journal import (
         DuplicateRecord,
         RunStore,
@@ -130,6 +130,7 @@ __all__ = [
     "stdout_sink",
     "step_record_from_json",
     "step_record_to_json",
+    "subprocess_executor",
     "tool",
     "transform",
 ]
@@ -146,7 +147,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "bobcat.decisions": ("allow", "approve_required", "deny", "dry_run", "transform"),
     "bobcat.diagnostics": ("Diagnostic", "Severity", "Span"),
     "bobcat.errors": ("BundleError", "PolicyCompileError", "PolicyWarning", "RequestError"),
-    "bobcat.executors": ("Executor", "inline_executor", "route_executor"),
+    "bobcat.executors": ("Executor", "inline_executor", "route_executor", "subprocess_executor"),
     "bobcat.journal": (
         "DuplicateRecord",
         "RunStore",

@@ -3,5 +3,6 @@
 from bobcat.executors.base import Executor
 from bobcat.executors.inline import inline_executor
 from bobcat.executors.route import route_executor
+from bobcat.executors.subprocess import subprocess_executor
 
-__all__ = ["Executor", "inline_executor", "route_executor"]
+__all__ = ["Executor", "inline_executor", "route_executor", "subprocess_executor"]

@@ -1,0 +1,46 @@
+"""The executor that gives each tool call a process of its own. See `bobcat.sandbox` for what that bounds."""
+
+from __future__ import annotations
+
+import time
+
+from bobcat.executors.base import Executor
+from bobcat.model import ActionRequest, ActionResult, ToolDef
+from bobcat.sandbox import ENV_ALLOWLIST, SandboxError, check_limits, run_in_subprocess
+
+
+def subprocess_executor(
+    *,
+    cpu_seconds: int = 30,
+    max_memory_mb: int = 512,
+    timeout_seconds: float = 60.0,
+    env_allowlist: tuple[str, ...] = ENV_ALLOWLIST,
+) -> Executor:
+    """Run each call in a fresh interpreter, in the workspace of the run, within these limits.
+
+    For tools that are trusted but may run away; not a security boundary. A tool must be an async function that can be
+    imported. The timeout, and the end of the run, kill the process and everything it started.
+    """
+    check_limits(cpu_seconds, max_memory_mb, timeout_seconds, env_allowlist)
+
+    async def execute(request: ActionRequest, tool: ToolDef) -> ActionResult:
+        started = time.perf_counter()
+        try:
+            value = await run_in_subprocess(
+                tool.fn,
+                request.args,
+                cpu_seconds=cpu_seconds,
+                max_memory_mb=max_memory_mb,
+                workspace=request.context.workspace or None,
+                timeout_seconds=timeout_seconds,
+                env_allowlist=env_allowlist,
+            )
+        except SandboxError as error:
+            return ActionResult(False, error=f"SandboxError: {error}", duration_ms=_since(started))
+        return ActionResult(True, value, None, _since(started))
+
+    return execute
+
+
+def _since(started: float) -> int:
+    return int((time.perf_counter() - started) * 1000)
