@@ -1,11 +1,11 @@
 """Every exception Bobcat raises on purpose.
 
-    ValueError
-    ├── PolicyCompileError      a policy source is wrong; carries diagnostics
-    ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
-    └── RequestError            a request given as JSON is not a request; carries a code
-    UserWarning
-    └── PolicyWarning           a policy compiles, and something in it is looser than it looks
+ValueError
+├── PolicyCompileError      a policy source is wrong; carries diagnostics
+├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
+└── RequestError            a request given as JSON is not a request; carries a code
+UserWarning
+└── PolicyWarning           a policy compiles, and something in it is looser than it looks
 """
 
 from __future__ import annotations
