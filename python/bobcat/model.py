@@ -152,12 +152,18 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """An agent wants a tool called. Several of them in one list or tuple are one reply."""
+    """An agent wants a tool called. Several of them in one list or tuple are one reply.
+
+    `text` is what the model said beside the call. A `problem` says why the call must not run, for example that its
+    arguments are not JSON: the model is told so, and the policy is not asked.
+    """
 
     tool: str
     args: Mapping[str, Any]
     call_id: str = ""
     usage: Usage | None = None
+    text: str = ""
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

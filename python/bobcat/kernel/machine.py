@@ -105,7 +105,7 @@ def _loop(run: RunState) -> Steps[None]:
                 raise (yield from _succeed(run, reply))
             for offset, call in enumerate(reply):
                 call_id = call.call_id or f"step_{run.step + offset}"
-                run.conversation.append(Message("assistant", "", call.tool, call_id, call.args))
+                run.conversation.append(Message("assistant", call.text, call.tool, call_id, call.args))
             waiting.extend(reply)
         yield from perform(run, waiting.popleft())
         run.step += 1

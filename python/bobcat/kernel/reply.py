@@ -21,13 +21,14 @@ _NO_ARGS: FrozenDict[str, Any] = FrozenDict()
 
 
 class Proposal(NamedTuple):
-    """One proposed call. `problem` is set when its arguments are none; `args` are then empty."""
+    """One proposed call. `problem` is set when it must not run, as when its arguments are no mapping."""
 
     tool: str
     args: Mapping[str, Any]
     call_id: str
     usage: Usage | None
     problem: str | None
+    text: str = ""
 
 
 class Complaint(NamedTuple):
@@ -91,23 +92,26 @@ def reply_from_body(body: Mapping[str, Any]) -> tuple[Proposal, ...] | FinalAnsw
 
 
 def _read_call(call: ToolCall) -> Proposal | Complaint:
-    complaint = _checked(call, "tool") or _checked(call, "call_id") or _bad_usage(call)
+    complaint = _checked(call, "tool") or _checked(call, "call_id") or _checked(call, "text") or _bad_usage(call)
+    if complaint is None and call.problem is not None:
+        complaint = _checked(call, "problem")
     if complaint is not None:
         return complaint
     args: object = call.args
     if type(args) is not dict and not isinstance(args, Mapping):
         problem = f"arguments must be a mapping, got {type(args).__name__}"
-        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem)
+        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     try:
         # A copy first: freezing keeps the identity of what is frozen already, and the agent may hold on to that.
         frozen = deep_freeze(dict(args))
     except Exception as error:
-        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, f"arguments cannot be used: {describe(error)}")
+        problem = f"arguments cannot be used: {describe(error)}"
+        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     for name in frozen:
         if not isinstance(name, str):
             problem = f"argument names must be strings, got {type(name).__name__}"
-            return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem)
-    return Proposal(call.tool, frozen, call.call_id, call.usage, None)
+            return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+    return Proposal(call.tool, frozen, call.call_id, call.usage, call.problem, call.text)
 
 
 def _checked(action: ToolCall | FinalAnswer, name: str) -> Complaint | None:
@@ -135,6 +139,8 @@ def _call_to_body(call: Proposal) -> dict[str, Any]:
     body: dict[str, Any] = {"tool": call.tool, "args": call.args, "call_id": call.call_id}
     if call.problem is not None:
         body["problem"] = call.problem
+    if call.text:
+        body["text"] = call.text
     if call.usage is not None:
         body["usage"] = usage_to_body(call.usage)
     return body
@@ -143,4 +149,4 @@ def _call_to_body(call: Proposal) -> dict[str, Any]:
 def _call_from_body(body: Mapping[str, Any]) -> Proposal:
     args = deep_freeze(dict(body.get("args", {})))
     usage = usage_from_body(body.get("usage"))
-    return Proposal(body["tool"], args, body.get("call_id", ""), usage, body.get("problem"))
+    return Proposal(body["tool"], args, body.get("call_id", ""), usage, body.get("problem"), body.get("text", ""))
