@@ -2,6 +2,7 @@
 
 ValueError
 ├── PolicyCompileError      a policy source is wrong; carries diagnostics
+├── GraphCompileError       a handoff graph is wrong; carries diagnostics
 ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
 └── RequestError            a request given as JSON is not a request; carries a code
 UserWarning
@@ -27,6 +28,17 @@ class PolicyCompileError(ValueError):
         self.diagnostics = diagnostics
 
     def __reduce__(self) -> tuple[type[PolicyCompileError], tuple[str, tuple[Diagnostic, ...]]]:
+        return type(self), (str(self), self.diagnostics)
+
+
+class GraphCompileError(ValueError):
+    """A handoff graph cannot be compiled. `diagnostics` holds every finding, in source order."""
+
+    def __init__(self, message: str, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
+
+    def __reduce__(self) -> tuple[type[GraphCompileError], tuple[str, tuple[Diagnostic, ...]]]:
         return type(self), (str(self), self.diagnostics)
 
 

@@ -245,7 +245,7 @@ class _Unhashed:
 def _check_operand(operator: str, value: Any, node: Node | None) -> None:
     match operator:
         case "matches":
-            _check_pattern(value, node)
+            check_python_pattern(value, node)
         case "in" if not isinstance(value, list | tuple | set | frozenset):
             kind = type(value).__name__
             raise Refused(
@@ -255,7 +255,8 @@ def _check_operand(operator: str, value: Any, node: Node | None) -> None:
             _check_bounds(operator, value, node)
 
 
-def _check_pattern(pattern: Any, node: Node | None) -> None:
+def check_python_pattern(pattern: Any, node: Node | None) -> None:
+    """Raise `Refused` for a pattern that lynx-agent does not take."""
     if not isinstance(pattern, str):
         raise Refused(f"`matches` operator requires a string, got {type(pattern).__name__}: {pattern!r}", node)
     if len(pattern) > MAX_PATTERN_LENGTH:
