@@ -21,8 +21,18 @@ if TYPE_CHECKING:
     from bobcat.compiler import compile_policy, load_policy_file
     from bobcat.decisions import allow, approve_required, deny, dry_run, transform
     from bobcat.diagnostics import Diagnostic, Severity, Span
-    from bobcat.errors import BundleError, PolicyCompileError, PolicyWarning, RequestError
+    from bobcat.errors import BundleError, GraphCompileError, PolicyCompileError, PolicyWarning, RequestError
     from bobcat.executors import Executor, inline_executor, route_executor, subprocess_executor
+    from bobcat.graph import (
+        GraphNode,
+        GraphResult,
+        GraphSpec,
+        NodeOutcome,
+        Router,
+        compile_graph,
+        load_graph_file,
+        run_graph,
+    )
     from bobcat.journal import (
         DuplicateRecord,
         RunStore,
@@ -79,14 +89,20 @@ __all__ = [
     "Executor",
     "Explanation",
     "FinalAnswer",
+    "GraphCompileError",
+    "GraphNode",
+    "GraphResult",
+    "GraphSpec",
     "MemoryStore",
     "Message",
+    "NodeOutcome",
     "PolicyBundle",
     "PolicyCompileError",
     "PolicyDefaults",
     "PolicyWarning",
     "Principal",
     "RequestError",
+    "Router",
     "RunResult",
     "RunStore",
     "Severity",
@@ -107,6 +123,7 @@ __all__ = [
     "callback_approval",
     "callback_sink",
     "cli_prompt_approval",
+    "compile_graph",
     "compile_policy",
     "deny",
     "dry_run",
@@ -118,6 +135,7 @@ __all__ = [
     "inline_executor",
     "jsonl_sink",
     "load_bundle",
+    "load_graph_file",
     "load_policy_file",
     "mediate",
     "multi_sink",
@@ -126,6 +144,7 @@ __all__ = [
     "request_to_json",
     "route_executor",
     "run_agent",
+    "run_graph",
     "shadow",
     "stdout_sink",
     "step_record_from_json",
@@ -146,8 +165,18 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "bobcat.compiler": ("compile_policy", "load_policy_file"),
     "bobcat.decisions": ("allow", "approve_required", "deny", "dry_run", "transform"),
     "bobcat.diagnostics": ("Diagnostic", "Severity", "Span"),
-    "bobcat.errors": ("BundleError", "PolicyCompileError", "PolicyWarning", "RequestError"),
+    "bobcat.errors": ("BundleError", "GraphCompileError", "PolicyCompileError", "PolicyWarning", "RequestError"),
     "bobcat.executors": ("Executor", "inline_executor", "route_executor", "subprocess_executor"),
+    "bobcat.graph": (
+        "GraphNode",
+        "GraphResult",
+        "GraphSpec",
+        "NodeOutcome",
+        "Router",
+        "compile_graph",
+        "load_graph_file",
+        "run_graph",
+    ),
     "bobcat.journal": (
         "DuplicateRecord",
         "RunStore",

@@ -1,0 +1,40 @@
+"""What `run_graph` is given, checked before anything runs; and the default way to compose a node's task."""
+
+from __future__ import annotations
+
+from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, GraphNode, NodeOutcome
+from bobcat.limits import check_budget
+from bobcat.plain_json import show
+from bobcat.tools import ToolSet
+
+
+def default_task(task: str, outcome: NodeOutcome) -> str:
+    """The default task of a later node: the original one, and what the node before had to say."""
+    answer = outcome.result.final_answer
+    if answer is None:
+        answer = f"(node failed: {outcome.result.error})"
+    return f"{task}\n\n[handoff from {outcome.node}] previous result:\n{show(answer)}"
+
+
+def checked_bound(bound: object) -> int:
+    """The largest number of node runs. Raises for what is no bound."""
+    if bound is None:
+        return DEFAULT_MAX_TRANSITIONS
+    if isinstance(bound, bool) or not isinstance(bound, int):
+        raise TypeError(f"max_transitions must be an integer, got {bound!r}")
+    if bound < 1:
+        raise ValueError("max_transitions must be >= 1")
+    return bound
+
+
+def check_node(name: object, node: object, policy_type: type) -> None:
+    """Raise for a node that cannot be run: better now than after other nodes had their effects."""
+    if not isinstance(name, str) or not name or name == DONE:
+        raise ValueError(f"{name!r} cannot be the name of a node")
+    if not isinstance(node, GraphNode):
+        raise TypeError(f"node {name!r} must be a GraphNode, got {type(node).__name__}")
+    if not isinstance(node.tools, ToolSet):
+        raise TypeError(f"the tools of node {name!r} must be a ToolSet, got {type(node.tools).__name__}")
+    if not isinstance(node.policy, policy_type):
+        raise TypeError(f"the policy of node {name!r} must be a PolicyBundle, got {type(node.policy).__name__}")
+    check_budget(node.budget)

@@ -1,0 +1,42 @@
+"""The catalogue of what can be wrong in a graph: code, wording and help. `docs/how-to/handoff-graphs.md` explains them.
+
+What is wrong with a graph as YAML has the codes of policies, `E0101` to `E0114`.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from bobcat.codes import Code
+from bobcat.diagnostics import Diagnostic, Span
+
+_ALL = (
+    Code("G01", "no-mapping", "graph file must be a mapping with 'start' and 'edges'"),
+    Code("G02", "unknown-key", "unknown keys {names}; allowed: version, start, max_transitions, edges"),
+    Code("G03", "bad-version", "'version' must be 1", "leave it out, or write `version: 1`"),
+    Code("G04", "bad-start", "'start' is required and must be a node name"),
+    Code("G05", "start-is-done", "'start' cannot be the reserved terminal 'done'"),
+    Code("G06", "start-nowhere", "'start' is `{name}`, which no edge names"),
+    Code("G07", "bad-bound", "'max_transitions' must be a positive integer"),
+    Code("G08", "bad-edges", "'edges' is required and must be a non-empty list", "put `- ` before each edge"),
+    Code("G09", "bad-edge", "{edge}: each edge must be a mapping", "write `- {{from: a, to: b}}`"),
+    Code("G10", "unknown-edge-key", "{edge}: unknown keys {names}; allowed: from, to, when"),
+    Code("G11", "bad-end", "{edge}: '{key}' is required", "it is the name of a node; numbers are quoted"),
+    Code("G12", "from-done", "{edge}: cannot route FROM the terminal 'done'"),
+    Code("G13", "bad-when", "{edge}: 'when' must be a mapping", "leave `when` out of an edge that is always taken"),
+    Code("G14", "unknown-predicate", "{edge}: unknown predicate(s) {names}; allowed: {allowed}"),
+    Code("G15", "bad-status", "{edge}: status must be one of ['failed', 'succeeded']"),
+    Code("G16", "bad-pattern", "{edge}: {problem}"),
+    Code("G17", "bad-count", "{edge}: {key} must be an integer", "it is at least 0, and not quoted"),
+    Code("G18", "dead-edge", "{edge}: never taken: {other} takes every outcome of `{name}`",
+         "the first edge that matches is taken: move the one without `when` to the end"),
+)  # fmt: skip
+
+GRAPH_CODES = MappingProxyType({code.id: code for code in _ALL})
+
+
+def finding(code: str, span: Span | None, help: str | None = None, **params: object) -> Diagnostic:
+    """The finding `code` at a place."""
+    known = GRAPH_CODES[code]
+    usual = known.help.format(**params) if known.help is not None else None
+    return Diagnostic(code, known.severity, known.message.format(**params), span, help or usual)

@@ -1,0 +1,180 @@
+"""The journal of a graph: which nodes are done, what they came to, and where the graph went from them.
+
+    graph.started | graph.resumed   the claim of one attempt, before it does anything that is not on record
+    node.finished                   a node's outcome, before the router is asked: it is never run again, failed or not
+    handoff                         the router's answer
+
+A graph journaled by lynx-agent 2.5 has `handoff` records only; it is read as well. Pure, apart from `GraphJournal`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from bobcat.graph.model import NodeOutcome
+from bobcat.journal import DuplicateRecord, RunStore, StepRecord, usage_from_body, usage_to_body
+from bobcat.kernel.loop import STORE_TIMEOUT_SECONDS
+from bobcat.model import RunResult
+from bobcat.plain_json import describe
+
+T = TypeVar("T")
+LOST_ERROR = "failed in an earlier attempt, which left no error on record"
+"""The error of a failed node whose journal says no more than that it failed."""
+
+
+class JournalError(Exception):
+    """The journal cannot be read or written, or belongs to another graph. The message is the graph's error."""
+
+
+class Overtaken(Exception):
+    """Another worker wrote the record that was to be written: it executes the graph."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """What the journal of a node's own run tells the graph: how many results it has, and which steps were refused."""
+
+    results: int = 0
+    denied: frozenset[object] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What is on record, by hop. `finished` are the bodies of `node.finished`, `handoffs` those of `handoff`."""
+
+    records: int = 0
+    next_seq: int = 0
+    finished: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    handoffs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+
+    def node_at(self, hop: int) -> str | None:
+        """The node that ran at `hop`; None when none is on record."""
+        body = self.finished.get(hop) or self.handoffs.get(hop)
+        return None if body is None else str(body["node"])
+
+
+def read_progress(records: Sequence[StepRecord]) -> Progress:
+    """Fold a graph's records. Unknown kinds are skipped; what is no record raises."""
+    ordered = sorted(records, key=lambda record: record.seq)
+    finished = {int(record.body["hop"]): record.body for record in ordered if record.kind == "node.finished"}
+    handoffs = {int(record.body["hop"]): record.body for record in ordered if record.kind == "handoff"}
+    for body in (*finished.values(), *handoffs.values()):
+        if not isinstance(body["node"], str):
+            raise TypeError("a record names no node")
+    return Progress(len(ordered), ordered[-1].seq + 1 if ordered else 0, finished, handoffs)
+
+
+def read_node(records: Sequence[StepRecord]) -> NodeRecord:
+    """Fold the records of a node's run. An action that failed after its approval is a failure, not a refusal."""
+    results = [record.body for record in records if record.kind == "action.result"]
+    denied = (body["step"] for body in results if str(body.get("message", "")).startswith("[denied]"))
+    return NodeRecord(len(results), frozenset(denied))
+
+
+class GraphJournal:
+    """Reads and writes the journal of one graph. Without a store it has nothing and keeps nothing."""
+
+    def __init__(self, store: RunStore | None, run_id: str, *, plain: bool) -> None:
+        self._store = store
+        self._run_id = run_id
+        self._plain = plain
+        self._claimed = False
+        self._next_seq = 0
+        self.progress = Progress()
+
+    async def load(self) -> None:
+        """Read what is on record. Raises `JournalError`."""
+        self.progress = await self._load(self._run_id, read_progress)
+        self._next_seq = self.progress.next_seq
+
+    async def node(self, run_id: str) -> NodeRecord:
+        """What is on record of a node's own run. Raises `JournalError`."""
+        return await self._load(run_id, read_node)
+
+    async def _load(self, run_id: str, read: Callable[[Sequence[StepRecord]], T]) -> T:
+        if self._store is None:
+            return read(())
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                return read(tuple(await self._store.load(run_id)))
+        except asyncio.CancelledError as error:
+            raise _unless_cancelled(error, "store.load failed") from error
+        except (Exception, SystemExit) as error:
+            raise JournalError(f"store.load failed: {describe(error)}") from error
+
+    async def claim(self, task: str, start: str) -> None:
+        """Take the graph, once, before the first thing that is not on record. Raises as `append`."""
+        if self._claimed or self._plain:
+            return
+        self._claimed = True
+        if self.progress.records:
+            await self._append("graph.resumed", {"records": self.progress.records})
+        else:
+            await self._append("graph.started", {"task": task, "start": start})
+
+    async def finish(self, outcome: NodeOutcome) -> None:
+        """Keep a node's outcome. Raises as `append`."""
+        if not self._plain:
+            await self._append("node.finished", {**_summary(outcome), "result": result_to_body(outcome.result)})
+
+    async def hand_off(self, outcome: NodeOutcome, following: str | None) -> None:
+        """Keep the router's answer. Raises as `append`."""
+        await self._append("handoff", {**_summary(outcome), "next": following}, at=outcome.transitions)
+
+    async def _append(self, kind: str, body: dict[str, Any], at: int = 0) -> None:
+        """Write one record. Raises `JournalError`, and `Overtaken` when its place is taken."""
+        if self._store is None:
+            return
+        seq = at if self._plain else self._next_seq
+        record = StepRecord(self._run_id, seq, kind, "", body, datetime.now(UTC))
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                await self._store.append(record)
+        except DuplicateRecord as duplicate:
+            raise Overtaken(str(duplicate)) from duplicate
+        except asyncio.CancelledError as error:
+            raise _unless_cancelled(error, "store.append failed") from error
+        except (Exception, SystemExit) as error:
+            raise JournalError(f"store.append failed: {describe(error)}") from error
+        self._next_seq = seq + 1
+
+
+def result_to_body(result: RunResult) -> dict[str, Any]:
+    """A node's result as the journal keeps it."""
+    return {
+        "correlation_id": result.correlation_id,
+        "bundle_id": result.bundle_id,
+        "final_answer": result.final_answer,
+        "error": result.error,
+        "steps_taken": result.steps_taken,
+        "usage": None if result.usage is None else usage_to_body(result.usage),
+    }
+
+
+def result_from_body(body: Mapping[str, Any]) -> RunResult:
+    """The result in a `node.finished` record."""
+    return RunResult(
+        body["correlation_id"],
+        body["bundle_id"],
+        body["final_answer"],
+        body["error"],
+        body["steps_taken"],
+        usage_from_body(body["usage"]),
+    )
+
+
+def _summary(outcome: NodeOutcome) -> dict[str, Any]:
+    status = "succeeded" if outcome.result.error is None else "failed"
+    return {"hop": outcome.transitions, "node": outcome.node, "denials": outcome.denials, "status": status}
+
+
+def _unless_cancelled(error: asyncio.CancelledError, what: str) -> BaseException:
+    """The error to raise for a `CancelledError`: itself when this task is being cancelled."""
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        return error
+    return JournalError(f"{what}: {describe(error)}")

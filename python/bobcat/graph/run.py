@@ -1,0 +1,360 @@
+"""`run_graph`: one node after the other, each a `run_agent` call of its own, until the router says it is over.
+
+The graph itself decides nothing and holds no power: what a node may do is its policy's affair. Nothing that an agent, a
+router, a sink or a store does wrong comes out as an exception; `GraphResult.error` says what it was.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeAlias
+from uuid import uuid4
+
+from bobcat.bundle import PolicyBundle
+from bobcat.cancel import Cancelled, cancelled_reason
+from bobcat.executors import Executor
+from bobcat.frozen import FrozenDict
+from bobcat.graph.arguments import check_node, checked_bound, default_task
+from bobcat.graph.journal import LOST_ERROR, GraphJournal, JournalError, NodeRecord, Overtaken, result_from_body
+from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
+from bobcat.journal import RunStore
+from bobcat.kernel.loop import run_agent
+from bobcat.model import AuditEvent, Principal, RunResult
+from bobcat.plain_json import describe
+from bobcat.sinks import Sink
+from bobcat.sinks.fanout import Fanout
+
+GRAPH_BUNDLE = "graph"
+"""What stands for a bundle's id in the events of a graph, which has none."""
+
+Compose: TypeAlias = Callable[[str, NodeOutcome], str]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphManner:
+    """How a graph's nodes are run, and how its journal is kept: `plain` as lynx-agent 2.5 keeps it, handoffs only."""
+
+    run_node: Callable[..., Awaitable[RunResult]] = run_agent
+    policy_type: type = PolicyBundle
+    plain: bool = False
+
+
+SAFE = GraphManner()
+
+
+async def run_graph(
+    nodes: Mapping[str, GraphNode],
+    task: str,
+    *,
+    router: Router | GraphSpec,
+    start: str | None = None,
+    max_transitions: int | None = None,
+    compose_task: Compose | None = None,
+    sinks: Sequence[Sink] = (),
+    principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
+    environment: str = "dev",
+    workspace: str = ".",
+    executor: Executor | None = None,
+    store: RunStore | None = None,
+    run_id: str | None = None,
+    cancel: Cancelled | None = None,
+) -> GraphResult:
+    """Run `nodes` on `task`, from `start` on; after each, `router` says which is next.
+
+    `start` and `max_transitions`, the largest number of node runs, default to those of a `GraphSpec`, else 12. The task
+    of a later node is `compose_task(task, outcome)`: by default the task with the answer of the node before. The other
+    arguments are those of `run_agent`, for every node.
+
+    With a `store`, node runs are journaled under `RUN_ID::HOP:NODE` and the graph under `run_id`. Calling again with
+    the same `run_id` goes on where the journal ends: a node that has finished, failed or not, is not run again.
+
+    Raises `ValueError` and `TypeError` for arguments that are no graph, before anything runs.
+    """
+    return await drive(
+        SAFE,
+        nodes,
+        task,
+        router=router,
+        start=start,
+        max_transitions=max_transitions,
+        compose_task=compose_task,
+        sinks=sinks,
+        store=store,
+        run_id=run_id,
+        cancel=cancel,
+        principal=principal,
+        environment=environment,
+        workspace=workspace,
+        executor=executor,
+    )
+
+
+async def drive(
+    manner: GraphManner,
+    nodes: Mapping[str, GraphNode],
+    task: str,
+    *,
+    router: Router | GraphSpec,
+    start: str | None,
+    max_transitions: int | None,
+    compose_task: Compose | None,
+    sinks: Sequence[Sink],
+    store: RunStore | None,
+    run_id: str | None,
+    cancel: Cancelled | None,
+    **surroundings: Any,  # Any: arguments of `run_agent`, checked there
+) -> GraphResult:
+    """`run_graph` in a manner of its own."""
+    spec = router if isinstance(router, GraphSpec) else None
+    first = start or (spec.start if spec else None)
+    if not first:
+        raise ValueError("start node is required (pass start= or use a GraphSpec)")
+    if first not in nodes:
+        raise ValueError(f"start node {first!r} not in nodes {sorted(nodes)}")
+    missing = spec.node_names() - set(nodes) if spec is not None else frozenset()
+    if missing:
+        raise ValueError(f"graph routes to unknown node(s): {sorted(missing)}")
+    if store is not None and not run_id:
+        raise ValueError("a non-empty run_id is required when store is provided")
+    bound = max_transitions if max_transitions is not None else spec.max_transitions if spec else None
+    graph = _Graph(
+        manner=manner,
+        nodes=dict(nodes),
+        task=task,
+        router=router,
+        bound=checked_bound(bound),
+        compose=compose_task or default_task,
+        sinks=tuple(sinks),
+        journal=GraphJournal(store, run_id or "", plain=manner.plain),
+        store=store,
+        run_id=run_id,
+        cancel=cancel,
+        surroundings=surroundings,
+    )
+    for name, node in graph.nodes.items():
+        check_node(name, node, manner.policy_type)
+    return await graph.run(first)
+
+
+class _End(Exception):
+    """Ends the graph from any depth. `event` is its kind and body, None for none."""
+
+    def __init__(self, error: str | None, event: tuple[str, dict[str, Any]] | None = None) -> None:
+        super().__init__(error)
+        self.error = error
+        self.event = event
+
+
+class _Graph:
+    """One call of `run_graph`: where it stands, and everything it was given."""
+
+    def __init__(
+        self,
+        *,
+        manner: GraphManner,
+        nodes: dict[str, GraphNode],
+        task: str,
+        router: Router,
+        bound: int,
+        compose: Compose,
+        sinks: tuple[Sink, ...],
+        journal: GraphJournal,
+        store: RunStore | None,
+        run_id: str | None,
+        cancel: Cancelled | None,
+        surroundings: Mapping[str, Any],
+    ) -> None:
+        self.nodes = nodes
+        self._manner = manner
+        self._task = task
+        self._router = router
+        self._bound = bound
+        self._compose = compose
+        self._sinks = sinks
+        self._fanout = Fanout(sinks)
+        self._journal = journal
+        self._store = store
+        self._run_id = run_id
+        self._cancel = cancel
+        self._surroundings = surroundings
+        self._correlation_id = run_id or str(uuid4())
+        self._events = 0
+        self._path: list[NodeOutcome] = []
+        self._hop = 0
+        self._start = ""
+
+    async def run(self, start: str) -> GraphResult:
+        """The graph, from its journal to its result."""
+        self._start = start
+        try:
+            await self._journal.load()
+        except JournalError as error:
+            return GraphResult(None, (), 0, str(error))
+        resumed = self._journal.progress.records > 0
+        await self._emit("graph.started", {"task": self._task, "start": start, "resumed": resumed})
+        try:
+            await self._steps(start)
+        except _End as end:
+            return await self._finish(end)
+        except JournalError as error:
+            return await self._finish(_failed(str(error)))
+        except Overtaken:
+            text = f"superseded: another worker is executing graph {self._run_id!r}"
+            return await self._finish(_End(text, ("graph.superseded", {"hop": self._hop})))
+
+    async def _steps(self, current: str) -> NoReturn:
+        """Node after node; ends with `_End`."""
+        task = self._task
+        while True:
+            reason = cancelled_reason(self._cancel)
+            if reason is not None:
+                raise _End(f"cancelled: {reason}", ("graph.cancelled", {"reason": reason, "hops": self._hop}))
+            if self._hop >= self._bound:
+                text = f"max_transitions exhausted ({self._bound})"
+                raise _End(text, ("graph.exhausted", {"max_transitions": self._bound}))
+            outcome = await self._node(current, task)
+            following = await self._route(outcome)
+            body = {
+                "hop": self._hop,
+                "node": current,
+                "next": following,
+                "denials": outcome.denials,
+                "ok": outcome.result.error is None,
+            }
+            await self._emit("graph.handoff", body)
+            if following is None:
+                raise _End(None, ("graph.finished", {"hops": self._hop + 1, "final_node": current}))
+            task = self._composed(outcome)
+            current = following
+            self._hop += 1
+
+    async def _node(self, name: str, task: str) -> NodeOutcome:
+        """The outcome of the node at this hop: off the journal when it is there, else of a run."""
+        known = self._journal.progress.node_at(self._hop)
+        if known is not None and known != name:
+            text = (
+                f"the journal of graph {self._run_id!r} does not fit this graph: "
+                f"at hop {self._hop} it has node {known!r}, not {name!r}"
+            )
+            raise _failed(text)
+        outcome = await self._recorded(name)
+        if outcome is not None:
+            self._path.append(outcome)
+            return outcome
+        await self._journal.claim(self._task, self._start)
+        outcome = await self._run_node(name, task)
+        self._path.append(outcome)
+        error = outcome.result.error or ""
+        if error.startswith("cancelled:"):
+            raise _End(error, ("graph.cancelled", {"reason": error, "hops": self._hop}))
+        if error.startswith("superseded:"):
+            text = f"superseded: node {name!r} was overtaken by another worker"
+            raise _End(text, ("graph.superseded", {"hop": self._hop}))
+        # Only the kernel's own words: an agent's error that speaks of some store is a failed node, to be routed.
+        if self._store is not None and error.startswith(("store.append failed: ", "store.load failed: ")):
+            raise _failed(error)
+        await self._journal.finish(outcome)
+        return outcome
+
+    async def _recorded(self, name: str) -> NodeOutcome | None:
+        """The outcome of a finished node; None for one that is to be run, or whose run is to be replayed."""
+        progress = self._journal.progress
+        finished, handoff = progress.finished.get(self._hop), progress.handoffs.get(self._hop)
+        try:
+            if finished is not None:
+                return NodeOutcome(name, result_from_body(finished["result"]), int(finished["denials"]), self._hop)
+            if handoff is None or handoff["status"] != "failed":
+                return None  # a journaled success replays from the node's own journal, without the agent
+            denials = int(handoff["denials"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _failed(f"store.load failed: {describe(error)}") from error
+        child = self._child_id(name) or ""
+        results = (await self._journal.node(child)).results
+        result = RunResult(child, self.nodes[name].policy.id, error=LOST_ERROR, steps_taken=results)
+        return NodeOutcome(name, result, denials, self._hop)
+
+    async def _run_node(self, name: str, task: str) -> NodeOutcome:
+        node = self.nodes[name]
+        child = self._child_id(name)
+        refused = (await self._journal.node(child) if child is not None else NodeRecord()).denied
+        denials = 0
+
+        async def count(event: AuditEvent) -> None:
+            nonlocal denials
+            replayed = event.kind == "step.replayed" and event.body.get("seq") in refused
+            denials += event.kind == "action.denied" or replayed
+
+        result = await self._manner.run_node(
+            node.agent,
+            task,
+            tools=node.tools,
+            policy=node.policy,
+            budget=node.budget,
+            on_approval=node.on_approval,
+            sinks=(*self._sinks, count),
+            store=self._store,
+            run_id=child,
+            cancel=self._cancel,
+            **self._surroundings,
+        )
+        return NodeOutcome(name, result, denials, self._hop)
+
+    async def _route(self, outcome: NodeOutcome) -> str | None:
+        """Where the graph goes from here: as journaled, or as the router says, which is then journaled."""
+        handoff = self._journal.progress.handoffs.get(self._hop)
+        if handoff is not None:
+            return self._known(handoff.get("next"))
+        try:
+            answer: object = self._router(outcome)
+        except Exception as error:
+            raise _failed(f"router raised {describe(error)}") from error
+        following = self._known(answer)
+        await self._journal.claim(self._task, self._start)
+        await self._journal.hand_off(outcome, following)
+        return following
+
+    def _known(self, answer: object) -> str | None:
+        """A router's answer, if it is one."""
+        if answer is None:
+            return None
+        if inspect.iscoroutine(answer):
+            answer.close()
+        if not isinstance(answer, str):
+            raise _failed(f"router returned {type(answer).__name__}, not the name of a node")
+        if answer == DONE:
+            return None
+        if answer not in self.nodes:
+            raise _failed(f"router returned unknown node {answer!r}; nodes: {sorted(self.nodes)}")
+        return answer
+
+    def _composed(self, outcome: NodeOutcome) -> str:
+        try:
+            task: object = self._compose(self._task, outcome)
+        except Exception as error:
+            raise _failed(f"compose_task raised {describe(error)}") from error
+        if inspect.iscoroutine(task):
+            task.close()
+        if not isinstance(task, str):
+            raise _failed(f"compose_task returned {type(task).__name__}, not a string")
+        return task
+
+    def _child_id(self, name: str) -> str | None:
+        return f"{self._run_id}::{self._hop}:{name}" if self._store is not None else None
+
+    async def _finish(self, end: _End) -> GraphResult:
+        if end.event is not None:
+            await self._emit(*end.event)
+        final = self._path[-1].result if self._path else None
+        return GraphResult(final, tuple(self._path), self._hop, end.error)
+
+    async def _emit(self, kind: str, body: dict[str, Any]) -> None:
+        event = AuditEvent(self._correlation_id, GRAPH_BUNDLE, self._events, kind, datetime.now(UTC), FrozenDict(body))
+        self._events += 1
+        await self._fanout.deliver(event)
+
+
+def _failed(error: str) -> _End:
+    return _End(error, ("graph.failed", {"reason": error}))
