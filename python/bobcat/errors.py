@@ -5,6 +5,10 @@ ValueError
 ├── GraphCompileError       a handoff graph is wrong; carries diagnostics
 ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
 └── RequestError            a request given as JSON is not a request; carries a code
+RuntimeError
+├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`
+├── McpServerError          an MCP server cannot be started, or does not answer as one
+└── McpToolError            an MCP tool says that it failed
 UserWarning
 └── PolicyWarning           a policy compiles, and something in it is looser than it looks
 """
@@ -59,6 +63,18 @@ class BundleError(_CodedError):
 
 class RequestError(_CodedError):
     """A request given as JSON is malformed. `code` is one of the codes in `docs/reference/requests.md`."""
+
+
+class IncompleteReply(RuntimeError):
+    """A model's reply is no answer: it was cut off, withheld or refused."""
+
+
+class McpServerError(RuntimeError):
+    """An MCP server cannot be started, ended, or does not answer as an MCP server does."""
+
+
+class McpToolError(RuntimeError):
+    """A tool of an MCP server says that it failed; the text is the server's."""
 
 
 class PolicyWarning(UserWarning):
