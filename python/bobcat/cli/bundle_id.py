@@ -6,12 +6,12 @@ import click
 
 from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import Profile, open_policy
-from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option, trusted_key_option
+from bobcat.cli.options import format_option, profile_option, python_rule_option, trusted_key_option
 from bobcat.cli.output import write_json
 
 
 @click.command("bundle-id")
-@policy_argument
+@click.argument("policy", metavar="[POLICY]", default="policy.yaml", type=click.Path(allow_dash=True))
 @profile_option
 @python_rule_option
 @trusted_key_option
@@ -26,7 +26,7 @@ def bundle_id(
     lynx: bool,
     output_format: str,
 ) -> None:
-    """Print the id of POLICY, a source or a bundle: the SHA-256 digest of its meaning."""
+    """Print the id of POLICY, a source or a bundle (default: policy.yaml): the SHA-256 digest of its meaning."""
     bundle = open_policy(policy, profile, python_rules, trusted_keys)
     try:
         identity = bundle.lynx_id if lynx else bundle.id

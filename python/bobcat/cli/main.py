@@ -22,7 +22,10 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "eval": ("bobcat.cli.eval", "eval_", "Decide on one tool call."),
     "explain": ("bobcat.cli.explain", "explain", "Show why a tool call is decided as it is."),
     "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest that names a policy."),
+    "doctor": ("bobcat.cli.doctor", "doctor", "Show where the strict profile decides otherwise than lynx-agent."),
     "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
+    "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
+    "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, as lynx-agent names them."),
     "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
     "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),
 }

@@ -1,0 +1,141 @@
+"""`bobcat doctor`: where a policy written for lynx-agent means something else in the strict profile."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.failures import FINDINGS
+from bobcat.cli.inputs import decode, read_bytes
+from bobcat.cli.options import format_option
+from bobcat.cli.output import VERDICT_COLOURS, console, decision_to_json, show_diagnostics, wants_colour, write_json
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from bobcat.analysis.doctor import Difference, Examination, Refusal
+    from bobcat.diagnostics import Span
+    from bobcat.model import Decision
+
+
+@click.command()
+@click.argument("policy", metavar="[POLICY]", default="policy.yaml", type=click.Path(allow_dash=True))
+@format_option
+def doctor(policy: str, output_format: str) -> int:
+    """Show where strict refuses POLICY, written for lynx-agent, or decides otherwise (default: policy.yaml).
+
+    Each finding comes with a call that shows it, decided on by both profiles. Exits with 0 when nothing was found,
+    with 1 when something was.
+    """
+    from bobcat.analysis.doctor import examine
+
+    data, name = read_bytes(policy)
+    text = decode(data, name)
+    found = examine(text, name)
+    if output_format == "json":
+        write_json(_to_json(found))
+    else:
+        _show(found, name, text)
+    return 0 if found.clean else FINDINGS
+
+
+def _show(found: Examination, name: str, text: str) -> None:
+    for refusal in found.refusals:
+        _show_refusal(refusal, {name: text})
+    for difference in found.differences:
+        _show_difference(difference)
+    colour = wants_colour()
+    without = f", without {', '.join(f'`{rule}`' for rule in found.left_out)}" if found.left_out else ""
+    if found.compared:
+        click.echo(f"{found.requests} calls decided by both profiles{without}")
+    else:
+        click.echo("no decisions compared: correct what is refused first")
+    counts = f"{_count(len(found.refusals), 'refusal')}, {_count(len(found.differences), 'difference')}"
+    click.secho(f"{name}: {counts}", fg="green" if found.clean else "yellow", color=colour)
+
+
+def _show_refusal(refusal: Refusal, sources: dict[str, str]) -> None:
+    show_diagnostics([refusal.diagnostic], sources)
+    if refusal.request is not None and refusal.lynx is not None:
+        out = console()
+        out.print(_call(refusal.request))
+        out.print(_decided("lynx", refusal.lynx))
+        out.print("    strict  refuses the policy")
+    click.echo()
+
+
+def _show_difference(difference: Difference) -> None:
+    from rich.text import Text
+
+    out = console()
+    head = Text(_place(difference.span))
+    head.append(f"rule `{difference.rule}`: ", style="bold")
+    head.append(difference.cause)
+    out.print(head)
+    out.print(_call(difference.request))
+    out.print(_decided("lynx", difference.lynx))
+    out.print(_decided("strict", difference.strict))
+    click.echo()
+
+
+def _place(span: Span | None) -> str:
+    return "" if span is None or not span.line else f"{span.file}:{span.line}:{span.column}: "
+
+
+def _call(request: dict[str, Any]) -> Text:  # Any: JSON
+    from rich.text import Text
+
+    return Text(f"    call    {json.dumps(request, ensure_ascii=False)}", style="cyan")
+
+
+def _decided(profile: str, decision: Decision) -> Text:
+    from rich.text import Text
+
+    line = Text(f"    {profile:<8}")
+    line.append(str(decision.verdict), style=VERDICT_COLOURS[decision.verdict])
+    line.append(f"  {', '.join(map(str, decision.matched_rules))}", style="bright_black")
+    if decision.transform_args is not None:
+        line.append(f"  {json.dumps(decision.transform_args, ensure_ascii=False, default=dict)}")
+    return line
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
+    return {
+        "refusals": [
+            {
+                "code": refusal.diagnostic.code,
+                "message": refusal.diagnostic.message,
+                "help": refusal.diagnostic.help,
+                **_span_to_json(refusal.diagnostic.span),
+                "rule": refusal.rule,
+                "request": refusal.request,
+                "lynx": None if refusal.lynx is None else decision_to_json(refusal.lynx),
+            }
+            for refusal in found.refusals
+        ],
+        "differences": [
+            {
+                "rule": difference.rule,
+                "cause": difference.cause,
+                **_span_to_json(difference.span),
+                "request": difference.request,
+                "lynx": decision_to_json(difference.lynx),
+                "strict": decision_to_json(difference.strict),
+            }
+            for difference in found.differences
+        ],
+        "requests": found.requests,
+        "compared": found.compared,
+        "left_out": list(found.left_out),
+    }
+
+
+def _span_to_json(span: Span | None) -> dict[str, int | None]:
+    known = span is not None and span.line > 0
+    return {"line": span.line if known and span else None, "column": span.column if known and span else None}

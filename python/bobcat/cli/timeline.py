@@ -1,0 +1,144 @@
+"""What happened in a journaled run, step by step: the journal as `bobcat trace` shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from bobcat.journal import JournalIndex, StepRecord, index_journal
+
+Body = Mapping[str, Any]  # Any: JSON
+
+
+@dataclass(slots=True)
+class Step:
+    """One tool call. `at` is when its first record was written, `ended` when its result was."""
+
+    step: int
+    tool: str
+    args: Body
+    at: datetime
+    attempt: int
+    key: str = ""
+    verdict: str | None = None
+    ok: bool | None = None
+    message: str | None = None
+    duration_ms: int | None = None
+    ended: datetime | None = None
+    uncertain: bool = False
+    resolved_uncertain: bool = False
+
+    @property
+    def status(self) -> str:
+        """`ok`, `failed`, `uncertain` (it may have run), or `unfinished` (it did not begin, or was refused)."""
+        if self.ok is not None:
+            return "ok" if self.ok else "failed"
+        return "uncertain" if self.uncertain else "unfinished"
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One `run_agent` call on the run."""
+
+    number: int
+    at: datetime
+    bundle_id: str | None
+
+
+@dataclass(slots=True)
+class Hop:
+    """One handoff of a graph."""
+
+    hop: int
+    node: str
+    next: str | None
+    status: str | None
+    denials: int
+    at: datetime
+
+
+@dataclass(slots=True)
+class Timeline:
+    """A whole run. `missing` are the positions where the journal has holes."""
+
+    run_id: str
+    records: int
+    started: datetime
+    ended: datetime
+    task: str | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    hops: list[Hop] = field(default_factory=list)
+    final_answer: str | None = None
+    finished: bool = False
+    missing: list[int] = field(default_factory=list)
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """Plain data; points in time are RFC 3339 strings."""
+        data = asdict(self)
+        for step, row in zip(self.steps, data["steps"], strict=True):
+            row["args"] = dict(step.args)
+            row["status"] = step.status
+        return data
+
+
+def timeline(records: Sequence[StepRecord]) -> Timeline:
+    """The timeline of the records of one run, at least one of them."""
+    ordered = sorted(records, key=lambda record: record.seq)
+    first, last = ordered[0], ordered[-1]
+    times = [record.timestamp for record in ordered]
+    line = Timeline(first.run_id, len(ordered), min(times), max(times))
+    present = {record.seq for record in ordered}
+    line.missing = [seq for seq in range(first.seq, last.seq) if seq not in present]
+    steps: dict[int, Step] = {}
+    for record in ordered:
+        _take(line, steps, record)
+    _settle(line, steps, index_journal(ordered))
+    return line
+
+
+def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
+    body, at = record.body, record.timestamp
+    attempt = len(line.attempts)
+    match record.kind:
+        case "run.started" | "run.resumed":
+            line.attempts.append(Attempt(attempt + 1, at, body.get("bundle_id")))
+            line.task = body.get("task", line.task)
+        case "model.output":
+            for number, call in _calls(body):
+                steps[number] = Step(number, str(call.get("tool")), call.get("args") or {}, at, attempt)
+        case "action.intent" | "action.result":
+            number = body["step"]
+            step = steps.setdefault(number, Step(number, str(body.get("tool")), {}, at, attempt))
+            step.key, step.verdict = record.idempotency_key, body.get("verdict")
+            step.args = body.get("args", step.args)
+            if record.kind == "action.result":
+                step.ok, step.message = body.get("ok") is True, body.get("message")
+                step.duration_ms, step.ended, step.attempt = body.get("duration_ms"), at, attempt
+                step.resolved_uncertain = body.get("uncertain_retry") is True
+        case "final":
+            line.finished, line.final_answer = True, body.get("final_answer")
+        case "handoff":
+            hop = Hop(body.get("hop", 0), str(body.get("node")), body.get("next"), body.get("status"), 0, at)
+            hop.denials = body.get("denials", 0)
+            line.hops.append(hop)
+            line.finished = hop.next is None
+        case _:
+            pass  # a kind that a later version writes
+
+
+def _calls(body: Body) -> Iterator[tuple[int, Body]]:
+    """The tool calls of a reply, each with its step."""
+    kind, step = body.get("type"), body["step"]
+    if kind == "tool_calls":
+        yield from enumerate(body["calls"], step)
+    elif kind != "final_answer":
+        yield step, body
+
+
+def _settle(line: Timeline, steps: dict[int, Step], journal: JournalIndex) -> None:
+    line.steps = [steps[number] for number in sorted(steps)]
+    for step in line.steps:
+        step.uncertain = step.ok is None and journal.uncertain(step.step) is not None

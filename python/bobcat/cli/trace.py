@@ -1,0 +1,137 @@
+"""`bobcat trace`: what a journaled run did, and when."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from bobcat.cli.failures import FINDINGS, InputError
+from bobcat.cli.journal_file import read_journals
+from bobcat.cli.options import format_option
+from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.cli.timeline import Step, Timeline, timeline
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+MESSAGE_CHARS = 100
+"""How much of a message is shown without `--full`."""
+STATUS_COLOURS = {"ok": "green", "failed": "red", "uncertain": "bold yellow", "unfinished": "bright_black"}
+NOTES = {
+    "uncertain": "intent without result: the action may have been executed",
+    "unfinished": "neither intent nor result: the action was not begun",
+}
+
+
+@click.command()
+@click.argument("journal", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option("--run-id", metavar="ID", help="Show this run only.")
+@click.option("--full", is_flag=True, help="Show arguments and messages in full.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when an action is uncertain or a run is unfinished.")
+@format_option
+def trace(journal: str, run_id: str | None, *, full: bool, exit_code: bool, output_format: str) -> int:
+    """Show the runs in FILE, a journal with one record per line, as timelines.
+
+    Each line has the time since the run began, the step, its verdict, how it came out and how long the tool took.
+    """
+    runs = read_journals(journal)
+    if run_id is not None:
+        if run_id not in runs:
+            raise InputError(f"`{journal}` has no run `{run_id}`; it has {', '.join(f'`{name}`' for name in runs)}")
+        runs = {run_id: runs[run_id]}
+    lines = [timeline(records) for records in runs.values()]
+    if output_format == "json":
+        write_json([_dated(line.to_json()) for line in lines])
+    else:
+        for index, line in enumerate(lines):
+            if index:
+                click.echo()
+            _show(line, full=full)
+    doubtful = any(not line.finished or any(step.uncertain for step in line.steps) for line in lines)
+    return FINDINGS if exit_code and doubtful else 0
+
+
+def _dated(value: object) -> object:
+    """JSON with points in time as strings."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {name: _dated(item) for name, item in value.items()}
+    return [_dated(item) for item in value] if isinstance(value, list) else value
+
+
+def _show(line: Timeline, *, full: bool) -> None:
+    from rich.text import Text
+
+    out = console()
+    attempts = max(len(line.attempts), 1)
+    head = Text(f"run {line.run_id}", style="bold")
+    took = (line.ended - line.started).total_seconds()
+    head.append(
+        f": {line.records} records, {attempts} attempt{'s' * (attempts != 1)}, "
+        f"{line.started.isoformat(timespec='seconds')} + {took:.3f} s",
+        style="not bold",
+    )
+    out.print(head)
+    if line.task is not None:
+        out.print(Text(f"  task: {_cut(line.task, full=full)}"))
+    rows: list[tuple[datetime, list[Text]]] = [
+        (attempt.at, [_row(line, attempt.at, f"attempt {attempt.number}, policy {(attempt.bundle_id or '?')[:16]}")])
+        for attempt in line.attempts
+    ]
+    rows += [(step.at, _step(line, step, full=full)) for step in line.steps]
+    rows += [
+        (hop.at, [_row(line, hop.at, f"hop {hop.hop}: {hop.node} {hop.status or ''} → {hop.next or 'done'}")])
+        for hop in line.hops
+    ]
+    for _, texts in sorted(rows, key=lambda row: row[0]):
+        for text in texts:
+            out.print(text)
+    if line.missing:
+        out.print(Text(f"  records are missing: {', '.join(map(str, line.missing))}", style="bold red"))
+    if line.final_answer is not None:
+        out.print(Text(f"final: {_cut(line.final_answer, full=full)}", style="bold"))
+    elif not line.finished:
+        out.print(Text("final: (run incomplete)", style="yellow"))
+
+
+def _row(line: Timeline, at: datetime, words: str) -> Text:
+    from rich.text import Text
+
+    text = Text(f"  {(at - line.started).total_seconds():>+9.3f}  ", style="bright_black")
+    text.append(words, style="bright_black")
+    return text
+
+
+def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
+    """The line of a step, and what there is to say about it below."""
+    from rich.text import Text
+
+    text = Text(f"  {(step.at - line.started).total_seconds():>+9.3f}  ", style="bright_black")
+    text.append(f"step {step.step}: ", style="default")
+    args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in step.args.items())
+    text.append(f"{step.tool}({_cut(args, full=full)})", style="bold")
+    verdict = step.verdict or "-"
+    text.append(f"  {verdict}", style=VERDICT_COLOURS.get(verdict, "bright_black"))
+    text.append(f"  {step.status}", style=STATUS_COLOURS[step.status])
+    if step.duration_ms is not None:
+        text.append(f"  {step.duration_ms} ms", style="bright_black")
+    below: list[tuple[str, str]] = []
+    if step.resolved_uncertain:
+        below.append(("retried after an uncertain attempt, which may have been executed too", "yellow"))
+    if step.status in NOTES:
+        below.append((NOTES[step.status], STATUS_COLOURS[step.status]))
+    if step.message:
+        below.append((_cut(step.message, full=full), "bright_black"))
+    return [text, *(Text(" " * 13 + words, style=style) for words, style in below)]
+
+
+def _cut(text: str, *, full: bool) -> str:
+    """One line of limited length, or everything."""
+    if full:
+        return text
+    flat = " ".join(text.split())
+    return flat if len(flat) <= MESSAGE_CHARS else flat[: MESSAGE_CHARS - 1] + "…"
