@@ -62,6 +62,10 @@ def _check(record: StepRecord) -> None:
     calls = record.body.get("calls", [])
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         raise ValueError("`body.calls` must be a list of objects")
+    if not all(isinstance(call.get("args", {}), dict) for call in (record.body, *calls)):
+        raise ValueError("`args` must be an object")
+    if record.timestamp.tzinfo is None:
+        raise ValueError("`timestamp` has no offset")
     for name, (value, kind) in fields.items():
         if not isinstance(value, kind) or isinstance(value, bool):
             raise ValueError(f"`{name}` must not be {json.dumps(value, default=str)}")

@@ -104,29 +104,34 @@ def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
     attempt = len(line.attempts)
     match record.kind:
         case "run.started" | "run.resumed":
-            line.attempts.append(Attempt(attempt + 1, at, body.get("bundle_id")))
-            line.task = body.get("task", line.task)
+            line.attempts.append(Attempt(attempt + 1, at, _text(body.get("bundle_id"))))
+            line.task = _text(body.get("task", line.task))
         case "model.output":
             for number, call in _calls(body):
                 steps[number] = Step(number, str(call.get("tool")), call.get("args") or {}, at, attempt)
         case "action.intent" | "action.result":
             number = body["step"]
             step = steps.setdefault(number, Step(number, str(body.get("tool")), {}, at, attempt))
-            step.key, step.verdict = record.idempotency_key, body.get("verdict")
+            step.key, step.verdict = record.idempotency_key, _text(body.get("verdict"))
             step.args = body.get("args", step.args)
             if record.kind == "action.result":
-                step.ok, step.message = body.get("ok") is True, body.get("message")
+                step.ok, step.message = body.get("ok") is True, _text(body.get("message"))
                 step.duration_ms, step.ended, step.attempt = body.get("duration_ms"), at, attempt
                 step.resolved_uncertain = body.get("uncertain_retry") is True
         case "final":
-            line.finished, line.final_answer = True, body.get("final_answer")
+            line.finished, line.final_answer = True, _text(body.get("final_answer"))
         case "handoff":
-            hop = Hop(body.get("hop", 0), str(body.get("node")), body.get("next"), body.get("status"), 0, at)
-            hop.denials = body.get("denials", 0)
+            following, status = _text(body.get("next")), _text(body.get("status"))
+            hop = Hop(body.get("hop", 0), str(body.get("node")), following, status, body.get("denials", 0), at)
             line.hops.append(hop)
             line.finished = hop.next is None
         case _:
             pass  # a kind that a later version writes
+
+
+def _text(value: object) -> str | None:
+    """A field of a record that others wrote, as text."""
+    return None if value is None else str(value)
 
 
 def _calls(body: Body) -> Iterator[tuple[int, Body]]:
