@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import io
 import json
 import math
+import os
+import threading
 import time
 from collections.abc import Awaitable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -184,3 +188,175 @@ def test_cancelling_the_sender_goes_through_a_sink() -> None:
             await task
 
     asyncio.run(main())
+
+
+def test_a_blocking_function_does_not_block_the_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    released = threading.Event()
+
+    def blocks(_: AuditEvent) -> None:
+        released.wait(30)
+
+    async def main() -> tuple[float, int]:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0.01)
+
+        other = asyncio.create_task(tick())
+        started = time.monotonic()
+        fanout = Fanout([blocks, callback_sink(blocks)], timeout_seconds=0.2)  # type: ignore[list-item]
+        for seq in range(5):
+            await fanout.deliver(event(seq))
+        took = time.monotonic() - started
+        other.cancel()
+        return took, ticks
+
+    took, ticks = asyncio.run(main())
+    released.set()
+    assert took < 5
+    assert ticks > 3
+    assert capsys.readouterr().err.count("no answer within 0.2s; it gets no further events") == 2
+
+
+def test_a_stream_that_nobody_reads_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    with open(writing, "w", encoding="utf-8") as stream, open(reading, "rb"):
+
+        async def main() -> None:
+            fanout = Fanout([jsonl_sink(stream)], timeout_seconds=0.2)
+            for seq in range(3):
+                await fanout.deliver(event(seq, text="x" * 100_000))
+
+        asyncio.run(main())
+        os.set_blocking(writing, False)
+        os.read(reading, 1 << 20)  # let the stuck write end, so that the stream can be closed
+        time.sleep(0.05)
+        os.read(reading, 1 << 20)
+    assert capsys.readouterr().err.count("no answer within 0.2s") == 1
+
+
+def test_a_sink_that_is_slow_every_time_is_left_out_in_the_end(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[int] = []
+
+    async def slow(one: AuditEvent) -> None:
+        calls.append(one.seq)
+        await asyncio.sleep(0.05)
+
+    async def main() -> None:
+        fanout = Fanout([slow], total_seconds=0.12)
+        for seq in range(20):
+            await fanout.deliver(event(seq))
+
+    asyncio.run(main())
+    assert 1 < len(calls) < 5
+    assert "it has held up the run for 0.12s altogether; it gets no further events" in capsys.readouterr().err
+
+
+def test_an_async_sink_that_blocks_the_loop_does_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[int] = []
+
+    async def blocks(one: AuditEvent) -> None:
+        calls.append(one.seq)
+        time.sleep(0.15)  # noqa: ASYNC251 - the mistake that is meant
+
+    async def main() -> None:
+        fanout = Fanout([blocks], timeout_seconds=0.1)
+        for seq in range(5):
+            await fanout.deliver(event(seq))
+
+    asyncio.run(main())
+    assert calls == [0]
+    assert "no answer within 0.1s; it gets no further events" in capsys.readouterr().err
+
+
+def test_the_sinks_of_a_multi_sink_have_their_own_time() -> None:
+    seen: list[int] = []
+
+    async def hangs(_: AuditEvent) -> None:
+        await asyncio.sleep(60)
+
+    async def keeps(one: AuditEvent) -> None:
+        seen.append(one.seq)
+
+    async def main() -> None:
+        fanout = Fanout([multi_sink(hangs, multi_sink(keeps))], timeout_seconds=0.05)
+        for seq in range(4):
+            await fanout.deliver(event(seq))
+
+    asyncio.run(main())
+    assert seen == [0, 1, 2, 3]
+
+
+def test_only_a_required_sink_leaves_a_failure() -> None:
+    def fails(_: AuditEvent) -> None:
+        raise OSError("disk full")
+
+    async def main(required: bool) -> str | None:
+        fanout = Fanout([callback_sink(fails, required=required), noop_sink()])
+        await fanout.deliver(event(0))
+        await fanout.deliver(event(1))
+        return fanout.failure
+
+    assert asyncio.run(main(False)) is None
+    failure = asyncio.run(main(True))
+    assert failure is not None
+    assert failure.endswith("failed on event 'step.proposed' seq=0: OSError: disk full")
+
+
+def test_a_required_stream_that_is_closed_is_a_failure(tmp_path: Path) -> None:
+    with (tmp_path / "audit.jsonl").open("w") as stream:
+        sinks = [jsonl_sink(stream, required=True), stdout_sink(stream=stream, required=True)]
+
+    async def main(sink: Sink) -> str | None:
+        fanout = Fanout([sink])
+        await fanout.deliver(event())
+        return fanout.failure
+
+    for sink in sinks:
+        failure = asyncio.run(main(sink))
+        assert failure is not None
+        assert "ValueError" in failure
+
+
+def test_a_function_on_a_thread_sees_the_context_of_the_run() -> None:
+    name: contextvars.ContextVar[str] = contextvars.ContextVar("name")
+    seen: list[str] = []
+
+    async def main() -> None:
+        name.set("run")
+        await Fanout([callback_sink(lambda _: seen.append(name.get()))]).deliver(event())
+
+    asyncio.run(main())
+    assert seen == ["run"]
+
+
+def test_a_thread_that_was_idle_starts_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bobcat.sinks.thread.IDLE_SECONDS", 0.01)
+    threads: list[str] = []
+
+    async def main() -> None:
+        sink = callback_sink(lambda _: threads.append(threading.current_thread().name))
+        for seq in range(3):
+            await sink(event(seq))
+            await asyncio.sleep(0.05)
+
+    asyncio.run(main())
+    assert threads == ["bobcat-sink"] * 3
+
+
+def test_what_a_function_on_a_thread_raises_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    def fails(one: AuditEvent) -> None:
+        raise (StopIteration("s") if one.seq else SystemExit(3))
+
+    async def main() -> None:
+        fanout = Fanout([fails])  # type: ignore[list-item]
+        await fanout.deliver(event(0))
+        await fanout.deliver(event(1))
+
+    asyncio.run(main())
+    errors = capsys.readouterr().err
+    assert "SystemExit: 3" in errors
+    assert "StopIteration: s" in errors

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
 from bobcat.model import AuditEvent
-from bobcat.sinks.base import Sink
-from bobcat.sinks.fanout import Fanout
+from bobcat.sinks.base import Sink, marked
+from bobcat.sinks.fanout import Fanout, runs_on_the_loop
+from bobcat.sinks.thread import SinkThread
 
 
 def noop_sink() -> Sink:
@@ -19,22 +20,34 @@ def noop_sink() -> Sink:
     return sink
 
 
-def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None]) -> Sink:
-    """Calls `fn` with every event, and awaits what it returns when that can be awaited."""
+def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, required: bool = False) -> Sink:
+    """Calls `fn` with every event: on the event loop when it is async, else on a thread of its own.
+
+    With `required`, the run stops before the next effect when `fn` raises or takes too long.
+    """
+    thread = None if runs_on_the_loop(fn) else SinkThread()
 
     async def sink(event: AuditEvent) -> None:
-        pending = fn(event)
+        pending = fn(event) if thread is None else await thread.run(lambda: fn(event))
         if isawaitable(pending):
             await pending
 
-    return sink
+    return marked(sink, required=required)
+
+
+class MultiSink:
+    """Several sinks as one. A run delivers to each of `sinks` by itself; whoever calls it, to all of them at once."""
+
+    __slots__ = ("_fanout", "sinks")
+
+    def __init__(self, sinks: tuple[Sink, ...]) -> None:
+        self.sinks = sinks
+        self._fanout = Fanout(sinks)
+
+    async def __call__(self, event: AuditEvent) -> None:
+        await self._fanout.deliver(event)
 
 
 def multi_sink(*sinks: Sink) -> Sink:
     """Hands every event to all of `sinks` at the same time; one that fails is reported, the others go on."""
-    fanout = Fanout(sinks)
-
-    async def sink(event: AuditEvent) -> None:
-        await fanout.deliver(event)
-
-    return sink
+    return MultiSink(sinks)

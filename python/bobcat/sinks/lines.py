@@ -1,36 +1,56 @@
-"""Sinks that write one line per event to a text stream the user opened and will close."""
+"""Sinks that write one line per event to a text stream the user opened and will close.
+
+A stream that can block, such as a pipe or a terminal, is written to on a thread; a regular file or a stream in memory
+at once.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import IO
 
 from bobcat.model import AuditEvent
 from bobcat.plain_json import json_text
-from bobcat.sinks.base import Sink
+from bobcat.sinks.base import Sink, marked
+from bobcat.sinks.thread import SinkThread
 
 BODY_CHARS = 120
 """How much of an event's body `stdout_sink` shows."""
 
 
-def stdout_sink(*, stream: IO[str] | None = None) -> Sink:
-    """A line for people per event, on `stream` or the standard output of the moment it is made."""
+def stdout_sink(*, stream: IO[str] | None = None, required: bool = False) -> Sink:
+    """A line for people per event, on `stream` or the standard output of the moment it is made.
+
+    With `required`, the run stops before the next effect when a line cannot be written.
+    """
     target = stream if stream is not None else sys.stdout
+    write = _writer(target, target.flush)
 
     async def sink(event: AuditEvent) -> None:
         body = json_text(dict(event.body))[:BODY_CHARS]
-        target.write(
+        await write(
             f"[{event.timestamp.isoformat()}] #{event.seq:>3} {event.kind:<22} "
             f"corr={event.correlation_id[:8]} body={body}\n"
         )
-        target.flush()
 
-    return sink
+    return marked(sink, required=required)
 
 
-def jsonl_sink(handle: IO[str]) -> Sink:
-    """One line of canonical JSON per event, flushed at once. Every line is valid JSON, NaN and the like as strings."""
+def jsonl_sink(handle: IO[str], *, required: bool = False) -> Sink:
+    """One line of canonical JSON per event, flushed at once. Every line is valid JSON, NaN and the like as strings.
+
+    With `required`, the run stops before the next effect when a line cannot be written.
+    """
+
+    def flush() -> None:
+        with suppress(AttributeError, ValueError):  # not every text handle can be flushed
+            handle.flush()
+
+    write = _writer(handle, flush)
 
     async def sink(event: AuditEvent) -> None:
         record = {
@@ -41,8 +61,32 @@ def jsonl_sink(handle: IO[str]) -> Sink:
             "timestamp": event.timestamp.isoformat(),
             "body": dict(event.body),
         }
-        handle.write(json_text(record) + "\n")
-        with suppress(AttributeError, ValueError):  # not every text handle can be flushed
-            handle.flush()
+        await write(json_text(record) + "\n")
 
-    return sink
+    return marked(sink, required=required)
+
+
+def _writer(handle: IO[str], flush: Callable[[], object]) -> Callable[[str], Awaitable[None]]:
+    """Writes a text and flushes it."""
+    thread = SinkThread() if _can_block(handle) else None
+
+    def put(text: str) -> None:
+        handle.write(text)
+        flush()
+
+    async def write(text: str) -> None:
+        if thread is None:
+            put(text)
+        else:
+            await thread.run(lambda: put(text))
+
+    return write
+
+
+def _can_block(handle: object) -> bool:
+    """Whether a handle is one of the operating system's, and no regular file."""
+    try:
+        descriptor = handle.fileno()  # type: ignore[attr-defined]  # not every handle has one
+        return not stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except (AttributeError, OSError, TypeError, ValueError):
+        return False
