@@ -6,22 +6,27 @@ nothing, and says where its knowledge ends.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 _OPERATORS = ("&&", "||", ";;", "|&", "&>>", "&>", ">>", ">|", ">&", "<<<", "<<", "<&", "<>", ">", "<", "|", "&", ";",
               "(", ")", "\n")  # fmt: skip
 _REDIRECTIONS = frozenset({"&>>", "&>", ">>", ">|", ">&", "<<<", "<<", "<&", "<>", ">", "<"})
 _WRITES = frozenset({"&>>", "&>", ">>", ">|", ">&", "<>", ">"})
+_DELIMITER = re.compile(r"(?P<tabs>-?)[ \t]*(?P<word>(?:'[^']*'|\"[^\"]*\"|\\.|[^\s;|&<>()'\"\\])+)")
+_UNQUOTED = str.maketrans("", "", "'\"\\")
 MAX_NESTING = 16
 """Substitutions nested deeper are left unread, and reported."""
 
 
 @dataclass(slots=True)
 class SimpleCommand:
-    """One command: its words without quotes, and the files its output goes to."""
+    """One command: its words without quotes, the files its output goes to, and the text it is given to read."""
 
     words: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
+    input: str | None = None
 
 
 @dataclass(slots=True)
@@ -35,7 +40,7 @@ class Script:
 @dataclass(frozen=True, slots=True)
 class _Token:
     text: str
-    operator: bool
+    kind: Literal["word", "operator", "input"]
 
 
 def read_script(text: str, depth: int = 0) -> Script:
@@ -47,17 +52,24 @@ def read_script(text: str, depth: int = 0) -> Script:
     reader = _Reader(text, script, depth)
     current = SimpleCommand()
     redirection: str | None = None
+    line = 0
     for token in reader.tokens():
-        if token.operator and token.text in _REDIRECTIONS:
+        if token.kind == "input":  # a here-document: of some command of this line, so of each
+            for command in (*script.commands[line:], current):
+                command.input = token.text
+        elif token.kind == "operator" and token.text in _REDIRECTIONS:
             if current.words and current.words[-1].isdigit():
                 current.words.pop()  # the descriptor of `2>`
             redirection = token.text
-        elif token.operator:
+        elif token.kind == "operator":
             script.commands.append(current)
             current, redirection = SimpleCommand(), None
+            line = len(script.commands) if token.text == "\n" else line
         elif redirection is not None:
             if redirection in _WRITES and not (redirection == ">&" and (token.text.isdigit() or token.text == "-")):
                 current.writes.append(token.text)
+            if redirection == "<<<":
+                current.input = token.text
             redirection = None
         else:
             current.words.append(token.text)
@@ -74,6 +86,7 @@ class _Reader:
         self.at = 0
         self.script = script
         self.depth = depth
+        self.documents: list[tuple[str, bool, bool]] = []
 
     def tokens(self) -> list[_Token]:
         found: list[_Token] = []
@@ -93,23 +106,62 @@ class _Reader:
             elif (operator := self.operator()) is not None:
                 self.at += len(operator)
                 if word is not None:
-                    found.append(_Token("".join(word), False))
-                found.append(_Token(operator, True))
-                word = None
+                    found.append(_Token("".join(word), "word"))
+                    word = None
+                if operator == "<<":
+                    self.delimiter()
+                    continue
+                if operator == "\n":
+                    found.extend(_Token(self.document(*each), "input") for each in self.documents)
+                    self.documents.clear()
+                found.append(_Token(operator, "operator"))
                 continue
             else:
                 word = [] if word is None else word
                 word.append(self.piece(char))
                 continue
             if word is not None:
-                found.append(_Token("".join(word), False))
+                found.append(_Token("".join(word), "word"))
                 word = None
         if word is not None:
-            found.append(_Token("".join(word), False))
+            found.append(_Token("".join(word), "word"))
         return found
 
     def operator(self) -> str | None:
         return next((op for op in _OPERATORS if self.text.startswith(op, self.at)), None)
+
+    def delimiter(self) -> None:
+        """The word after `<<`: the text up to a line of it is no script, but what a command reads."""
+        found = _DELIMITER.match(self.text, self.at)
+        if found is None:
+            return
+        self.at = found.end()
+        word = found["word"]
+        plain = word.translate(_UNQUOTED)
+        self.documents.append((plain, plain != word, bool(found["tabs"])))
+
+    def document(self, delimiter: str, quoted: bool, tabs: bool) -> str:
+        """The here-document that begins here; the commands substituted in it are read, unless it is quoted."""
+        start = self.at
+        while self.at < len(self.text):
+            end = self.text.find("\n", self.at)
+            end = len(self.text) if end < 0 else end
+            line, first = self.text[self.at : end], self.at
+            self.at = min(end + 1, len(self.text))
+            if (line.lstrip("\t") if tabs else line) == delimiter:
+                break
+        else:
+            self.script.unresolved.append(f"unclosed <<{delimiter}")
+            first = len(self.text)
+        body = self.text[start:first]
+        if not quoted:
+            inside = _Reader(body, self.script, self.depth)
+            while inside.at < len(body):
+                char = body[inside.at]
+                inside.at += 2 if char == "\\" else 1
+                if char in "$`":
+                    inside.expansion(char)
+        return body
 
     def skip_comment(self) -> None:
         end = self.text.find("\n", self.at)

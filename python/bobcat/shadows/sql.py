@@ -17,9 +17,15 @@ _SAFE = frozenset(
     "USE".split()
 )
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE", "DROP", "ALTER"})
-_BEFORE_TABLE = frozenset({"FROM", "INTO", "UPDATE", "TABLE", "JOIN", "USING", "TRUNCATE"})
+_BEFORE_TABLE = frozenset({"FROM", "INTO", "UPDATE", "TABLE", "JOIN", "USING", "TRUNCATE", "COPY"})
+_SEVERAL = frozenset({"FROM", "UPDATE", "TABLE", "TRUNCATE"})
 _FILLERS = frozenset({"ONLY", "IF", "EXISTS", "NOT", "TABLE", "LATERAL", "OR", "IGNORE", "LOW_PRIORITY"})
-_NO_TABLE = frozenset({"SELECT", "SET", "WHERE", "VALUES", "BY", "ON", "AS", "NOTHING", "OF"})
+_NO_TABLE = frozenset({"SELECT", "SET", "WHERE", "VALUES", "BY", "ON", "AS", "NOTHING", "OF", "OUTFILE", "DUMPFILE"})
+_NO_CALL = frozenset(
+    "ALL AND ANY AS BETWEEN BY CASE CHECK CONFLICT DISTINCT ELSE EXCEPT EXISTS FILTER FROM GROUP HAVING IN INTERSECT "
+    "INTO IS JOIN KEY LATERAL LIKE LIMIT MATERIALIZED NOT OFFSET ON OR ORDER OVER PARTITION RECURSIVE REFERENCES RETURNING "
+    "SELECT SET SOME TABLE THEN UNION UNIQUE UPDATE USING VALUES WHEN WHERE WITH WITHIN".split()
+)
 
 
 @dataclass(slots=True)
@@ -30,6 +36,7 @@ class _Statement:
     destructive: bool
     where: bool
     limit: int | None = None
+    calls: set[str] = field(default_factory=set)
     tables: set[str] = field(default_factory=set)
 
 
@@ -38,7 +45,8 @@ async def sql_shadow(query: str, conn: Any = None) -> dict[str, Any]:
     """What running `query` would do. `conn` is accepted because tools take one, and left alone.
 
     `operation` is that of the first destructive statement, or else of the first. A statement of a kind not known
-    here counts as destructive.
+    here counts as destructive, and so does an `INSERT` that changes rows which are there. What a function does cannot
+    be read off its name: those that are called are listed under `calls`.
     """
     found = _read(query, backslash_escapes=False)
     if "\\" in query and not any(statement.destructive for statement in found):
@@ -52,6 +60,7 @@ async def sql_shadow(query: str, conn: Any = None) -> dict[str, Any]:
         "limit": main.limit if main else None,
         "destructive": any(statement.destructive for statement in found),
         "statements": [statement.operation for statement in found],
+        "calls": sorted(set().union(*(statement.calls for statement in found))),
         "would_run": query,
         "note": "preview only: nothing was sent to a database",
     }
@@ -78,8 +87,27 @@ def _read_statement(tokens: list[Token]) -> _Statement:
         destructive = True
     if operation == "CREATE" and "REPLACE" in words[:3]:
         destructive = True
+    if operation == "INSERT" and _overwrites(words):
+        destructive = True
     where = any(token.kind == "word" and token.text == "WHERE" for token in (outer if operation != hidden else tokens))
-    return _Statement(operation, destructive, where, _limit(outer), _tables(tokens))
+    return _Statement(operation, destructive, where, _limit(outer), _calls(tokens), _tables(tokens))
+
+
+def _overwrites(words: list[str]) -> bool:
+    """Whether an `INSERT` changes rows that are there: on a conflict, or in place of them."""
+    behind = {*pairwise(words)}
+    return not behind.isdisjoint({("DO", "UPDATE"), ("KEY", "UPDATE"), ("OR", "REPLACE"), ("INSERT", "OVERWRITE")})
+
+
+def _calls(tokens: list[Token]) -> set[str]:
+    """The functions that are called: names right before a parenthesis, but for those of tables and keywords."""
+    found: set[str] = set()
+    for index, (token, after) in enumerate(pairwise(tokens)):
+        before = tokens[index - 1].text if index else ""
+        named = token.kind == "name" or (token.kind == "word" and token.text not in _NO_CALL)
+        if named and after.text == "(" and before not in ("INTO", "TABLE", "WITH", "INDEX", "KEY"):
+            found.add(token.spelling)
+    return found
 
 
 def _operation(tokens: list[Token]) -> str:
@@ -122,13 +150,15 @@ def _tables(tokens: list[Token]) -> set[str]:
         at += 1
         if token.kind != "word" or token.text not in _BEFORE_TABLE:
             continue
+        if token.text == "UPDATE" and at > 1 and tokens[at - 2].text in ("KEY", "DO", "FOR"):
+            continue
         while at < len(tokens) and tokens[at].kind == "word" and tokens[at].text in _FILLERS:
             at += 1
         name, at = _name(tokens, at)
         while name is not None:
             found.add(name)
             at = _skip_alias(tokens, at)
-            if not (token.text == "FROM" and at < len(tokens) and tokens[at].text == ","):
+            if not (token.text in _SEVERAL and at < len(tokens) and tokens[at].text == ","):
                 break
             name, at = _name(tokens, at + 1)
     return found - _with_names(tokens)
