@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from bobcat.graph.model import NodeOutcome
 from bobcat.journal import DuplicateRecord, RunStore, StepRecord, usage_from_body, usage_to_body
-from bobcat.kernel.loop import STORE_TIMEOUT_SECONDS
+from bobcat.kernel.manner import STORE_TIMEOUT_SECONDS
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
 
@@ -36,10 +36,10 @@ class Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What the journal of a node's own run tells the graph: how many results it has, and which steps were refused."""
+    """What the journal of a node's own run tells the graph: how many results it has, and how many refusals."""
 
     results: int = 0
-    denied: frozenset[object] = frozenset()
+    denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def read_progress(records: Sequence[StepRecord]) -> Progress:
 def read_node(records: Sequence[StepRecord]) -> NodeRecord:
     """Fold the records of a node's run. An action that failed after its approval is a failure, not a refusal."""
     results = [record.body for record in records if record.kind == "action.result"]
-    denied = (body["step"] for body in results if str(body.get("message", "")).startswith("[denied]"))
-    return NodeRecord(len(results), frozenset(denied))
+    denied = [body for body in results if str(body.get("message", "")).startswith("[denied]")]
+    return NodeRecord(len(results), len(denied))
 
 
 class GraphJournal:

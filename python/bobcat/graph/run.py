@@ -18,7 +18,7 @@ from bobcat.cancel import Cancelled, cancelled_reason
 from bobcat.executors import Executor
 from bobcat.frozen import FrozenDict
 from bobcat.graph.arguments import check_node, checked_bound, default_task
-from bobcat.graph.journal import LOST_ERROR, GraphJournal, JournalError, NodeRecord, Overtaken, result_from_body
+from bobcat.graph.journal import LOST_ERROR, GraphJournal, JournalError, Overtaken, result_from_body
 from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
 from bobcat.journal import RunStore
 from bobcat.kernel.loop import run_agent
@@ -279,13 +279,12 @@ class _Graph:
     async def _run_node(self, name: str, task: str) -> NodeOutcome:
         node = self.nodes[name]
         child = self._child_id(name)
-        refused = (await self._journal.node(child) if child is not None else NodeRecord()).denied
-        denials = 0
+        # A resumed run replays what is on record, or only its final answer: what was refused then is counted here.
+        denials = (await self._journal.node(child)).denied if child is not None else 0
 
         async def count(event: AuditEvent) -> None:
             nonlocal denials
-            replayed = event.kind == "step.replayed" and event.body.get("seq") in refused
-            denials += event.kind == "action.denied" or replayed
+            denials += event.kind == "action.denied"
 
         result = await self._manner.run_node(
             node.agent,

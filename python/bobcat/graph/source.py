@@ -11,7 +11,6 @@ from typing import assert_never
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bobcat.diagnostics import Severity
 from bobcat.errors import GraphCompileError, PolicyWarning
 from bobcat.frontend.nodes import Entry, entries, string_of, value
 from bobcat.frontend.report import Report, shown
@@ -34,14 +33,14 @@ def read_graph(text: str, file: str, profile: Profile) -> GraphSpec:
     """The graph in `text`. Raises `GraphCompileError`."""
     report = Report(file)
     root = compose(text, report)
-    spec = None if report.has_errors() else _Reader(report, profile).graph(root)
-    found = report.sorted()
+    reader = _Reader(report, profile)
+    spec = None if report.has_errors() else reader.graph(root)
     if spec is not None and not report.has_errors():
         return spec
+    found = report.sorted()
     yaml_itself = any(item.code.startswith("E") for item in found)
-    if profile == "lynx":  # its one-line messages
-        first = next(item for item in found if item.severity is Severity.ERROR)
-        raise GraphCompileError(f"invalid YAML: {first.message}" if yaml_itself else first.message, found)
+    if profile == "lynx":  # it stops at the first mistake, and says so in a line
+        raise GraphCompileError(f"invalid YAML: {found[0].message}" if yaml_itself else reader.first, found)
     readable = render_text(found, {file: text})
     raise GraphCompileError(f"invalid YAML:\n\n{readable}" if yaml_itself else readable, found)
 
@@ -53,6 +52,7 @@ class _Reader:
         self._report = report
         self._profile = profile
         self._strict = profile == "strict"
+        self.first = ""
 
     def graph(self, root: Node | None) -> GraphSpec | None:
         if not isinstance(root, MappingNode):
@@ -101,7 +101,7 @@ class _Reader:
                 continue
             if self._strict and edge.src in always:
                 self._add("G18", item, edge=f"edges[{index}]", other=always[edge.src], name=shown(edge.src))
-            if edge.is_unconditional():
+            if edge.is_unconditional() and not self._report.has_errors():
                 always.setdefault(edge.src, f"edges[{index}]")
             edges.append(edge)
         return edges
@@ -220,7 +220,9 @@ class _Reader:
 
     def _add(self, code: str, node: Node | None, help: str | None = None, **params: object) -> None:
         span = self._report.span(node) if node is not None else None
-        self._report.append(finding(code, span, help, **params))
+        found = finding(code, span, help, **params)
+        self.first = self.first or found.message
+        self._report.append(found)
 
 
 def _meant(name: str | None) -> str | None:

@@ -1,0 +1,263 @@
+"""Graphs that go on where their journal ends: after a crash at any write, beside other workers, over old journals."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bobcat import CancelToken, DuplicateRecord, MemoryStore, NodeOutcome, StepRecord, run_graph
+from bobcat.graph.journal import LOST_ERROR
+from bobcat.graph.run import GraphManner, drive
+from graph_nodes import FORBIDDEN, WORK, Died, DyingStore, Nodes, Seen, records, run
+
+NEXT = {"a": "b", "b": "c"}
+
+
+def router(outcome: NodeOutcome) -> str | None:
+    """a, then b, which fails, then c."""
+    return NEXT.get(outcome.node)
+
+
+def three(**options: Any) -> Nodes:
+    nodes = Nodes().add("a", WORK, FORBIDDEN, "one")
+    return nodes.add("b", WORK, RuntimeError("model is down"), **options).add("c", WORK, "three")
+
+
+def resume(nodes: Nodes, store: MemoryStore, route: Any = router, **options: Any) -> Seen:
+    return run(nodes, route, start="a", store=store, run_id="g", **options)
+
+
+def finished(store: MemoryStore) -> set[str]:
+    return {record.body["node"] for record in records(store) if record.kind == "node.finished"}
+
+
+WHOLE = resume(three(), MemoryStore())
+
+
+def same_end(seen: Seen) -> None:
+    assert [(item.node, item.denials, item.result.final_answer, item.result.error) for item in seen.result.path] == [
+        (item.node, item.denials, item.result.final_answer, item.result.error) for item in WHOLE.result.path
+    ]
+    assert (seen.result.error, seen.result.transitions) == (None, 2)
+    assert seen.bodies("graph.handoff") == WHOLE.bodies("graph.handoff")
+
+
+def test_the_journal_of_a_graph_says_what_happened() -> None:
+    store = MemoryStore()
+    resume(three(), store)
+    found = records(store)
+    assert [record.seq for record in found] == list(range(7))
+    assert [record.kind for record in found] == ["graph.started", *["node.finished", "handoff"] * 3]
+    assert dict(found[0].body) == {"task": "the task", "start": "a"}
+    assert dict(found[2].body) == {"hop": 0, "node": "a", "next": "b", "denials": 1, "status": "succeeded"}
+    assert dict(found[4].body) == {"hop": 1, "node": "b", "next": "c", "denials": 0, "status": "failed"}
+    assert found[3].body["result"]["error"] == "agent.step raised: RuntimeError: model is down"
+    assert {record.run_id for key in ("g::0:a", "g::1:b", "g::2:c") for record in records(store, key)} == {
+        "g::0:a", "g::1:b", "g::2:c",
+    }  # fmt: skip
+
+
+def test_u70_a_finished_graph_runs_no_node_again_failed_ones_included() -> None:
+    store, nodes = MemoryStore(), three()
+    first = resume(nodes, store)
+    written, asked = len(records(store)), {name: agent.asked for name, agent in nodes.agents.items()}
+    again = resume(nodes, store)
+    assert again.result == first.result
+    same_end(again)
+    assert nodes.ran == ["a:a", "b:a", "c:a"]
+    assert {name: agent.asked for name, agent in nodes.agents.items()} == asked
+    assert len(records(store)) == written
+    assert again.bodies("graph.started") == [{"task": "the task", "start": "a", "resumed": True}]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_u70_after_a_crash_at_any_write_no_finished_node_runs_again(after: bool) -> None:
+    at = 0
+    while True:
+        at += 1
+        store, nodes = DyingStore(at, after=after), three()
+        try:
+            seen = resume(nodes, store)
+        except Died:
+            done = finished(store)
+        else:
+            assert at > 20
+            same_end(seen)
+            return
+        ran, asked = list(nodes.ran), {name: agent.asked for name, agent in nodes.agents.items()}
+        seen = resume(nodes, store)
+        same_end(seen)
+        for name in done:
+            assert nodes.agents[name].asked == asked[name], f"{name} was asked again after a crash at write {at}"
+            assert nodes.ran.count(f"{name}:a") == ran.count(f"{name}:a") == 1
+        assert [record.seq for record in records(store)] == list(range(len(records(store))))
+
+
+def test_a_node_that_was_interrupted_goes_on_where_it_was() -> None:
+    """Writes 1 to 5: the graph's claim, then the node's start, reply, intent and result."""
+    store, nodes = DyingStore(5, after=True), three()
+    with pytest.raises(Died):
+        resume(nodes, store)
+    same_end(resume(nodes, store))
+    assert nodes.ran == ["a:a", "b:a", "c:a"]
+
+
+def test_denials_are_counted_alike_in_a_replay() -> None:
+    store, nodes = DyingStore(10, after=True), three()
+    with pytest.raises(Died):
+        resume(nodes, store)
+    assert finished(store) == set()  # the node is done, but for its record
+    same_end(resume(nodes, store))
+
+
+def test_a_router_that_failed_is_asked_again_and_the_node_is_not_run_again() -> None:
+    def broken(outcome: NodeOutcome) -> str | None:
+        raise LookupError("no route")
+
+    store, nodes = MemoryStore(), three()
+    assert resume(nodes, store, broken).result.error == "router raised LookupError: no route"
+    assert resume(nodes, store, lambda _: "nowhere").result.error is not None
+    same_end(resume(nodes, store))
+    assert nodes.ran == ["a:a", "b:a", "c:a"]
+
+
+def test_a_cancelled_node_is_no_finished_one() -> None:
+    store, nodes, switch = MemoryStore(), three(), CancelToken()
+
+    def throws(outcome: NodeOutcome) -> str | None:
+        switch.cancel("stop")
+        return router(outcome)
+
+    assert resume(nodes, store, throws, cancel=switch).result.error == "cancelled: stop"
+    same_end(resume(nodes, store))
+
+
+class Racing(MemoryStore):
+    """Another worker writes first: at the record of `kind` of the run `run_id`."""
+
+    def __init__(self, run_id: str, kind: str) -> None:
+        super().__init__()
+        self._target = run_id, kind
+
+    async def append(self, record: StepRecord) -> None:
+        if (record.run_id, record.kind) == self._target:
+            raise DuplicateRecord("taken")
+        await super().append(record)
+
+
+@pytest.mark.parametrize(
+    ("run_id", "kind", "error", "ran"),
+    [
+        ("g", "graph.started", "superseded: another worker is executing graph 'g'", []),
+        ("g", "node.finished", "superseded: another worker is executing graph 'g'", ["a:a"]),
+        ("g", "handoff", "superseded: another worker is executing graph 'g'", ["a:a"]),
+        ("g::0:a", "action.result", "superseded: node 'a' was overtaken by another worker", ["a:a"]),
+    ],
+)
+def test_a_worker_that_lost_the_graph_stops(run_id: str, kind: str, error: str, ran: list[str]) -> None:
+    nodes = three()
+    seen = resume(nodes, Racing(run_id, kind))
+    assert (seen.result.error, nodes.ran) == (error, ran)
+    assert seen.bodies("graph.superseded") == [{"hop": 0}]
+
+
+def test_u71_two_workers_of_one_graph_run_each_node_once() -> None:
+    """The claim decides at the start: the second worker takes the graph over, and the first one stops."""
+    store, nodes = MemoryStore(), three()
+
+    async def main() -> list[Any]:
+        calls = (run_graph(nodes.nodes, "t", router=router, start="a", store=store, run_id="g") for _ in range(2))
+        return await asyncio.gather(*calls)
+
+    errors = sorted(str(result.error) for result in asyncio.run(main()))
+    assert errors == ["None", "superseded: node 'a' was overtaken by another worker"]
+    assert nodes.ran == ["a:a", "b:a", "c:a"]
+
+
+def test_u71_a_journal_of_another_graph_is_named_as_what_it_is() -> None:
+    store, nodes = MemoryStore(), three()
+    resume(nodes, store)
+    seen = run(nodes, router, start="b", store=store, run_id="g")
+    assert seen.result.error == "the journal of graph 'g' does not fit this graph: at hop 0 it has node 'a', not 'b'"
+    del nodes.nodes["c"]
+    seen = resume(nodes, store)
+    assert seen.result.error == "router returned unknown node 'c'; nodes: ['a', 'b']"
+    assert nodes.ran == ["a:a", "b:a", "c:a"]
+
+
+class Refusing(MemoryStore):
+    def __init__(self, *, load: bool, run_id: str = "g") -> None:
+        super().__init__()
+        self._load = load
+        self._run_id = run_id
+
+    async def append(self, record: StepRecord) -> None:
+        if not self._load and record.run_id == self._run_id:
+            raise OSError("read-only")
+        await super().append(record)
+
+    async def load(self, run_id: str) -> Any:
+        if self._load and run_id == self._run_id:
+            raise OSError("unreachable")
+        return await super().load(run_id)
+
+
+@pytest.mark.parametrize(
+    ("store", "error"),
+    [
+        (Refusing(load=True), "store.load failed: OSError: unreachable"),
+        (Refusing(load=False), "store.append failed: OSError: read-only"),
+        (Refusing(load=True, run_id="g::0:a"), "store.load failed: OSError: unreachable"),
+        (Refusing(load=False, run_id="g::0:a"), "store.append failed: OSError: read-only"),
+    ],
+)
+def test_a_store_that_fails_ends_the_graph(store: MemoryStore, error: str) -> None:
+    nodes = three()
+    assert resume(nodes, store).result.error == error
+    assert nodes.ran == []
+
+
+@pytest.mark.parametrize("body", [{}, {"hop": "x", "node": "a"}, {"hop": 0, "node": 3}, {"hop": 0, "node": "a"}])
+def test_records_that_are_none_end_the_graph(body: dict[str, Any]) -> None:
+    store, nodes = MemoryStore(), three()
+    asyncio.run(store.append(StepRecord("g", 0, "node.finished", "", body, datetime.now(UTC))))
+    assert str(resume(nodes, store).result.error).startswith("store.load failed: ")
+    assert nodes.ran == []
+
+
+def test_u69_only_the_store_s_own_failure_ends_a_graph() -> None:
+    store = MemoryStore()
+    nodes = Nodes().add("a", RuntimeError("datastore.connect refused")).add("b", RuntimeError("store.append failed: x"))
+    seen = run(nodes.add("c", "three"), router, start="a", store=store, run_id="g")
+    assert (seen.path, seen.result.error) == (["a", "b", "c"], None)
+
+
+def plain_run(nodes: Nodes, store: MemoryStore) -> Any:
+    """Journal as lynx-agent 2.5 does."""
+    rest = {"start": "a", "max_transitions": None, "compose_task": None, "sinks": (), "run_id": "g", "cancel": None}
+    return asyncio.run(drive(GraphManner(plain=True), nodes.nodes, "the task", router=router, store=store, **rest))
+
+
+def test_a_plain_journal_holds_handoffs_at_their_hop() -> None:
+    store = MemoryStore()
+    plain_run(three(), store)
+    assert [(record.kind, record.seq, record.body["hop"]) for record in records(store)] == [
+        ("handoff", 0, 0), ("handoff", 1, 1), ("handoff", 2, 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_plain_journal_is_resumed_and_its_failed_nodes_are_not_run_again(plain: bool) -> None:
+    store, nodes = DyingStore(15, after=True), three()
+    with pytest.raises(Died):
+        plain_run(nodes, store)
+    assert [record.body["node"] for record in records(store)] == ["a", "b"]
+    asked = nodes.agents["b"].asked
+    result = plain_run(nodes, store) if plain else resume(nodes, store).result
+    assert (result.error, [item.node for item in result.path]) == (None, ["a", "b", "c"])
+    assert (result.path[1].result.error, result.path[1].result.steps_taken) == (LOST_ERROR, 1)
+    assert [item.denials for item in result.path] == [1, 0, 0]
+    assert (nodes.ran, nodes.agents["b"].asked) == (["a:a", "b:a", "c:a"], asked)
