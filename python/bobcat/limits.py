@@ -60,13 +60,17 @@ def check_budget(budget: Budget) -> None:
             raise ValueError(f"budget.{name} must not be negative or NaN, got {cap!r}")
 
 
-def exceeded(budget: Budget, *, steps: int, elapsed: float, meter: Meter) -> Stop | None:
+def exceeded(
+    budget: Budget, *, steps: int, elapsed: float, meter: Meter, counts_cache_tokens: bool = True
+) -> Stop | None:
     """The first cap that forbids another step, or None. `elapsed` is in seconds since this attempt began."""
     if budget.steps is not None and steps >= budget.steps:
         return Stop(f"step budget exhausted ({budget.steps})", f"step budget {budget.steps} exhausted")
     if budget.duration_seconds is not None and elapsed >= budget.duration_seconds:
         return duration_stop(budget)
-    cached = meter.cache_read + meter.cache_write
+    if budget.input_tokens is None and budget.output_tokens is None and budget.tokens is None:
+        return None
+    cached = meter.cache_read + meter.cache_write if counts_cache_tokens else 0
     for cap, used, name in (
         (budget.input_tokens, meter.input + cached, "input token"),
         (budget.output_tokens, meter.output, "output token"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, assert_never
 
 from bobcat.approvals import ApprovalHandler, ask
@@ -63,7 +63,7 @@ async def mediate(
     return await execute(request, tool, executor or inline_executor())
 
 
-def refused(decision: Decision) -> str | None:
+def refused(decision: Decision, *, transforms_any_verdict: bool = True) -> str | None:
     """The error text of a decision under which nothing may happen, or None. An unknown verdict is one of those."""
     verdict: object = decision.verdict
     if not isinstance(verdict, Verdict):
@@ -71,9 +71,8 @@ def refused(decision: Decision) -> str | None:
     if verdict is Verdict.DENY:
         return f"denied: {decision.reason or 'Policy denied this action'}"
     changed: object = decision.transform_args
-    if not isinstance(changed, Mapping) and (changed is not None or verdict is Verdict.TRANSFORM):
-        return NO_TRANSFORM_ARGS
-    return None
+    needed = verdict is Verdict.TRANSFORM or (changed is not None and transforms_any_verdict)
+    return NO_TRANSFORM_ARGS if needed and not isinstance(changed, Mapping) else None
 
 
 def effective_args(request: ActionRequest, decision: Decision) -> Mapping[str, Any]:
@@ -88,9 +87,14 @@ def with_args(request: ActionRequest, args: Mapping[str, Any]) -> ActionRequest:
 
 async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> ActionResult:
     """Run a permitted action through `executor`, on a copy of the arguments that the tool may change as it likes."""
-    outcome = await _guarded(lambda: executor(with_args(request, thaw(request.args)), tool))
-    if isinstance(outcome, BaseException):
-        return ActionResult(False, error=f"executor raised {describe(outcome)}")
+    try:
+        outcome: object = await executor(with_args(request, thaw(request.args)), tool)
+    except asyncio.CancelledError as error:
+        if _being_cancelled():
+            raise
+        return ActionResult(False, error=f"executor raised {describe(error)}")
+    except (Exception, SystemExit) as error:
+        return ActionResult(False, error=f"executor raised {describe(error)}")
     if not isinstance(outcome, ActionResult):
         return ActionResult(
             False, error=f"executor returned {type(outcome).__name__}, not ActionResult (tool {request.tool!r})"
@@ -98,27 +102,29 @@ async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> 
     return outcome
 
 
-async def preview(request: ActionRequest, tool: ToolDef) -> ActionResult:
-    """Run the tool's shadow in place of the tool, with those of the arguments that it takes."""
+async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -> ActionResult:
+    """Run the tool's shadow in place of the tool, with those of the arguments that it takes (all, without `trim`)."""
     shadow = tool.shadow_fn
     if shadow is None:
         return ActionResult(False, error=f"tool {request.tool!r} has no shadow; cannot dry-run")
     started = time.perf_counter()
-    outcome = await _guarded(lambda: shadow(**taken_by(shadow, thaw(request.args))))
-    took = int((time.perf_counter() - started) * 1000)
-    if isinstance(outcome, BaseException):
-        return ActionResult(False, error=describe(outcome), duration_ms=took)
-    return ActionResult(True, {"dry_run": True, "preview": outcome}, None, took)
-
-
-async def _guarded(call: Callable[[], Awaitable[object]]) -> object:
-    """The value of a call, or the exception it ended with. Cancellation of this task, and Ctrl-C, go through."""
     try:
-        return await call()
+        args = thaw(request.args)
+        value = await shadow(**(taken_by(shadow, args) if trim else args))
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if _being_cancelled():
             raise
-        return error
+        return ActionResult(False, error=describe(error), duration_ms=_since(started))
     except (Exception, SystemExit) as error:
-        return error
+        return ActionResult(False, error=describe(error), duration_ms=_since(started))
+    return ActionResult(True, {"dry_run": True, "preview": value}, None, _since(started))
+
+
+def _since(started: float) -> int:
+    return int((time.perf_counter() - started) * 1000)
+
+
+def _being_cancelled() -> bool:
+    """True when this task is being cancelled; False when a `CancelledError` was raised by somebody's own hand."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0

@@ -14,6 +14,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from bobcat.quick import quick
+
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -36,6 +38,7 @@ class Principal:
     name: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
     """Where and when a call happens. `timestamp` is an aware datetime; `step_seq` counts steps from 0."""
@@ -61,6 +64,7 @@ class ToolMetadata:
     isolation: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
     """One proposed tool call, as the decision point sees it."""
@@ -71,6 +75,7 @@ class ActionRequest:
     context: ExecutionContext
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The answer of the decision point.
@@ -100,6 +105,7 @@ class ToolDef:
     metadata: ToolMetadata
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens one model reply cost, as the provider reports them. `input_tokens` excludes cache tokens."""
@@ -139,6 +145,7 @@ class Budget:
         return all(cap is None for cap in caps)
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Message:
     """One turn of a conversation. `tool_call_args` is set on the assistant's side of a tool call."""
@@ -150,6 +157,7 @@ class Message:
     tool_call_args: Mapping[str, Any] | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """An agent wants a tool called. Several of them in one list or tuple are one reply.
@@ -166,6 +174,7 @@ class ToolCall:
     problem: str | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
     """An agent is done."""
@@ -177,6 +186,7 @@ class FinalAnswer:
 AgentAction: TypeAlias = ToolCall | FinalAnswer
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ActionResult:
     """How one action came out. `error` is what the model is told when `ok` is false."""
@@ -187,6 +197,7 @@ class ActionResult:
     duration_ms: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
     """What an approval handler is asked. `request.args` are the effective arguments: what a grant would run."""
@@ -206,6 +217,7 @@ class ApprovalDecision:
     args: Mapping[str, Any] | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
     """One line of the audit stream. `seq` counts the events of one `run_agent` call from 0."""

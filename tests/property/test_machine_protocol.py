@@ -169,15 +169,14 @@ class Protocol(RuleBasedStateMachine):
     @rule(cancelled=st.sampled_from([None] * 12 + ["stop"]))
     def looked(self, cancelled: str | None) -> None:
         self.answer(c.Moment(0.5, NOW, cancelled))
-        # A look right before a decision only tells the time; every other one obeys the switch.
-        if cancelled and not isinstance(self.command, c.Decide):
+        if cancelled:
             assert isinstance(self.command, (c.Emit, c.Finish))
             self.stopped = True
 
     @precondition(lambda self: isinstance(self.command, c.AskModel))
     @rule(reply=REPLIES, interruption=INTERRUPTIONS)
     def replied(self, reply: object, interruption: c.Interrupted | None) -> None:
-        self.answer(self.or_interrupted(c.ModelReplied(reply), interruption))
+        self.answer(self.or_interrupted(c.ModelReplied(reply, NOW), interruption))
 
     def or_interrupted(self, event: Any, interruption: c.Interrupted | None) -> Any:
         self.stopped = interruption is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 import traceback
+from collections.abc import Mapping
+from typing import Any
 
 from bobcat.executors.base import Executor
 from bobcat.model import ActionRequest, ActionResult, ToolDef
@@ -21,28 +23,39 @@ def inline_executor(*, timeout_seconds: float | None = None) -> Executor:
     """
 
     async def execute(request: ActionRequest, tool: ToolDef) -> ActionResult:
-        started = time.perf_counter()
-
-        def took() -> int:
-            return int((time.perf_counter() - started) * 1000)
-
-        late = f"TimeoutError: tool {request.tool!r} timed out after {timeout_seconds}s"
-        if timeout_seconds is not None and timeout_seconds <= 0:
-            return ActionResult(False, error=late)
-        try:
-            if timeout_seconds is None:
-                return ActionResult(True, await tool.fn(**request.args), None, took())
-            async with asyncio.timeout(timeout_seconds) as clock:
-                value = await tool.fn(**request.args)
-            return ActionResult(True, value, None, took())
-        except TimeoutError as error:
-            if timeout_seconds is not None and clock.expired():
-                return ActionResult(False, error=late, duration_ms=took())
-            return ActionResult(False, error=_report(error), duration_ms=took())
-        except (Exception, SystemExit) as error:
-            return ActionResult(False, error=_report(error), duration_ms=took())
+        return await run_inline(tool, request.args, timeout_seconds)
 
     return execute
+
+
+async def run_inline(
+    tool: ToolDef,
+    args: Mapping[str, Any],  # Any: what the tool takes
+    timeout_seconds: float | None = None,
+    *,
+    tells_timeouts_apart: bool = True,
+) -> ActionResult:
+    """One call. `tells_timeouts_apart`: a `TimeoutError` of the tool's own is an error like any other."""
+    started = time.perf_counter()
+    try:
+        if timeout_seconds is None:
+            value = await tool.fn(**args)
+            return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
+        if timeout_seconds <= 0:
+            return ActionResult(False, error=_late(tool, timeout_seconds))
+        async with asyncio.timeout(timeout_seconds) as clock:
+            value = await tool.fn(**args)
+        return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
+    except (Exception, SystemExit) as error:
+        late = isinstance(error, TimeoutError) and (
+            not tells_timeouts_apart or (timeout_seconds is not None and clock.expired())
+        )
+        text = _late(tool, timeout_seconds) if late else _report(error)
+        return ActionResult(False, None, text, int((time.perf_counter() - started) * 1000))
+
+
+def _late(tool: ToolDef, timeout_seconds: float | None) -> str:
+    return f"TimeoutError: tool {tool.name!r} timed out after {timeout_seconds}s"
 
 
 def _report(error: BaseException) -> str:

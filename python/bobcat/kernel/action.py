@@ -2,12 +2,15 @@
 
     proposed → gated → bound → decided → [approved] → intent → run or previewed → outcome → result → told
 
+Under another `Manner` the intent comes before the approval, and the approval is answered after the outcome.
+
 INVARIANT: no `Execute` without a decision that permits it, nor, in a journaled run, before its intent is durable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from bobcat.approvals import Answer
@@ -17,14 +20,13 @@ from bobcat.kernel.commands import Approved, AskApproval, Decide, Decided, Execu
 from bobcat.kernel.reply import Proposal
 from bobcat.kernel.state import RunState, Steps, expect
 from bobcat.limits import duration_stop
-from bobcat.mediator import effective_args, refused, with_args
+from bobcat.mediator import refused, with_args
 from bobcat.model import (
     ActionRequest,
     ActionResult,
     ApprovalRequest,
     Decision,
     ExecutionContext,
-    Message,
     ToolDef,
     Verdict,
 )
@@ -35,68 +37,78 @@ _NOTHING: Mapping[str, Any] = FrozenDict()
 _UNCERTAIN: Mapping[str, Any] = FrozenDict({"uncertain_retry": True})
 
 
-def perform(run: RunState, call: Proposal) -> Steps[None]:
-    """Take the step `run.step` with `call`. Returns when the model has its answer; ends the run otherwise."""
-    replayed = run.setup.journal.results.get(run.step)
-    stop = run.repeated(call)
-    if replayed is not None:
-        yield from _replay(run, call, replayed)
-        return
-    orphan = run.setup.journal.uncertain(run.step)
-    if run.setup.observed:
+def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
+    """Take the step `run.step` with `call`, made at `wall`. Returns when the model has its answer, or ends the run."""
+    setup, count_all = run.setup, run.manner.counts_every_proposal
+    stop = run.repeated(call) if count_all else None
+    orphan = None
+    if setup.journal.records:
+        replayed = setup.journal.results.get(run.step)
+        if replayed is not None:
+            yield from _replay(run, call, replayed)
+            return
+        orphan = setup.journal.uncertain(run.step)
+    if setup.observed:
         yield from run.emit("step.proposed", {"seq": run.step, "tool": call.tool, "args": call.args})
+    tool = setup.tools.tools.get(call.tool)
+    if tool is not None and not count_all:
+        stop = run.repeated(call)
     if stop is not None:
         raise (yield from run.fail(stop, seq=run.step))
     if orphan is not None:
         yield from _announce_uncertain(run, call, orphan)
     try:
-        tool, args = _resolve(run, call)
+        tool, args = _resolve(run, call, tool)
     except ValueError as error:
         yield from run.emit("action.failed", {"seq": run.step, "reason": str(error)})
         tell(run, call, f"[error] {error}")
         return
-    yield from _Action(run, call, tool, orphan is not None).run_with(args)
+    yield from _Action(run, call, tool, orphan is not None).run_with(args, wall)
 
 
 def tell(run: RunState, call: Proposal, text: str) -> None:
     """Give the model its answer."""
-    call_id = call.call_id or f"step_{run.step}"
-    run.conversation.append(Message("tool", text, call.tool, call_id))
+    run.conversation.append(("tool", text, call.tool, call.call_id or f"step_{run.step}"))
 
 
 class _Action:
     """A call of a known tool with arguments it takes."""
 
-    __slots__ = ("call", "key", "run", "seq", "tool", "uncertain")
+    __slots__ = ("call", "key", "manner", "observed", "run", "seq", "tool", "uncertain")
 
     def __init__(self, run: RunState, call: Proposal, tool: ToolDef, uncertain: bool) -> None:
         self.run = run
+        self.manner = run.manner
         self.call = call
         self.tool = tool
         self.uncertain = uncertain
         self.seq = run.step
+        self.observed = run.setup.observed
         self.key = ""
         if run.setup.journaled:
-            self.key = idempotency_key(run.setup.run_id, run.step, call.tool, call.args)
+            self.key = idempotency_key(run.setup.run_id, run.step, call.tool, call.args, text=run.manner.json)
 
-    def run_with(self, args: Mapping[str, Any]) -> Steps[None]:
+    def run_with(self, args: Mapping[str, Any], wall: datetime) -> Steps[None]:
         """Have the call judged, and do what the decision lets happen."""
         setup = self.run.setup
-        moment = yield from self.run.look()
         context = ExecutionContext(
             setup.principal,
             setup.environment,
             setup.workspace,
             setup.correlation_id,
             self.seq,
-            moment.wall,
+            wall,
             _UNCERTAIN if self.uncertain else _NOTHING,
         )
         request = ActionRequest(self.call.tool, args, self.tool.metadata, context)
         request, decision = yield from self.decide(request)
-        refusal = refused(decision)
-        if refusal is not None:
+        if not self.manner.intent_follows_approval:
             yield from self.intend(request, decision)
+            yield from self.stop_if_cancelled()
+        refusal = refused(decision, transforms_any_verdict=self.manner.transforms_any_verdict)
+        if refusal is not None:
+            if self.manner.intent_follows_approval:
+                yield from self.intend(request, decision)
             yield from self.announce("action.started", request, decision)
             yield from self.settle(decision, ActionResult(False, error=refusal), decision.verdict is Verdict.DENY)
             return
@@ -106,26 +118,28 @@ class _Action:
             if approved is None:
                 return
             request = approved
-        moment = yield from self.run.look()
-        if moment.cancelled is not None:
-            raise (yield from self.run.cancel(moment.cancelled, "pre_execute", seq=self.seq))
-        yield from self.intend(request, decision)
+        if self.manner.intent_follows_approval and (self.observed or self.key):
+            # PERF: without an intent or an event to hold back, the driver's own look before `Execute` is enough.
+            yield from self.stop_if_cancelled()
+            yield from self.intend(request, decision)
         yield from self.execute(request, decision)
 
     def decide(self, request: ActionRequest) -> Steps[tuple[ActionRequest, Decision]]:
         """The decision, and the request with the arguments it is about."""
-        decision = expect((yield Decide(request)), Decided).decision
+        judged = request if self.manner.read_only else with_args(request, thaw(request.args))
+        decision = expect((yield Decide(judged)), Decided).decision
         verdict: object = decision.verdict
         if not isinstance(verdict, Verdict):
             reason = f"unknown verdict {show(verdict)!r}"
             decision = Decision(Verdict.DENY, reason, tuple(decision.matched_rules))
-        if decision.transform_args is not None and refused(decision) is None:
+        effective = decision.transform_args if self.transforms(decision) else None
+        if isinstance(effective, Mapping):
             try:
-                request = with_args(request, deep_freeze(dict(effective_args(request, decision))))
+                request = with_args(request, deep_freeze(dict(effective)))
             except Exception as error:
                 reason = f"transformed arguments cannot be used: {describe(error)}"
                 decision = Decision(Verdict.DENY, reason, decision.matched_rules)
-        if self.run.setup.observed:
+        if self.observed:
             body = {
                 "seq": self.seq,
                 "verdict": decision.verdict.value,
@@ -135,11 +149,17 @@ class _Action:
             yield from self.run.emit("policy.evaluated", self.with_effective(body, request))
         return request, decision
 
+    def transforms(self, decision: Decision) -> bool:
+        """Whether the decision's own arguments are the ones that run."""
+        if self.manner.transforms_any_verdict:
+            return decision.verdict is not Verdict.DENY
+        return decision.verdict is Verdict.TRANSFORM
+
     def approve(self, request: ActionRequest, decision: Decision) -> Steps[ActionRequest | None]:
         """The request as approved, or None when the step ended in a refusal."""
         yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
         # The handler gets a copy: what it does to it must not reach what runs.
-        shown = with_args(request, deep_freeze(thaw(request.args)))
+        shown = with_args(request, self.run.out(deep_freeze(thaw(request.args))))
         event = yield AskApproval(ApprovalRequest(shown, decision, request.context.correlation_id))
         if isinstance(event, Interrupted):
             why = f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.run.setup.budget).error
@@ -148,13 +168,16 @@ class _Action:
         answer = expect(event, Approved).answer
         if answer.refusal is None and answer.args is not None:
             request, answer = yield from self.judge_again(request, decision, answer, answer.args)
+        told = self.manner.approval_precedes_action
         if answer.refusal is not None:
             body = {"seq": self.seq, "ok": False, "error": answer.refusal, "approver": answer.approver}
-            yield from self.run.emit("approval.denied", body)
+            if told:
+                yield from self.run.emit("approval.denied", body)
             yield from self.settle(decision, ActionResult(False, error=answer.refusal), denied=True)
             return None
-        body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
-        yield from self.run.emit("approval.granted", self.with_effective(body, request))
+        if told:
+            body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
+            yield from self.run.emit("approval.granted", self.with_effective(body, request))
         return request
 
     def judge_again(
@@ -173,9 +196,15 @@ class _Action:
         text = f"denied: the arguments as edited by {answer.approver} are decided {second.verdict.value}"
         return request, Answer(answer.approver, f"{text} — {second.reason}" if second.reason else text)
 
+    def stop_if_cancelled(self) -> Steps[None]:
+        """End the run here when the switch was thrown: everything is decided, nothing has run."""
+        moment = yield from self.run.look()
+        if moment.cancelled is not None:
+            raise (yield from self.run.cancel(moment.cancelled, "pre_execute", seq=self.seq))
+
     def intend(self, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Write the intent. Whatever happens after it, the journal knows that the action may have run."""
-        if self.run.setup.journaled:
+        if self.key:
             body = {"step": self.seq, "tool": self.call.tool, "verdict": decision.verdict.value}
             yield from self.run.append("action.intent", self.with_effective(body, request), self.key)
 
@@ -190,26 +219,33 @@ class _Action:
             fate = "it may have taken effect" if event.started else "it was not started"
             yield from self.run.emit("action.failed", {"seq": self.seq, "reason": f"{why}; {fate}"})
             raise (yield from self.run.interrupted(event, "execute", seq=self.seq))
-        yield from self.settle(decision, expect(event, ToolReturned).result, denied=False)
+        denied = decision.verdict is Verdict.APPROVE_REQUIRED and not self.manner.approval_precedes_action
+        yield from self.settle(decision, expect(event, ToolReturned).result, denied)
 
     def settle(self, decision: Decision, result: ActionResult, denied: bool) -> Steps[None]:
-        """Record how the action came out, and tell the model. `denied` separates refusals from failures."""
-        observed = self.run.setup.observed
-        ok = result.ok is True
-        error = result.error if ok or isinstance(result.error, str) else show(result.error)
+        """Record how the action came out, and tell the model. `denied` says that what is not ok was refused."""
+        strict = self.manner.strict_results
+        ok = result.ok is True if strict else result.ok
+        error: object = result.error
+        body: dict[str, Any] = {"seq": self.seq}
         if ok:
             dry = decision.verdict is Verdict.DRY_RUN
+            kind = "action.dry_run_completed" if dry else "action.completed"
+            body["duration_ms"] = result.duration_ms
             message = f"{'[dry_run]' if dry else '[ok]'} {show(result.value)}"
-            if observed:
-                kind = "action.dry_run_completed" if dry else "action.completed"
-                yield from self.run.emit(kind, {"seq": self.seq, "duration_ms": result.duration_ms})
         else:
-            message = f"{'[denied]' if denied else '[error]'} {error}"
-            if observed:
-                kind = "action.denied" if denied else "action.failed"
-                yield from self.run.emit(kind, {"seq": self.seq, "reason": error})
-        if self.run.setup.journaled:
-            body: dict[str, Any] = {
+            if strict and not isinstance(error, str):
+                error = show(error)
+            kind = "action.denied" if denied else "action.failed"
+            body["reason"] = error
+            message = f"{'[denied]' if denied else '[error]'} {show(error)}"
+        if self.observed:
+            if decision.verdict is Verdict.APPROVE_REQUIRED and not self.manner.approval_precedes_action:
+                answer = "approval.granted" if ok else "approval.denied"
+                yield from self.run.emit(answer, {"seq": self.seq, "ok": ok, "error": error})
+            yield from self.run.emit(kind, body)
+        if self.key:
+            record: dict[str, Any] = {
                 "step": self.seq,
                 "tool": self.call.tool,
                 "verdict": decision.verdict.value,
@@ -219,30 +255,31 @@ class _Action:
                 "message": message,
             }
             if self.uncertain:
-                body["uncertain_retry"] = True
-            yield from self.run.append("action.result", body, self.key)
+                record["uncertain_retry"] = True
+            yield from self.run.append("action.result", record, self.key)
         tell(self.run, self.call, message)
 
     def announce(self, kind: str, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Say that the action is about to be dealt with."""
-        if self.run.setup.observed:
+        if self.observed:
             body = {"seq": self.seq, "verdict": decision.verdict.value}
             yield from self.run.emit(kind, self.with_effective(body, request))
 
     def with_effective(self, body: dict[str, Any], request: ActionRequest) -> dict[str, Any]:
         """`body` with the effective arguments, when they are not the proposed ones: an auditor must see what runs."""
-        if request.args is not self.call.args:
+        if self.manner.audits_effective_args and request.args is not self.call.args:
             body["args"] = request.args
         return body
 
 
-def _resolve(run: RunState, call: Proposal) -> tuple[ToolDef, Mapping[str, Any]]:
+def _resolve(run: RunState, call: Proposal, tool: ToolDef | None) -> tuple[ToolDef, Mapping[str, Any]]:
     """The tool, and the arguments with its defaults. Raises `ArgumentError` with the text for the model."""
-    tool = run.setup.tools.tools.get(call.tool)
     if tool is None:
         raise ArgumentError(f"unknown tool: {call.tool!r}")
     if call.problem is not None:
         raise ArgumentError(call.problem)
+    if not run.manner.binds_arguments:
+        return tool, call.args
     bound = run.signature(call.tool).bind(call.args)
     return tool, bound if bound is call.args else FrozenDict(bound)
 

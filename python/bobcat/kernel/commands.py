@@ -85,9 +85,10 @@ class Moment(msgspec.Struct, frozen=True):
 
 
 class ModelReplied(msgspec.Struct, frozen=True):
-    """What the agent's step returned, unread."""
+    """What the agent's step returned, unread, and the wall clock then."""
 
     reply: Any  # Any: an agent may return anything, and the machine must cope
+    wall: datetime
 
 
 class ModelFailed(msgspec.Struct, frozen=True):

@@ -6,24 +6,24 @@ when the conversation grows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
-from typing import overload
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast, overload
 
 from bobcat.model import Message
+
+Parts = tuple[Any, ...]
+"""The fields of a message that nobody has looked at yet. PERF: 0.1 µs to keep, 1 µs to make a `Message` of."""
 
 
 class Conversation:
     """The messages so far. Only the kernel holds one."""
 
-    __slots__ = ("_messages",)
+    __slots__ = ("_messages", "append")
 
     def __init__(self, first: Message) -> None:
-        self._messages = [first]
-
-    def append(self, message: Message) -> None:
-        """Add a message at the end."""
-        self._messages.append(message)
+        self._messages: list[Message | Parts] = [first]
+        self.append: Callable[[Parts], None] = self._messages.append
+        """Add a message at the end, given as its fields in order."""
 
     def view(self) -> ConversationView:
         """The messages up to now."""
@@ -35,7 +35,7 @@ class ConversationView(Sequence[Message]):
 
     __slots__ = ("_length", "_messages")
 
-    def __init__(self, messages: Sequence[Message], length: int) -> None:
+    def __init__(self, messages: list[Message | Parts], length: int) -> None:
         self._messages = messages
         self._length = length
 
@@ -48,14 +48,20 @@ class ConversationView(Sequence[Message]):
     def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
     def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
         if isinstance(index, slice):
-            return tuple(self._messages[i] for i in range(*index.indices(self._length)))
+            return tuple(self._at(i) for i in range(*index.indices(self._length)))
         position = index + self._length if index < 0 else index
         if not 0 <= position < self._length:
             raise IndexError("conversation index out of range")
-        return self._messages[position]
+        return self._at(position)
 
     def __iter__(self) -> Iterator[Message]:
-        return islice(self._messages, self._length)
+        return map(self._at, range(self._length))
+
+    def _at(self, position: int) -> Message:
+        found = self._messages[position]
+        if type(found) is tuple:
+            found = self._messages[position] = Message(*found)
+        return cast("Message", found)
 
     def __add__(self, other: Sequence[Message]) -> tuple[Message, ...]:
         return (*self, *other)

@@ -24,23 +24,32 @@ POLL_SECONDS = 0.05
 
 
 class Interrupts:
-    """The kill switch and the deadline of one run; armed while it is entered."""
+    """The kill switch and the deadline of one run; armed while it is entered, in the task that entered it.
 
-    def __init__(self, switch: Cancelled | None, duration_seconds: float | None) -> None:
+    Without `reach` they are only looked at: no wait is ended on their account.
+    """
+
+    def __init__(self, switch: Cancelled | None, duration_seconds: float | None, *, reach: bool = True) -> None:
         self._loop = asyncio.get_running_loop()
         self._switch = switch
+        self._reach = reach
         self._started = self._loop.time()
         bounded = duration_seconds is not None and math.isfinite(duration_seconds)
-        self._deadline = self._started + duration_seconds if bounded and duration_seconds is not None else None
-        self._task: asyncio.Task[Any] | None = None  # Any: a task is generic in a result nobody reads here
+        self._deadline = self._started + duration_seconds if bounded and duration_seconds is not None else math.inf
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a run needs an asyncio task")
+        self._task: asyncio.Task[Any] = task  # Any: a task is generic in a result nobody reads here
+        self._waiting = False
+        self._deaf = False
+        self._limit = math.inf
         self._cause: Interrupted | None = None
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._poller: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] | None = None
 
     def __enter__(self) -> Self:
-        if self._deadline is not None:
-            self._timers["deadline"] = self._loop.call_at(self._deadline, self._fire, Interrupted())
-        if self._switch is not None:
+        if self._switch is not None and self._reach:
             subscribe = getattr(self._switch, "subscribe", None)
             if callable(subscribe):
                 self._unsubscribe = subscribe(self._wake)
@@ -51,8 +60,9 @@ class Interrupts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
+        for timer in (self._timer, self._poller):
+            if timer is not None:
+                timer.cancel()
         if self._unsubscribe is not None:
             self._unsubscribe()
 
@@ -66,57 +76,101 @@ class Interrupts:
         """Why the run must stop, if the switch says so."""
         return None if self._switch is None else cancelled_reason(self._switch)
 
-    async def wait(
-        self, start: Callable[[], Awaitable[T]], *, timeout_seconds: float | None = None, keep_late: bool = False
-    ) -> T | Interrupted:
-        """Await what `start` begins, unless it is interrupted. `keep_late` lets an answer after that count."""
-        due = self._due()
-        if due is not None:
-            return due
-        if timeout_seconds is not None and timeout_seconds <= 0:
-            return Interrupted(step=True, started=False)
-        task = asyncio.current_task()
-        if task is None:
-            raise RuntimeError("a run needs an asyncio task")
-        outer = task.cancelling()
-        self._task, self._cause = task, None
-        timer = None
-        if timeout_seconds is not None and math.isfinite(timeout_seconds):
-            timer = self._loop.call_later(timeout_seconds, self._fire, Interrupted(step=True))
-        try:
-            value = await start()
-        except asyncio.CancelledError:
-            cause = self._taken_back(task, outer)
-            if cause is None or task.cancelling() > outer:
-                raise
-            return cause
-        except BaseException:
-            self._taken_back(task, outer)
-            raise
-        finally:
-            self._task = None
-            if timer is not None:
-                timer.cancel()
-        late = self._taken_back(task, outer)
-        return value if late is None or keep_late else late
-
-    def _taken_back(self, task: asyncio.Task[Any], outer: int) -> Interrupted | None:
-        """Undo the one cancellation this wait asked for; why it did."""
-        cause, self._cause = self._cause, None
-        if cause is not None and task.cancelling() > outer:
-            task.uncancel()
-        return cause
-
-    def _due(self) -> Interrupted | None:
-        reason = self.cancelled
-        if reason is not None:
-            return Interrupted(cancelled=reason, started=False)
-        if self._deadline is not None and self._loop.time() >= self._deadline:
+    def due(self) -> Interrupted | None:
+        """Why nothing new may begin, if something says so."""
+        if self._switch is not None:
+            reason = cancelled_reason(self._switch)
+            if reason is not None:
+                return Interrupted(cancelled=reason, started=False)
+        if self._deadline != math.inf and self._loop.time() >= self._deadline:
             return Interrupted(started=False)
         return None
 
+    # Any: arguments of any call.
+    async def wait(
+        self, call: Callable[..., Awaitable[T]], *args: Any, seconds: float | None = None, keep_late: bool = False
+    ) -> T | Interrupted:
+        """Await `call(*args)` until it is interrupted, or takes longer than `seconds`.
+
+        `keep_late` lets an answer count that comes all the same.
+        """
+        return await self._bounded(call, args, seconds, deaf=not self._reach, keep_late=keep_late)
+
+    async def insist(
+        self, call: Callable[..., Awaitable[T]], *args: Any, seconds: float | None = None
+    ) -> T | Interrupted:
+        """Await `call(*args)`, whatever the switch and the deadline say, for `seconds`."""
+        return await self._bounded(call, args, seconds, deaf=True, keep_late=True)
+
+    async def _bounded(
+        self,
+        call: Callable[..., Awaitable[T]],
+        args: tuple[Any, ...],
+        seconds: float | None,
+        *,
+        deaf: bool,
+        keep_late: bool,
+    ) -> T | Interrupted:
+        if seconds is not None and seconds <= 0:
+            return Interrupted(step=True, started=False)
+        outer = self._task.cancelling()
+        self._deaf = deaf
+        self._limit = math.inf if seconds is None else self._loop.time() + seconds
+        if self._limit != math.inf or not deaf:
+            self._set_timer()
+        self._waiting = True
+        try:
+            value = await call(*args)
+        except asyncio.CancelledError:
+            self._waiting = False
+            cause = self._taken_back(outer)
+            if cause is None or self._task.cancelling() > outer:
+                raise
+            return cause
+        except BaseException:
+            self._waiting = False
+            self._taken_back(outer)
+            raise
+        self._waiting = False
+        if self._cause is None:
+            return value
+        late = self._taken_back(outer)
+        return value if late is None or keep_late else late
+
+    def _taken_back(self, outer: int) -> Interrupted | None:
+        """Undo the one cancellation this wait asked for; why it did."""
+        cause, self._cause = self._cause, None
+        if cause is not None and self._task.cancelling() > outer:
+            self._task.uncancel()
+        return cause
+
+    def _set_timer(self) -> None:
+        """Have a timer that fires no later than this wait may last.
+
+        PERF: one timer serves many waits: it outlives them, and is set again when it fires too early.
+        """
+        when = self._limit if self._deaf else min(self._limit, self._deadline)
+        timer = self._timer
+        if when == math.inf or (timer is not None and timer.when() <= when):
+            return
+        if timer is not None:
+            timer.cancel()
+        self._timer = self._loop.call_at(when, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        if not self._waiting:
+            return
+        now = self._loop.time()
+        if now >= self._limit:
+            self._fire(Interrupted(step=True))
+        elif not self._deaf and now >= self._deadline:
+            self._fire(Interrupted())
+        else:
+            self._set_timer()
+
     def _fire(self, cause: Interrupted) -> None:
-        if self._task is not None and self._cause is None:
+        if self._waiting and self._cause is None:
             self._cause = cause
             self._task.cancel()
 
@@ -127,9 +181,9 @@ class Interrupts:
 
     def _on_switch(self) -> None:
         reason = self.cancelled
-        if reason is not None:
+        if reason is not None and not self._deaf:
             self._fire(Interrupted(cancelled=reason))
 
     def _poll(self) -> None:
         self._on_switch()
-        self._timers["poll"] = self._loop.call_later(POLL_SECONDS, self._poll)
+        self._poller = self._loop.call_later(POLL_SECONDS, self._poll)

@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+from math import isfinite
 from typing import Any, assert_never
 from uuid import uuid4
 
+import msgspec
+
 from bobcat import pdp
 from bobcat.agent import Agent
-from bobcat.approvals import ApprovalHandler, ask, auto_deny
+from bobcat.approvals import Answer, ApprovalHandler, ask, ask_loosely, auto_deny
 from bobcat.bundle import PolicyBundle
 from bobcat.cancel import Cancelled
-from bobcat.executors import Executor, inline_executor
-from bobcat.frozen import FrozenDict, FrozenList
+from bobcat.executors import Executor
+from bobcat.executors.inline import run_inline
+from bobcat.frozen import FrozenDict, FrozenList, thaw
 from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, JournalIndex, RunStore, StepRecord, index_journal
 from bobcat.kernel.commands import (
     Append,
@@ -43,27 +48,27 @@ from bobcat.kernel.commands import (
 )
 from bobcat.kernel.interrupts import Interrupts
 from bobcat.kernel.machine import Machine
+from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal, reply_from_body
 from bobcat.kernel.state import Setup
 from bobcat.limits import check_budget
 from bobcat.mediator import execute, preview
 from bobcat.model import (
     ActionRequest,
+    ActionResult,
     AuditEvent,
     Budget,
     Decision,
     FinalAnswer,
     Principal,
     RunResult,
+    ToolDef,
     Verdict,
 )
 from bobcat.plain_json import describe
 from bobcat.sinks import Sink
 from bobcat.sinks.fanout import Fanout
 from bobcat.tools import ToolSet
-
-STORE_TIMEOUT_SECONDS = 30.0
-"""A store that takes longer for one call has failed."""
 
 
 async def run_agent(
@@ -94,64 +99,80 @@ async def run_agent(
     Raises `ValueError` for a store without a run id and for a budget below zero, `TypeError` for arguments of the
     wrong kind. Everything else that goes wrong is in `RunResult.error`.
     """
-    if store is not None and not run_id:
+    options = Options(
+        tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
+        environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
+        executor=executor, cancel=cancel,
+    )  # fmt: skip
+    return await run_in_manner(SAFE, agent, task, options)
+
+
+class Options(msgspec.Struct, kw_only=True, frozen=True):
+    """The keyword arguments of `run_agent`, checked when the run begins."""
+
+    tools: ToolSet
+    policy: PolicyBundle
+    sinks: Sequence[Sink]
+    on_approval: ApprovalHandler | None
+    budget: Budget
+    principal: Principal
+    environment: str
+    workspace: str
+    correlation_id: str | None
+    store: RunStore | None
+    run_id: str | None
+    executor: Executor | None
+    cancel: Cancelled | None
+
+
+async def run_in_manner(manner: Manner, agent: Agent, task: str, options: Options) -> RunResult:
+    """`run_agent`, in one manner or another."""
+    budget, policy, run_id = options.budget, options.policy, options.run_id
+    if options.store is not None and not run_id:
         raise ValueError(
             "a non-empty run_id is required when store is provided — resume needs a stable identifier "
             "your retry layer keeps constant across attempts"
         )
-    _check_kinds(tools, policy, budget)
-    fanout = Fanout(sinks)
+    _check_kinds(options.tools, policy)
+    if manner.checks_budget:
+        check_budget(budget)
+    bounded = {} if isfinite(manner.sinks_may_take) else {"total_seconds": manner.sinks_may_take}
+    fanout = Fanout(options.sinks, timeout_seconds=manner.sinks_may_take, reporter=manner.name, **bounded)
     setup = Setup(
         task=task,
-        tools=tools,
+        tools=options.tools,
         budget=budget,
-        principal=principal,
-        environment=environment,
-        workspace=workspace,
-        correlation_id=correlation_id or run_id or str(uuid4()),
+        principal=options.principal,
+        environment=options.environment,
+        workspace=options.workspace,
+        correlation_id=options.correlation_id or run_id or str(uuid4()),
         bundle_id=policy.id,
         run_id=run_id or "",
-        journaled=store is not None,
+        journaled=options.store is not None,
         observed=bool(fanout),
         journal=EMPTY_JOURNAL,
         replies={},
+        manner=manner,
     )
-    with Interrupts(cancel, budget.duration_seconds) as interrupts:
-        driver = _Driver(
-            setup=setup,
-            agent=agent,
-            policy=policy,
-            fanout=fanout,
-            on_approval=on_approval or auto_deny("no on_approval handler configured"),
-            store=store,
-            executor=executor or inline_executor(),
-            interrupts=interrupts,
-        )
-        return await driver.run(named=correlation_id is not None)
+    with Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts) as interrupts:
+        driver = _Driver(setup, agent, options, fanout, interrupts)
+        return await driver.run(named=options.correlation_id is not None)
 
 
 class _Driver:
     """Performs the commands of one run."""
 
     def __init__(
-        self,
-        *,
-        setup: Setup,
-        agent: Agent,
-        policy: PolicyBundle,
-        fanout: Fanout,
-        on_approval: ApprovalHandler,
-        store: RunStore | None,
-        executor: Executor,
-        interrupts: Interrupts,
-    ) -> None:
+        self, setup: Setup, agent: Agent, options: Options, fanout: Fanout, interrupts: Interrupts
+    ) -> None:  # fmt: skip
         self._setup = setup
+        self._manner = setup.manner
         self._agent = agent
-        self._policy = policy
+        self._policy = options.policy
         self._fanout = fanout
-        self._on_approval = on_approval
-        self._store = store
-        self._executor = executor
+        self._on_approval = options.on_approval or auto_deny("no on_approval handler configured")
+        self._store = options.store
+        self._executor = options.executor
         self._interrupts = interrupts
         self._events = 0
         self._journal_seq = 0
@@ -176,22 +197,22 @@ class _Driver:
         command = machine.start()
         while True:
             event: Event | None
-            match command:
-                case Emit():
-                    await self._emit(command.kind, command.body)
-                    event = None
-                case Look():
-                    event = Moment(self._interrupts.elapsed, datetime.now(UTC), self._interrupts.cancelled)
+            match command:  # the usual ones first
                 case AskModel():
                     event = await self._ask_model(command)
                 case Decide():
                     event = Decided(self._decide(command.request))
                 case Execute():
                     event = await self._execute(command)
-                case AskApproval():
-                    event = await self._ask_approval(command)
                 case Append():
                     event = await self._append(command)
+                case Emit():
+                    await self._emit(command.kind, command.body)
+                    event = None
+                case Look():
+                    event = Moment(self._interrupts.elapsed, datetime.now(UTC), self._interrupts.cancelled)
+                case AskApproval():
+                    event = await self._ask_approval(command)
                 case Finish():
                     return command.result
                 case _:
@@ -200,22 +221,32 @@ class _Driver:
 
     async def _emit(self, kind: str, body: Mapping[str, object]) -> None:
         setup = self._setup
-        now = datetime.now(UTC)
-        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, now, _sealed(body))
+        shown = _sealed(body) if self._manner.read_only else thaw(body)
+        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, datetime.now(UTC), shown)
         self._events += 1
         await self._fanout.deliver(event)
 
     async def _ask_model(self, command: AskModel) -> Event:
-        timeout = self._setup.budget.step_timeout_seconds
+        if self._fanout.failure is not None:  # here and below: without its required sinks a run does nothing more
+            return ModelFailed(self._fanout.failure, self._fanout.failure)
+        due = self._interrupts.due()
+        if due is not None:
+            return due
+        late = not self._manner.tells_timeouts_apart
         try:
-            reply = await self._interrupts.wait(lambda: self._agent.step(command.conversation), timeout_seconds=timeout)
+            reply = await self._interrupts.wait(
+                self._agent.step,
+                command.conversation,
+                seconds=self._setup.budget.step_timeout_seconds,
+                keep_late=late,
+            )
         except asyncio.CancelledError as error:
             if _being_cancelled():
                 raise
             return _model_failed(error)
         except (Exception, SystemExit) as error:
-            return _model_failed(error)
-        return reply if isinstance(reply, Interrupted) else ModelReplied(reply)
+            return Interrupted(step=True) if late and isinstance(error, TimeoutError) else _model_failed(error)
+        return reply if isinstance(reply, Interrupted) else ModelReplied(reply, datetime.now(UTC))
 
     def _decide(self, request: ActionRequest) -> Decision:
         try:
@@ -229,26 +260,50 @@ class _Driver:
         return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
 
     async def _ask_approval(self, command: AskApproval) -> Event:
-        answer = await self._interrupts.wait(lambda: ask(self._on_approval, command.request))
+        question = ask if self._manner.strict_approvals else ask_loosely
+        if self._fanout.failure is not None:
+            return Approved(Answer("system", f"denied: {self._fanout.failure}"))
+        due = self._due()
+        if due is not None:
+            return due
+        answer = await self._interrupts.wait(question, self._on_approval, command.request)
         return answer if isinstance(answer, Interrupted) else Approved(answer)
 
     async def _execute(self, command: Execute) -> Event:
+        if self._fanout.failure is not None:
+            return ToolReturned(ActionResult(False, error=f"not executed: {self._fanout.failure}"))
+        due = self._due()
+        if due is not None:
+            return due
+        tool, request = command.tool, command.request
         if command.shadow:
-            result = await self._interrupts.wait(lambda: preview(command.request, command.tool), keep_late=True)
+            act = partial(preview, request, tool, trim=self._manner.trims_shadow_args)
+            result = await self._interrupts.wait(act, keep_late=True)
+        elif self._executor is not None:
+            result = await self._interrupts.wait(execute, request, tool, self._executor, keep_late=True)
         else:
-            result = await self._interrupts.wait(
-                lambda: execute(command.request, command.tool, self._executor), keep_late=True
-            )
+            result = await self._interrupts.wait(self._run_inline, tool, thaw(request.args), keep_late=True)
         return result if isinstance(result, Interrupted) else ToolReturned(result)
+
+    async def _run_inline(self, tool: ToolDef, args: Mapping[str, Any]) -> ActionResult:
+        try:
+            return await run_inline(tool, args, tells_timeouts_apart=self._manner.tells_timeouts_apart)
+        except asyncio.CancelledError as error:
+            if _being_cancelled():
+                raise
+            return ActionResult(False, error=f"executor raised {describe(error)}")
+
+    def _due(self) -> Interrupted | None:
+        """Why an effect or an approval may not begin, where the switch and the deadline reach that far."""
+        return self._interrupts.due() if self._manner.interrupts else None
 
     async def _append(self, command: Append) -> Event:
         if self._store is None:
             return StoreFailed("store.append failed: there is no store")
-        run_id = self._setup.run_id
-        record = StepRecord(run_id, self._journal_seq, command.kind, command.key, command.body, datetime.now(UTC))
+        run_id, now = self._setup.run_id, datetime.now(UTC)
+        record = StepRecord(run_id, self._journal_seq, command.kind, command.key, command.body, now)
         try:
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                await self._store.append(record)
+            kept = await self._interrupts.insist(self._store.append, record, seconds=self._manner.store_seconds)
         except DuplicateRecord as duplicate:
             return Superseded(str(duplicate))
         except asyncio.CancelledError as error:
@@ -257,15 +312,18 @@ class _Driver:
             return StoreFailed(f"store.append failed: {describe(error)}")
         except (Exception, SystemExit) as error:
             return StoreFailed(f"store.append failed: {describe(error)}")
+        if isinstance(kept, Interrupted):
+            return StoreFailed("store.append failed: TimeoutError: ")
         self._journal_seq += 1
         return StoreAcked()
 
     async def _load(self, store: RunStore) -> tuple[JournalIndex, dict[int, tuple[Proposal, ...] | FinalAnswer]] | str:
         """The journal so far, read completely; or why it cannot be used."""
         try:
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                records = await store.load(self._setup.run_id)
-            journal = index_journal(records)
+            records = await self._interrupts.insist(store.load, self._setup.run_id, seconds=self._manner.store_seconds)
+            if isinstance(records, Interrupted):
+                raise TimeoutError
+            journal = index_journal(records, doubt_stays=self._manner.doubt_stays)
             replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
             if journal.final is not None and not isinstance(journal.final.get("step", 0), int):
                 raise TypeError("the final record has no step number")
@@ -314,7 +372,7 @@ def _being_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _check_kinds(tools: object, policy: object, budget: Budget) -> None:
+def _check_kinds(tools: object, policy: object) -> None:
     if not isinstance(tools, ToolSet):
         raise TypeError(
             f"tools must be a ToolSet, got {type(tools).__name__}; build one with ToolSet.from_functions(...)"
@@ -323,4 +381,3 @@ def _check_kinds(tools: object, policy: object, budget: Budget) -> None:
         raise TypeError(
             f"policy must be a PolicyBundle, got {type(policy).__name__}; build one with compile_policy(...)"
         )
-    check_budget(budget)

@@ -10,8 +10,8 @@ things is decided here. The machine reads no clock and draws no random number: t
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from bobcat.kernel.action import perform
@@ -27,8 +27,8 @@ from bobcat.kernel.commands import (
 )
 from bobcat.kernel.reply import Complaint, Proposal, read_reply, reply_to_body
 from bobcat.kernel.state import Ended, RunState, Setup, Steps, expect
-from bobcat.limits import Stop, exceeded
-from bobcat.model import FinalAnswer, Message, Usage
+from bobcat.limits import Stop
+from bobcat.model import FinalAnswer, Usage
 
 
 class ProtocolError(RuntimeError):
@@ -71,7 +71,7 @@ def _begin(run: RunState) -> Steps[None]:
     """Say that the run starts, and claim its journal before the model is asked anything."""
     setup, journal = run.setup, run.setup.journal
     yield from run.emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
-    if setup.budget.is_unbounded():
+    if setup.manner.announces_unbounded and setup.budget.is_unbounded():
         yield from run.emit("run.unbounded", {"detail": "no step, duration, or token cap — run can loop forever"})
     if journal.bundle_id is not None and journal.bundle_id != setup.bundle_id:
         body = {
@@ -91,50 +91,55 @@ def _begin(run: RunState) -> Steps[None]:
 
 def _loop(run: RunState) -> Steps[None]:
     """Step after step, until something ends the run. A reply of several calls is several steps."""
-    waiting: deque[Proposal] = deque()
+    append = run.conversation.append
     while True:
-        moment = yield from run.look()
-        if moment.cancelled is not None:
-            raise (yield from run.cancel(moment.cancelled, "step_boundary"))
-        stop = exceeded(run.setup.budget, steps=run.step, elapsed=moment.elapsed, meter=run.meter)
-        if stop is not None:
-            raise (yield from run.fail(stop))
-        if not waiting:
-            reply = yield from _reply(run)
-            if isinstance(reply, FinalAnswer):
-                raise (yield from _succeed(run, reply))
-            for offset, call in enumerate(reply):
-                call_id = call.call_id or f"step_{run.step + offset}"
-                run.conversation.append(Message("assistant", call.text, call.tool, call_id, call.args))
-            waiting.extend(reply)
-        yield from perform(run, waiting.popleft())
-        run.step += 1
+        journaled = run.setup.replies.get(run.step)
+        # PERF: where the model is asked next, the driver looks at the switch and the clock before it asks, and says so.
+        if journaled is not None or run.capped(0.0) is not None:
+            wall = yield from run.check_boundary()
+        if journaled is not None:
+            reply = journaled
+            for usage in _usages(reply):
+                run.meter.add(usage)
+        else:
+            reply, wall = yield from _reply(run)
+        if isinstance(reply, FinalAnswer):
+            raise (yield from _succeed(run, reply))
+        for offset, call in enumerate(reply):
+            call_id = call.call_id or f"step_{run.step + offset}"
+            append(("assistant", call.text, call.tool, call_id, run.out(call.args)))
+        for offset, call in enumerate(reply):
+            if offset:
+                wall = yield from run.check_boundary()
+            yield from perform(run, call, wall)
+            run.step += 1
 
 
-def _reply(run: RunState) -> Steps[tuple[Proposal, ...] | FinalAnswer]:
-    """What the agent says next: off the journal when it is there, else from the agent, journaled at once."""
-    journaled = run.setup.replies.get(run.step)
-    if journaled is not None:
-        for usage in _usages(journaled):
-            run.meter.add(usage)
-        return journaled
-    event = yield AskModel(run.conversation.view())
-    if isinstance(event, Interrupted):
-        if event.step:
-            text = f"agent.step timed out after {run.setup.budget.step_timeout_seconds}s"
-            raise (yield from run.fail(Stop(text, text)))
-        raise (yield from run.interrupted(event, "model"))
-    if isinstance(event, ModelFailed):
-        raise (yield from run.fail(Stop(event.error, event.reason)))
-    reply = read_reply(expect(event, ModelReplied).reply)
+def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, datetime]]:
+    """What the agent says, journaled at once, and when it said it."""
+    event = yield AskModel(run.conversation_view())
+    if not isinstance(event, ModelReplied):
+        raise (yield from _no_reply(run, event))
+    reply = read_reply(event.reply, strict=run.manner.strict_replies)
     if isinstance(reply, Complaint):
         raise (yield from run.fail(Stop(reply.text, reply.text)))
     if run.setup.journaled:
-        yield from run.append("model.output", reply_to_body(reply, run.step))
+        yield from run.append("model.output", reply_to_body(reply, run.step, run.out))
     for usage in _usages(reply):
         run.meter.add(usage)
         yield from _announce_usage(run, usage)
-    return reply
+    return reply, event.wall
+
+
+def _no_reply(run: RunState, event: Event | None) -> Steps[Ended]:
+    """The model did not answer: it failed, or it was interrupted, or it was not even asked. The end to raise."""
+    if isinstance(event, Interrupted):
+        if event.step:
+            text = f"agent.step timed out after {run.setup.budget.step_timeout_seconds}s"
+            return (yield from run.fail(Stop(text, text)))
+        return (yield from run.interrupted(event, "model" if event.started else "step_boundary"))
+    failed = expect(event, ModelFailed)
+    return (yield from run.fail(Stop(failed.error, failed.reason)))
 
 
 def _succeed(run: RunState, answer: FinalAnswer) -> Steps[Ended]:

@@ -6,7 +6,7 @@ again: what the agent keeps and changes afterwards changes nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from bobcat.frozen import FrozenDict, deep_freeze
@@ -17,6 +17,7 @@ from bobcat.plain_json import describe
 MAX_CALLS_PER_REPLY = 128
 """More tool calls than this in one reply fail the run."""
 
+_TEXT = frozenset({str})
 _NO_ARGS: FrozenDict[str, Any] = FrozenDict()
 
 
@@ -40,20 +41,20 @@ class Complaint(NamedTuple):
 Reply = tuple[Proposal, ...] | FinalAnswer | Complaint
 
 
-def read_reply(reply: object) -> Reply:
-    """Read what `agent.step` returned."""
+def read_reply(reply: object, *, strict: bool = True) -> Reply:
+    """Read what `agent.step` returned. Without `strict`, fields of other types pass where a run can use them."""
     try:
-        return _read(reply)
+        return _read(reply, strict)
     except Exception as error:  # a subclass can make reading itself fail
         return Complaint(f"agent.step returned a {type(reply).__name__} that cannot be read: {describe(error)}")
 
 
-def _read(reply: object) -> Reply:
+def _read(reply: object, strict: bool) -> Reply:
     if isinstance(reply, ToolCall):
-        call = _read_call(reply)
+        call = _read_call(reply, strict)
         return call if isinstance(call, Complaint) else (call,)
     if isinstance(reply, FinalAnswer):
-        return _checked(reply, "text") or _bad_usage(reply) or reply
+        return (_checked(reply, "text") if strict else None) or _bad_usage(reply, strict) or reply
     if not isinstance(reply, (list, tuple)):
         return Complaint(f"agent.step returned {type(reply).__name__}, not a ToolCall or FinalAnswer")
     if not 0 < len(reply) <= MAX_CALLS_PER_REPLY:
@@ -62,23 +63,26 @@ def _read(reply: object) -> Reply:
     for item in reply:
         if not isinstance(item, ToolCall):
             return Complaint(f"agent.step returned {type(item).__name__} in a list; only tool calls come in lists")
-        call = _read_call(item)
+        call = _read_call(item, strict)
         if isinstance(call, Complaint):
             return call
         calls.append(call)
     return tuple(calls)
 
 
-def reply_to_body(reply: tuple[Proposal, ...] | FinalAnswer, step: int) -> dict[str, Any]:
-    """The journal body of a reply that begins at `step`."""
+Show = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def reply_to_body(reply: tuple[Proposal, ...] | FinalAnswer, step: int, show: Show) -> dict[str, Any]:
+    """The journal body of a reply that begins at `step`; `show` makes what others may see of the arguments."""
     if isinstance(reply, FinalAnswer):
         body: dict[str, Any] = {"step": step, "type": "final_answer", "text": reply.text}
         if reply.usage is not None:
             body["usage"] = usage_to_body(reply.usage)
         return body
     if len(reply) == 1:
-        return {"step": step, "type": "tool_call", **_call_to_body(reply[0])}
-    return {"step": step, "type": "tool_calls", "calls": [_call_to_body(call) for call in reply]}
+        return {"step": step, "type": "tool_call", **_call_to_body(reply[0], show)}
+    return {"step": step, "type": "tool_calls", "calls": [_call_to_body(call, show) for call in reply]}
 
 
 def reply_from_body(body: Mapping[str, Any]) -> tuple[Proposal, ...] | FinalAnswer:
@@ -91,10 +95,8 @@ def reply_from_body(body: Mapping[str, Any]) -> tuple[Proposal, ...] | FinalAnsw
     return (_call_from_body(body),)
 
 
-def _read_call(call: ToolCall) -> Proposal | Complaint:
-    complaint = _checked(call, "tool") or _checked(call, "call_id") or _checked(call, "text") or _bad_usage(call)
-    if complaint is None and call.problem is not None:
-        complaint = _checked(call, "problem")
+def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
+    complaint = _misfit(call, strict)
     if complaint is not None:
         return complaint
     args: object = call.args
@@ -103,15 +105,34 @@ def _read_call(call: ToolCall) -> Proposal | Complaint:
         return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     try:
         # A copy first: freezing keeps the identity of what is frozen already, and the agent may hold on to that.
-        frozen = deep_freeze(dict(args))
+        frozen = deep_freeze(args if type(args) is dict else dict(args))
     except Exception as error:
         problem = f"arguments cannot be used: {describe(error)}"
         return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
-    for name in frozen:
-        if not isinstance(name, str):
-            problem = f"argument names must be strings, got {type(name).__name__}"
-            return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+    if strict and not _TEXT.issuperset(map(type, frozen)):
+        for name in frozen:
+            if not isinstance(name, str):
+                problem = f"argument names must be strings, got {type(name).__name__}"
+                return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     return Proposal(call.tool, frozen, call.call_id, call.usage, call.problem, call.text)
+
+
+def _misfit(call: ToolCall, strict: bool) -> Complaint | None:
+    """What is wrong with the fields of a call, its arguments aside."""
+    if type(call.tool) is type(call.call_id) is type(call.text) is str and call.usage is None is call.problem:
+        return None
+    if strict:
+        for name in ("tool", "call_id", "text"):
+            complaint = _checked(call, name)
+            if complaint is not None:
+                return complaint
+    else:
+        hash(call.tool)
+    if call.problem is not None:
+        complaint = _checked(call, "problem")
+        if complaint is not None:
+            return complaint
+    return _bad_usage(call, strict)
 
 
 def _checked(action: ToolCall | FinalAnswer, name: str) -> Complaint | None:
@@ -121,7 +142,7 @@ def _checked(action: ToolCall | FinalAnswer, name: str) -> Complaint | None:
     return Complaint(f"agent.step returned a {type(action).__name__} whose {name} is {type(value).__name__}, not str")
 
 
-def _bad_usage(action: ToolCall | FinalAnswer) -> Complaint | None:
+def _bad_usage(action: ToolCall | FinalAnswer, strict: bool) -> Complaint | None:
     usage: object = action.usage
     if usage is None:
         return None
@@ -130,13 +151,14 @@ def _bad_usage(action: ToolCall | FinalAnswer) -> Complaint | None:
         return Complaint(f"agent.step returned a {name} whose usage is {type(usage).__name__}, not Usage")
     for count in (usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens):
         given: object = count
-        if given is not None and (type(given) is not int or given < 0):
+        fits = (type(given) is int and given >= 0) if strict else isinstance(given, (int, float))
+        if given is not None and not fits:
             return Complaint(f"agent.step returned a {name} whose usage counts {given!r} tokens")
     return None
 
 
-def _call_to_body(call: Proposal) -> dict[str, Any]:
-    body: dict[str, Any] = {"tool": call.tool, "args": call.args, "call_id": call.call_id}
+def _call_to_body(call: Proposal, show: Show) -> dict[str, Any]:
+    body: dict[str, Any] = {"tool": call.tool, "args": show(call.args), "call_id": call.call_id}
     if call.problem is not None:
         body["problem"] = call.problem
     if call.text:

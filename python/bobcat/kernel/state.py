@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from bobcat.frozen import thaw
 from bobcat.journal import JournalIndex
 from bobcat.kernel.commands import Append, Command, Emit, Event, Interrupted, Look, Moment, StoreFailed, Superseded
 from bobcat.kernel.conversation import Conversation
+from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal
-from bobcat.limits import Meter, Stop, duration_stop
+from bobcat.limits import Meter, Stop, duration_stop, exceeded
 from bobcat.model import Budget, FinalAnswer, Message, Principal, RunResult
-from bobcat.plain_json import json_text
 from bobcat.tools import Signature, ToolSet
 
 T = TypeVar("T")
@@ -40,6 +42,7 @@ class Setup(msgspec.Struct, frozen=True):
     observed: bool
     journal: JournalIndex
     replies: Mapping[int, tuple[Proposal, ...] | FinalAnswer]
+    manner: Manner = SAFE
 
 
 class Ended(Exception):
@@ -55,11 +58,21 @@ class RunState:
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
+        self.manner = setup.manner
         self.step = 0
         self.meter = Meter()
         self.conversation = Conversation(Message("user", setup.task))
         self._repeats: dict[str, int] = {}
         self._signatures: dict[str, Signature] = {}
+
+    def out(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Arguments for somebody else's eyes: read-only, or a copy of their own."""
+        return args if self.manner.read_only else thaw(args)
+
+    def conversation_view(self) -> Sequence[Message]:
+        """The conversation, as the agent gets it."""
+        view = self.conversation.view()
+        return view if self.manner.read_only else tuple(view)
 
     def emit(self, kind: str, body: dict[str, Any]) -> Steps[None]:
         """Tell the sinks, if there are any."""
@@ -86,6 +99,23 @@ class RunState:
         yield from self.emit("run.failed", {"reason": stop.reason, **more})
         return self.ended(stop.error)
 
+    def check_boundary(self) -> Steps[datetime]:
+        """End the run when the switch, or a cap, forbids another step. The switch comes first. The time of day."""
+        moment = yield from self.look()
+        if moment.cancelled is not None:
+            raise (yield from self.cancel(moment.cancelled, "step_boundary"))
+        stop = self.capped(moment.elapsed)
+        if stop is not None:
+            raise (yield from self.fail(stop))
+        return moment.wall
+
+    def capped(self, elapsed: float) -> Stop | None:
+        """The first cap that forbids another step, or None."""
+        counts_cache = self.manner.counts_cache_tokens
+        return exceeded(
+            self.setup.budget, steps=self.step, elapsed=elapsed, meter=self.meter, counts_cache_tokens=counts_cache
+        )
+
     def cancel(self, reason: str, at: str, **more: Any) -> Steps[Ended]:
         """Announce that the kill switch was thrown; the end to raise."""
         yield from self.emit("run.cancelled", {"reason": reason, "at": at, **more})
@@ -109,7 +139,7 @@ class RunState:
         cap = self.setup.budget.max_repeated_calls
         if cap is None:
             return None
-        key = json_text([call.tool, call.args])
+        key = self.manner.json([call.tool, call.args])
         count = self._repeats.get(key, 0) + 1
         self._repeats[key] = count
         if count <= cap:
