@@ -18,11 +18,9 @@ import pickle
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Self
 
 from bobcat.plain_json import describe
@@ -38,11 +36,11 @@ _READ_BYTES = 64 * 1024
 _READS = 16
 _DEATH_SECONDS = 2.0
 _POLL_SECONDS = 0.01
-_CHILD = str(Path(__file__).with_name("sandbox_child.py"))
-_SIGNALS = {
-    -signal.SIGXCPU: "it reached its limit of CPU time",
-    -signal.SIGKILL: "it was killed: past a limit, or by somebody else",
-    -signal.SIGSEGV: "it crashed",
+_CHILD = os.path.join(os.path.dirname(__file__), "sandbox_child.py")
+_ENDINGS = {
+    "SIGXCPU": "it reached its limit of CPU time",
+    "SIGKILL": "it was killed: past a limit, or by somebody else",
+    "SIGSEGV": "it crashed",
 }
 
 
@@ -77,11 +75,12 @@ async def run_in_subprocess(
     late = SandboxError(f"sandbox timeout after {timeout_seconds}s")
     if timeout_seconds <= 0:
         raise late
+    import tempfile  # PERF: 5 ms that only a sandboxed call pays; every run imports this module
+
     with tempfile.TemporaryDirectory(prefix="bobcat-", ignore_cleanup_errors=True) as scratch:
-        path = Path(scratch) / "payload"
-        path.write_bytes(payload)
+        path = _write(scratch, payload)
         limits = [str(math.ceil(cpu_seconds)), str(max_memory_mb * 1024 * 1024)]
-        with _Child([str(path)], limits, workspace or scratch, _environment(env_allowlist)) as child:
+        with _Child(path, limits, workspace or scratch, _environment(env_allowlist)) as child:
             try:
                 async with asyncio.timeout(timeout_seconds) as clock:
                     await child.exited()
@@ -138,6 +137,13 @@ def _payload(fn: Callable[..., Awaitable[Any]], args: Mapping[str, Any]) -> byte
     return pickle.dumps((main, sys.argv)) + function + arguments
 
 
+def _write(directory: str, payload: bytes) -> str:
+    path = os.path.join(directory, "payload")
+    with open(path, "wb") as file:
+        file.write(payload)
+    return path
+
+
 def _main_program(name: str) -> tuple[str, str]:
     """The file and the package of the program that runs, where the child finds what is defined in it."""
     module = sys.modules.get("__main__")
@@ -159,17 +165,23 @@ def _environment(allowed: tuple[str, ...]) -> dict[str, str]:
 
 def _value(code: int, result: bytes, stderr: str) -> Any:
     if code != 0:
-        raise SandboxError(f"sandbox exited {code}: {stderr or _SIGNALS.get(code, 'it said nothing')}")
+        raise SandboxError(f"sandbox exited {code}: {stderr or _ending(code)}")
     try:
         return json.loads(result)["value"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise SandboxError(f"sandbox produced no result: {error}") from error
 
 
+def _ending(code: int) -> str:
+    """Why a process ended that wrote nothing to its standard error."""
+    name = signal.Signals(-code).name if -code in {*signal.Signals} else ""
+    return _ENDINGS.get(name, "it said nothing")
+
+
 class _Child:
     """A process that leads its own group, and the pipes to it. Leaving the context kills the group, in every case."""
 
-    def __init__(self, payload: list[str], limits: list[str], cwd: str, env: dict[str, str]) -> None:
+    def __init__(self, payload: str, limits: list[str], cwd: str, env: dict[str, str]) -> None:
         self._result = bytearray()
         self._stderr = bytearray()
         self._too_much = False
@@ -181,7 +193,7 @@ class _Child:
         self._ours = (result_read, lifeline_write, stderr_read)
         self._pipes = {result_read: self._take_result, stderr_read: self._take_stderr}
         theirs = (result_write, lifeline_read)
-        command = [sys.executable or "", "-P", _CHILD, *payload, *map(str, theirs), *limits]
+        command = [sys.executable or "", "-P", _CHILD, payload, *map(str, theirs), *limits]
         try:
             self._process = subprocess.Popen(
                 command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr_write,

@@ -10,9 +10,6 @@ caller is gone, and so is this process group.
 from __future__ import annotations
 
 import asyncio
-import importlib
-import importlib.machinery
-import importlib.util
 import json
 import os
 import pickle
@@ -68,6 +65,9 @@ def _watch(lifeline_fd: int) -> None:
 
 def _load_main(path: str, package: str) -> None:
     """Load the caller's main program under another name, which keeps its `__main__` guard shut."""
+    import importlib.machinery
+    import importlib.util
+
     if package:
         importlib.import_module(package)
     name = f"{package}.__bobcat_main__" if package else "__bobcat_main__"

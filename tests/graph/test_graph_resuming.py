@@ -220,6 +220,53 @@ def test_a_store_that_fails_ends_the_graph(store: MemoryStore, error: str) -> No
     assert nodes.ran == []
 
 
+class Waiting(MemoryStore):
+    """Hangs in one call, or raises a cancellation nobody asked for."""
+
+    def __init__(self, at: int, *, raises: bool) -> None:
+        super().__init__()
+        self._at = at
+        self._raises = raises
+        self.reached = asyncio.Event()
+
+    async def _pass(self) -> None:
+        self._at -= 1
+        if self._at:
+            return
+        self.reached.set()
+        if self._raises:
+            raise asyncio.CancelledError("by my own hand")
+        await asyncio.Event().wait()
+
+    async def append(self, record: StepRecord) -> None:
+        await self._pass()
+        await super().append(record)
+
+    async def load(self, run_id: str) -> Any:
+        await self._pass()
+        return await super().load(run_id)
+
+
+@pytest.mark.parametrize("at", range(1, 20))
+def test_a_graph_can_be_cancelled_at_every_wait_for_its_store(at: int) -> None:
+    async def main(store: Waiting) -> None:
+        nodes = three().nodes
+        task = asyncio.create_task(run_graph(nodes, "t", router=router, start="a", store=store, run_id="g"))
+        async with asyncio.timeout(5):
+            await store.reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(main(Waiting(at, raises=False)))
+
+
+@pytest.mark.parametrize("at", range(1, 20))
+def test_a_cancellation_that_a_store_raises_is_a_failure_of_the_store(at: int) -> None:
+    error = str(resume(three(), Waiting(at, raises=True)).result.error)
+    assert error.startswith(("store.append failed: CancelledError", "store.load failed: CancelledError"))
+
+
 @pytest.mark.parametrize("body", [{}, {"hop": "x", "node": "a"}, {"hop": 0, "node": 3}, {"hop": 0, "node": "a"}])
 def test_records_that_are_none_end_the_graph(body: dict[str, Any]) -> None:
     store, nodes = MemoryStore(), three()
