@@ -84,8 +84,8 @@ class TypeSchemas:
 
     def __init__(self, style: Style = Style.STANDARD) -> None:
         self._style = style
-        self._inside: list[type] = []
-        self._names: dict[type, str] = {}
+        self._inside: list[object] = []
+        self._names: dict[object, str] = {}
         self.definitions: dict[str, JsonSchema] = {}
 
     # Any: annotations are values of any kind.
@@ -107,7 +107,7 @@ class TypeSchemas:
         if isinstance(annotation, TypeVar):
             return self._variable(annotation)
         if hasattr(annotation, "__value__") and type(annotation).__name__ == "TypeAliasType":  # Python 3.12
-            return self.of(annotation.__value__)
+            return self._named(annotation, lambda alias: self.of(alias.__value__))
         return self._class(annotation) if isinstance(annotation, type) else {}
 
     def _generic(self, annotation: Any, origin: Any, args: tuple[Any, ...]) -> JsonSchema:
@@ -175,8 +175,8 @@ class TypeSchemas:
             return self._union(variable.__constraints__)
         return self.of(variable.__bound__) if variable.__bound__ is not None else {}
 
-    def _named(self, cls: type, make: Callable[[Any], JsonSchema]) -> JsonSchema:
-        """The schema of a type with fields: in place, or a reference when the type contains itself."""
+    def _named(self, cls: Any, make: Callable[[Any], JsonSchema]) -> JsonSchema:
+        """The schema of a type with a name: in place, or a reference when the type contains itself."""
         if cls in self._inside:
             return {"$ref": f"#/$defs/{self._name(cls)}"}
         if cls in self._names and self._names[cls] in self.definitions:
@@ -189,7 +189,7 @@ class TypeSchemas:
         self.definitions[self._names[cls]] = schema
         return {"$ref": f"#/$defs/{self._names[cls]}"}
 
-    def _name(self, cls: type) -> str:
+    def _name(self, cls: Any) -> str:
         taken = set(self._names.values())
         if cls not in self._names:
             name, number = cls.__name__, 2

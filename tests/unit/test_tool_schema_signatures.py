@@ -202,6 +202,27 @@ def test_a_type_that_contains_itself_is_a_definition() -> None:
     assert not validator.is_valid({"tree": {"label": "a", "children": [{"label": 1}]}})
 
 
+class TypeAliasType:
+    """What `type Json = list[Json] | int` of Python 3.12 makes."""
+
+    __name__ = "Json"
+
+    @property
+    def __value__(self) -> Any:
+        return list[self] | int  # type: ignore[valid-type]
+
+
+def test_an_alias_that_contains_itself_is_a_definition() -> None:
+    async def call(value: int) -> None: ...
+
+    call.__annotations__ = {"value": TypeAliasType()}
+    schema = tooldef_to_json_schema(definition(call))
+    assert schema["properties"] == {"value": {"$ref": "#/$defs/Json"}}
+    validator = jsonschema.Draft202012Validator(schema)
+    assert validator.is_valid({"value": [[], [[1]]]})
+    assert not validator.is_valid({"value": ["x"]})
+
+
 def test_defaults_are_told_when_json_can_hold_them() -> None:
     async def call(
         a: int = 1, b: Colour = Colour.RED, c: object = object(), d: float = float("nan"), e: tuple[int, ...] = (1, 2)
