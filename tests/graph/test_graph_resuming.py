@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bobcat import CancelToken, DuplicateRecord, MemoryStore, NodeOutcome, StepRecord, run_graph
 from bobcat.graph.journal import LOST_ERROR
@@ -308,3 +311,16 @@ def test_a_plain_journal_is_resumed_and_its_failed_nodes_are_not_run_again(plain
     assert (result.path[1].result.error, result.path[1].result.steps_taken) == (LOST_ERROR, 1)
     assert [item.denials for item in result.path] == [1, 0, 0]
     assert (nodes.ran, nodes.agents["b"].asked) == (["a:a", "b:a", "c:a"], asked)
+
+
+@given(crashes=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=5))
+def test_u70_after_any_number_of_crashes_a_graph_comes_to_the_same_end(crashes: list[tuple[int, bool]]) -> None:
+    store, nodes = DyingStore(0), three()
+    for at, after in crashes:
+        store.at, store.after, store.count = at, after, 0
+        done = {name: nodes.agents[name].asked for name in finished(store)}
+        with contextlib.suppress(Died):
+            resume(nodes, store)
+        assert {name: nodes.agents[name].asked for name in done} == done
+    store.at = 0
+    same_end(resume(nodes, store))
