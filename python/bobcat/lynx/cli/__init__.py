@@ -1,0 +1,1 @@
+"""lynx-agent's command line."""

@@ -1,0 +1,188 @@
+"""lynx-agent's command line, under its path: the same commands, words and exit codes. `bobcat` has the better ones."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import runpy
+import sys
+from inspect import iscoroutinefunction
+from pathlib import Path
+from typing import Any, NoReturn
+
+import click
+
+from bobcat.lynx.core.policy import PolicyBundle, load_policy_file
+from bobcat.lynx.durability import replay, step_record_from_json
+
+__all__ = ["cli"]
+
+VERSION = "2.5.0"
+MESSAGE_CHARS = 100
+STARTER = """\
+version: 1
+defaults:
+  on_missing_shadow: approve_required
+  on_no_match: deny
+
+rules:
+  # At equal priority the first rule that matches decides.
+  - id: read-only-allow
+    description: Reading is fine
+    match:
+      declared.scope.contains_any: ["filesystem:read", "net:read"]
+    decision: allow
+
+  - id: shell-rm-rf-root
+    description: Nothing deletes the root of the file system
+    match:
+      tool: shell
+      args.cmd.matches: '^\\s*rm\\s+(-[rRf]+\\s+)+/(\\s|$)'
+    decision: deny
+    reason: "rm -rf / is never allowed"
+
+  - id: irreversible-needs-approval
+    description: A person decides on what cannot be undone
+    match:
+      declared.reversible: false
+    decision: approve_required
+"""
+
+
+@click.group()
+@click.version_option(VERSION, prog_name="lynx")
+def cli() -> None:
+    """Policies for AI agents' tool calls, as lynx-agent has them."""
+
+
+@cli.command()
+@click.option("--dir", "directory", default=".", help="Where to write it.")
+@click.option("--force", is_flag=True, help="Replace a policy.yaml that is there.")
+def init(directory: str, *, force: bool) -> None:
+    """Write a policy.yaml to start from."""
+    folder = Path(directory).resolve()
+    path = folder / "policy.yaml"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        _fail(f"could not create {folder}: {error}")
+    if path.exists() and not force:
+        _fail(f"= {path} already exists (use --force to overwrite)")
+    try:
+        path.write_text(STARTER, encoding="utf-8")
+    except OSError as error:
+        _fail(f"could not write {path}: {error}")
+    click.echo(f"wrote {path}")
+
+
+@cli.command()
+@click.argument("script", type=click.Path(exists=True))
+def run(script: str) -> None:
+    """Import SCRIPT and await its `main()`."""
+    directory = str(Path(script).resolve().parent)
+    added = directory not in sys.path
+    if added:
+        sys.path.insert(0, directory)
+    try:
+        entry = runpy.run_path(script).get("main")
+        if not iscoroutinefunction(entry):
+            _fail("script must define an async `main()` coroutine that calls run_agent(...)")
+        asyncio.run(entry())
+    finally:
+        if added and directory in sys.path:
+            sys.path.remove(directory)
+
+
+@cli.command()
+@click.argument("records_file", type=click.Path(exists=True))
+@click.option("--run-id", default=None, help="Show this run only.")
+def trace(records_file: str, run_id: str | None) -> None:
+    """Show what a journal of one record per line says of each step."""
+    records, seen = [], set()
+    with open(records_file, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            found = _run_of(line, number)
+            seen.add(found)
+            if run_id is not None and found != run_id:
+                continue
+            try:
+                records.append(step_record_from_json(line))
+            except Exception as error:
+                _fail(f"line {number}: unparseable record: {error}")
+    if not records:
+        _fail("no records found")
+    if len(seen) > 1 and run_id is None:
+        _fail(f"file contains {len(seen)} runs ({', '.join(sorted(seen))}) — pick one with --run-id")
+    view = replay(records)
+    click.echo(f"run {view.run_id}: {view.records} records, {view.attempts} attempt(s)")
+    for step in view.steps:
+        if step.tool is None:
+            click.echo(f"  step {step.step}: final answer: {step.message}")
+            continue
+        status = "?" if step.ok is None else "ok" if step.ok else "failed"
+        note = ""
+        if step.uncertain:
+            note = "  [UNCERTAIN: intent without result — action may have executed]"
+        elif step.resolved_uncertain:
+            note = "  [resolved uncertain retry — the original attempt may still have executed]"
+        click.echo(f"  step {step.step}: {step.tool} verdict={step.verdict or '-'} {status}{note}")
+        if step.message:
+            click.echo(f"           {step.message[:MESSAGE_CHARS]}")
+    click.echo(f"final: {'(run incomplete)' if view.final_answer is None else view.final_answer}")
+
+
+@cli.group()
+def policy() -> None:
+    """Look at policy files."""
+
+
+@policy.command("lint")
+@click.argument("path", default="policy.yaml")
+def policy_lint(path: str) -> None:
+    """Compile a policy and list its rules."""
+    bundle = _load(path)
+    click.echo(f"{len(bundle.rules)} rules compiled cleanly")
+    for rule in bundle.rules:
+        click.echo(f"  {rule.id} (priority {rule.priority}) - {rule.description}")
+
+
+@policy.command("bundle-id")
+@click.argument("path", default="policy.yaml")
+def policy_bundle_id(path: str) -> None:
+    """Print the id of a policy."""
+    click.echo(_load(path).id)
+
+
+def _load(path: str) -> PolicyBundle:
+    try:
+        return load_policy_file(path)
+    except Exception as error:
+        _fail(f"{type(error).__name__}: {error}")
+
+
+def _run_of(line: str, number: int) -> str:
+    """The run a line belongs to."""
+    try:
+        data: Any = json.loads(line)  # Any: JSON
+    except ValueError as error:
+        _fail(f"line {number}: not JSON: {error}")
+    record = data if isinstance(data, dict) else {}
+    if "run_id" not in record and "correlation_id" in record:
+        _fail(
+            f"line {number}: this looks like an audit-sink file (jsonl_sink output), not a RunStore journal — trace "
+            "reads StepRecords (step_record_to_json format)"
+        )
+    if "run_id" not in record:
+        _fail(f"line {number}: not a StepRecord (no run_id)")
+    return str(record["run_id"])
+
+
+def _fail(words: str) -> NoReturn:
+    click.echo(words, err=True)
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    cli()

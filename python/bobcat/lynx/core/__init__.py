@@ -1,0 +1,1 @@
+"""The kernel's modules under lynx-agent's paths."""

@@ -1,0 +1,75 @@
+"""The values, under lynx-agent's path and with its defaults: `Budget()` caps nothing, a `Decision` is the same value.
+
+Everything else is `bobcat.model`'s and `bobcat.tools`' own type. Two have more fields than there, behind theirs and
+with defaults: `ToolCall` (`text`, `problem`) and `ApprovalDecision` (`args`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from bobcat import model
+from bobcat.model import (
+    ActionRequest,
+    ActionResult,
+    ApprovalDecision,
+    ApprovalRequest,
+    AuditEvent,
+    Decision,
+    ExecutionContext,
+    FinalAnswer,
+    Message,
+    Principal,
+    RunResult,
+    ToolCall,
+    ToolDef,
+    ToolMetadata,
+    Usage,
+    Verdict,
+)
+from bobcat.plain_json import loose_json_text as canonical_json
+from bobcat.tools import ToolSet
+
+__all__ = [
+    "ActionRequest",
+    "ActionResult",
+    "ApprovalDecision",
+    "ApprovalRequest",
+    "AuditEvent",
+    "Budget",
+    "Decision",
+    "ExecutionContext",
+    "FinalAnswer",
+    "Message",
+    "Principal",
+    "RunResult",
+    "ToolCall",
+    "ToolDef",
+    "ToolMetadata",
+    "ToolSet",
+    "Usage",
+    "Verdict",
+    "canonical_json",
+    "new_correlation_id",
+    "now_utc",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget(model.Budget):
+    """What a run may use up; only the caps that are given count."""
+
+    duration_seconds: int | float | None = None
+    steps: int | None = None
+
+
+def now_utc() -> datetime:
+    """The time, aware of its zone."""
+    return datetime.now(UTC)
+
+
+def new_correlation_id() -> str:
+    """A name for one run that no other run has."""
+    return str(uuid4())

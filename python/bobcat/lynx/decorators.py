@@ -1,0 +1,39 @@
+"""`@tool` and `@shadow`, under lynx-agent's path. The definition is at `fn.__lynx_meta__`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Literal, TypeVar
+
+from bobcat import tools
+from bobcat.errors import PolicyWarning
+from bobcat.tools import shadow
+
+__all__ = ["shadow", "tool"]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def tool(
+    *,
+    cost: Literal["low", "medium", "high"] = "low",
+    reversible: bool = True,
+    scope: Iterable[str] = (),
+    blast_radius_hint: int | None = None,
+    isolation: str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+) -> Callable[[F], F]:
+    """Declare an async function to be a tool. A string as `scope` is its letters, as in lynx-agent, with a warning."""
+    if isinstance(scope, str):
+        warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=2)
+    return tools.tool(  # type: ignore[return-value]  # it gives back what it is given
+        cost=cost,
+        reversible=reversible,
+        scope=tuple(scope),
+        blast_radius_hint=blast_radius_hint,
+        isolation=isolation,
+        name=name,
+        description=description,
+    )

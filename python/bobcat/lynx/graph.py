@@ -1,0 +1,101 @@
+"""Handoff graphs, under lynx-agent's path: nodes run in its manner, and journals are those it writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bobcat import graph
+from bobcat.cancel import Cancelled
+from bobcat.errors import GraphCompileError
+from bobcat.executors import Executor
+from bobcat.graph import DONE, GraphResult, GraphSpec, NodeOutcome, Router
+from bobcat.graph.run import GraphManner, drive
+from bobcat.journal import RunStore
+from bobcat.lynx.core.scheduler import run_agent
+from bobcat.lynx.core.types import Budget
+from bobcat.model import Principal
+from bobcat.sinks import Sink
+
+__all__ = [
+    "DONE",
+    "GraphCompileError",
+    "GraphNode",
+    "GraphResult",
+    "GraphSpec",
+    "NodeOutcome",
+    "Router",
+    "compile_graph",
+    "load_graph_file",
+    "run_graph",
+]
+
+_INCUMBENT = GraphManner(run_node=run_agent, plain=True)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode(graph.GraphNode):
+    """One run of an agent. Nothing is capped unless its budget says so."""
+
+    budget: Budget = field(default_factory=Budget)
+
+
+def compile_graph(text: str) -> GraphSpec:
+    """The table of edges in a YAML text."""
+    try:
+        return graph.compile_graph(text)
+    except GraphCompileError as error:
+        raise _plain(error) from None
+
+
+def load_graph_file(path: str | os.PathLike[str]) -> GraphSpec:
+    """The table of edges in a YAML file. Raises OSError."""
+    try:
+        return graph.load_graph_file(path)
+    except GraphCompileError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise _plain(error) from None
+
+
+async def run_graph(
+    nodes: Mapping[str, graph.GraphNode],
+    task: str,
+    *,
+    router: Router | GraphSpec,
+    start: str | None = None,
+    max_transitions: int | None = None,
+    compose_task: Callable[[str, NodeOutcome], str] | None = None,
+    sinks: Sequence[Sink] = (),
+    principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
+    environment: str = "dev",
+    workspace: str = ".",
+    executor: Executor | None = None,
+    store: RunStore | None = None,
+    run_id: str | None = None,
+    cancel: Cancelled | None = None,
+) -> GraphResult:
+    """Run `nodes` on `task`; after each, `router` says which is next."""
+    return await drive(
+        _INCUMBENT,
+        nodes,
+        task,
+        router=router,
+        start=start,
+        max_transitions=max_transitions,
+        compose_task=compose_task,
+        sinks=sinks,
+        principal=principal,
+        environment=environment,
+        workspace=workspace,
+        executor=executor,
+        store=store,
+        run_id=run_id,
+        cancel=cancel,
+    )
+
+
+def _plain(error: GraphCompileError) -> GraphCompileError:
+    """The error with its bare words, which is how programs written for lynx-agent know it."""
+    return GraphCompileError(error.diagnostics[0].message, error.diagnostics) if error.diagnostics else error
