@@ -62,6 +62,8 @@ class JournalIndex:
     final: Mapping[str, Any] | None = None
     bundle_id: str | None = None
     next_seq: int = 0
+    grants: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """The approvals that were granted and on whose account nothing was begun yet."""
 
     def uncertain(self, step: int) -> StepRecord | None:
         """The intent of a step whose action may have run without a result on record."""
@@ -86,6 +88,7 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
     results: dict[int, Mapping[str, Any]] = {}
     final: Mapping[str, Any] | None = None
     bundle_id: str | None = None
+    grants: dict[int, Mapping[str, Any]] = {}
     for record in ordered:
         body = record.body
         if record.kind in ("run.started", "run.resumed"):
@@ -93,8 +96,11 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
             bundle_id = body.get("bundle_id", bundle_id)
         elif record.kind == "model.output":
             replies[int(body["step"])] = body
+        elif record.kind == "approval.granted":
+            grants[int(body["step"])] = body
         elif record.kind == "action.intent":
             step = int(body["step"])
+            grants.pop(step, None)  # a grant is good for one execution
             # INVARIANT: an intent that may have run stays until a result closes it. A later attempt's `deny` intent
             # says nothing about whether the first attempt's action happened.
             earlier = orphans.get(step) if doubt_stays else None
@@ -107,7 +113,7 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
         elif record.kind == "final":
             final = body
     next_seq = ordered[-1].seq + 1 if ordered else 0
-    return JournalIndex(len(ordered), attempts, replies, orphans, results, final, bundle_id, next_seq)
+    return JournalIndex(len(ordered), attempts, replies, orphans, results, final, bundle_id, next_seq, grants)
 
 
 def idempotency_key(

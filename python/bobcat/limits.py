@@ -68,18 +68,36 @@ def exceeded(
         return Stop(f"step budget exhausted ({budget.steps})", f"step budget {budget.steps} exhausted")
     if budget.duration_seconds is not None and elapsed >= budget.duration_seconds:
         return duration_stop(budget)
+    for cap, used, name in _token_caps(budget, meter, counts_cache_tokens=counts_cache_tokens):
+        if used >= cap:
+            return _tokens_stop(cap, name)
+    return None
+
+
+def overspent(budget: Budget, meter: Meter, *, counts_cache_tokens: bool = True) -> Stop | None:
+    """The first token cap that was gone past, or None. Asked after the last step, which may use up what is left."""
+    for cap, used, name in _token_caps(budget, meter, counts_cache_tokens=counts_cache_tokens):
+        if used > cap:
+            return _tokens_stop(cap, name)
+    return None
+
+
+def _token_caps(budget: Budget, meter: Meter, *, counts_cache_tokens: bool) -> list[tuple[int, int, str]]:
+    """The token caps that there are: each with what was used of it, and its name."""
     if budget.input_tokens is None and budget.output_tokens is None and budget.tokens is None:
-        return None
+        return []
     cached = meter.cache_read + meter.cache_write if counts_cache_tokens else 0
-    for cap, used, name in (
+    caps = (
         (budget.input_tokens, meter.input + cached, "input token"),
         (budget.output_tokens, meter.output, "output token"),
         (budget.tokens, meter.input + cached + meter.output, "token"),
-    ):
-        if cap is not None and used >= cap:
-            text = f"{name} budget exhausted ({cap})"
-            return Stop(text, text)
-    return None
+    )
+    return [(cap, used, name) for cap, used, name in caps if cap is not None]
+
+
+def _tokens_stop(cap: int, name: str) -> Stop:
+    text = f"{name} budget exhausted ({cap})"
+    return Stop(text, text)
 
 
 def duration_stop(budget: Budget) -> Stop:

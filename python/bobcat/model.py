@@ -123,7 +123,7 @@ class Budget:
 
     `duration_seconds` also ends a model call, an approval wait or a tool that is still going when it is over.
     `input_tokens` counts cache tokens, `tokens` counts everything. `step_timeout_seconds` bounds one model call.
-    `max_repeated_calls` is how often one tool may be proposed with identical arguments.
+    `max_repeated_calls` is how often in a row one tool may be called with identical arguments; a refused call is none.
     """
 
     duration_seconds: int | float | None = 600

@@ -136,7 +136,7 @@ def test_a_changed_policy_is_announced_on_resume() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("fuse", range(1, 7))
+@pytest.mark.parametrize("fuse", range(1, 9))
 def test_a_run_cut_at_any_record_resumes_and_marks_what_may_have_run_twice(fuse: int, after: bool) -> None:
     store, tools = Dying(), Tools()
     store.fuse, store.after = fuse, after
@@ -149,7 +149,7 @@ def test_a_run_cut_at_any_record_resumes_and_marks_what_may_have_run_twice(fuse:
     ran_before = len(tools.ran)
     again = journaled(store, once, once, tools=tools, on_approval=auto_approve("alice"))
     assert again.result.final_answer == "done"
-    in_doubt = (fuse, after) in ((3, True), (4, False))
+    in_doubt = (fuse, after) in ((5, True), (6, False))
     assert ("action.uncertain" in again.kinds) is in_doubt
     assert len(tools.ran) == (2 if ran_before and in_doubt else 1)
     if in_doubt:

@@ -160,12 +160,18 @@ class _Action:
         yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
         # The handler gets a copy: what it does to it must not reach what runs.
         shown = with_args(request, self.run.out(deep_freeze(thaw(request.args))))
-        event = yield AskApproval(ApprovalRequest(shown, decision, request.context.correlation_id))
+        earlier = self.granted_before(request, decision)
+        if earlier is None:
+            yield from self.record_approval("approval.requested", request, decision)
+            event = yield AskApproval(ApprovalRequest(shown, decision, request.context.correlation_id))
+        else:
+            event = Approved(earlier)
         if isinstance(event, Interrupted):
             why = f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.run.setup.budget).error
             yield from self.run.emit("approval.denied", {"seq": self.seq, "ok": False, "error": why})
             raise (yield from self.run.interrupted(event, "approval", seq=self.seq))
         answer = expect(event, Approved).answer
+        asked = request
         if answer.refusal is None and answer.args is not None:
             request, answer = yield from self.judge_again(request, decision, answer, answer.args)
         told = self.manner.approval_precedes_action
@@ -175,10 +181,39 @@ class _Action:
                 yield from self.run.emit("approval.denied", body)
             yield from self.settle(decision, ActionResult(False, error=answer.refusal), denied=True)
             return None
+        if earlier is None:
+            edited = None if request is asked else request.args
+            yield from self.record_approval(
+                "approval.granted", asked, decision, approver=answer.approver, edited=edited
+            )
         if told:
             body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
             yield from self.run.emit("approval.granted", self.with_effective(body, request))
         return request
+
+    def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:
+        """Keep on record that an approval is waited for, or that it was granted, and for what."""
+        if self.key and self.manner.journals_approvals:
+            body = {"step": self.seq, "tool": self.call.tool, "args": self.run.out(request.args), **more}
+            body["matched_rules"] = list(decision.matched_rules)
+            body["approvers"] = list(decision.approvers)
+            yield from self.run.append(kind, body, self.key)
+
+    def granted_before(self, request: ActionRequest, decision: Decision) -> Answer | None:
+        """The grant on record for exactly this, when nothing was begun on its account and it would count today."""
+        grant = self.run.setup.journal.grants.get(self.seq)
+        if grant is None or self.uncertain or not self.manner.journals_approvals:
+            return None
+        approver, text = grant.get("approver"), self.manner.json
+        same = (
+            grant.get("tool") == self.call.tool
+            and text(grant.get("args")) == text(request.args)
+            and list(grant.get("matched_rules", ())) == list(decision.matched_rules)
+        )
+        if not same or not isinstance(approver, str) or (decision.approvers and approver not in decision.approvers):
+            return None
+        edited = grant.get("edited")
+        return Answer(approver, None, edited if isinstance(edited, Mapping) else None)
 
     def judge_again(
         self, request: ActionRequest, decision: Decision, answer: Answer, edited: Mapping[str, Any]
@@ -224,6 +259,8 @@ class _Action:
 
     def settle(self, decision: Decision, result: ActionResult, denied: bool) -> Steps[None]:
         """Record how the action came out, and tell the model. `denied` says that what is not ok was refused."""
+        if denied:
+            self.run.forgive()
         strict = self.manner.strict_results
         ok = result.ok is True if strict else result.ok
         error: object = result.error
@@ -288,6 +325,8 @@ def _replay(run: RunState, call: Proposal, result: Mapping[str, Any]) -> Steps[N
     """Feed a journaled result back: it happened, so it is neither judged nor run again."""
     body = {"seq": run.step, "tool": result.get("tool"), "ok": result.get("ok"), "verdict": result.get("verdict")}
     yield from run.emit("step.replayed", body)
+    if str(result.get("message", "")).startswith("[denied]"):
+        run.forgive()
     tell(run, call, show(result.get("message", "")))
 
 

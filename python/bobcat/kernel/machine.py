@@ -104,7 +104,8 @@ def _loop(run: RunState) -> Steps[None]:
         else:
             reply, wall = yield from _reply(run)
         if isinstance(reply, FinalAnswer):
-            raise (yield from _succeed(run, reply))
+            stop = run.overspent()
+            raise (yield from _succeed(run, reply) if stop is None else run.fail(stop))
         for offset, call in enumerate(reply):
             call_id = call.call_id or f"step_{run.step + offset}"
             append(("assistant", call.text, call.tool, call_id, run.out(call.args)))

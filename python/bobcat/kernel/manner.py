@@ -39,6 +39,12 @@ class Manner(msgspec.Struct, frozen=True):
     """Events and intents carry the arguments that run, when they are not the proposed ones."""
     counts_every_proposal: bool
     """Repetitions are counted for unknown tools and over resumes too. Else for live calls of known tools."""
+    repeats_in_a_row: bool
+    """Only calls in a row are repetitions, and a refused one is none. Else every one counts."""
+    caps_last_step: bool
+    """A token cap that the last reply goes past fails the run. Else a final answer is always in time."""
+    journals_approvals: bool
+    """A pending approval and a grant are on record; a resumed run asks nobody who has granted the same before."""
     counts_cache_tokens: bool
     """Cache tokens count against the token caps."""
     interrupts: bool
@@ -78,6 +84,9 @@ SAFE = Manner(
     transforms_any_verdict=True,
     audits_effective_args=True,
     counts_every_proposal=True,
+    repeats_in_a_row=True,
+    caps_last_step=True,
+    journals_approvals=True,
     counts_cache_tokens=True,
     interrupts=True,
     announces_unbounded=True,
@@ -102,6 +111,9 @@ INCUMBENT = Manner(
     transforms_any_verdict=False,
     audits_effective_args=False,
     counts_every_proposal=False,
+    repeats_in_a_row=False,
+    caps_last_step=False,
+    journals_approvals=False,
     counts_cache_tokens=False,
     interrupts=False,
     announces_unbounded=False,

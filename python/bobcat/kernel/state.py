@@ -14,7 +14,7 @@ from bobcat.kernel.commands import Append, Command, Emit, Event, Interrupted, Lo
 from bobcat.kernel.conversation import Conversation
 from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal
-from bobcat.limits import Meter, Stop, duration_stop, exceeded
+from bobcat.limits import Meter, Stop, duration_stop, exceeded, overspent
 from bobcat.model import Budget, FinalAnswer, Message, Principal, RunResult
 from bobcat.tools import Signature, ToolSet
 
@@ -140,12 +140,25 @@ class RunState:
         if cap is None:
             return None
         key = self.manner.json([call.tool, call.args])
+        if self.manner.repeats_in_a_row and key not in self._repeats:
+            self._repeats.clear()
         count = self._repeats.get(key, 0) + 1
         self._repeats[key] = count
         if count <= cap:
             return None
         text = f"repeated call limit exhausted ({cap}): {call.tool} with identical args"
         return Stop(text, text)
+
+    def forgive(self) -> None:
+        """The last proposal was refused: it is no repetition."""
+        if self.manner.repeats_in_a_row:
+            self._repeats = {key: count - 1 for key, count in self._repeats.items()}
+
+    def overspent(self) -> Stop | None:
+        """The token cap that the last reply went past, or None."""
+        if not self.manner.caps_last_step:
+            return None
+        return overspent(self.setup.budget, self.meter, counts_cache_tokens=self.manner.counts_cache_tokens)
 
     def signature(self, tool: str) -> Signature:
         """What a known tool accepts; read once per run."""

@@ -1,0 +1,103 @@
+"""A run with a sink that it requires: when the sink fails, nothing further is executed, and the run says why."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+
+import pytest
+
+from bobcat import AuditEvent, MemoryStore, auto_approve, callback_sink, jsonl_sink
+from kernel.scripted import call, seen
+
+
+def failing(at: str, *, times: int = 1) -> object:
+    """A required sink that fails on events of one kind."""
+    left = times
+
+    async def fails(event: AuditEvent) -> None:
+        nonlocal left
+        if event.kind == at and left:
+            left -= 1
+            raise OSError("disk full")
+
+    return callback_sink(fails, required=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ran"),
+    [
+        ("run.started", 0),
+        ("step.proposed", 0),
+        ("policy.evaluated", 0),
+        ("action.started", 0),
+        ("action.completed", 1),
+    ],
+)
+@pytest.mark.parametrize("journaled", [False, True])
+def test_nothing_is_executed_once_a_required_sink_has_failed(kind: str, ran: int, journaled: bool) -> None:
+    options = {"store": MemoryStore(), "run_id": "r"} if journaled else {}
+    run = seen(call("echo", text="a"), call("echo", text="b"), sinks=[failing(kind)], **options)
+    assert len(run.ran) == ran
+    assert run.result.final_answer is None
+    assert run.result.error is not None
+    assert "OSError: disk full" in run.result.error
+    assert run.result.error.startswith("required sink ")
+    assert run.kinds[-1] == "run.failed"
+    assert f"failed on event '{kind}'" in run.result.error
+
+
+def test_the_journal_says_of_an_action_that_it_was_not_executed() -> None:
+    store = MemoryStore()
+    run = seen(call("echo", text="a"), sinks=[failing("action.started")], store=store, run_id="r")
+    records = asyncio.run(store.load("r"))
+    assert [record.kind for record in records] == ["run.started", "model.output", "action.intent", "action.result"]
+    assert records[-1].body["message"].startswith("[error] not executed: required sink ")
+    assert run.ran == []
+
+
+def test_nobody_is_asked_for_an_approval_once_a_required_sink_has_failed() -> None:
+    asked: list[object] = []
+
+    async def approver(request: object) -> None:
+        asked.append(request)
+
+    run = seen(call("deploy", version="1"), sinks=[failing("policy.evaluated")], on_approval=approver)
+    assert asked == []
+    assert run.ran == []
+    assert run.bodies("approval.denied")[0]["error"].startswith("denied: required sink ")
+
+
+def test_the_calls_of_one_reply_that_are_left_are_not_executed() -> None:
+    calls = [call("echo", text="a"), call("echo", text="b"), call("echo", text="c")]
+    run = seen(calls, sinks=[failing("action.completed")])
+    assert [args["text"] for _, args in run.ran] == ["a"]
+    assert run.result.error is not None
+
+
+def test_a_required_sink_that_works_changes_nothing() -> None:
+    stream = io.StringIO()
+    run = seen(
+        call("deploy", version="1"), sinks=[jsonl_sink(stream, required=True)], on_approval=auto_approve("alice")
+    )
+    assert run.result.final_answer == "done"
+    assert len(stream.getvalue().splitlines()) == len(run.kinds)
+
+
+def test_a_required_sink_that_hangs_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(event: AuditEvent) -> None:
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr("bobcat.kernel.loop.SAFE", _hasty())
+    run = seen(call("echo", text="a"), sinks=[callback_sink(hangs, required=True)])
+    assert run.ran == []
+    assert run.result.error is not None
+    assert "no answer within 0.1s" in run.result.error
+
+
+def _hasty() -> object:
+    import msgspec
+
+    from bobcat.kernel.manner import SAFE
+
+    return msgspec.structs.replace(SAFE, sinks_may_take=0.1)
