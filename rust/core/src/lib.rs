@@ -8,6 +8,8 @@
 pub mod compile;
 pub mod error;
 pub mod eval;
+pub mod expr;
+mod hash;
 pub mod ir;
 pub mod json;
 pub mod limits;
@@ -16,4 +18,5 @@ pub mod path;
 pub mod pattern;
 pub mod program;
 pub mod rule;
+pub mod source;
 pub mod value;

@@ -37,10 +37,10 @@ impl Loaded {
                 .take(count)
                 .collect::<Vec<_>>()
         };
-        let rules = program.rules().len();
+        let rules = program.rule_count();
         let clauses = match program.profile() {
             Profile::Strict => 0,
-            Profile::Lynx => program.clauses().len(),
+            Profile::Lynx => program.clause_count(),
         };
         Ok(Self {
             names: Names::get(py)?,
@@ -63,8 +63,7 @@ impl Loaded {
     /// What the policy says about rule `rule`.
     pub(crate) fn rule(&self, rule: u32) -> PyResult<&RuleInfo> {
         self.program
-            .rules()
-            .get(rule as usize)
+            .rule(rule)
             .ok_or_else(|| PyLookupError::new_err("no such rule"))
     }
 

@@ -6,9 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch};
+use bobcat_core::source::Source;
 
 use crate::call::Call;
 use crate::error::core_error;
@@ -32,14 +34,15 @@ impl Program {
     )]
     fn new(
         py: Python<'_>,
-        ir: &Bound<'_, PyBytes>,
+        ir: Bound<'_, PyBytes>,
         host_rules: Option<&Bound<'_, PyTuple>>,
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
-        let bytes = ir.as_bytes();
+        // Nothing is copied: the program keeps the bytes object, and reads its parts from it.
+        let source = Source::new(PyBackedBytes::from(ir));
         let program = py
-            .detach(|| catch_unwind(|| CoreProgram::from_ir(bytes)))
+            .detach(|| catch_unwind(AssertUnwindSafe(|| CoreProgram::from_source(source))))
             .map_err(|_| core_error(py, "internal_error", "the decoder failed on these bytes"))?
             .map_err(|error| core_error(py, error.code, &error.message))?;
         let host_rules: Vec<Py<PyAny>> =
@@ -63,7 +66,7 @@ impl Program {
     /// The number of rules, host rules included.
     #[getter]
     fn rule_count(&self) -> usize {
-        self.loaded.program.rules().len()
+        self.loaded.program.rule_count()
     }
 
     /// `strict` or `lynx`.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use crate::expr::{Connective, Part};
+use crate::hash::Keyed;
 use crate::matcher::Test;
 use crate::path::Field;
+use crate::program::Program;
 use crate::program::segment::Class;
-use crate::program::{Expr, Program};
 
 /// Most clauses of one guard.
 const MAX_CLAUSES: usize = 32;
@@ -16,14 +18,14 @@ pub(super) struct Guards<'p> {
     /// Whether the tool is known in this segment, so that clauses on it tell nothing.
     tool_known: bool,
     /// How many rules of the segment have a clause.
-    uses: HashMap<u32, u32>,
+    uses: HashMap<u32, u32, Keyed>,
 }
 
 impl<'p> Guards<'p> {
-    pub(super) fn new(program: &'p Program, tool_known: bool, exprs: &[&Expr]) -> Self {
-        let mut uses = HashMap::new();
+    pub(super) fn new(program: &'p Program, tool_known: bool, exprs: &[Part<'_>]) -> Self {
+        let mut uses = HashMap::default();
         for expr in exprs {
-            leaves(expr, &mut |clause| *uses.entry(clause).or_insert(0) += 1);
+            expr.leaves(&mut |clause| *uses.entry(clause).or_insert(0) += 1);
         }
         Self {
             program,
@@ -33,21 +35,20 @@ impl<'p> Guards<'p> {
     }
 
     /// The guard of a match; `None` when it can be true without any one clause being true.
-    pub(super) fn choose(&self, expr: &Expr) -> Option<Vec<u32>> {
+    pub(super) fn choose(&self, expr: Part<'_>) -> Option<Vec<u32>> {
         self.cover(expr)
             .map(|(clauses, _)| clauses)
             .filter(|clauses| clauses.len() <= MAX_CLAUSES)
     }
 
-    fn cover(&self, expr: &Expr) -> Option<(Vec<u32>, u32)> {
+    fn cover(&self, expr: Part<'_>) -> Option<(Vec<u32>, u32)> {
         match expr {
-            Expr::Leaf(clause) => Some((vec![*clause], self.cost(*clause)?)),
-            Expr::Not(_) => None,
-            Expr::All(items) => items
-                .iter()
+            Part::Leaf(clause) => Some((vec![clause], self.cost(clause)?)),
+            Part::Of(Connective::Not, _) => None,
+            Part::Of(Connective::All, items) => items
                 .filter_map(|item| self.cover(item))
                 .min_by_key(|(_, cost)| *cost),
-            Expr::Any(items) => {
+            Part::Of(Connective::Any, items) => {
                 let (mut clauses, mut cost) = (Vec::new(), 0_u32);
                 for item in items {
                     let (more, extra) = self.cover(item)?;
@@ -69,28 +70,15 @@ impl<'p> Guards<'p> {
             return None;
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
-        Some(match &clause.test {
+        Some(match self.program.test(index) {
             Test::Equal(_) => uses,
             Test::In(set) => uses + set.strings().len() as u32 + set.ints().len() as u32,
             Test::Matches(_) => uses + 2,
             Test::Contains(..) => uses + 4,
             Test::EqualDeep(_) | Test::Order(..) | Test::Between { .. } => uses + 6,
             Test::Exists(_) => uses + 20,
-            Test::Foreign => return None,
+            Test::Broken => return None,
         })
-    }
-}
-
-/// Calls `visit` with every clause of a match.
-pub(super) fn leaves(expr: &Expr, visit: &mut impl FnMut(u32)) {
-    match expr {
-        Expr::Leaf(clause) => visit(*clause),
-        Expr::Not(item) => leaves(item, visit),
-        Expr::All(items) | Expr::Any(items) => {
-            for item in items {
-                leaves(item, visit);
-            }
-        }
     }
 }
 
@@ -121,6 +109,6 @@ pub(super) fn may_fail(test: &Test, class: Class) -> bool {
         },
         Test::Order(_, operand) => class != bound(operand),
         Test::Between { lo, .. } => class != bound(lo),
-        Test::Foreign => true,
+        Test::Broken => true,
     }
 }

@@ -1,65 +1,164 @@
 //! Pins: the tools a rule is about. A rule whose match is false for every other tool is only judged for these.
 
-use super::exact_text;
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::prepare::exact_text;
+use crate::expr::{Connective, Part};
+use crate::hash::Keyed;
 use crate::matcher::Test;
 use crate::path::Field;
-use crate::program::{Clause, Expr, Op, Profile, Program};
+use crate::program::strmap::StrMap;
+use crate::program::{Body, Listing, Op, Profile, Program};
 use crate::value::constant::Const;
 
 /// Most tools one rule is listed under; a rule about more is listed as generic.
 const MAX_TOOLS: usize = 64;
+/// Listings of rules under tools, per rule of the policy, before rules about many tools are listed as generic.
+const LISTINGS_PER_RULE: usize = 8;
 
-/// The tools outside of which `expr` is false, without an error and whatever else the request holds; `None` when it may be
-/// anything else. Holds for requests whose tool is a string.
-pub(super) fn tools(program: &Program, expr: &Expr) -> Option<Vec<String>> {
-    let pinned = match expr {
-        Expr::Leaf(index) => {
-            let clause = program.clauses.get(*index as usize)?;
-            let path = program.paths.get(clause.path as usize)?;
-            if path.field != Some(Field::Tool) {
-                return None;
+/// Lists the rules of a program by the tools they are about.
+pub(super) fn list(program: &mut Program) {
+    let names = number_tools(program);
+    let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(program.rules.len());
+    let mut generic = Vec::new();
+    let mut listings = program.rules.len().saturating_mul(LISTINGS_PER_RULE);
+    for (index, rule) in (0..).zip(&program.rules) {
+        let pins = match &rule.body {
+            Body::Host(_) => None,
+            Body::Match(body) => tools(program, program.written(body)),
+        };
+        match pins {
+            Some(pins) if pins.len() <= listings => {
+                listings -= pins.len();
+                pairs.extend(pins.iter().map(|&tool| (tool, index)));
             }
-            leaf(program, *index, clause)
+            Some(_) | None => generic.push(index),
         }
-        Expr::Not(_) => None,
-        // The lynx profile judges in order: only what comes first keeps the rest from raising.
-        Expr::All(items) if program.profile == Profile::Lynx => tools(program, items.first()?),
-        Expr::All(items) => items
-            .iter()
-            .filter_map(|item| tools(program, item))
-            .min_by_key(Vec::len),
-        Expr::Any(items) => {
-            let mut union = Vec::new();
-            for item in items {
-                union.extend(tools(program, item)?);
+    }
+    let mut starts = vec![0_u32; names.len() + 1];
+    for (tool, _) in &pairs {
+        if let Some(count) = starts.get_mut(*tool as usize + 1) {
+            *count += 1;
+        }
+    }
+    let mut total = 0;
+    for start in &mut starts {
+        total += *start;
+        *start = total;
+    }
+    let generic_end = total + generic.len() as u32;
+    let mut listed = vec![0_u32; total as usize];
+    let mut next = starts.clone();
+    for (tool, rule) in pairs {
+        if let Some(at) = next.get_mut(tool as usize) {
+            if let Some(slot) = listed.get_mut(*at as usize) {
+                *slot = rule;
             }
-            union.sort_unstable();
-            union.dedup();
-            Some(union)
+            *at += 1;
         }
-    };
-    pinned.filter(|names| names.len() <= MAX_TOOLS)
+    }
+    listed.append(&mut generic);
+    let listings = names
+        .into_iter()
+        .zip(starts.windows(2))
+        .map(|(name, range)| {
+            let bound = |bound: Option<&u32>| bound.copied().unwrap_or_default();
+            let rules = (bound(range.first()), bound(range.last()));
+            let segment = Default::default();
+            (name, Listing { rules, segment })
+        });
+    program.tools = StrMap::new(listings.collect());
+    program.generic.rules = (total, generic_end);
+    program.listed = listed;
 }
 
-fn leaf(program: &Program, index: u32, clause: &Clause) -> Option<Vec<String>> {
-    if program.profile == Profile::Lynx {
-        let info = program.infos.get(index as usize)?;
-        return match (info.op, &info.operand) {
-            (Op::Eq, Const::Str(text)) => Some(vec![text.to_string()]),
-            (Op::In, Const::List(items)) if !info.operand.has_exotic() => Some(
-                items
+/// Gives every clause that is true for some tools only their list; the names of all those tools, by their numbers.
+fn number_tools(program: &mut Program) -> Vec<Box<str>> {
+    let mut names: Vec<Box<str>> = Vec::new();
+    let mut numbers: HashMap<Box<str>, u32, Keyed> = HashMap::default();
+    for index in 0..program.clauses.len() as u32 {
+        let Some(wanted) = names_of(program, index) else {
+            continue;
+        };
+        let number = |name: String| {
+            if let Some(&number) = numbers.get(name.as_str()) {
+                return number;
+            }
+            let number = names.len() as u32;
+            names.push(name.as_str().into());
+            numbers.insert(name.into(), number);
+            number
+        };
+        let mut set: Vec<u32> = wanted.into_iter().map(number).collect();
+        set.sort_unstable();
+        set.dedup();
+        let at = program.tool_sets.len() as u32;
+        program.tool_sets.push(set.into());
+        if let Some(clause) = program.clauses.get_mut(index as usize) {
+            clause.tools = Some(at);
+        }
+    }
+    names
+}
+
+/// The tools outside of which a clause on the tool is false, without an error; `None` when it may be anything else.
+fn names_of(program: &Program, index: u32) -> Option<Vec<String>> {
+    let clause = program.clauses.get(index as usize)?;
+    let path = program.paths.get(clause.path as usize)?;
+    if path.field != Some(Field::Tool) {
+        return None;
+    }
+    let names: Vec<String> = match program.profile {
+        Profile::Strict => match program.test(index) {
+            Test::In(set) => set.strings().iter().map(ToString::to_string).collect(),
+            test => vec![exact_text(test)?],
+        },
+        Profile::Lynx => {
+            let info = program.clause(index)?;
+            match (info.op, &info.operand) {
+                (Op::Eq, Const::Str(text)) => vec![text.to_string()],
+                (Op::In, Const::List(items)) if !info.operand.has_exotic() => items
                     .iter()
                     .filter_map(|item| match item {
                         Const::Str(text) => Some(text.to_string()),
                         _ => None,
                     })
                     .collect(),
-            ),
-            _ => None,
-        };
-    }
-    match &clause.test {
-        Test::In(set) => Some(set.strings().iter().map(ToString::to_string).collect()),
-        test => exact_text(program, test).map(|text| vec![text]),
+                _ => return None,
+            }
+        }
+    };
+    (names.len() <= MAX_TOOLS).then_some(names)
+}
+
+/// The numbers of the tools outside of which `expr` is false, without an error and whatever else the request holds, in
+/// order; `None` when it may be anything else. Holds for requests whose tool is a string.
+pub(super) fn tools<'p>(program: &'p Program, expr: Part<'_>) -> Option<Cow<'p, [u32]>> {
+    match expr {
+        Part::Leaf(index) => {
+            let set = program.clauses.get(index as usize)?.tools?;
+            program
+                .tool_sets
+                .get(set as usize)
+                .map(|set| Cow::Borrowed(&**set))
+        }
+        Part::Of(Connective::Not, _) => None,
+        // The lynx profile judges in order: only what comes first keeps the rest from raising.
+        Part::Of(Connective::All, mut items) if program.profile == Profile::Lynx => {
+            tools(program, items.next()?)
+        }
+        Part::Of(Connective::All, items) => items
+            .filter_map(|item| tools(program, item))
+            .min_by_key(|tools| tools.len()),
+        Part::Of(Connective::Any, items) => {
+            let mut union = Vec::new();
+            for item in items {
+                union.extend_from_slice(&tools(program, item)?);
+            }
+            union.sort_unstable();
+            union.dedup();
+            (union.len() <= MAX_TOOLS).then_some(Cow::Owned(union))
+        }
     }
 }

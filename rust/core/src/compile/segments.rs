@@ -1,88 +1,64 @@
-//! Building the index: rules by tool, and within a tool by guard.
+//! Building the index of the rules that one tool can meet: by guard. Made when the first request asks for it.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::exact_text;
-use super::guard::{Guards, leaves, may_fail};
-use super::pin;
+use super::cheap;
+use super::guard::{Guards, may_fail};
+use super::prepare::exact_text;
+use crate::expr::Part;
 use crate::matcher::Test;
 use crate::matcher::number::Number;
 use crate::matcher::operand::Operand;
 use crate::program::segment::{Class, PatternGroup, Probe, Rules, Segment};
 use crate::program::strmap::StrMap;
-use crate::program::{Body, Expr, Profile, Program};
+use crate::program::{Body, Listing, Profile, Program};
 
 /// Segments of fewer rules are judged rule by rule: an index would cost more than it saves.
 const SMALL: usize = 4;
 /// Fewer patterns than this are searched one by one.
 const FEW_PATTERNS: usize = 4;
-/// Listings of rules under tools, per rule of the policy, before rules about many tools are listed as generic.
-const LISTINGS_PER_RULE: usize = 8;
 
-/// Gives a program its index.
-pub(super) fn build(program: &mut Program) {
-    let (tools, generic, pinned) = index(program);
-    program.tools = tools;
-    program.generic = generic;
-    if program.profile == Profile::Strict {
-        for (rule, names) in pinned {
-            let answered = match program.bodies.get(rule as usize) {
-                Some(Body::Match {
-                    cheap: Expr::All(items),
-                    ..
-                }) => items.iter().position(|item| {
-                    matches!(item, Expr::Leaf(_))
-                        && pin::tools(program, item).as_ref() == Some(&names)
-                }),
-                Some(Body::Match { .. } | Body::Host(_)) | None => None,
-            };
-            if let (
-                Some(at),
-                Some(Body::Match {
-                    cheap: Expr::All(items),
-                    ..
-                }),
-            ) = (answered, program.bodies.get_mut(rule as usize))
-            {
-                let mut kept = std::mem::take(items).into_vec();
-                kept.remove(at);
-                *items = kept.into();
-            }
-        }
+impl Program {
+    /// The rules that are about `tool` only, and their index; `None` when there is none.
+    #[inline]
+    pub(crate) fn segment(&self, tool: &str) -> Option<&Segment> {
+        self.tools
+            .get(tool)
+            .map(|listing| self.indexed(listing, true))
     }
-}
 
-/// The segments of every tool the policy names, the generic one, and the rules that are in the former, with their tools.
-#[expect(
-    clippy::type_complexity,
-    reason = "three results of one walk, taken apart at once"
-)]
-fn index(program: &Program) -> (StrMap<Segment>, Segment, Vec<(u32, Vec<String>)>) {
-    let mut pinned = Vec::new();
-    let mut by_tool: BTreeMap<String, Rules> = BTreeMap::new();
-    let mut generic = Vec::new();
-    let mut listings = program.bodies.len().saturating_mul(LISTINGS_PER_RULE);
-    for (rule, body) in (0..).zip(&program.bodies) {
-        let names = match body {
-            Body::Host(_) => None,
-            Body::Match { written, .. } => pin::tools(program, written),
-        };
-        match names {
-            Some(names) if names.len() <= listings => {
-                listings -= names.len();
-                for name in &names {
-                    by_tool.entry(name.clone()).or_default().push(rule);
+    /// The rules that any tool can meet, and their index.
+    #[inline]
+    pub(crate) fn generic(&self) -> &Segment {
+        self.indexed(&self.generic, false)
+    }
+
+    #[inline]
+    fn indexed<'p>(&'p self, listing: &'p Listing, tool_known: bool) -> &'p Segment {
+        listing
+            .segment
+            .get_or_init(|| Box::new(self.index(listing, tool_known)))
+    }
+
+    #[cold]
+    fn index(&self, listing: &Listing, tool_known: bool) -> Segment {
+        let (from, to) = listing.rules;
+        let rules = self
+            .listed
+            .get(from as usize..to as usize)
+            .unwrap_or_default();
+        if self.profile == Profile::Strict {
+            for &rule in rules {
+                if let Some(Body::Match(body)) =
+                    self.rules.get(rule as usize).map(|rule| &rule.body)
+                {
+                    body.cheap
+                        .get_or_init(|| cheap::cheap(self, self.written(body), tool_known));
                 }
-                pinned.push((rule, names));
             }
-            Some(_) | None => generic.push(rule),
         }
+        segment(self, rules.to_vec(), tool_known)
     }
-    let tools = by_tool
-        .into_iter()
-        .map(|(name, rules)| (name.into_boxed_str(), segment(program, rules, true)))
-        .collect();
-    (StrMap::new(tools), segment(program, generic, false), pinned)
 }
 
 fn segment(program: &Program, rules: Rules, tool_known: bool) -> Segment {
@@ -92,14 +68,17 @@ fn segment(program: &Program, rules: Rules, tool_known: bool) -> Segment {
             probes: Vec::new(),
         };
     }
-    let matches: Vec<(u32, Option<&Expr>)> = rules
+    let matches: Vec<(u32, Option<Part<'_>>)> = rules
         .iter()
-        .map(|&rule| match program.bodies.get(rule as usize) {
-            Some(Body::Match { written, .. }) => (rule, Some(written)),
-            Some(Body::Host(_)) | None => (rule, None),
+        .map(|&rule| {
+            let rule_body = program.rules.get(rule as usize).map(|rule| &rule.body);
+            match rule_body {
+                Some(Body::Match(body)) => (rule, Some(program.written(body))),
+                Some(Body::Host(_)) | None => (rule, None),
+            }
         })
         .collect();
-    let exprs: Vec<&Expr> = matches.iter().filter_map(|(_, expr)| *expr).collect();
+    let exprs: Vec<Part<'_>> = matches.iter().filter_map(|(_, expr)| *expr).collect();
     let guards = Guards::new(program, tool_known, &exprs);
     let mut always = Vec::new();
     let mut drafts = Drafts {
@@ -131,20 +110,20 @@ struct Draft {
     strings: HashMap<String, Rules>,
     ints: BTreeMap<i64, Rules>,
     clauses: BTreeMap<u32, Rules>,
-    patterns: BTreeMap<u32, (u32, Rules)>,
+    patterns: BTreeMap<u32, Rules>,
     missing: Rules,
     errors: [Rules; 8],
 }
 
 impl Drafts<'_> {
-    fn add(&mut self, rule: u32, expr: &Expr, guard: &[u32]) {
+    fn add(&mut self, rule: u32, expr: Part<'_>, guard: &[u32]) {
         let permits = self.program.permits(rule);
         for &clause in guard {
             self.guard(rule, clause, permits);
         }
         if permits {
             // With an absent guard another clause may still put the rule in error, which leaves a marker.
-            leaves(expr, &mut |clause| {
+            expr.leaves(&mut |clause| {
                 if !guard.contains(&clause) {
                     self.errors(rule, clause);
                 }
@@ -160,7 +139,7 @@ impl Drafts<'_> {
         let draft = self.by_path.entry(clause.path).or_default();
         draft.guarded = true;
         draft.permits |= permits;
-        match &clause.test {
+        match program.test(index) {
             Test::Exists(false) => {
                 draft.missing.push(rule);
                 return;
@@ -177,14 +156,9 @@ impl Drafts<'_> {
                     draft.ints.entry(*number).or_default().push(rule);
                 }
             }
-            Test::Matches(pattern) => match exact_text(program, &clause.test) {
+            test @ Test::Matches(_) => match exact_text(test) {
                 Some(text) => draft.strings.entry(text).or_default().push(rule),
-                None => draft
-                    .patterns
-                    .entry(index)
-                    .or_insert_with(|| (*pattern, Vec::new()))
-                    .1
-                    .push(rule),
+                None => draft.patterns.entry(index).or_default().push(rule),
             },
             Test::Equal(Operand::Str(text)) => draft
                 .strings
@@ -201,7 +175,7 @@ impl Drafts<'_> {
             | Test::Order(..)
             | Test::Between { .. }
             | Test::Exists(true)
-            | Test::Foreign => {
+            | Test::Broken => {
                 // Judged by itself on every value that is there: true and error both name the rule.
                 draft.clauses.entry(index).or_default().push(rule);
                 return;
@@ -214,9 +188,10 @@ impl Drafts<'_> {
         let Some(clause) = self.program.clauses.get(index as usize) else {
             return;
         };
+        let test = self.program.test(index);
         let draft = self.by_path.entry(clause.path).or_default();
         for (class, rules) in Class::ALL.into_iter().zip(&mut draft.errors) {
-            if may_fail(&clause.test, class) && rules.last() != Some(&rule) {
+            if may_fail(test, class) && rules.last() != Some(&rule) {
                 rules.push(rule);
             }
         }
@@ -237,18 +212,10 @@ impl Draft {
     fn finish(mut self, path: u32) -> Probe {
         let mut patterns = None;
         if self.patterns.len() < FEW_PATTERNS {
-            self.clauses.extend(
-                self.patterns
-                    .into_iter()
-                    .map(|(clause, (_, rules))| (clause, rules)),
-            );
+            self.clauses.extend(self.patterns);
         } else {
-            let members = self
-                .patterns
-                .into_iter()
-                .map(|(clause, (pattern, rules))| (clause, pattern, rules));
             patterns = Some(PatternGroup {
-                members: members.collect(),
+                members: self.patterns.into_iter().collect(),
                 set: Default::default(),
             });
         }

@@ -2,7 +2,7 @@
 
 use super::judge::Judge;
 use crate::matcher::number::integral;
-use crate::matcher::{self, Tables as _, Truth};
+use crate::matcher::{self, Test, Truth};
 use crate::pattern::PatternSet;
 use crate::program::segment::{Class, PatternGroup, Probe, Rules, Segment};
 use crate::value::request::Request;
@@ -111,13 +111,11 @@ impl<R: Request> Judge<'_, R> {
     fn judge_singly(&mut self, probe: &Probe, step: &Step<R::Value>) {
         let program = self.program;
         for (index, rules) in &probe.clauses {
-            if let Some(clause) = program.clauses.get(*index as usize) {
-                let truth = matcher::judge(&clause.test, step, program);
-                self.scratch.remember(*index, truth);
-                match truth {
-                    Truth::True | Truth::Error(_) => self.add(rules),
-                    Truth::False | Truth::Absent => {}
-                }
+            let truth = matcher::judge(program.test(*index), step);
+            self.scratch.remember(*index, truth);
+            match truth {
+                Truth::True | Truth::Error(_) => self.add(rules),
+                Truth::False | Truth::Absent => {}
             }
         }
     }
@@ -141,8 +139,10 @@ impl<R: Request> Judge<'_, R> {
     fn search(&mut self, group: &PatternGroup, text: &str) {
         let program = self.program;
         if !self.cuts.sets {
-            for (_, pattern, rules) in &group.members {
-                if program.is_match(*pattern, text) {
+            for (clause, rules) in &group.members {
+                if let Test::Matches(search) = program.test(*clause)
+                    && search.is_match(text)
+                {
                     self.add(rules);
                 }
             }
@@ -152,21 +152,23 @@ impl<R: Request> Judge<'_, R> {
             let patterns: Vec<_> = group
                 .members
                 .iter()
-                .filter_map(|(_, pattern, _)| program.patterns.get(*pattern as usize))
-                .map(|slot| &slot.pattern)
+                .filter_map(|(clause, _)| match program.test(*clause) {
+                    Test::Matches(search) => Some(&search.pattern),
+                    _ => None,
+                })
                 .collect();
             PatternSet::build(&patterns)
         });
         let mut found = std::mem::take(&mut self.scratch.found);
         set.matches(text, &mut found);
         for index in found.iter() {
-            if let Some((clause, _, rules)) = group.members.get(index) {
+            if let Some((clause, rules)) = group.members.get(index) {
                 self.add(rules);
                 self.scratch.remember(*clause, Truth::True);
             }
         }
         if group.members.len() <= REMEMBER_ALL {
-            for (index, (clause, _, _)) in group.members.iter().enumerate() {
+            for (index, (clause, _)) in group.members.iter().enumerate() {
                 if !found.contains(index) {
                     self.scratch.remember(*clause, Truth::False);
                 }

@@ -3,10 +3,11 @@
 use super::judge::{Judge, Judged};
 use super::{Look, ShortCuts, render};
 use crate::error::ErrorCode;
+use crate::expr::{Connective, Part, Parts};
 use crate::matcher::Truth;
 use crate::program::Scratch;
 use crate::program::{
-    Body, ClauseTrace, Decided, Expr, Marker, Outcome, Profile, Program, RuleTrace, TraceNode,
+    Body, ClauseTrace, Decided, Marker, Outcome, Profile, Program, RuleTrace, TraceNode,
     TraceOutcome,
 };
 use crate::value::Step;
@@ -66,9 +67,9 @@ impl Program {
     pub fn explain<R: Request>(&self, request: &R) -> (Outcome<R>, Vec<RuleTrace>) {
         let mut scratch = Scratch::new();
         let mut markers = Vec::new();
-        let mut traces = Vec::with_capacity(self.bodies.len());
+        let mut traces = Vec::with_capacity(self.rules.len());
         let first = self.look_traced(request, &mut markers, &mut scratch, &mut traces);
-        for rule in (0..).take(self.bodies.len()).skip(traces.len()) {
+        for rule in (0..).take(self.rules.len()).skip(traces.len()) {
             traces.push(RuleTrace {
                 rule,
                 outcome: TraceOutcome::NotReached,
@@ -91,7 +92,7 @@ impl Program {
     ) -> Look<R> {
         scratch.begin(self.clauses.len());
         let mut judge = Judge::new(self, request, scratch, ShortCuts::NONE);
-        for (rule, body) in (0..).zip(&self.bodies) {
+        for (rule, body) in (0..).zip(self.rules.iter().map(|rule| &rule.body)) {
             let known = markers.len();
             let (look, seen, tree) = match body {
                 Body::Host(host) => {
@@ -102,13 +103,13 @@ impl Program {
                     );
                     (look, decided.into(), None)
                 }
-                Body::Match { written, .. } => {
+                Body::Match(body) => {
                     let mut tracer = Tracer {
                         judge: &mut judge,
                         permits: self.permits(rule),
                         leaves: 0,
                     };
-                    let (seen, tree) = tracer.trace(written);
+                    let (seen, tree) = tracer.trace(self.written(body));
                     let judged = match &seen {
                         Seen::True => Judged::Fires,
                         Seen::False | Seen::Absent => Judged::Passes,
@@ -149,13 +150,14 @@ struct Tracer<'t, 'r, R: Request> {
 }
 
 impl<R: Request> Tracer<'_, '_, R> {
-    fn trace(&mut self, expr: &Expr) -> (Seen, TraceNode) {
+    fn trace(&mut self, expr: Part<'_>) -> (Seen, TraceNode) {
         match expr {
-            Expr::Leaf(clause) => {
-                let (seen, trace) = self.leaf(*clause);
+            Part::Leaf(clause) => {
+                let (seen, trace) = self.leaf(clause);
                 (seen, TraceNode::Leaf(trace))
             }
-            Expr::Not(item) => {
+            Part::Of(Connective::Not, items) => {
+                let item = items.last().unwrap_or(Part::Leaf(u32::MAX));
                 let (seen, child) = self.trace(item);
                 let seen = match seen {
                     Seen::True => Seen::False,
@@ -167,11 +169,11 @@ impl<R: Request> Tracer<'_, '_, R> {
                     TraceNode::Not(seen.outcome(), Box::new(child)),
                 )
             }
-            Expr::All(items) => {
+            Part::Of(Connective::All, items) => {
                 let (seen, children) = self.items(items, false);
                 (seen.clone(), TraceNode::All(seen.outcome(), children))
             }
-            Expr::Any(items) => {
+            Part::Of(Connective::Any, items) => {
                 let (seen, children) = self.items(items, true);
                 (seen.clone(), TraceNode::Any(seen.outcome(), children))
             }
@@ -179,8 +181,8 @@ impl<R: Request> Tracer<'_, '_, R> {
     }
 
     /// `decisive`: the truth of one item that decides the connective.
-    fn items(&mut self, items: &[Expr], decisive: bool) -> (Seen, Vec<TraceNode>) {
-        let (seen, children): (Vec<_>, Vec<_>) = items.iter().map(|item| self.trace(item)).unzip();
+    fn items(&mut self, items: Parts<'_>, decisive: bool) -> (Seen, Vec<TraceNode>) {
+        let (seen, children): (Vec<_>, Vec<_>) = items.map(|item| self.trace(item)).unzip();
         let first = |wanted: fn(&Seen) -> bool| seen.iter().find(|item| wanted(item)).cloned();
         let result = match self.judge.program.profile {
             Profile::Strict => seen

@@ -2,10 +2,11 @@
 
 use super::ShortCuts;
 use crate::error::ErrorCode;
-use crate::matcher::{self, Fault, Tables as _, Truth};
+use crate::expr::{Connective, Part};
+use crate::matcher::{self, Fault, Truth};
 use crate::path::{Field, Head};
 use crate::program::Scratch;
-use crate::program::{Clause, Expr, Path, Program};
+use crate::program::{Path, Program};
 use crate::value::request::Request;
 use crate::value::{Step, Value as _};
 
@@ -116,13 +117,9 @@ impl<'r, R: Request> Judge<'r, R> {
         at
     }
 
-    fn clause(&self, clause: u32) -> Option<&'r Clause> {
-        self.program.clauses.get(clause as usize)
-    }
-
     /// Judges the match of a rule of the strict profile. `cheap` takes for granted what led to the rule.
     #[inline]
-    pub(super) fn strict(&mut self, written: &Expr, cheap: &Expr, permits: bool) -> Judged {
+    pub(super) fn strict(&mut self, written: Part<'_>, cheap: Part<'_>, permits: bool) -> Judged {
         match self.truth(cheap, permits) {
             Truth::True => Judged::Fires,
             Truth::False | Truth::Absent => Judged::Passes,
@@ -136,14 +133,17 @@ impl<'r, R: Request> Judge<'r, R> {
         }
     }
 
-    fn truth(&mut self, expr: &Expr, permits: bool) -> Truth {
+    fn truth(&mut self, expr: Part<'_>, permits: bool) -> Truth {
         match expr {
-            Expr::Leaf(clause) => match self.leaf(*clause) {
+            Part::Leaf(clause) => match self.leaf(clause) {
                 Truth::Absent if !permits => Truth::False,
                 truth => truth,
             },
-            Expr::Not(item) => negate(self.truth(item, permits)),
-            Expr::All(items) => {
+            Part::Of(Connective::Not, mut items) => match items.next() {
+                Some(item) => negate(self.truth(item, permits)),
+                None => Truth::Error(Fault::WrongType),
+            },
+            Part::Of(Connective::All, items) => {
                 let mut result = Truth::True;
                 for item in items {
                     match (self.truth(item, permits), result) {
@@ -157,7 +157,7 @@ impl<'r, R: Request> Judge<'r, R> {
                 }
                 result
             }
-            Expr::Any(items) => {
+            Part::Of(Connective::Any, items) => {
                 let mut result = Truth::False;
                 for item in items {
                     match (self.truth(item, permits), result) {
@@ -182,12 +182,12 @@ impl<'r, R: Request> Judge<'r, R> {
         {
             return known;
         }
-        let Some(clause) = self.clause(index) else {
+        let Some(clause) = self.program.clauses.get(index as usize) else {
             return Truth::Error(Fault::WrongType);
         };
         let at = self.fill(clause.path);
         let truth = match self.cells.get(at) {
-            Some(Some((_, step))) => matcher::judge(&clause.test, step, self.program),
+            Some(Some((_, step))) => matcher::judge(self.program.test(index), step),
             _ => Truth::Absent,
         };
         if self.cuts.memo {
@@ -197,7 +197,7 @@ impl<'r, R: Request> Judge<'r, R> {
     }
 
     /// Judges the match of a rule of the `lynx` profile.
-    pub(super) fn lynx(&mut self, written: &Expr) -> Judged {
+    pub(super) fn lynx(&mut self, written: Part<'_>) -> Judged {
         match self.ordered(written) {
             Ok(true) => Judged::Fires,
             Ok(false) => Judged::Passes,
@@ -205,11 +205,14 @@ impl<'r, R: Request> Judge<'r, R> {
         }
     }
 
-    fn ordered(&mut self, expr: &Expr) -> Result<bool, ErrorCode> {
+    fn ordered(&mut self, expr: Part<'_>) -> Result<bool, ErrorCode> {
         match expr {
-            Expr::Leaf(clause) => self.lynx_leaf(*clause),
-            Expr::Not(item) => self.ordered(item).map(|truth| !truth),
-            Expr::All(items) => {
+            Part::Leaf(clause) => self.lynx_leaf(clause),
+            Part::Of(Connective::Not, mut items) => {
+                let item = items.next().ok_or(ErrorCode::TypeError)?;
+                self.ordered(item).map(|truth| !truth)
+            }
+            Part::Of(Connective::All, items) => {
                 for item in items {
                     if !self.ordered(item)? {
                         return Ok(false);
@@ -217,7 +220,7 @@ impl<'r, R: Request> Judge<'r, R> {
                 }
                 Ok(true)
             }
-            Expr::Any(items) => {
+            Part::Of(Connective::Any, items) => {
                 for item in items {
                     if self.ordered(item)? {
                         return Ok(true);
@@ -251,14 +254,17 @@ impl<'r, R: Request> Judge<'r, R> {
         index: u32,
     ) -> Result<(Option<R::Value>, Result<bool, ErrorCode>), ErrorCode> {
         let program = self.program;
-        let clause = self.clause(index).ok_or(ErrorCode::TypeError)?;
+        let clause = program
+            .clauses
+            .get(index as usize)
+            .ok_or(ErrorCode::TypeError)?;
         let path = program
             .paths
             .get(clause.path as usize)
             .ok_or(ErrorCode::TypeError)?;
         let value = read_lynx(program, self.request, path)?;
-        let answer = match &clause.foreign {
-            Some(foreign) => foreign.judge(index, value.as_ref(), program),
+        let answer = match program.foreign(index) {
+            Some(foreign) => foreign.judge(index, value.as_ref()),
             None => Err(ErrorCode::TypeError),
         };
         Ok((value, answer))

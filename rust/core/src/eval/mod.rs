@@ -10,10 +10,9 @@ mod judge;
 mod render;
 
 use crate::error::ErrorCode;
+use crate::expr::Part;
 use crate::path::Field;
-use crate::program::{
-    Body, Decided, Expr, Marker, Outcome, Profile, Program, Scratch, Verdict, Via,
-};
+use crate::program::{Body, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
 use crate::value::request::{HostAnswer, Request};
 use crate::value::{Step, Value, View};
 use judge::{Judge, Judged};
@@ -187,18 +186,19 @@ impl Program {
         };
         let named = match &tool {
             Step::Found(tool) => match tool.view() {
-                View::Str(name) => Some(self.tools.get(name)),
+                View::Str(name) => Some(self.segment(name)),
                 _ => None,
             },
             Step::Absent | Step::Unreadable => None,
         };
         let Some(own) = named else {
             // Without a readable tool the index says nothing: every rule is judged.
-            for (rule, body) in (0..below).zip(&self.bodies) {
-                let look = match body {
-                    Body::Host(host) => self.ask(rule, *host, request, markers),
-                    Body::Match { written, .. } => {
-                        self.meet(rule, written, written, request, markers, &mut judge)
+            for (index, rule) in (0..below).zip(&self.rules) {
+                let look = match &rule.body {
+                    Body::Host(host) => self.ask(index, *host, request, markers),
+                    Body::Match(body) => {
+                        let written = self.written(body);
+                        self.meet(index, (written, written), request, markers, &mut judge)
                     }
                 };
                 if let Some(look) = look {
@@ -210,25 +210,27 @@ impl Program {
         if let Some(own) = own {
             judge.collect(own);
         }
-        judge.collect(&self.generic);
+        let generic = self.generic();
+        judge.collect(generic);
         judge.sort_candidates();
         let own = own.map_or(&[][..], |own| own.always.as_slice());
         let mut merged = Merge {
             own,
-            generic: &self.generic.always,
+            generic: &generic.always,
             next_candidate: 0,
         };
-        while let Some(rule) = merged.next(judge.candidates()) {
-            if rule >= below {
+        while let Some(index) = merged.next(judge.candidates()) {
+            if index >= below {
                 break;
             }
-            let Some(body) = self.bodies.get(rule as usize) else {
+            let Some(rule) = self.rules.get(index as usize) else {
                 break;
             };
-            let look = match body {
-                Body::Host(host) => self.ask(rule, *host, request, markers),
-                Body::Match { written, cheap } => {
-                    self.meet(rule, written, cheap, request, markers, &mut judge)
+            let look = match &rule.body {
+                Body::Host(host) => self.ask(index, *host, request, markers),
+                Body::Match(body) => {
+                    let exprs = (self.written(body), self.cheap(body));
+                    self.meet(index, exprs, request, markers, &mut judge)
                 }
             };
             if let Some(look) = look {
@@ -243,8 +245,7 @@ impl Program {
     fn meet<R: Request>(
         &self,
         rule: u32,
-        written: &Expr,
-        cheap: &Expr,
+        (written, cheap): (Part<'_>, Part<'_>),
         request: &R,
         markers: &mut Vec<Marker>,
         judge: &mut Judge<'_, R>,
@@ -254,13 +255,6 @@ impl Program {
             Profile::Lynx => judge.lynx(written),
         };
         self.apply(rule, judged, request, markers)
-    }
-
-    /// Whether a rule lets a call run.
-    pub(crate) fn permits(&self, rule: u32) -> bool {
-        self.rules
-            .get(rule as usize)
-            .is_some_and(|info| info.verdict.permits())
     }
 
     /// Asks a host rule.
@@ -295,20 +289,15 @@ impl Program {
             Judged::Passes => None,
             Judged::Error(code) => self.fail(rule, code, self.permits(rule), markers),
             Judged::Fires => {
-                let transform = self
-                    .rules
-                    .get(rule as usize)
-                    .and_then(|info| match info.verdict {
-                        Verdict::Transform => info.transform.as_ref(),
-                        Verdict::Allow
-                        | Verdict::Deny
-                        | Verdict::DryRun
-                        | Verdict::ApproveRequired => None,
-                    });
-                let Some(transform) = transform else {
+                let verdict = self.rules.get(rule as usize).map(|rule| rule.verdict);
+                if verdict != Some(Verdict::Transform) {
                     return Some(Look::Decided(Decided::Rule(rule)));
+                }
+                let made = match self.rule(rule).and_then(|info| info.transform.as_ref()) {
+                    Some(transform) => request.with_transform(rule, transform),
+                    None => Err(ErrorCode::CannotTransform),
                 };
-                match request.with_transform(rule, transform) {
+                match made {
                     Ok(next) => Some(Look::Transformed(rule, None, next)),
                     Err(code) => self.fail(rule, code, true, markers),
                 }

@@ -1,92 +1,119 @@
 //! Constants of the IR: JSON values, with one-key mappings as tags for what JSON lacks.
 
-use super::decode::{Decode, bad, limit};
-use crate::json::Json;
+use super::node::{Decode, bad, limit};
+use crate::json::tape::{Item, Node};
 use crate::limits::{MAX_CONST_DEPTH, MAX_INT_BITS, MAX_STRING_BYTES};
 use crate::rule::Profile;
+use crate::value::bigint::BigInt;
 use crate::value::constant::{Const, Exotic};
 
 /// Decodes a constant of the given profile.
-pub(super) fn constant(json: &Json<'_>, profile: Profile) -> Decode<Const> {
-    at_depth(json, profile, 0)
+pub(super) fn constant(item: Item<'_, '_>, profile: Profile) -> Decode<Const> {
+    at_depth(item, profile, 0)
 }
 
 /// Decodes a string within the cap.
-pub(super) fn string<'j>(json: &'j Json<'_>, what: &str) -> Decode<&'j str> {
-    let Json::Text(text) = json else {
-        return Err(bad(format!("{what} is not a string")));
-    };
-    let text = text
-        .as_str()
-        .ok_or_else(|| bad(format!("{what} holds a lone surrogate")))?;
-    if text.len() > MAX_STRING_BYTES {
-        return Err(limit(format!(
-            "{what} has {} bytes, more than {MAX_STRING_BYTES}",
-            text.len()
-        )));
+#[inline]
+pub(super) fn string<'t>(item: Item<'t, '_>, what: &str) -> Decode<&'t str> {
+    match item.text() {
+        Some(text) if text.len() <= MAX_STRING_BYTES => Ok(text),
+        other => Err(match (other, item.node()) {
+            (Some(text), _) => limit(format!(
+                "{what} has {} bytes, more than {MAX_STRING_BYTES}",
+                text.len()
+            )),
+            (None, Node::BadText) => bad(format!("{what} holds a lone surrogate")),
+            (None, _) => bad(format!("{what} is not a string")),
+        }),
     }
-    Ok(text)
 }
 
-fn at_depth(json: &Json<'_>, profile: Profile, depth: usize) -> Decode<Const> {
+/// Whether `item` is, at first sight, a scalar that every profile has. PERF: what is needs no decoding to be checked.
+#[inline]
+pub(super) fn is_plain(item: Item<'_, '_>) -> bool {
+    match item.node() {
+        Node::Null | Node::Bool(_) | Node::Int(_) => true,
+        Node::Float(value) => value.is_finite(),
+        Node::Text(text) => text.len() <= MAX_STRING_BYTES,
+        Node::BigInt(_)
+        | Node::HugeInt
+        | Node::Escaped(_)
+        | Node::BadText
+        | Node::List(_)
+        | Node::Map { .. } => false,
+    }
+}
+
+fn at_depth(item: Item<'_, '_>, profile: Profile, depth: usize) -> Decode<Const> {
     if depth > MAX_CONST_DEPTH {
         return Err(limit(format!(
             "a constant is deeper than {MAX_CONST_DEPTH} levels"
         )));
     }
-    Ok(match json {
-        Json::Null => Const::Null,
-        Json::Bool(value) => Const::Bool(*value),
-        Json::Int(value) => Const::Int(*value),
-        Json::BigInt(value) => Const::BigInt(value.clone()),
-        Json::HugeInt => {
-            return Err(limit(format!(
-                "an integer has more than {MAX_INT_BITS} bits"
-            )));
-        }
-        Json::Float(value) if value.is_finite() => Const::Float(*value),
-        Json::Float(_) => return Err(bad("a float is out of range")),
-        Json::Text(_) => Const::Str(string(json, "a constant")?.into()),
-        Json::List(items) => Const::List(list(items, profile, depth)?),
-        Json::Map(map) => match map.entries() {
-            [(tag, body)] => tagged(tag.as_str().unwrap_or_default(), body, profile, depth)?,
-            _ => return Err(bad("a mapping in a constant has no tag")),
+    Ok(match item.node() {
+        Node::Null => Const::Null,
+        Node::Bool(value) => Const::Bool(value),
+        Node::Int(value) => Const::Int(value),
+        Node::BigInt(text) => match BigInt::parse_decimal(text) {
+            Some(value) => Const::BigInt(value),
+            None => return Err(too_many_bits()),
         },
+        Node::HugeInt => return Err(too_many_bits()),
+        Node::Float(value) if value.is_finite() => Const::Float(value),
+        Node::Float(_) => return Err(bad("a float is out of range")),
+        Node::Text(_) | Node::Escaped(_) | Node::BadText => {
+            Const::Str(string(item, "a constant")?.into())
+        }
+        Node::List(_) => Const::List(list(item, profile, depth)?),
+        Node::Map { .. } => {
+            let mut entries = item.entries().into_iter().flatten();
+            match (entries.next(), entries.next()) {
+                (Some((tag, body)), None) => {
+                    tagged(tag.text().unwrap_or_default(), body, profile, depth)?
+                }
+                _ => return Err(bad("a mapping in a constant has no tag")),
+            }
+        }
     })
 }
 
-fn list(items: &[Json<'_>], profile: Profile, depth: usize) -> Decode<Vec<Const>> {
-    items
-        .iter()
+#[cold]
+fn too_many_bits() -> crate::error::DecodeError {
+    limit(format!("an integer has more than {MAX_INT_BITS} bits"))
+}
+
+fn list(item: Item<'_, '_>, profile: Profile, depth: usize) -> Decode<Vec<Const>> {
+    item.items()
+        .into_iter()
+        .flatten()
         .map(|item| at_depth(item, profile, depth + 1))
         .collect()
 }
 
-fn items<'j, 'a>(body: &'j Json<'a>, tag: &str) -> Decode<&'j [Json<'a>]> {
-    match body {
-        Json::List(items) => Ok(items),
-        _ => Err(bad(format!("the constant `{tag}` is not a list"))),
+fn items(body: Item<'_, '_>, tag: &str, profile: Profile, depth: usize) -> Decode<Vec<Const>> {
+    if body.items().is_none() {
+        return Err(bad(format!("the constant `{tag}` is not a list")));
     }
+    list(body, profile, depth)
 }
 
-fn tagged(tag: &str, body: &Json<'_>, profile: Profile, depth: usize) -> Decode<Const> {
+fn tagged(tag: &str, body: Item<'_, '_>, profile: Profile, depth: usize) -> Decode<Const> {
+    let text = |what| string(body, what).map(Into::into);
     match (tag, profile) {
         ("map", _) => {
-            let Json::Map(map) = body else {
+            let Some(entries) = body.entries() else {
                 return Err(bad("the constant `map` is not a mapping"));
             };
-            let entry = |(key, value): &(crate::json::Text<'_>, Json<'_>)| {
+            let entry = |(key, value): (Item<'_, '_>, Item<'_, '_>)| {
                 let key = key
-                    .as_str()
+                    .text()
                     .ok_or_else(|| bad("a key holds a lone surrogate"))?;
                 Ok((key.into(), at_depth(value, profile, depth + 1)?))
             };
-            Ok(Const::Map(
-                map.entries().iter().map(entry).collect::<Decode<_>>()?,
-            ))
+            Ok(Const::Map(entries.map(entry).collect::<Decode<_>>()?))
         }
-        ("timestamp", _) => match body {
-            Json::Int(micros) => Ok(Const::Timestamp(*micros)),
+        ("timestamp", _) => match body.node() {
+            Node::Int(micros) => Ok(Const::Timestamp(micros)),
             _ => Err(bad("the constant `timestamp` is not an integer of 64 bits")),
         },
         ("float", Profile::Lynx) => match string(body, "the constant `float`")? {
@@ -95,34 +122,34 @@ fn tagged(tag: &str, body: &Json<'_>, profile: Profile, depth: usize) -> Decode<
             "-inf" => Ok(Const::Float(f64::NEG_INFINITY)),
             other => Err(bad(format!("`{other}` is not a float"))),
         },
-        ("date", Profile::Lynx) => Ok(Const::Exotic(Exotic::Date(string(body, "a date")?.into()))),
-        ("datetime", Profile::Lynx) => Ok(Const::Exotic(Exotic::DateTime(
-            string(body, "a datetime")?.into(),
-        ))),
-        ("bytes", Profile::Lynx) => Ok(Const::Exotic(Exotic::Bytes(string(body, "bytes")?.into()))),
-        ("set", Profile::Lynx) => Ok(Const::Exotic(Exotic::Set(list(
-            items(body, tag)?,
-            profile,
-            depth,
+        ("date", Profile::Lynx) => Ok(Const::Exotic(Exotic::Date(text("a date")?))),
+        ("datetime", Profile::Lynx) => Ok(Const::Exotic(Exotic::DateTime(text("a datetime")?))),
+        ("bytes", Profile::Lynx) => Ok(Const::Exotic(Exotic::Bytes(text("bytes")?))),
+        ("set", Profile::Lynx) => Ok(Const::Exotic(Exotic::Set(items(
+            body, tag, profile, depth,
         )?))),
-        ("tuple", Profile::Lynx) => Ok(Const::Exotic(Exotic::Tuple(list(
-            items(body, tag)?,
-            profile,
-            depth,
+        ("tuple", Profile::Lynx) => Ok(Const::Exotic(Exotic::Tuple(items(
+            body, tag, profile, depth,
         )?))),
         ("pairs", Profile::Lynx) => {
-            let pair = |pair: &Json<'_>| match pair {
-                Json::List(parts) => match parts.as_slice() {
-                    [key, value] => Ok((
+            let pair = |pair: Item<'_, '_>| {
+                let Some(mut parts) = pair.items() else {
+                    return Err(bad("a pair is not a list"));
+                };
+                match (parts.next(), parts.next(), parts.next()) {
+                    (Some(key), Some(value), None) => Ok((
                         at_depth(key, profile, depth + 1)?,
                         at_depth(value, profile, depth + 1)?,
                     )),
                     _ => Err(bad("a pair does not have two parts")),
-                },
-                _ => Err(bad("a pair is not a list")),
+                }
             };
-            let pairs = items(body, tag)?.iter().map(pair).collect::<Decode<_>>()?;
-            Ok(Const::Exotic(Exotic::Pairs(pairs)))
+            let Some(pairs) = body.items() else {
+                return Err(bad("the constant `pairs` is not a list"));
+            };
+            Ok(Const::Exotic(Exotic::Pairs(
+                pairs.map(pair).collect::<Decode<_>>()?,
+            )))
         }
         (other, _) => Err(bad(format!("a constant has the unknown tag `{other}`"))),
     }

@@ -1,32 +1,23 @@
-//! Decodes canonical IR bytes into typed nodes. Hostile bytes end in a coded error, in bounded time and memory.
+//! Checks canonical IR bytes and finds the parts in them. Hostile bytes end in a coded error, in bounded time and memory.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, Hasher};
 
-use super::constant::{constant, string};
-use super::{Declarative, Expr, IR_VERSION, Leaf, Policy, Rule, operand};
+use super::constant::{constant, is_plain, string};
+use super::node::{CAPS, Decode, Map, bad, limit, list, syntax};
+use super::part::{self, RuleFields};
+use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, operand};
 use crate::error::DecodeError;
-use crate::json::{self, Caps, Json, JsonErrorKind, JsonMap, Text};
+use crate::expr::{self, Connective};
+use crate::hash::Keyed;
+use crate::json::tape::{self, Item, Node, Tape};
 use crate::limits::{
-    MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_IR_DEPTH, MAX_NODES, MAX_PATH_KEYS, MAX_PATTERN_BYTES_TOTAL,
-    MAX_PATTERN_CHARS, MAX_RULES,
+    MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_PATTERN_BYTES_TOTAL, MAX_PATTERN_CHARS, MAX_RULES,
 };
 use crate::path::{Field, Head};
 use crate::pattern::{Dialect, Pattern};
 use crate::rule::{Defaults, Op, Profile, Verdict};
-use crate::value::constant::Const;
-use crate::value::request::{Transform, TransformOp};
-
-pub(super) type Decode<T> = Result<T, DecodeError>;
-
-/// The bytes are JSON, but no IR.
-pub(super) fn bad(message: impl Into<String>) -> DecodeError {
-    DecodeError::new("bad_ir", message)
-}
-
-/// A cap of [`crate::limits`] is passed.
-pub(super) fn limit(message: impl Into<String>) -> DecodeError {
-    DecodeError::new("ir_limit", message)
-}
+use crate::source::Span;
 
 /// Decodes a policy.
 ///
@@ -41,293 +32,295 @@ pub fn decode(bytes: &[u8]) -> Decode<Policy> {
         )));
     }
     let mut decoder: Option<Decoder<'_>> = None;
-    let mut rules = Vec::new();
     let mut trouble = None;
-    // Rules are decoded one by one, so that only one is ever held as JSON. Canonical order puts them last.
-    let root = json::parse_streaming(bytes, CAPS, "rules", &mut |before, rule| {
-        let decoded = header(before, &mut decoder, bytes).and_then(|decoder| {
-            if rules.len() == MAX_RULES {
-                return Err(limit(format!("more than {MAX_RULES} rules")));
-            }
-            decoder.rule(rule).map_err(|error| DecodeError {
-                code: error.code,
-                message: format!("rules[{}]: {}", rules.len(), error.message),
-            })
-        });
-        match decoded {
-            Ok(rule) => rules.push(rule),
-            Err(error) => trouble = Some(error),
-        }
+    // Rules are read one by one, so that only one is ever held as JSON. Canonical order puts them last.
+    let root = tape::stream(bytes, CAPS, "rules", &mut |before, rule| {
+        trouble = header(before, &mut decoder, bytes)
+            .and_then(|decoder| decoder.add(rule))
+            .err();
         trouble.is_none()
     });
     if let Some(error) = trouble {
         return Err(error);
     }
-    let root = root.map_err(|error| {
-        let code = match error.kind {
-            JsonErrorKind::Syntax => "ir_syntax",
-            JsonErrorKind::Limit => "ir_limit",
-        };
-        DecodeError::new(code, format!("{} (at byte {})", error.message, error.at))
-    })?;
+    let root = root.map_err(|error| syntax(&error))?;
     let root = root
         .as_ref()
         .ok_or_else(|| bad("the policy is not a mapping"))?;
-    let root = map(root, "the policy")?;
-    header(root.entries(), &mut decoder, bytes)?;
-    let known = [
-        "defaults",
-        "ir_version",
-        "language_version",
-        "profile",
-        "rules",
-    ];
-    fields(root, "the policy", &known)?;
-    list(field(root, "rules")?, "`rules`")?;
-    let decoder = decoder.ok_or_else(|| bad("the policy has no header"))?;
-    Ok(Policy {
-        profile: decoder.profile,
-        defaults: decoder.defaults,
-        rules,
-        leaves: decoder.leaves,
-    })
+    header(root, &mut decoder, bytes)?;
+    let root = Map::of(root.root(), "the policy")?.fields("the policy", &POLICY)?;
+    list(root.need(4)?, "`rules`")?;
+    decoder
+        .map(|decoder| decoder.policy)
+        .ok_or_else(|| bad("the policy has no header"))
 }
 
-const CAPS: Caps = Caps {
-    depth: MAX_IR_DEPTH,
-    nodes: MAX_NODES,
-};
+const POLICY: [&str; 5] = [
+    "defaults",
+    "ir_version",
+    "language_version",
+    "profile",
+    "rules",
+];
 
 /// The decoder of the rules, made from what stands before them when it is first needed.
 fn header<'d, 'a>(
-    before: &[(Text<'a>, Json<'a>)],
+    before: &Tape<'a>,
     decoder: &'d mut Option<Decoder<'a>>,
     bytes: &'a [u8],
 ) -> Decode<&'d mut Decoder<'a>> {
     if decoder.is_none() {
-        let root = JsonMap::new(before.to_vec())
-            .map_err(|key| bad(format!("the key `{key}` is there twice")))?;
-        match root.get("ir_version") {
-            Some(Json::Int(IR_VERSION)) => {}
-            Some(Json::Int(other)) => {
+        let root = Map::of(before.root(), "the policy")?;
+        match root.get("ir_version").map(Item::node) {
+            Some(Node::Int(IR_VERSION)) => {}
+            Some(Node::Int(other)) => {
                 let message = format!("version {other}; this reader knows {IR_VERSION}");
                 return Err(DecodeError::new("ir_version", message));
             }
             Some(_) | None => return Err(bad("`ir_version` is missing or no integer")),
         }
-        integer(&root, "language_version")?;
-        let profile = match text(&root, "profile")? {
+        let root = root.fields("the policy", &POLICY)?;
+        root.integer(2)?;
+        let profile = match root.text(3)? {
             "strict" => Profile::Strict,
             "lynx" => Profile::Lynx,
             other => return Err(bad(format!("`{other}` is not a profile"))),
         };
-        let defaults = defaults(map(field(&root, "defaults")?, "`defaults`")?)?;
+        let defaults = defaults(Map::of(root.need(0)?, "`defaults`")?)?;
         if profile == Profile::Strict
             && [defaults.on_no_match, defaults.on_missing_shadow].contains(&Verdict::Transform)
         {
             return Err(bad("a default cannot be `transform`"));
         }
-        *decoder = Some(Decoder {
-            bytes,
-            profile,
-            defaults,
-            leaves: Vec::new(),
-            seen: HashMap::new(),
-            pattern_bytes: 0,
-        });
+        *decoder = Some(Decoder::new(bytes, profile, defaults));
     }
     decoder
         .as_mut()
         .ok_or_else(|| bad("the policy has no header"))
 }
 
+fn defaults(node: Map<'_, '_>) -> Decode<Defaults> {
+    let fields = node.fields(
+        "`defaults`",
+        &["on_missing_shadow", "on_no_match", "on_rule_error"],
+    )?;
+    let continue_on_error = match fields.text(2)? {
+        "deny" => false,
+        "continue" => true,
+        other => return Err(bad(format!("`{other}` is not an `on_rule_error`"))),
+    };
+    Ok(Defaults {
+        on_no_match: fields.verdict(1)?,
+        on_missing_shadow: fields.verdict(0)?,
+        continue_on_error,
+    })
+}
+
+/// Where a mapping stands.
+fn span(item: Item<'_, '_>) -> Span {
+    match item.node() {
+        Node::Map { start, end, .. } => Span { start, end },
+        _ => Span { start: 0, end: 0 },
+    }
+}
+
 struct Decoder<'a> {
     bytes: &'a [u8],
-    profile: Profile,
-    defaults: Defaults,
-    leaves: Vec<Leaf>,
+    policy: Policy,
     /// Canonical bytes of every leaf so far: equal leaves are one clause.
-    seen: HashMap<&'a [u8], u32>,
+    leaves: HashMap<&'a [u8], u32, Keyed>,
+    /// Paths by their hash. Two of one hash, if there ever are, are not found again, which does no harm.
+    paths: HashMap<u64, u32, Keyed>,
     pattern_bytes: usize,
 }
 
 impl<'a> Decoder<'a> {
-    fn rule(&mut self, json: &Json<'_>) -> Decode<Rule> {
-        let rule = map(json, "the rule")?;
-        match text(rule, "k")? {
+    fn new(bytes: &'a [u8], profile: Profile, defaults: Defaults) -> Self {
+        Self {
+            bytes,
+            policy: Policy {
+                profile,
+                defaults,
+                rules: Vec::new(),
+                words: Vec::new(),
+                leaves: Vec::new(),
+                paths: Vec::new(),
+            },
+            leaves: HashMap::default(),
+            paths: HashMap::default(),
+            pattern_bytes: 0,
+        }
+    }
+
+    fn add(&mut self, rule: &Tape<'a>) -> Decode<()> {
+        let index = self.policy.rules.len();
+        if index == MAX_RULES {
+            return Err(limit(format!("more than {MAX_RULES} rules")));
+        }
+        let kind = self.rule(rule.root()).map_err(|error| DecodeError {
+            code: error.code,
+            message: format!("rules[{index}]: {}", error.message),
+        })?;
+        self.policy.rules.push(RuleAt {
+            span: span(rule.root()),
+            kind,
+        });
+        Ok(())
+    }
+
+    fn rule(&mut self, rule: Item<'_, 'a>) -> Decode<Kind> {
+        let map = Map::of(rule, "the rule")?;
+        match map.text("k")? {
             "host" => {
-                fields(
-                    rule,
+                let fields = map.fields(
                     "the host rule",
                     &["code", "k", "module", "name", "priority", "qualname"],
                 )?;
-                integer(rule, "priority")?;
-                for key in ["code", "module", "qualname"] {
-                    text(rule, key)?;
+                fields.integer(4)?;
+                for key in [0, 2, 3, 5] {
+                    fields.text(key)?;
                 }
-                Ok(Rule::Host(text(rule, "name")?.to_owned()))
+                Ok(Kind::Host)
             }
-            "rule" => Ok(Rule::Declarative(Box::new(self.declarative(rule)?))),
+            "rule" => self.declarative(&part::rule_fields(map)?),
             other => Err(bad(format!("`{other}` is not a kind of rule"))),
         }
     }
 
-    fn declarative(&mut self, rule: &JsonMap<'_>) -> Decode<Declarative> {
-        const KEYS: [&str; 9] = [
-            "approvers",
-            "id",
-            "k",
-            "match",
-            "priority",
-            "reason",
-            "timeout_seconds",
-            "transform",
-            "verdict",
-        ];
-        fields(rule, "the rule", &KEYS)?;
-        integer(rule, "priority")?;
-        let verdict = verdict(rule, "verdict")?;
-        let transform = match rule.get("transform") {
-            None | Some(Json::Null) => None,
-            Some(spec) => Some(self.transform(map(spec, "`transform`")?)?),
-        };
-        let matches = self.expr(field(rule, "match")?, 1)?;
-        let approvers = list(field(rule, "approvers")?, "`approvers`")?;
-        let decoded = Declarative {
-            id: constant(field(rule, "id")?, self.profile)?,
-            matches,
-            verdict,
-            reason: constant(field(rule, "reason")?, self.profile)?,
-            approvers: approvers
-                .iter()
-                .map(|item| constant(item, self.profile))
-                .collect::<Decode<_>>()?,
-            timeout_seconds: constant(field(rule, "timeout_seconds")?, self.profile)?,
-            transform,
-        };
-        if (decoded.verdict == Verdict::Transform) != decoded.transform.is_some() {
+    fn declarative(&mut self, fields: &RuleFields<'_, 'a>) -> Decode<Kind> {
+        let profile = self.policy.profile;
+        fields.integer(part::PRIORITY)?;
+        let verdict = fields.verdict(part::VERDICT)?;
+        let transform = part::transform_of(fields);
+        if let Some(spec) = transform {
+            part::transform(spec, profile)?;
+        }
+        let from = self.policy.words.len() as u32;
+        self.expr(fields.need(part::MATCH)?, 1)?;
+        let to = self.policy.words.len() as u32;
+        if !is_plainly_sound(fields)? {
+            part::declarative(fields, profile)?;
+        }
+        if (verdict == Verdict::Transform) != transform.is_some() {
             return Err(bad(
                 "`transform` goes with the verdict `transform`, and only with it",
             ));
         }
-        if self.profile == Profile::Strict {
-            check_strict(&decoded)?;
-        }
-        Ok(decoded)
+        Ok(Kind::Match(verdict, from, to))
     }
 
-    fn transform(&self, spec: &JsonMap<'_>) -> Decode<Transform> {
-        fields(spec, "`transform`", &["op", "path", "value"])?;
-        let op = match text(spec, "op")? {
-            "set" => TransformOp::Set,
-            "append" => TransformOp::Append,
-            "delete" => TransformOp::Delete,
-            other => return Err(bad(format!("`{other}` is not a transform operation"))),
-        };
-        let path = path(field(spec, "path")?)?;
-        let value = constant(field(spec, "value")?, self.profile)?;
-        if self.profile == Profile::Strict
-            && path.is_empty()
-            && !matches!((op, &value), (TransformOp::Set, Const::Map(_)))
-        {
-            return Err(bad("only `set` with a mapping rewrites all arguments"));
-        }
-        Ok(Transform { op, path, value })
-    }
-
-    fn expr(&mut self, json: &Json<'_>, depth: usize) -> Decode<Expr> {
+    fn expr(&mut self, item: Item<'_, 'a>, depth: usize) -> Decode<()> {
         if depth > MAX_EXPR_DEPTH {
             return Err(limit(format!(
                 "an expression is deeper than {MAX_EXPR_DEPTH} levels"
             )));
         }
-        let node = map(json, "the expression")?;
-        match text(node, "k")? {
-            "all" => Ok(Expr::All(self.items(node, depth)?)),
-            "any" => Ok(Expr::Any(self.items(node, depth)?)),
-            "not" => {
-                fields(node, "`not`", &["item", "k"])?;
-                Ok(Expr::Not(Box::new(
-                    self.expr(field(node, "item")?, depth + 1)?,
-                )))
+        let node = Map::of(item, "the expression")?;
+        match node.text("k")? {
+            "leaf" => {
+                let index = self.leaf(item, node)?;
+                expr::push_leaf(&mut self.policy.words, index);
+                Ok(())
             }
-            "leaf" => self.leaf(node).map(Expr::Leaf),
+            "all" => self.items(node, depth, Connective::All),
+            "any" => self.items(node, depth, Connective::Any),
+            "not" => {
+                let fields = node.fields("`not`", &["item", "k"])?;
+                let opened = expr::open(&mut self.policy.words);
+                self.expr(fields.need(0)?, depth + 1)?;
+                expr::close(&mut self.policy.words, opened, Connective::Not);
+                Ok(())
+            }
             other => Err(bad(format!("`{other}` is not a kind of expression"))),
         }
     }
 
-    fn items(&mut self, node: &JsonMap<'_>, depth: usize) -> Decode<Vec<Expr>> {
-        fields(node, "the connective", &["items", "k"])?;
-        list(field(node, "items")?, "`items`")?
-            .iter()
-            .map(|item| self.expr(item, depth + 1))
-            .collect()
+    fn items(&mut self, node: Map<'_, 'a>, depth: usize, connective: Connective) -> Decode<()> {
+        let fields = node.fields("the connective", &["items", "k"])?;
+        let opened = expr::open(&mut self.policy.words);
+        for item in list(fields.need(0)?, "`items`")? {
+            self.expr(item, depth + 1)?;
+        }
+        expr::close(&mut self.policy.words, opened, connective);
+        Ok(())
     }
 
-    fn leaf(&mut self, node: &JsonMap<'_>) -> Decode<u32> {
-        let (start, end) = node.span();
-        let raw = self.bytes.get(start..end).unwrap_or_default();
-        if let Some(&known) = self.seen.get(raw) {
+    fn leaf(&mut self, item: Item<'_, 'a>, node: Map<'_, 'a>) -> Decode<u32> {
+        let span = span(item);
+        let raw = self
+            .bytes
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default();
+        if let Some(&known) = self.leaves.get(raw) {
             return Ok(known);
         }
-        fields(
-            node,
-            "the leaf",
-            &["dialect", "head", "k", "op", "operand", "path"],
-        )?;
-        let head = match text(node, "head")? {
-            "tool" => Head::Tool,
-            "args" => Head::Args,
-            "declared" => Head::Declared,
-            "context" => Head::Context,
-            other => return Err(bad(format!("`{other}` is not a path head"))),
+        let fields = part::leaf_fields(node)?;
+        let head = part::head(&fields)?;
+        let path = self.path(head, fields.need(part::LEAF_PATH)?)?;
+        let op = part::op(&fields)?;
+        let profile = self.policy.profile;
+        let operand = fields.need(part::LEAF_OPERAND)?;
+        let decoded = if operand::is_plainly_fit(op, operand) {
+            None
+        } else {
+            Some(constant(operand, profile)?)
         };
-        let path = path(field(node, "path")?)?;
-        let op = text(node, "op")?;
-        let op = Op::from_name(op).ok_or_else(|| bad(format!("`{op}` is not an operator")))?;
-        let operand = constant(field(node, "operand")?, self.profile)?;
-        let dialect = match node.get("dialect") {
-            None | Some(Json::Null) => None,
-            Some(json) => match string(json, "`dialect`")? {
-                "re2" => Some(Dialect::Re2),
-                "python" => Some(Dialect::Python),
-                other => return Err(bad(format!("`{other}` is not a dialect"))),
-            },
-        };
-        match self.profile {
+        let dialect = part::dialect(&fields)?;
+        match profile {
             Profile::Strict => {
-                operand::check(op, &operand, head, &path)?;
-                check_strict_path(head, &path)?;
+                if let Some(operand) = &decoded {
+                    let keys = self.policy.paths.get(path as usize);
+                    operand::check(op, operand, head, keys.map_or(&[], |path| &path.keys))?;
+                }
             }
             Profile::Lynx if op == Op::Exists => {
                 return Err(bad("`exists` is not an operator of the `lynx` profile"));
             }
             Profile::Lynx => {}
         }
-        let pattern = self.pattern(op, &operand, dialect)?;
-        let index = u32::try_from(self.leaves.len()).map_err(|_| limit("too many clauses"))?;
-        self.leaves.push(Leaf {
-            head,
-            path,
-            op,
-            operand,
-            dialect,
-            pattern,
-        });
-        self.seen.insert(raw, index);
+        self.pattern(op, operand, dialect)?;
+        let index =
+            u32::try_from(self.policy.leaves.len()).map_err(|_| limit("too many clauses"))?;
+        self.policy.leaves.push(LeafAt { span, path, op });
+        self.leaves.insert(raw, index);
         Ok(index)
     }
 
-    fn pattern(
-        &mut self,
-        op: Op,
-        operand: &Const,
-        dialect: Option<Dialect>,
-    ) -> Decode<Option<Pattern>> {
-        let (dialect, text) = match (op, dialect, operand) {
-            (Op::Matches, Some(dialect), Const::Str(text)) => (dialect, text),
+    /// The path of a leaf, checked when it is new.
+    fn path(&mut self, head: Head, item: Item<'_, 'a>) -> Decode<u32> {
+        let keys = list(item, "`path`")?;
+        let mut hasher = self.paths.hasher().build_hasher();
+        head.hash(&mut hasher);
+        for key in keys {
+            hasher.write(string(key, "a key of a path")?.as_bytes());
+        }
+        let hash = hasher.finish();
+        if let Some(&known) = self.paths.get(&hash)
+            && let Some(path) = self.policy.paths.get(known as usize)
+            && path.head == head
+            && path
+                .keys
+                .iter()
+                .map(|key| Some(&**key))
+                .eq(keys.map(Item::text))
+        {
+            return Ok(known);
+        }
+        let keys = part::path(item)?;
+        if self.policy.profile == Profile::Strict {
+            check_strict_path(head, &keys)?;
+        }
+        let id = self.policy.paths.len() as u32;
+        self.policy.paths.push(PathOf { head, keys });
+        self.paths.insert(hash, id);
+        Ok(id)
+    }
+
+    fn pattern(&mut self, op: Op, operand: Item<'_, '_>, dialect: Option<Dialect>) -> Decode<()> {
+        let (dialect, text) = match (op, dialect, operand.text()) {
+            (Op::Matches, Some(dialect), Some(text)) => (dialect, text),
             (Op::Matches, _, _) => return Err(bad("`matches` needs a pattern and a dialect")),
-            (_, None, _) => return Ok(None),
+            (_, None, _) => return Ok(()),
             (_, Some(_), _) => return Err(bad("a dialect without `matches`")),
         };
         self.pattern_bytes += text.len();
@@ -341,9 +334,9 @@ impl<'a> Decoder<'a> {
                 "a pattern has more than {MAX_PATTERN_CHARS} characters"
             )));
         }
-        match (Pattern::parse(text, dialect), dialect, self.profile) {
-            (Ok(pattern), _, _) => Ok(Some(pattern)),
-            (Err(_), Dialect::Python, Profile::Lynx) => Ok(None),
+        match (Pattern::parse(text, dialect), dialect, self.policy.profile) {
+            // What only the host language can search is its affair.
+            (Ok(_), _, _) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
             (Err(error), _, _) => Err(DecodeError::new(
                 "bad_pattern",
                 format!("`{text}`: {} ({})", error.message, error.code),
@@ -352,31 +345,19 @@ impl<'a> Decoder<'a> {
     }
 }
 
-fn check_strict(rule: &Declarative) -> Decode<()> {
-    if !matches!(rule.id, Const::Str(_)) {
-        return Err(bad("`id` is not a string"));
-    }
-    if !matches!(rule.reason, Const::Str(_)) {
-        return Err(bad("`reason` is not a string"));
-    }
-    if !rule
-        .approvers
-        .iter()
-        .all(|item| matches!(item, Const::Str(_)))
-    {
-        return Err(bad("`approvers` holds something that is no string"));
-    }
-    let timeout = match &rule.timeout_seconds {
-        Const::Null => true,
-        Const::Int(seconds) => *seconds >= 0,
-        Const::Float(seconds) => *seconds >= 0.0,
-        _ => false,
-    };
-    if timeout {
-        Ok(())
-    } else {
-        Err(bad("`timeout_seconds` is not a number of seconds"))
-    }
+/// Whether all of a rule but its match and transform is, at first sight, what every profile takes.
+fn is_plainly_sound(fields: &RuleFields<'_, '_>) -> Decode<bool> {
+    let text = |item: Item<'_, '_>| is_plain(item) && matches!(item.node(), Node::Text(_));
+    let mut approvers = list(fields.need(part::APPROVERS)?, "`approvers`")?;
+    let timeout = fields.need(part::TIMEOUT)?;
+    Ok(text(fields.need(part::ID)?)
+        && text(fields.need(part::REASON)?)
+        && approvers.all(text)
+        && match timeout.node() {
+            Node::Null => true,
+            Node::Int(seconds) => seconds >= 0,
+            _ => false,
+        })
 }
 
 fn check_strict_path(head: Head, path: &[Box<str>]) -> Decode<()> {
@@ -389,82 +370,4 @@ fn check_strict_path(head: Head, path: &[Box<str>]) -> Decode<()> {
             path.join(".")
         ))),
     }
-}
-
-fn defaults(node: &JsonMap<'_>) -> Decode<Defaults> {
-    fields(
-        node,
-        "`defaults`",
-        &["on_missing_shadow", "on_no_match", "on_rule_error"],
-    )?;
-    let continue_on_error = match text(node, "on_rule_error")? {
-        "deny" => false,
-        "continue" => true,
-        other => return Err(bad(format!("`{other}` is not an `on_rule_error`"))),
-    };
-    Ok(Defaults {
-        on_no_match: verdict(node, "on_no_match")?,
-        on_missing_shadow: verdict(node, "on_missing_shadow")?,
-        continue_on_error,
-    })
-}
-
-fn path(json: &Json<'_>) -> Decode<Vec<Box<str>>> {
-    let keys = list(json, "`path`")?;
-    if keys.len() > MAX_PATH_KEYS {
-        return Err(limit(format!(
-            "a path has {} keys, more than {MAX_PATH_KEYS}",
-            keys.len()
-        )));
-    }
-    keys.iter()
-        .map(|key| string(key, "a key of a path").map(Into::into))
-        .collect()
-}
-
-fn verdict(node: &JsonMap<'_>, key: &str) -> Decode<Verdict> {
-    let name = text(node, key)?;
-    Verdict::from_name(name).ok_or_else(|| bad(format!("`{name}` is not a verdict")))
-}
-
-fn map<'j, 'a>(json: &'j Json<'a>, what: &str) -> Decode<&'j JsonMap<'a>> {
-    match json {
-        Json::Map(map) => Ok(map),
-        _ => Err(bad(format!("{what} is not a mapping"))),
-    }
-}
-
-fn list<'j, 'a>(json: &'j Json<'a>, what: &str) -> Decode<&'j [Json<'a>]> {
-    match json {
-        Json::List(items) => Ok(items),
-        _ => Err(bad(format!("{what} is not a list"))),
-    }
-}
-
-fn field<'j, 'a>(node: &'j JsonMap<'a>, key: &str) -> Decode<&'j Json<'a>> {
-    node.get(key)
-        .ok_or_else(|| bad(format!("`{key}` is missing")))
-}
-
-fn text<'j>(node: &'j JsonMap<'_>, key: &str) -> Decode<&'j str> {
-    string(field(node, key)?, key)
-}
-
-/// An integer of any size; its value has no effect here.
-fn integer(node: &JsonMap<'_>, key: &str) -> Decode<()> {
-    match field(node, key)? {
-        Json::Int(_) | Json::BigInt(_) => Ok(()),
-        _ => Err(bad(format!("`{key}` is not an integer"))),
-    }
-}
-
-fn fields(node: &JsonMap<'_>, what: &str, known: &[&str]) -> Decode<()> {
-    for (key, _) in node.entries() {
-        match key.as_str() {
-            Some(key) if known.contains(&key) => {}
-            Some(key) => return Err(bad(format!("{what} has the unknown key `{key}`"))),
-            None => return Err(bad(format!("{what} has a key with a lone surrogate"))),
-        }
-    }
-    Ok(())
 }

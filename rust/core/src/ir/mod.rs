@@ -1,23 +1,27 @@
-//! The IR as Rust sees it: typed nodes, decoded from canonical bytes and checked, consumed by [`crate::compile`].
+//! The IR as Rust sees it: checked canonical bytes, with the places of the parts that [`crate::compile`] makes when they
+//! are needed.
 //!
 //! The definition of every node is `python/bobcat/ir/schema.py`; this is its reader. Nothing here evaluates.
 
 mod constant;
 mod decode;
+mod node;
 mod operand;
+mod part;
 
 pub use decode::decode;
+pub use part::{Declarative, Leaf, Rule, leaf, rule};
 
+use crate::expr::Word;
 use crate::path::Head;
-use crate::pattern::{Dialect, Pattern};
 use crate::rule::{Defaults, Op, Profile, Verdict};
-use crate::value::constant::Const;
-use crate::value::request::Transform;
+use crate::source::Span;
 
 /// The version of the format this crate reads.
 pub const IR_VERSION: i64 = 1;
 
-/// A decoded policy.
+/// A decoded policy. Everything in it was checked; what is not held here is read again from the same bytes, by [`rule`]
+/// and [`leaf`].
 #[derive(Debug)]
 pub struct Policy {
     /// Which semantics it has.
@@ -25,65 +29,49 @@ pub struct Policy {
     /// What happens when no rule decides.
     pub defaults: Defaults,
     /// The rules, in evaluation order.
-    pub rules: Vec<Rule>,
-    /// The distinct leaves of all rules; [`Expr::Leaf`] indexes them.
-    pub leaves: Vec<Leaf>,
+    pub rules: Vec<RuleAt>,
+    /// The matches of all rules.
+    pub words: Vec<Word>,
+    /// The distinct leaves of all rules; the matches index them.
+    pub leaves: Vec<LeafAt>,
+    /// The paths of all leaves; two that are written in different ways are two.
+    pub paths: Vec<PathOf>,
 }
 
-/// A decoded rule.
-#[derive(Debug)]
-pub enum Rule {
-    /// A rule with a match.
-    Declarative(Box<Declarative>),
-    /// A callable of the host language, by its name.
-    Host(String),
+/// A rule, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct RuleAt {
+    /// Where it stands.
+    pub span: Span,
+    /// What judges it.
+    pub kind: Kind,
 }
 
-/// A declarative rule.
-#[derive(Debug)]
-pub struct Declarative {
-    /// The id.
-    pub id: Const,
-    /// When it fires.
-    pub matches: Expr,
-    /// What it says.
-    pub verdict: Verdict,
-    /// The reason.
-    pub reason: Const,
-    /// The approvers.
-    pub approvers: Vec<Const>,
-    /// The bound of an approval wait.
-    pub timeout_seconds: Const,
-    /// The rewrite, of a `transform` rule.
-    pub transform: Option<Transform>,
+/// What judges a rule.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A callable of the host language.
+    Host,
+    /// A match: where its words begin and end.
+    Match(Verdict, u32, u32),
 }
 
-/// An expression over clauses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expr {
-    /// True when every item is.
-    All(Vec<Expr>),
-    /// True when one item is.
-    Any(Vec<Expr>),
-    /// The negation.
-    Not(Box<Expr>),
-    /// A clause, by its index.
-    Leaf(u32),
-}
-
-/// A clause.
-#[derive(Debug)]
-pub struct Leaf {
-    /// The head of the path.
-    pub head: Head,
-    /// The keys of the path.
-    pub path: Vec<Box<str>>,
-    /// The operator.
+/// A leaf, and where it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafAt {
+    /// Where it stands.
+    pub span: Span,
+    /// Its path.
+    pub path: u32,
+    /// Its operator.
     pub op: Op,
-    /// The operand.
-    pub operand: Const,
-    /// The dialect of a pattern.
-    pub dialect: Option<Dialect>,
-    /// The pattern of `matches`; `None` in the `lynx` profile when only the host language can search it.
-    pub pattern: Option<Pattern>,
+}
+
+/// A path.
+#[derive(Debug)]
+pub struct PathOf {
+    /// The head.
+    pub head: Head,
+    /// The keys.
+    pub keys: Vec<Box<str>>,
 }

@@ -1,9 +1,42 @@
 //! Which operator takes which operand: what the strict profile promises the evaluator.
 
-use super::decode::{Decode, bad};
+use super::constant::is_plain;
+use super::node::{Decode, bad};
+use crate::json::tape::{Item, Items, Node};
 use crate::path::{Field, Head};
 use crate::rule::Op;
 use crate::value::constant::Const;
+
+/// Whether an operand is, at first sight, one that the operator takes in every profile. PERF: most are, and need no
+/// decoding to be checked.
+pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
+    let number = |item: Item<'_, '_>| matches!(item.node(), Node::Int(_) | Node::Float(_));
+    let text = |item: Item<'_, '_>| matches!(item.node(), Node::Text(_));
+    match op {
+        Op::Eq | Op::Contains => is_plain(operand),
+        Op::Matches => is_plain(operand) && text(operand),
+        Op::In | Op::ContainsAny => plain_items(operand).is_some(),
+        Op::ContainsAll => plain_items(operand).is_some_and(|mut items| items.next().is_some()),
+        Op::Gt | Op::Ge | Op::Lt | Op::Le => {
+            is_plain(operand) && (number(operand) || text(operand))
+        }
+        Op::Between | Op::NotBetween => plain_items(operand).is_some_and(|mut bounds| {
+            match (bounds.next(), bounds.next(), bounds.next()) {
+                (Some(lo), Some(hi), None) => (number(lo) && number(hi)) || (text(lo) && text(hi)),
+                _ => false,
+            }
+        }),
+        Op::Exists => matches!(operand.node(), Node::Bool(_)),
+    }
+}
+
+/// The elements of a list of plain scalars.
+fn plain_items<'t, 'a>(item: Item<'t, 'a>) -> Option<Items<'t, 'a>> {
+    item.items().filter(|items| {
+        let mut items = *items;
+        items.all(is_plain)
+    })
+}
 
 /// Checks the operand of a leaf of the strict profile.
 pub(super) fn check(op: Op, operand: &Const, head: Head, path: &[Box<str>]) -> Decode<()> {

@@ -8,10 +8,10 @@ use std::cmp::Ordering;
 use crate::error::ErrorCode;
 use crate::matcher::number::{Number, compare};
 use crate::matcher::operand::Operand;
-use crate::matcher::{Relation, Tables};
+use crate::matcher::{Relation, Search};
 use crate::rule::Op;
 use crate::value::constant::{Const, Exotic};
-use crate::value::{Step, Value, View};
+use crate::value::{Key, Step, Value, View};
 
 /// A clause of the `lynx` profile.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub struct Foreign {
     /// The answer for null, which is also that for a missing value.
     on_null: bool,
     /// The pattern of `matches`; `None`: only the host language can search it.
-    pattern: Option<u32>,
+    pattern: Option<Search>,
 }
 
 /// Why a clause has no answer here.
@@ -36,13 +36,9 @@ enum Trouble {
 type Judged = Result<bool, Trouble>;
 
 impl Foreign {
-    /// Prepares a clause; `intern` gives the index of a key.
-    pub fn prepare(
-        op: Op,
-        operand: &Const,
-        pattern: Option<u32>,
-        intern: &mut impl FnMut(&str) -> u32,
-    ) -> Self {
+    /// Prepares a clause.
+    #[must_use]
+    pub fn prepare(op: Op, operand: &Const, pattern: Option<Search>) -> Self {
         let on_null = match (op, operand) {
             (Op::Eq, Const::Null) => true,
             (
@@ -51,7 +47,7 @@ impl Foreign {
             ) => items.contains(&Const::Null),
             _ => false,
         };
-        let mut operand = Operand::prepare(operand, intern);
+        let mut operand = Operand::prepare(operand);
         if let (Op::ContainsAny | Op::ContainsAll, Some(Operand::Str(text))) = (op, &operand) {
             // Iterating a string gives its characters.
             operand = Some(Operand::List(
@@ -72,12 +68,7 @@ impl Foreign {
     ///
     /// # Errors
     /// The name of the exception.
-    pub fn judge<V: Value>(
-        &self,
-        clause: u32,
-        value: Option<&V>,
-        tables: &impl Tables,
-    ) -> Result<bool, ErrorCode> {
+    pub fn judge<V: Value>(&self, clause: u32, value: Option<&V>) -> Result<bool, ErrorCode> {
         let Some(value) = value else {
             return Ok(self.on_null);
         };
@@ -85,17 +76,17 @@ impl Foreign {
         if matches!(view, View::Null) {
             return Ok(self.on_null);
         }
-        match self.answer(value, &view, tables) {
+        match self.answer(value, &view) {
             Ok(answer) => Ok(answer),
             Err(Trouble::TypeError) => Err(ErrorCode::TypeError),
             Err(Trouble::Delegate) => value.judge_opaque(clause),
         }
     }
 
-    fn answer<V: Value>(&self, value: &V, view: &View<'_>, tables: &impl Tables) -> Judged {
+    fn answer<V: Value>(&self, value: &V, view: &View<'_>) -> Judged {
         if self.op == Op::Matches {
-            return match (view, self.pattern) {
-                (View::Str(text), Some(pattern)) => Ok(tables.is_match(pattern, text)),
+            return match (view, &self.pattern) {
+                (View::Str(text), Some(search)) => Ok(search.is_match(text)),
                 (View::Str(_) | View::BadStr | View::Opaque, _) => Err(Trouble::Delegate),
                 _ => Ok(false),
             };
@@ -107,17 +98,17 @@ impl Foreign {
             return Err(Trouble::Delegate);
         }
         match self.op {
-            Op::Eq => equal(value, view, operand, tables),
-            Op::In => is_in(value, view, operand, tables),
-            Op::Contains => contains(value, view, operand, tables),
-            Op::ContainsAny => contains_each(value, view, operand, tables, true),
-            Op::ContainsAll => contains_each(value, view, operand, tables, false),
-            Op::Gt => ordered(Relation::Gt, value, view, operand, tables),
-            Op::Ge => ordered(Relation::Ge, value, view, operand, tables),
-            Op::Lt => ordered(Relation::Lt, value, view, operand, tables),
-            Op::Le => ordered(Relation::Le, value, view, operand, tables),
-            Op::Between => between(value, view, operand, tables),
-            Op::NotBetween => between(value, view, operand, tables).map(|inside| !inside),
+            Op::Eq => equal(value, view, operand),
+            Op::In => is_in(value, view, operand),
+            Op::Contains => contains(value, view, operand),
+            Op::ContainsAny => contains_each(value, view, operand, true),
+            Op::ContainsAll => contains_each(value, view, operand, false),
+            Op::Gt => ordered(Relation::Gt, value, view, operand),
+            Op::Ge => ordered(Relation::Ge, value, view, operand),
+            Op::Lt => ordered(Relation::Lt, value, view, operand),
+            Op::Le => ordered(Relation::Le, value, view, operand),
+            Op::Between => between(value, view, operand),
+            Op::NotBetween => between(value, view, operand).map(|inside| !inside),
             Op::Matches | Op::Exists => Err(Trouble::Delegate),
         }
     }
@@ -139,7 +130,7 @@ fn operand_number(operand: &Operand) -> Option<Number> {
     }
 }
 
-fn equal<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl Tables) -> Judged {
+fn equal<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
     match (view, operand) {
         (View::Opaque | View::Timestamp(_), _) | (_, Operand::Timestamp(_)) => {
             Err(Trouble::Delegate)
@@ -162,7 +153,7 @@ fn equal<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl 
                 let Some(element) = value.item(index) else {
                     return Ok(false);
                 };
-                if !equal(&element, &element.view(), item, tables)? {
+                if !equal(&element, &element.view(), item)? {
                     return Ok(false);
                 }
             }
@@ -173,9 +164,9 @@ fn equal<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl 
                 return Ok(false);
             }
             for (key, item) in entries {
-                match value.get(tables.key(*key)) {
+                match value.get(Key::unprepared(key)) {
                     Step::Found(element) => {
-                        if !equal(&element, &element.view(), item, tables)? {
+                        if !equal(&element, &element.view(), item)? {
                             return Ok(false);
                         }
                     }
@@ -190,7 +181,7 @@ fn equal<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl 
 }
 
 /// `value in operand`: by hash when every item is a str, int, float or bool, else one by one.
-fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl Tables) -> Judged {
+fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
     let Operand::List(items) = operand else {
         return Err(Trouble::Delegate);
     };
@@ -204,7 +195,7 @@ fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl 
         return Err(Trouble::TypeError);
     }
     for item in items {
-        if equal(value, view, item, tables)? {
+        if equal(value, view, item)? {
             return Ok(true);
         }
     }
@@ -212,12 +203,7 @@ fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand, tables: &impl 
 }
 
 /// `operand in value`
-fn contains<V: Value>(
-    value: &V,
-    view: &View<'_>,
-    operand: &Operand,
-    tables: &impl Tables,
-) -> Judged {
+fn contains<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
     match (view, operand) {
         (View::Opaque | View::Timestamp(_) | View::BadStr, _) | (_, Operand::Timestamp(_)) => {
             Err(Trouble::Delegate)
@@ -226,7 +212,7 @@ fn contains<V: Value>(
         (View::List, operand) => {
             let mut index = 0;
             while let Some(item) = value.item(index) {
-                if equal(&item, &item.view(), operand, tables)? {
+                if equal(&item, &item.view(), operand)? {
                     return Ok(true);
                 }
                 index += 1;
@@ -259,7 +245,6 @@ fn contains_each<V: Value>(
     value: &V,
     view: &View<'_>,
     operand: &Operand,
-    tables: &impl Tables,
     decisive: bool,
 ) -> Judged {
     let items = match operand {
@@ -268,20 +253,14 @@ fn contains_each<V: Value>(
         _ => return Err(Trouble::TypeError),
     };
     for item in items {
-        if contains(value, view, item, tables)? == decisive {
+        if contains(value, view, item)? == decisive {
             return Ok(decisive);
         }
     }
     Ok(!decisive)
 }
 
-fn ordered<V: Value>(
-    relation: Relation,
-    value: &V,
-    view: &View<'_>,
-    operand: &Operand,
-    tables: &impl Tables,
-) -> Judged {
+fn ordered<V: Value>(relation: Relation, value: &V, view: &View<'_>, operand: &Operand) -> Judged {
     match (view, operand) {
         (View::Opaque | View::Timestamp(_) | View::BadStr | View::HugeInt, _)
         | (_, Operand::Timestamp(_)) => Err(Trouble::Delegate),
@@ -298,8 +277,8 @@ fn ordered<V: Value>(
                 let Some(element) = value.item(index) else {
                     break;
                 };
-                if !equal(&element, &element.view(), item, tables)? {
-                    return ordered(relation, &element, &element.view(), item, tables);
+                if !equal(&element, &element.view(), item)? {
+                    return ordered(relation, &element, &element.view(), item);
                 }
             }
             Ok(relation.holds(value.len().cmp(&items.len())))
@@ -309,18 +288,12 @@ fn ordered<V: Value>(
 }
 
 /// `lo <= value <= hi`
-fn between<V: Value>(
-    value: &V,
-    view: &View<'_>,
-    operand: &Operand,
-    tables: &impl Tables,
-) -> Judged {
+fn between<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
     let Operand::List(bounds) = operand else {
         return Err(Trouble::Delegate);
     };
     let [lo, hi] = bounds.as_slice() else {
         return Err(Trouble::Delegate);
     };
-    Ok(ordered(Relation::Ge, value, view, lo, tables)?
-        && ordered(Relation::Le, value, view, hi, tables)?)
+    Ok(ordered(Relation::Ge, value, view, lo)? && ordered(Relation::Le, value, view, hi)?)
 }

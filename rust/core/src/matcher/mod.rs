@@ -12,6 +12,7 @@ use std::cmp::Ordering;
 use memchr::memmem::Finder;
 
 use crate::error::ErrorCode;
+use crate::pattern::{Matcher, Pattern};
 use crate::value::{Key, Step, Value, View};
 use number::compare;
 use operand::Operand;
@@ -101,8 +102,20 @@ impl Relation {
 pub struct Needle {
     /// What an element of a list must equal.
     pub operand: Operand,
-    /// Of a string: its key, and how it is found in a text.
-    pub text: Option<(u32, Finder<'static>)>,
+    /// Of a string: how it is found in a text.
+    pub text: Option<Finder<'static>>,
+}
+
+impl Needle {
+    /// The needle that is `operand`.
+    #[must_use]
+    pub fn new(operand: Operand) -> Self {
+        let text = match &operand {
+            Operand::Str(text) => Some(Finder::new(text.as_bytes()).into_owned()),
+            _ => None,
+        };
+        Self { operand, text }
+    }
 }
 
 /// Which of several needles must be there.
@@ -123,8 +136,8 @@ pub enum Test {
     EqualDeep(Operand),
     /// `in`
     In(ScalarSet),
-    /// `matches`: an index into the program's patterns.
-    Matches(u32),
+    /// `matches`
+    Matches(Search),
     /// `contains`, `contains_any`, `contains_all`
     Contains(Vec<Needle>, Quantity),
     /// `gt`, `ge`, `lt`, `le`
@@ -140,16 +153,32 @@ pub enum Test {
     },
     /// `exists`
     Exists(bool),
-    /// Never true: a clause of the `lynx` profile, which has its own judge.
-    Foreign,
+    /// A clause that could not be prepared. There is none, and it would be in error on every request.
+    Broken,
 }
 
-/// Where a matcher finds what it does not hold itself.
-pub trait Tables {
-    /// Whether pattern `index` is found in `text`.
-    fn is_match(&self, pattern: u32, text: &str) -> bool;
-    /// The key of the program with this index.
-    fn key(&self, id: u32) -> Key<'_>;
+/// A pattern, and what searches it.
+#[derive(Debug)]
+pub struct Search {
+    /// The pattern.
+    pub pattern: Pattern,
+    matcher: Matcher,
+}
+
+impl Search {
+    /// The search for `pattern`.
+    #[must_use]
+    pub fn new(pattern: Pattern) -> Self {
+        let matcher = pattern.compile();
+        Self { pattern, matcher }
+    }
+
+    /// Whether the pattern is found in `text`.
+    #[inline]
+    #[must_use]
+    pub fn is_match(&self, text: &str) -> bool {
+        self.matcher.is_match(text)
+    }
 }
 
 /// The errors that hold whatever the operator.
@@ -169,9 +198,10 @@ pub fn sound<'v>(view: View<'v>) -> Result<View<'v>, Fault> {
 
 /// Judges what a path led to.
 #[inline]
-pub fn judge<V: Value>(test: &Test, step: &Step<V>, tables: &impl Tables) -> Truth {
+pub fn judge<V: Value>(test: &Test, step: &Step<V>) -> Truth {
     match (step, test) {
-        (Step::Found(value), test) => judge_value(test, value, tables).into(),
+        (_, Test::Broken) => Truth::Error(Fault::WrongType),
+        (Step::Found(value), test) => judge_value(test, value).into(),
         (_, Test::Exists(wanted)) => (!wanted).into(),
         (Step::Absent, _) => Truth::Absent,
         (Step::Unreadable, _) => Truth::Error(Fault::WrongType),
@@ -179,7 +209,7 @@ pub fn judge<V: Value>(test: &Test, step: &Step<V>, tables: &impl Tables) -> Tru
 }
 
 #[inline]
-fn judge_value<V: Value>(test: &Test, value: &V, tables: &impl Tables) -> Result<bool, Fault> {
+fn judge_value<V: Value>(test: &Test, value: &V) -> Result<bool, Fault> {
     if let Test::Exists(wanted) = test {
         return Ok(*wanted);
     }
@@ -190,7 +220,7 @@ fn judge_value<V: Value>(test: &Test, value: &V, tables: &impl Tables) -> Result
             view => Ok(operand::scalar_equal(&view, operand)),
         },
         Test::EqualDeep(operand) => match view {
-            View::List | View::Map => operand::deep_equal(value, operand, tables),
+            View::List | View::Map => operand::deep_equal(value, operand),
             View::Null => Ok(false),
             _ => Err(Fault::WrongType),
         },
@@ -198,18 +228,19 @@ fn judge_value<V: Value>(test: &Test, value: &V, tables: &impl Tables) -> Result
             View::List | View::Map => Err(Fault::WrongType),
             view => Ok(set.holds(&view)),
         },
-        Test::Matches(pattern) => match view {
-            View::Str(text) => Ok(tables.is_match(*pattern, text)),
+        Test::Matches(search) => match view {
+            View::Str(text) => Ok(search.is_match(text)),
             _ => Err(Fault::WrongType),
         },
-        Test::Contains(needles, quantity) => contains(value, &view, needles, *quantity, tables),
+        Test::Contains(needles, quantity) => contains(value, &view, needles, *quantity),
         Test::Order(relation, bound) => order(&view, bound).map(|order| relation.holds(order)),
         Test::Between { lo, hi, negated } => {
             let inside =
                 order(&view, lo)? != Ordering::Less && order(&view, hi)? != Ordering::Greater;
             Ok(inside != *negated)
         }
-        Test::Exists(_) | Test::Foreign => Ok(false),
+        Test::Exists(_) => Ok(false),
+        Test::Broken => Err(Fault::WrongType),
     }
 }
 
@@ -228,7 +259,6 @@ fn contains<V: Value>(
     view: &View<'_>,
     needles: &[Needle],
     quantity: Quantity,
-    tables: &impl Tables,
 ) -> Result<bool, Fault> {
     if !matches!(view, View::Str(_) | View::List | View::Map) {
         return Err(Fault::WrongType);
@@ -236,7 +266,7 @@ fn contains<V: Value>(
     let decisive = quantity == Quantity::Any;
     let mut fault = None;
     for needle in needles {
-        match holds(value, view, needle, tables) {
+        match holds(value, view, needle) {
             Ok(answer) if answer == decisive => return Ok(answer),
             Ok(_) => {}
             Err(error) => fault = fault.or(Some(error)),
@@ -246,19 +276,16 @@ fn contains<V: Value>(
 }
 
 /// Whether one needle is in the value.
-fn holds<V: Value>(
-    value: &V,
-    view: &View<'_>,
-    needle: &Needle,
-    tables: &impl Tables,
-) -> Result<bool, Fault> {
-    match (view, &needle.text) {
-        (View::Str(text), Some((_, finder))) => Ok(finder.find(text.as_bytes()).is_some()),
-        (View::Map, Some((key, _))) => match value.get(tables.key(*key)) {
+fn holds<V: Value>(value: &V, view: &View<'_>, needle: &Needle) -> Result<bool, Fault> {
+    if let (View::Map, Operand::Str(key)) = (view, &needle.operand) {
+        return match value.get(Key::unprepared(key)) {
             Step::Found(_) => Ok(true),
             Step::Absent => Ok(false),
             Step::Unreadable => Err(Fault::WrongType),
-        },
+        };
+    }
+    match (view, &needle.text) {
+        (View::Str(text), Some(finder)) => Ok(finder.find(text.as_bytes()).is_some()),
         (View::List, _) => {
             let mut index = 0;
             while let Some(item) = value.item(index) {

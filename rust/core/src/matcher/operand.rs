@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::number::{Number, compare};
-use super::{Fault, Tables, sound};
+use super::{Fault, sound};
 use crate::value::constant::Const;
-use crate::value::{Step, Value, View};
+use crate::value::{Key, Step, Value, View};
 
 /// A prepared constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,13 +22,14 @@ pub enum Operand {
     Timestamp(i64),
     /// A list.
     List(Vec<Operand>),
-    /// A mapping: index of the key in the program's table, value; sorted by the text of the key.
-    Map(Vec<(u32, Operand)>),
+    /// A mapping, sorted by key.
+    Map(Vec<(Box<str>, Operand)>),
 }
 
 impl Operand {
-    /// Prepares a constant; `intern` gives the index of a key. `None` when it is exotic.
-    pub fn prepare(constant: &Const, intern: &mut impl FnMut(&str) -> u32) -> Option<Self> {
+    /// Prepares a constant; `None` when it is exotic.
+    #[must_use]
+    pub fn prepare(constant: &Const) -> Option<Self> {
         Some(match constant {
             Const::Null => Self::Null,
             Const::Bool(value) => Self::Bool(*value),
@@ -41,19 +42,15 @@ impl Operand {
             Const::Float(value) => Self::Number(Number::from_float(*value)),
             Const::Str(text) => Self::Str(text.clone()),
             Const::Timestamp(micros) => Self::Timestamp(*micros),
-            Const::List(items) => Self::List(
-                items
-                    .iter()
-                    .map(|item| Self::prepare(item, intern))
-                    .collect::<Option<_>>()?,
-            ),
+            Const::List(items) => {
+                Self::List(items.iter().map(Self::prepare).collect::<Option<_>>()?)
+            }
             Const::Map(entries) => {
-                let mut sorted: Vec<_> = entries.iter().collect();
+                let entry =
+                    |(key, value): &(Box<str>, Const)| Some((key.clone(), Self::prepare(value)?));
+                let mut sorted: Vec<_> = entries.iter().map(entry).collect::<Option<_>>()?;
                 sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
-                let entry = |(key, value): &(Box<str>, Const)| {
-                    Some((intern(key), Self::prepare(value, intern)?))
-                };
-                Self::Map(sorted.into_iter().map(entry).collect::<Option<_>>()?)
+                Self::Map(sorted)
             }
             Const::Exotic(_) => return None,
         })
@@ -78,11 +75,7 @@ pub fn scalar_equal(view: &View<'_>, operand: &Operand) -> bool {
 ///
 /// # Errors
 /// A value met before the answer is known cannot be judged.
-pub fn deep_equal<V: Value>(
-    value: &V,
-    operand: &Operand,
-    tables: &impl Tables,
-) -> Result<bool, Fault> {
+pub fn deep_equal<V: Value>(value: &V, operand: &Operand) -> Result<bool, Fault> {
     let view = sound(value.view())?;
     match operand {
         Operand::List(items) => {
@@ -93,7 +86,7 @@ pub fn deep_equal<V: Value>(
                 let Some(element) = value.item(index) else {
                     return Ok(false);
                 };
-                if !deep_equal(&element, item, tables)? {
+                if !deep_equal(&element, item)? {
                     return Ok(false);
                 }
             }
@@ -107,9 +100,9 @@ pub fn deep_equal<V: Value>(
                 return Ok(false);
             }
             for (key, item) in entries {
-                match value.get(tables.key(*key)) {
+                match value.get(Key::unprepared(key)) {
                     Step::Found(element) => {
-                        if !deep_equal(&element, item, tables)? {
+                        if !deep_equal(&element, item)? {
                             return Ok(false);
                         }
                     }

@@ -8,10 +8,13 @@ pub mod trace;
 
 use std::sync::OnceLock;
 
-use crate::matcher::{Tables, Test};
+use crate::expr::{Part, Word, expression};
+use crate::matcher::Test;
+use crate::matcher::lynx::Foreign;
 use crate::path::{Field, Head, Keys};
-use crate::pattern::{Dialect, Matcher, Pattern};
+use crate::pattern::Dialect;
 pub use crate::rule::{Defaults, Op, Profile, Verdict};
+use crate::source::{Source, Span};
 use crate::value::Key;
 use crate::value::constant::Const;
 use crate::value::request::Transform;
@@ -55,32 +58,35 @@ pub struct ClauseInfo {
     pub dialect: Option<Dialect>,
 }
 
-/// A match over clauses.
-#[derive(Clone, Debug)]
-pub enum Expr {
-    /// True when every item is.
-    All(Box<[Expr]>),
-    /// True when one item is.
-    Any(Box<[Expr]>),
-    /// The negation.
-    Not(Box<Expr>),
-    /// A clause.
-    Leaf(u32),
+/// A rule, and what judges it.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    /// What it says; of a host rule: `deny`, which is what its failure means.
+    pub(crate) verdict: Verdict,
+    pub(crate) body: Body,
+    /// Where it stands.
+    pub(crate) span: Span,
+    pub(crate) info: OnceLock<Box<RuleInfo>>,
 }
 
 /// How a rule is judged.
 #[derive(Debug)]
-pub enum Body {
+pub(crate) enum Body {
     /// By the host.
     Host(u32),
     /// By its match.
-    Match {
-        /// The match, in the order of the IR: the order of codes, and the order of judging in the `lynx` profile.
-        written: Expr,
-        /// The same match, cheap clauses first, without those on the tool that the index has answered: what the strict
-        /// profile judges when the index led to the rule.
-        cheap: Expr,
-    },
+    Match(Match),
+}
+
+/// The match of a rule.
+#[derive(Debug)]
+pub(crate) struct Match {
+    /// Where its words begin and end: in the order of the IR, which is the order of codes, and the order of judging in the
+    /// `lynx` profile.
+    pub(crate) written: (u32, u32),
+    /// The same match, cheap clauses first, without those on the tool that the index has answered: what the strict profile
+    /// judges when the index led to the rule. Made with the segment of the rule.
+    pub(crate) cheap: OnceLock<Box<[Word]>>,
 }
 
 /// A path, resolved.
@@ -96,53 +102,58 @@ pub struct Path {
     pub keys: Box<[u32]>,
 }
 
-/// A clause, prepared.
+/// A clause, and where it stands. What it compares is read when it is first judged.
 #[derive(Debug)]
-pub struct Clause {
+pub(crate) struct Clause {
     /// Its path, an index into the program's paths.
-    pub path: u32,
-    /// Its test in the strict profile.
-    pub test: Test,
-    /// Its test in the `lynx` profile.
-    pub foreign: Option<crate::matcher::lynx::Foreign>,
+    pub(crate) path: u32,
+    pub(crate) op: Op,
+    /// Of a clause on the tool that is true for some tools only: their list, an index into the program's tool sets.
+    pub(crate) tools: Option<u32>,
+    pub(crate) span: Span,
+    pub(crate) prepared: OnceLock<Box<Prepared>>,
+    pub(crate) info: OnceLock<Box<ClauseInfo>>,
 }
 
-/// A pattern and its matcher, made when first needed.
+/// What judges a clause.
 #[derive(Debug)]
-pub struct PatternSlot {
-    /// The parsed pattern.
-    pub pattern: Pattern,
-    matcher: OnceLock<Matcher>,
+pub(crate) enum Prepared {
+    /// In the strict profile.
+    Test(Test),
+    /// In the `lynx` profile.
+    Foreign(Foreign),
 }
 
-impl PatternSlot {
-    /// A slot for `pattern`.
-    #[must_use]
-    pub fn new(pattern: Pattern) -> Self {
-        Self {
-            pattern,
-            matcher: OnceLock::new(),
-        }
-    }
+/// Rules that one tool can meet (or that any tool can), and their index.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Where they begin and end among the listed rules.
+    pub(crate) rules: (u32, u32),
+    /// PERF: made by the first request that needs it: a worker that sees ten tools of a thousand pays for ten.
+    pub(crate) segment: OnceLock<Box<Segment>>,
 }
 
-/// A loaded policy.
+/// A loaded policy: checked bytes, and what was made from them so far.
 #[derive(Debug)]
 pub struct Program {
+    pub(crate) source: Source,
     pub(crate) profile: Profile,
     pub(crate) defaults: Defaults,
-    pub(crate) rules: Vec<RuleInfo>,
-    pub(crate) bodies: Vec<Body>,
+    pub(crate) rules: Vec<Rule>,
+    /// The matches of all rules.
+    pub(crate) words: Vec<Word>,
     pub(crate) keys: Vec<Box<str>>,
     pub(crate) paths: Vec<Path>,
     pub(crate) clauses: Vec<Clause>,
-    pub(crate) infos: Vec<ClauseInfo>,
-    pub(crate) patterns: Vec<PatternSlot>,
     pub(crate) host_count: u32,
+    /// Lists of tools, by their numbers.
+    pub(crate) tool_sets: Vec<Box<[u32]>>,
+    /// Rules, listing by listing.
+    pub(crate) listed: Vec<u32>,
     /// The rules that only fire for one tool, by its name.
-    pub(crate) tools: StrMap<Segment>,
+    pub(crate) tools: StrMap<Listing>,
     /// The rules that may fire whatever the tool.
-    pub(crate) generic: Segment,
+    pub(crate) generic: Listing,
 }
 
 impl Program {
@@ -158,28 +169,22 @@ impl Program {
         self.defaults
     }
 
-    /// The rules in evaluation order.
+    /// The number of rules, host rules included.
     #[must_use]
-    pub fn rules(&self) -> &[RuleInfo] {
-        &self.rules
+    pub fn rule_count(&self) -> usize {
+        self.rules.len()
     }
 
-    /// The keys of all paths and of all mappings in operands; [`Key::id`] indexes them.
+    /// The keys of all paths; [`Key::id`](crate::value::Key::id) indexes them.
     #[must_use]
     pub fn keys(&self) -> &[Box<str>] {
         &self.keys
     }
 
-    /// The distinct clauses; `judge_opaque` gets an index into them.
+    /// The number of distinct clauses; `judge_opaque` gets the index of one.
     #[must_use]
-    pub fn clauses(&self) -> &[ClauseInfo] {
-        &self.infos
-    }
-
-    /// Clause `index`.
-    #[must_use]
-    pub fn clause(&self, index: u32) -> Option<&ClauseInfo> {
-        self.infos.get(index as usize)
+    pub fn clause_count(&self) -> usize {
+        self.clauses.len()
     }
 
     /// The number of host rules.
@@ -193,19 +198,41 @@ impl Program {
     }
 }
 
-impl Tables for Program {
-    fn is_match(&self, pattern: u32, text: &str) -> bool {
-        self.patterns.get(pattern as usize).is_some_and(|slot| {
-            slot.matcher
-                .get_or_init(|| slot.pattern.compile())
-                .is_match(text)
-        })
+impl Program {
+    /// The match of a rule, in the order of the IR.
+    #[inline]
+    pub(crate) fn written(&self, body: &Match) -> Part<'_> {
+        let (from, to) = body.written;
+        expression(
+            self.words
+                .get(from as usize..to as usize)
+                .unwrap_or_default(),
+        )
     }
 
-    fn key(&self, id: u32) -> Key<'_> {
+    /// The match of a rule as it is judged where the index led to it.
+    #[inline]
+    pub(crate) fn cheap<'p>(&'p self, body: &'p Match) -> Part<'p> {
+        match body.cheap.get() {
+            Some(words) => expression(words),
+            None => self.written(body),
+        }
+    }
+
+    /// The key of a path.
+    #[inline]
+    pub(crate) fn key(&self, id: u32) -> Key<'_> {
         Key {
             id,
             text: self.keys.get(id as usize).map_or("", AsRef::as_ref),
         }
+    }
+
+    /// Whether a rule lets a call run.
+    #[inline]
+    pub(crate) fn permits(&self, rule: u32) -> bool {
+        self.rules
+            .get(rule as usize)
+            .is_some_and(|rule| rule.verdict.permits())
     }
 }

@@ -76,8 +76,8 @@ pub struct Probe {
 /// The patterns of one path and segment, searched in one pass.
 #[derive(Debug)]
 pub struct PatternGroup {
-    /// Per pattern: clause, pattern, rules.
-    pub members: Vec<(u32, u32, Rules)>,
+    /// Per pattern: clause, rules.
+    pub members: Vec<(u32, Rules)>,
     /// Their automaton, built by the first search.
     pub set: OnceLock<PatternSet>,
 }

@@ -92,21 +92,7 @@ impl<T> StrMap<T> {
 
 #[inline]
 fn hash(key: &str) -> u64 {
-    const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-    let fold = |a: u64, b: u64| {
-        let wide = u128::from(a) * u128::from(b);
-        (wide as u64) ^ ((wide >> 64) as u64)
-    };
-    let bytes = key.as_bytes();
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut state = SEED ^ bytes.len() as u64;
-    for word in words {
-        state = fold(state ^ u64::from_le_bytes(*word), SEED);
-    }
-    let tail = rest
-        .iter()
-        .fold(0_u64, |tail, &byte| (tail << 8) | u64::from(byte));
-    fold(state ^ tail, 0xe703_7ed1_a0b4_28db)
+    crate::hash::hash(key.as_bytes(), 0)
 }
 
 #[cfg(test)]

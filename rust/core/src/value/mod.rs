@@ -12,7 +12,7 @@ pub mod request;
 use crate::error::ErrorCode;
 use bigint::BigInt;
 
-/// A key of a path or of a constant, prepared when a program is loaded.
+/// A key of a path, prepared when a program is loaded.
 ///
 /// `id` indexes the program's key table ([`crate::program::Program::keys`]), so that an implementation can keep its own
 /// prepared form of every key (an interned Python string) beside it.
@@ -22,6 +22,14 @@ pub struct Key<'k> {
     pub id: u32,
     /// The text of the key.
     pub text: &'k str,
+}
+
+impl<'k> Key<'k> {
+    /// A key that is in no table: it is looked up by its text. Keys inside operands are such.
+    #[must_use]
+    pub fn unprepared(text: &'k str) -> Self {
+        Self { id: u32::MAX, text }
+    }
 }
 
 /// One level of a value, as the evaluator sees it.

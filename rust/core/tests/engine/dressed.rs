@@ -46,7 +46,7 @@ fn value(constant: &Const) -> Value {
 }
 
 fn name(program: &Program, rule: u32) -> String {
-    match &program.rules()[rule as usize].id {
+    match &program.rule(rule).expect("a rule").id {
         Const::Str(text) => text.to_string(),
         other => format!("{other:?}"),
     }
@@ -79,7 +79,7 @@ pub(crate) fn dress(program: &Program, outcome: Outcome<JsonRequest<'_>>) -> Dre
     };
     match outcome.decided {
         Decided::Rule(rule) => {
-            let info = &program.rules()[rule as usize];
+            let info = program.rule(rule).expect("a rule");
             let transformed = !args.is_null();
             let verdict = match info.verdict {
                 Verdict::Allow if transformed && program.profile() == Profile::Strict => {

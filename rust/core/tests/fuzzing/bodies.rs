@@ -20,7 +20,7 @@ pub(crate) fn decode_ir(data: &[u8]) {
         Ok(program) => program,
         Err(error) => return assert!(!error.code.is_empty() && !error.message.is_empty()),
     };
-    assert!(program.rules().len() <= MAX_RULES);
+    assert!(program.rule_count() <= MAX_RULES);
     let request = JsonRequest::parse(REQUEST).expect("a valid request");
     if program.host_count() == 0 {
         let fast = program.decide(&request, &mut Scratch::new());

@@ -1,0 +1,74 @@
+//! The match of a rule as it is judged where the index led to it: cheap clauses first, and none that the index has answered.
+
+use super::pin;
+use crate::expr::{self, Connective, Part, Word};
+use crate::matcher::Test;
+use crate::program::Program;
+
+/// The words of `expr`, cheap items first. `tool_known`: the rule is listed by tool, which answers what pinned it.
+pub(super) fn cheap(program: &Program, expr: Part<'_>, tool_known: bool) -> Box<[Word]> {
+    let mut words = Vec::new();
+    match expr {
+        Part::Of(Connective::All, items) if tool_known => {
+            let pinned = pin::tools(program, expr);
+            let answered = items
+                .enumerate()
+                .find(|(_, item)| {
+                    matches!(item, Part::Leaf(_)) && pin::tools(program, *item) == pinned
+                })
+                .map(|(at, _)| at);
+            let left = items
+                .enumerate()
+                .filter(|(at, _)| Some(*at) != answered)
+                .map(|(_, item)| item);
+            connective(program, Connective::All, left, &mut words);
+        }
+        expr => push(program, expr, &mut words),
+    }
+    words.into()
+}
+
+fn push(program: &Program, expr: Part<'_>, words: &mut Vec<Word>) {
+    match expr {
+        Part::Leaf(clause) => expr::push_leaf(words, clause),
+        Part::Of(kind, items) => connective(program, kind, items, words),
+    }
+}
+
+fn connective<'c>(
+    program: &Program,
+    kind: Connective,
+    items: impl Iterator<Item = Part<'c>>,
+    words: &mut Vec<Word>,
+) {
+    let mut items: Vec<Part<'c>> = items.collect();
+    items.sort_by_cached_key(|item| cost(program, *item));
+    let opened = expr::open(words);
+    for item in items {
+        push(program, item, words);
+    }
+    expr::close(words, opened, kind);
+}
+
+/// What judging an expression costs, roughly in equalities.
+fn cost(program: &Program, expr: Part<'_>) -> u32 {
+    match expr {
+        Part::Leaf(clause) => match program.test(clause) {
+            Test::Equal(_)
+            | Test::Order(..)
+            | Test::Between { .. }
+            | Test::Exists(_)
+            | Test::Broken => 1,
+            Test::In(_) => 2,
+            Test::Contains(needles, _) => 4 + needles.len() as u32,
+            Test::EqualDeep(_) => 6,
+            Test::Matches(search) => match search.pattern.literal_kind() {
+                Some(_) => 3,
+                None => 20,
+            },
+        },
+        Part::Of(_, items) => items
+            .map(|item| cost(program, item))
+            .fold(0, u32::saturating_add),
+    }
+}

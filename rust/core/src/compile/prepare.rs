@@ -1,0 +1,171 @@
+//! Preparing clauses and rules: what they hold is read from the bytes of the policy when it is first needed.
+//!
+//! INVARIANT: the bytes were checked when the policy was loaded, so nothing here fails. If it did, the clause would be in
+//! error on every request and the rule a `deny`.
+
+use crate::ir;
+use crate::matcher::lynx::Foreign;
+use crate::matcher::operand::Operand;
+use crate::matcher::{Needle, Quantity, Relation, ScalarSet, Search, Test};
+use crate::pattern::{LiteralKind, Pattern};
+use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
+use crate::value::constant::Const;
+
+impl Program {
+    /// What the policy says about a rule.
+    #[must_use]
+    pub fn rule(&self, rule: u32) -> Option<&RuleInfo> {
+        let rule = self.rules.get(rule as usize)?;
+        Some(rule.info.get_or_init(|| Box::new(self.read_rule(rule))))
+    }
+
+    fn read_rule(&self, rule: &Rule) -> RuleInfo {
+        let host = match rule.body {
+            Body::Host(host) => Some(host),
+            Body::Match(_) => None,
+        };
+        let nothing = |id: Box<str>| RuleInfo {
+            id: Const::Str(id),
+            verdict: rule.verdict,
+            reason: Const::Str("".into()),
+            approvers: Vec::new(),
+            timeout_seconds: Const::Null,
+            transform: None,
+            host,
+        };
+        match ir::rule(self.source.get(rule.span), self.profile) {
+            Ok(ir::Rule::Declarative(read)) => RuleInfo {
+                id: read.id,
+                verdict: read.verdict,
+                reason: read.reason,
+                approvers: read.approvers,
+                timeout_seconds: read.timeout_seconds,
+                transform: read.transform,
+                host,
+            },
+            Ok(ir::Rule::Host(name)) => nothing(name),
+            Err(_) => RuleInfo {
+                verdict: crate::program::Verdict::Deny,
+                ..nothing("".into())
+            },
+        }
+    }
+
+    /// Clause `index`, as the policy wrote it.
+    #[must_use]
+    pub fn clause(&self, index: u32) -> Option<&ClauseInfo> {
+        let clause = self.clauses.get(index as usize)?;
+        Some(
+            clause
+                .info
+                .get_or_init(|| Box::new(self.read_clause(clause))),
+        )
+    }
+
+    fn read_clause(&self, clause: &Clause) -> ClauseInfo {
+        let path = self.paths.get(clause.path as usize);
+        let keys = path.map_or(&[][..], |path| &path.keys);
+        let (operand, dialect) = match ir::leaf(self.source.get(clause.span), self.profile) {
+            Ok(leaf) => (leaf.operand, leaf.dialect),
+            Err(_) => (Const::Null, None),
+        };
+        ClauseInfo {
+            head: path.map_or(crate::path::Head::Args, |path| path.head),
+            path: keys.iter().map(|&id| self.key(id).text.into()).collect(),
+            op: clause.op,
+            operand,
+            dialect,
+        }
+    }
+
+    /// What judges clause `index` in the strict profile.
+    #[inline]
+    pub(crate) fn test(&self, index: u32) -> &Test {
+        match self.prepared(index) {
+            Some(Prepared::Test(test)) => test,
+            Some(Prepared::Foreign(_)) | None => &Test::Broken,
+        }
+    }
+
+    /// What judges clause `index` in the `lynx` profile.
+    #[inline]
+    pub(crate) fn foreign(&self, index: u32) -> Option<&Foreign> {
+        match self.prepared(index) {
+            Some(Prepared::Foreign(foreign)) => Some(foreign),
+            Some(Prepared::Test(_)) | None => None,
+        }
+    }
+
+    #[inline]
+    fn prepared(&self, index: u32) -> Option<&Prepared> {
+        let clause = self.clauses.get(index as usize)?;
+        Some(
+            clause
+                .prepared
+                .get_or_init(|| Box::new(self.prepare(clause))),
+        )
+    }
+
+    #[cold]
+    fn prepare(&self, clause: &Clause) -> Prepared {
+        let Ok(leaf) = ir::leaf(self.source.get(clause.span), self.profile) else {
+            return Prepared::Test(Test::Broken);
+        };
+        let search = match (&leaf.operand, leaf.dialect) {
+            (Const::Str(text), Some(dialect)) => {
+                Pattern::parse(text, dialect).ok().map(Search::new)
+            }
+            _ => None,
+        };
+        match self.profile {
+            Profile::Strict => {
+                Prepared::Test(test(leaf.op, &leaf.operand, search).unwrap_or(Test::Broken))
+            }
+            Profile::Lynx => Prepared::Foreign(Foreign::prepare(leaf.op, &leaf.operand, search)),
+        }
+    }
+}
+
+/// Prepares a clause of the strict profile, whose operand the decoder has checked.
+fn test(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
+    let prepared = Operand::prepare(operand)?;
+    let needles = |items: Vec<Operand>| items.into_iter().map(Needle::new).collect();
+    Some(match (op, prepared) {
+        (Op::Eq, operand @ (Operand::List(_) | Operand::Map(_))) => Test::EqualDeep(operand),
+        (Op::Eq, operand) => Test::Equal(operand),
+        (Op::Matches, _) => Test::Matches(search?),
+        (Op::In, Operand::List(items)) => Test::In(ScalarSet::new(items)),
+        (Op::Contains, operand) => Test::Contains(needles(vec![operand]), Quantity::Any),
+        (Op::ContainsAny, Operand::List(items)) => Test::Contains(needles(items), Quantity::Any),
+        (Op::ContainsAll, Operand::List(items)) => Test::Contains(needles(items), Quantity::All),
+        (Op::Gt, operand) => Test::Order(Relation::Gt, operand),
+        (Op::Ge, operand) => Test::Order(Relation::Ge, operand),
+        (Op::Lt, operand) => Test::Order(Relation::Lt, operand),
+        (Op::Le, operand) => Test::Order(Relation::Le, operand),
+        (Op::Between | Op::NotBetween, Operand::List(bounds)) => {
+            let [lo, hi] = <[Operand; 2]>::try_from(bounds).ok()?;
+            Test::Between {
+                lo,
+                hi,
+                negated: op == Op::NotBetween,
+            }
+        }
+        (Op::Exists, Operand::Bool(wanted)) => Test::Exists(wanted),
+        (
+            Op::In | Op::ContainsAny | Op::ContainsAll | Op::Between | Op::NotBetween | Op::Exists,
+            _,
+        ) => return None,
+    })
+}
+
+/// The text a test is true for, when it is true for one text only.
+pub(super) fn exact_text(test: &Test) -> Option<String> {
+    match test {
+        Test::Equal(Operand::Str(text)) => Some(text.to_string()),
+        Test::Matches(search) => match search.pattern.literal_kind()? {
+            LiteralKind::Exact(text) => Some(text),
+            LiteralKind::Prefix(_) | LiteralKind::Suffix(_) | LiteralKind::Contains(_) => None,
+        },
+        _ => None,
+    }
+}

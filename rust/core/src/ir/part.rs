@@ -1,0 +1,230 @@
+//! Parts of a policy that were checked when it was decoded, read again from its bytes when they are needed.
+//!
+//! INVARIANT: what [`super::decode`] accepted is read here without an error. The callers fail closed all the same.
+
+use super::constant::{constant, string};
+use super::node::{CAPS, Decode, Fields, Map, bad, list, syntax};
+use crate::json::tape::{Item, Node, Tape};
+use crate::path::Head;
+use crate::pattern::Dialect;
+use crate::rule::{Op, Profile, Verdict};
+use crate::value::constant::Const;
+use crate::value::request::{Transform, TransformOp};
+
+/// What a decision needs to know about a declarative rule.
+#[derive(Debug)]
+pub struct Declarative {
+    /// The id.
+    pub id: Const,
+    /// What it says.
+    pub verdict: Verdict,
+    /// The reason.
+    pub reason: Const,
+    /// The approvers.
+    pub approvers: Vec<Const>,
+    /// The bound of an approval wait.
+    pub timeout_seconds: Const,
+    /// The rewrite, of a `transform` rule.
+    pub transform: Option<Transform>,
+}
+
+/// What a leaf compares.
+#[derive(Debug)]
+pub struct Leaf {
+    /// The operator.
+    pub op: Op,
+    /// The operand.
+    pub operand: Const,
+    /// The dialect of a pattern.
+    pub dialect: Option<Dialect>,
+}
+
+/// A rule, as read again; a host rule is its name.
+#[derive(Debug)]
+pub enum Rule {
+    /// A declarative rule.
+    Declarative(Box<Declarative>),
+    /// A host rule.
+    Host(Box<str>),
+}
+
+/// Reads the bytes of a rule.
+///
+/// # Errors
+/// They are no rule.
+pub fn rule(bytes: &[u8], profile: Profile) -> Decode<Rule> {
+    let tape = Tape::parse(bytes, CAPS).map_err(|error| syntax(&error))?;
+    let map = Map::of(tape.root(), "the rule")?;
+    if map.text("k")? == "host" {
+        return map.text("name").map(|name| Rule::Host(name.into()));
+    }
+    declarative(&rule_fields(map)?, profile).map(|rule| Rule::Declarative(Box::new(rule)))
+}
+
+/// Reads the bytes of a leaf.
+///
+/// # Errors
+/// They are no leaf.
+pub fn leaf(bytes: &[u8], profile: Profile) -> Decode<Leaf> {
+    let tape = Tape::parse(bytes, CAPS).map_err(|error| syntax(&error))?;
+    let fields = leaf_fields(Map::of(tape.root(), "the leaf")?)?;
+    Ok(Leaf {
+        op: op(&fields)?,
+        operand: constant(fields.need(LEAF_OPERAND)?, profile)?,
+        dialect: dialect(&fields)?,
+    })
+}
+
+pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 9>;
+pub(super) const APPROVERS: usize = 0;
+pub(super) const ID: usize = 1;
+pub(super) const MATCH: usize = 3;
+pub(super) const PRIORITY: usize = 4;
+pub(super) const REASON: usize = 5;
+pub(super) const TIMEOUT: usize = 6;
+pub(super) const TRANSFORM: usize = 7;
+pub(super) const VERDICT: usize = 8;
+
+pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>> {
+    map.fields(
+        "the rule",
+        &[
+            "approvers",
+            "id",
+            "k",
+            "match",
+            "priority",
+            "reason",
+            "timeout_seconds",
+            "transform",
+            "verdict",
+        ],
+    )
+}
+
+/// Decodes all of a rule but its match.
+pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Decode<Declarative> {
+    let decoded = Declarative {
+        id: constant(fields.need(ID)?, profile)?,
+        verdict: fields.verdict(VERDICT)?,
+        reason: constant(fields.need(REASON)?, profile)?,
+        approvers: list(fields.need(APPROVERS)?, "`approvers`")?
+            .map(|item| constant(item, profile))
+            .collect::<Decode<_>>()?,
+        timeout_seconds: constant(fields.need(TIMEOUT)?, profile)?,
+        transform: match transform_of(fields) {
+            Some(spec) => Some(transform(spec, profile)?),
+            None => None,
+        },
+    };
+    if profile == Profile::Strict {
+        check_strict(&decoded)?;
+    }
+    Ok(decoded)
+}
+
+/// The `transform` of a rule, if it has one.
+pub(super) fn transform_of<'t, 'a>(fields: &RuleFields<'t, 'a>) -> Option<Item<'t, 'a>> {
+    fields
+        .get(TRANSFORM)
+        .filter(|spec| !matches!(spec.node(), Node::Null))
+}
+
+pub(super) fn transform(spec: Item<'_, '_>, profile: Profile) -> Decode<Transform> {
+    let fields = Map::of(spec, "`transform`")?.fields("`transform`", &["op", "path", "value"])?;
+    let op = match fields.text(0)? {
+        "set" => TransformOp::Set,
+        "append" => TransformOp::Append,
+        "delete" => TransformOp::Delete,
+        other => return Err(bad(format!("`{other}` is not a transform operation"))),
+    };
+    let path = path(fields.need(1)?)?;
+    let value = constant(fields.need(2)?, profile)?;
+    if profile == Profile::Strict
+        && path.is_empty()
+        && !matches!((op, &value), (TransformOp::Set, Const::Map(_)))
+    {
+        return Err(bad("only `set` with a mapping rewrites all arguments"));
+    }
+    Ok(Transform { op, path, value })
+}
+
+fn check_strict(rule: &Declarative) -> Decode<()> {
+    if !matches!(rule.id, Const::Str(_)) {
+        return Err(bad("`id` is not a string"));
+    }
+    if !matches!(rule.reason, Const::Str(_)) {
+        return Err(bad("`reason` is not a string"));
+    }
+    if !rule
+        .approvers
+        .iter()
+        .all(|item| matches!(item, Const::Str(_)))
+    {
+        return Err(bad("`approvers` holds something that is no string"));
+    }
+    let timeout = match &rule.timeout_seconds {
+        Const::Null => true,
+        Const::Int(seconds) => *seconds >= 0,
+        Const::Float(seconds) => *seconds >= 0.0,
+        _ => false,
+    };
+    if timeout {
+        Ok(())
+    } else {
+        Err(bad("`timeout_seconds` is not a number of seconds"))
+    }
+}
+
+pub(super) type LeafFields<'t, 'a> = Fields<'t, 'a, 6>;
+pub(super) const LEAF_OPERAND: usize = 4;
+pub(super) const LEAF_PATH: usize = 5;
+
+pub(super) fn leaf_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<LeafFields<'t, 'a>> {
+    map.fields(
+        "the leaf",
+        &["dialect", "head", "k", "op", "operand", "path"],
+    )
+}
+
+pub(super) fn head(fields: &LeafFields<'_, '_>) -> Decode<Head> {
+    Ok(match fields.text(1)? {
+        "tool" => Head::Tool,
+        "args" => Head::Args,
+        "declared" => Head::Declared,
+        "context" => Head::Context,
+        other => return Err(bad(format!("`{other}` is not a path head"))),
+    })
+}
+
+pub(super) fn op(fields: &LeafFields<'_, '_>) -> Decode<Op> {
+    let name = fields.text(3)?;
+    Op::from_name(name).ok_or_else(|| bad(format!("`{name}` is not an operator")))
+}
+
+pub(super) fn dialect(fields: &LeafFields<'_, '_>) -> Decode<Option<Dialect>> {
+    let Some(item) = fields.get(0) else {
+        return Ok(None);
+    };
+    if matches!(item.node(), Node::Null) {
+        return Ok(None);
+    }
+    match string(item, "`dialect`")? {
+        "re2" => Ok(Some(Dialect::Re2)),
+        "python" => Ok(Some(Dialect::Python)),
+        other => Err(bad(format!("`{other}` is not a dialect"))),
+    }
+}
+
+pub(super) fn path(item: Item<'_, '_>) -> Decode<Vec<Box<str>>> {
+    use crate::limits::MAX_PATH_KEYS;
+    let keys = list(item, "`path`")?;
+    let count = keys.count();
+    if count > MAX_PATH_KEYS {
+        return Err(super::node::limit(format!(
+            "a path has {count} keys, more than {MAX_PATH_KEYS}"
+        )));
+    }
+    keys.map(|key| string(key, "a key of a path").map(Into::into))
+        .collect()
+}

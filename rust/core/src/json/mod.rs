@@ -1,0 +1,293 @@
+//! JSON texts: as trees, for requests, and as tapes ([`tape`]), for the IR; caps are checked before anything is built.
+//!
+//! What general readers give up is kept here: integers of any size, strings with lone surrogates (as such). Duplicate keys
+//! are refused, because two readers would disagree about them.
+
+mod lexer;
+pub(crate) mod tape;
+
+use std::sync::Arc;
+
+use crate::value::bigint::BigInt;
+use lexer::{Lexer, Number, Read};
+
+/// Mappings above this size are searched through an index.
+const LINEAR_SEARCH: usize = 8;
+
+/// A JSON value. Cloning is cheap.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json<'a> {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// An integer of at most 64 bits.
+    Int(i64),
+    /// A larger integer, within [`crate::limits::MAX_INT_BITS`].
+    BigInt(BigInt),
+    /// An integer above the cap.
+    HugeInt,
+    /// A number written with `.` or `e`; infinite when out of range.
+    Float(f64),
+    /// A string.
+    Text(Text<'a>),
+    /// An array.
+    List(Arc<Vec<Json<'a>>>),
+    /// An object.
+    Map(Arc<JsonMap<'a>>),
+}
+
+/// The text of a string or a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text<'a> {
+    /// Written without escapes: the bytes of the input.
+    Borrowed(&'a str),
+    /// Written with escapes, or made here.
+    Owned(Arc<str>),
+    /// Holds a lone surrogate.
+    Bad,
+}
+
+impl Text<'_> {
+    /// The text; `None` when it holds a lone surrogate.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::Borrowed(text) => Some(text),
+            Self::Owned(text) => Some(text),
+            Self::Bad => None,
+        }
+    }
+}
+
+/// A JSON object, in the order it was written.
+#[derive(Clone, Debug, Default)]
+pub struct JsonMap<'a> {
+    entries: Vec<(Text<'a>, Json<'a>)>,
+    /// The entries by key; empty for small mappings.
+    index: Vec<u32>,
+}
+
+impl PartialEq for JsonMap<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.entries == other.entries
+    }
+}
+
+impl<'a> JsonMap<'a> {
+    /// A mapping of `entries`; the key that occurs twice, if one does, is the error.
+    ///
+    /// # Errors
+    /// The first key that is there twice.
+    pub fn new(entries: Vec<(Text<'a>, Json<'a>)>) -> Result<Self, String> {
+        let mut index = Vec::new();
+        if entries.len() <= LINEAR_SEARCH {
+            for (at, (key, _)) in entries.iter().enumerate() {
+                if *key != Text::Bad
+                    && entries
+                        .iter()
+                        .take(at)
+                        .any(|(other, _)| other.as_str() == key.as_str())
+                {
+                    return Err(key.as_str().unwrap_or_default().to_owned());
+                }
+            }
+        } else {
+            index = (0..u32::try_from(entries.len()).unwrap_or(u32::MAX)).collect();
+            let key = |at: &u32| entries.get(*at as usize).and_then(|(key, _)| key.as_str());
+            index.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+            for pair in index.windows(2) {
+                if let [a, b] = pair
+                    && let Some(text) = key(a)
+                    && key(b) == Some(text)
+                {
+                    return Err(text.to_owned());
+                }
+            }
+        }
+        Ok(Self { entries, index })
+    }
+
+    /// The value of `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&Json<'a>> {
+        if self.index.is_empty() {
+            return self
+                .entries
+                .iter()
+                .find(|(k, _)| k.as_str() == Some(key))
+                .map(|(_, value)| value);
+        }
+        let at = |i: &u32| self.entries.get(*i as usize);
+        let found = self
+            .index
+            .binary_search_by(|i| at(i).and_then(|(k, _)| k.as_str()).cmp(&Some(key)))
+            .ok()?;
+        self.index.get(found).and_then(at).map(|(_, value)| value)
+    }
+
+    /// The entries, in the order they were written.
+    pub fn entries(&self) -> &[(Text<'a>, Json<'a>)] {
+        &self.entries
+    }
+}
+
+/// Why a text is no JSON, or not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// What kind of trouble it is.
+    pub kind: JsonErrorKind,
+    /// The byte offset.
+    pub at: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// The kinds of [`JsonError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonErrorKind {
+    /// Not JSON, or not UTF-8.
+    Syntax,
+    /// Deeper, or of more values, than the caller allows.
+    Limit,
+}
+
+/// What a text may hold.
+#[derive(Clone, Copy, Debug)]
+pub struct Caps {
+    /// The deepest level of nesting; the value itself is at 0.
+    pub depth: usize,
+    /// The most values, keys not counted.
+    pub nodes: usize,
+}
+
+/// Reads one JSON value.
+///
+/// # Errors
+/// The bytes are not UTF-8, not JSON, have a key twice, or pass a cap.
+pub fn parse(bytes: &[u8], caps: Caps) -> Result<Json<'_>, JsonError> {
+    let mut lexer = Lexer::new(bytes, caps)?;
+    let value = Reader::default().value(&mut lexer, 0)?;
+    lexer.end()?;
+    Ok(value)
+}
+
+/// PERF: what open arrays and objects hold so far, so that each is allocated once and to size.
+#[derive(Default)]
+struct Reader<'a> {
+    items: Vec<Json<'a>>,
+    entries: Vec<(Text<'a>, Json<'a>)>,
+}
+
+impl<'a> Reader<'a> {
+    fn value(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
+        lexer.begin(depth)?;
+        match lexer.peek() {
+            Some(b'"') => lexer.string().map(Json::Text),
+            Some(b'{') => self.map(lexer, depth),
+            Some(b'[') => self.list(lexer, depth),
+            Some(b'-' | b'0'..=b'9') => Ok(match lexer.number()? {
+                Number::Int(value) => Json::Int(value),
+                Number::Large(text) => {
+                    BigInt::parse_decimal(text).map_or(Json::HugeInt, Json::BigInt)
+                }
+                Number::Float(value) => Json::Float(value),
+            }),
+            Some(b't') => lexer.word("true").map(|()| Json::Bool(true)),
+            Some(b'f') => lexer.word("false").map(|()| Json::Bool(false)),
+            Some(b'n') => lexer.word("null").map(|()| Json::Null),
+            Some(_) => Err(lexer.syntax("no JSON value")),
+            None => Err(lexer.syntax("the text ends too early")),
+        }
+    }
+
+    fn list(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
+        let base = self.items.len();
+        let mut more = lexer.open(b']');
+        while more {
+            let item = self.value(lexer, depth + 1)?;
+            self.items.push(item);
+            more = lexer.more(b']')?;
+        }
+        Ok(Json::List(Arc::new(self.items.drain(base..).collect())))
+    }
+
+    fn map(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
+        let base = self.entries.len();
+        let mut more = lexer.open(b'}');
+        while more {
+            let key = lexer.key()?;
+            let value = self.value(lexer, depth + 1)?;
+            self.entries.push((key, value));
+            more = lexer.more(b'}')?;
+        }
+        let entries = self.entries.drain(base..).collect();
+        let map = JsonMap::new(entries).map_err(|key| lexer.twice(&key))?;
+        Ok(Json::Map(Arc::new(map)))
+    }
+}
+
+/// Appends `text` as a JSON string.
+pub fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// Appends a float as JSON has it: always with `.` or `e`; what JSON lacks by the names Python's `json` gives it.
+pub fn write_float(value: f64, out: &mut String) {
+    if value.is_nan() {
+        out.push_str("NaN");
+    } else if value.is_infinite() {
+        out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+    } else {
+        out.push_str(&format!("{value:?}"));
+    }
+}
+
+impl Json<'_> {
+    /// Appends this value as JSON.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Self::Int(value) => out.push_str(&value.to_string()),
+            Self::BigInt(value) => out.push_str(&value.to_string()),
+            Self::HugeInt => out.push_str("\"<huge int>\""),
+            Self::Float(value) => write_float(*value, out),
+            Self::Text(text) => write_string(text.as_str().unwrap_or("\u{fffd}"), out),
+            Self::List(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    item.write(out);
+                }
+                out.push(']');
+            }
+            Self::Map(map) => {
+                out.push('{');
+                for (at, (key, value)) in map.entries().iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    write_string(key.as_str().unwrap_or("\u{fffd}"), out);
+                    out.push(':');
+                    value.write(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
