@@ -93,9 +93,9 @@ def test_a_value_that_has_no_json_is_an_error() -> None:
 def test_u73_the_timeout_holds_when_a_grandchild_keeps_the_output_open(tmp_path: Path) -> None:
     started = time.monotonic()
     text = error_of(
-        tools.spawns, {"seconds": 60, "pids": str(tmp_path / "pids"), "wait": True}, timeout_seconds=4, workspace="."
+        tools.spawns, {"seconds": 60, "pids": str(tmp_path / "pids"), "wait": True}, timeout_seconds=3, workspace="."
     )
-    assert text == "sandbox timeout after 4s"
+    assert text == "sandbox timeout after 3s"
     assert time.monotonic() - started < 8
     assert soon_dead(*read_pids(tmp_path / "pids"))
 
@@ -121,7 +121,7 @@ def test_u75_a_missing_workspace_is_a_sandbox_error(tmp_path: Path) -> None:
 
 def test_a_blocking_tool_is_ended_at_the_timeout(tmp_path: Path) -> None:
     started = tmp_path / "started"
-    assert error_of(tools.blocks, {"started": str(started)}, timeout_seconds=3.5) == "sandbox timeout after 3.5s"
+    assert error_of(tools.blocks, {"started": str(started)}, timeout_seconds=2.5) == "sandbox timeout after 2.5s"
     assert soon_dead(*read_pids(started))
 
 
