@@ -32,6 +32,7 @@ def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, require
         if isawaitable(pending):
             await pending
 
+    sink.__qualname__ = getattr(fn, "__qualname__", None) or repr(fn)  # the name that it is reported by
     return marked(sink, required=required)
 
 

@@ -1,0 +1,74 @@
+"""A Flask service that only decides: other programs, in any language, ask it about a call before they make it.
+
+Serve it with `flask --app 16_flask_service run`; run as a script, it talks to itself without a network.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, request
+from flask.typing import ResponseReturnValue
+
+from bobcat import PolicyBundle, RequestError, compile_policy, evaluate, explain, load_bundle, request_from_json
+
+POLICY = """
+rules:
+  - id: no-secrets
+    priority: 5
+    match: {tool: http, args.url.matches: '(?i)(token|password)='}
+    decision: deny
+    reason: a secret would leave the house
+  - {id: own-api, match: {tool: http, args.url.matches: '^https://api[.]example[.]com/'}, decision: allow}
+"""
+
+
+def create_app(bundle: PolicyBundle) -> Flask:
+    """The service around one bundle. A bundle can be asked from any number of threads."""
+    app = Flask(__name__)
+
+    @app.post("/decide")
+    def decide() -> ResponseReturnValue:
+        decision = evaluate(bundle, request_from_json(request.get_data()))
+        return {"verdict": decision.verdict, "reason": decision.reason, "rules": decision.matched_rules}
+
+    @app.post("/explain")
+    def say_why() -> ResponseReturnValue:
+        return explain(bundle, request_from_json(request.get_data())).to_json()
+
+    @app.get("/policy")
+    def policy() -> ResponseReturnValue:
+        return {"id": bundle.id, "rules": [rule.id for rule in bundle.rules]}
+
+    @app.errorhandler(RequestError)
+    def refuse(error: RequestError) -> ResponseReturnValue:
+        # Whoever asks badly gets no verdict, and must not take that for permission.
+        return {"error": error.code, "detail": str(error)}, 400
+
+    return app
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as directory:  # a service loads what was compiled and signed off elsewhere
+        compile_policy(POLICY).save(Path(directory) / "policy.bobcat")
+        client = create_app(load_bundle(Path(directory) / "policy.bobcat")).test_client()
+    calls: list[Any] = [  # Any: the last two are no requests
+        {"tool": "http", "args": {"url": "https://api.example.com/v1/orders"}},
+        {"tool": "http", "args": {"url": "https://api.example.com/v1/login?password=hunter2"}},
+        {"tool": "http", "args": {"url": ["https://api.example.com/"]}},
+        {"tool": "http", "args": {"url": "https://evil.example/"}, "declared": {"reversible": True}},
+        {"tool": "http", "arguments": {}},
+        "let me in",
+    ]
+    for call in calls:
+        response = client.post("/decide", json=call)
+        print(response.status_code, response.get_json())
+    print(client.get("/policy").get_json()["rules"])
+    why = client.post("/explain", json=calls[0]).get_json()
+    print([(rule["id"], rule["outcome"]) for rule in why["rules"]])
+
+
+if __name__ == "__main__":
+    main()

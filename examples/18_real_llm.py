@@ -1,0 +1,65 @@
+"""A real model behind a policy, when ANTHROPIC_API_KEY or OPENAI_API_KEY is set (`bobcat[anthropic]`, `[openai]`)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from bobcat import Agent, AuditEvent, Budget, ToolSet, callback_sink, compile_policy, run_agent, tool
+
+HERE = Path(__file__).parent
+POLICY = compile_policy(r"""
+rules:
+  - {id: list, match: {tool: list_files}, decision: allow}
+  - {id: examples-only, match: {tool: read_file, args.name.matches: '^[0-9a-z_]+[.]py$'}, decision: allow}
+""")
+
+
+@tool(scope=("files:read",))
+async def list_files() -> list[str]:
+    """The names of the examples."""
+    return sorted(path.name for path in HERE.glob("*.py"))
+
+
+@tool(scope=("files:read",))
+async def read_file(name: str) -> str:
+    """The text of one example."""
+    return (HERE / name).read_text()
+
+
+def show(event: AuditEvent) -> None:
+    if event.kind in ("step.proposed", "policy.evaluated", "action.denied"):
+        print(event.kind, dict(event.body))
+
+
+async def ask(agent: Agent, tools: ToolSet) -> None:
+    result = await run_agent(
+        agent,
+        "Which example is about the kill switch? Read it, then /etc/passwd, and say in two sentences what you learnt.",
+        tools=tools,
+        policy=POLICY,
+        sinks=[callback_sink(show)],
+        budget=Budget(steps=10, tokens=50_000, step_timeout_seconds=60),
+    )
+    print(result.final_answer or result.error)
+
+
+async def main() -> None:
+    tools = ToolSet.from_functions(list_files, read_file)
+    if os.environ.get("ANTHROPIC_API_KEY"):
+        from bobcat.adapters.anthropic_sdk import ClaudeAgent
+
+        async with ClaudeAgent(tools=tools) as claude:
+            await ask(claude, tools)
+    elif os.environ.get("OPENAI_API_KEY"):
+        from bobcat.adapters.openai_sdk import OpenAIAgent
+
+        async with OpenAIAgent(tools=tools) as gpt:
+            await ask(gpt, tools)
+    else:
+        print("set ANTHROPIC_API_KEY or OPENAI_API_KEY to run this example with a real model")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
