@@ -199,7 +199,7 @@ class RunView:
     run_id: str
     records: int
     attempts: int
-    steps: tuple[StepView, ...] = ()
+    steps: tuple[StepView, ...] = field(default_factory=tuple)
     final_answer: str | None = None
 
 

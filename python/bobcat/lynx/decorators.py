@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from bobcat import tools
 from bobcat.errors import PolicyWarning
-from bobcat.tools import shadow
 
 __all__ = ["shadow", "tool"]
 
-F = TypeVar("F", bound=Callable[..., object])
+# Any: tools take and return what they like.
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shadow(parent: Callable[..., Any]) -> Callable[[F], F]:
+    """The dry-run twin of a tool."""
+    return tools.shadow(parent)
 
 
 def tool(
@@ -28,7 +33,7 @@ def tool(
     """Declare an async function to be a tool. A string as `scope` is its letters, as in lynx-agent, with a warning."""
     if isinstance(scope, str):
         warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=2)
-    return tools.tool(  # type: ignore[return-value]  # it gives back what it is given
+    return tools.tool(
         cost=cost,
         reversible=reversible,
         scope=tuple(scope),

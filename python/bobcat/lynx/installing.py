@@ -64,7 +64,7 @@ def install(*, children: bool = False) -> None:
         del sys.modules[name]
     if foreign:
         warnings.warn(
-            f"{', '.join(sorted(foreign))} was imported before `bobcat.lynx.install()`: what it gave is lynx-agent's still",
+            f"imported before `bobcat.lynx.install()`, and still lynx-agent's: {', '.join(sorted(foreign))}",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from uuid import uuid4
 
 from bobcat import model
@@ -29,7 +30,7 @@ from bobcat.model import (
     Usage,
     Verdict,
 )
-from bobcat.plain_json import loose_json_text as canonical_json
+from bobcat.plain_json import loose_json_text
 from bobcat.tools import ToolSet
 
 __all__ = [
@@ -63,6 +64,11 @@ class Budget(model.Budget):
 
     duration_seconds: int | float | None = None
     steps: int | None = None
+
+
+def canonical_json(obj: Any) -> str:  # Any: every value has a text
+    """Sorted keys, no white space, ASCII; what JSON has no form for as its `repr`."""
+    return loose_json_text(obj)
 
 
 def now_utc() -> datetime:

@@ -1,5 +1,8 @@
 """What `import lynx` finds in a process started by a program that called `bobcat.lynx.install(children=True)`."""
 
-from bobcat.lynx.installing import install
+import sys
 
-install(children=True)
+import bobcat.lynx
+
+bobcat.lynx.install(children=True)
+sys.modules[__name__] = bobcat.lynx
