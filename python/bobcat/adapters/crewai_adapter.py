@@ -1,0 +1,185 @@
+"""A CrewAI crew as an agent, with its tools behind the policy.
+
+    tools = ToolSet.from_functions(read_file, write_file)
+    writer = crewai.Agent(role="writer", goal="...", backstory="...", tools=crewai_tools(tools))
+    crew = crewai.Crew(agents=[writer], tasks=[...])
+    async with CrewAIAgent(crew) as agent:
+        await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
+
+Needs `pip install 'bobcat[crewai]'`. A crew orchestrates itself: it runs in a thread, and each call of a tool from
+`crewai_tools` waits there while the run loop has it judged and carried out.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from bobcat.adapters.crew_exchange import Exchange, Link
+from bobcat.adapters.token_counts import count, without_cached
+from bobcat.model import FinalAnswer, Message, ToolCall, Usage
+from bobcat.plain_json import show
+from bobcat.tool_schema import tooldef_to_json_schema
+from bobcat.tools import ToolSet
+
+__all__ = ["CrewAIAgent", "crewai_tools"]
+
+_OWN_TOOLS = ("allow_code_execution", "multimodal", "apps", "mcps")
+
+
+# Any throughout: crews, agents, tasks and tools are CrewAI's.
+def crewai_tools(tools: ToolSet) -> list[Any]:
+    """The tools of a set for the agents and tasks of a crew. They work while a `CrewAIAgent` runs that crew."""
+    base = _crewai("crewai_tools").tools.BaseTool
+    link = Link()
+
+    class PolicyTool(base):  # type: ignore[valid-type, misc]  # the base is known when CrewAI is imported
+        """A tool that asks the run loop."""
+
+        bobcat_link: Any = None
+        accepts: dict[str, Any]
+
+        def _run(self, **kwargs: Any) -> str:
+            return link.ask(self.name, _given(kwargs, self.accepts))
+
+    found: list[Any] = []
+    for definition in tools.tools.values():
+        schema = tooldef_to_json_schema(definition)
+        found.append(
+            PolicyTool(
+                name=definition.name,
+                description=definition.description or f"Tool {definition.name}",
+                args_schema={"title": f"{definition.name} arguments", **schema},
+                cache_function=_never,
+                bobcat_link=link,
+                accepts=schema,
+            )
+        )
+    return found
+
+
+class CrewAIAgent:
+    """Runs a crew once, and answers with its result from then on.
+
+    A crew with tools that no policy sees is refused, unless `allow_unmediated_tools` says that this is meant: such
+    tools run without a decision, an audit event or a journal record. `inputs` go to `kickoff`.
+
+    Ending the run ends the crew at its next tool call; a thread cannot be ended from outside. Leave the agent with
+    `async with` or `aclose`, so that the crew does not wait for a run that is over.
+    """
+
+    def __init__(
+        self, crew: Any, *, inputs: Mapping[str, Any] | None = None, allow_unmediated_tools: bool = False
+    ) -> None:
+        _crewai("CrewAIAgent")
+        self._crew = crew
+        self._inputs = dict(inputs) if inputs is not None else None
+        self._lenient = allow_unmediated_tools
+        self._exchange = Exchange()
+        self._started = False
+        self._check()
+
+    async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+        """The tool calls that the crew waits for, or its result. Raises what `kickoff` raises."""
+        if not self._started:
+            self._check()
+            self._started = True
+            self._exchange.remember(conversation)
+            context = contextvars.copy_context()
+            threading.Thread(target=context.run, args=(self._kickoff,), name="crewai", daemon=True).start()
+        news = await self._exchange.next(conversation)
+        if isinstance(news, FinalAnswer):
+            return news
+        return news[0] if len(news) == 1 else news
+
+    async def aclose(self) -> None:
+        """Let no more tool calls through."""
+        self._exchange.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def _kickoff(self) -> None:
+        try:
+            result = self._crew.kickoff() if self._inputs is None else self._crew.kickoff(inputs=self._inputs)
+            answer = FinalAnswer(show(result), _usage(result))
+        except BaseException as error:  # whatever it is, the run must hear of it
+            self._exchange.finish(error)
+        else:
+            self._exchange.finish(answer)
+
+    def _check(self) -> None:
+        if getattr(self._crew, "stream", False):
+            raise ValueError("a streaming crew has no result to wait for; build the crew with stream=False")
+        outside: list[str] = []
+        for owner in _members(self._crew):
+            for tool in getattr(owner, "tools", None) or ():
+                link = getattr(tool, "bobcat_link", None)
+                if isinstance(link, Link):
+                    link.exchange = self._exchange
+                else:
+                    outside.append(f"`{getattr(tool, 'name', type(tool).__name__)}`")
+            outside += [f"`{feature}`" for feature in _OWN_TOOLS if getattr(owner, feature, None)]
+        if outside and not self._lenient:
+            raise ValueError(
+                f"no policy sees these tools of the crew: {', '.join(dict.fromkeys(outside))}; give its agents "
+                "crewai_tools(tools) instead, or say allow_unmediated_tools=True"
+            )
+
+
+def _members(crew: Any) -> Iterator[Any]:
+    """Everything in a crew that can have tools."""
+    yield from crew.agents
+    for task in crew.tasks:
+        yield task
+        if getattr(task, "agent", None) is not None:
+            yield task.agent
+    if getattr(crew, "manager_agent", None) is not None:
+        yield crew.manager_agent
+
+
+def _given(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without those that CrewAI filled in: it passes None for an optional argument that was not given."""
+    required = schema.get("required", ())
+    properties = schema.get("properties", {})
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or name in required or properties.get(name, {}).get("default", ...) is None
+    }
+
+
+def _usage(result: Any) -> Usage | None:
+    reported = getattr(result, "token_usage", None)
+    if reported is None:
+        return None
+    cached = count(getattr(reported, "cached_prompt_tokens", None))
+    return Usage(
+        without_cached(getattr(reported, "prompt_tokens", None), cached),
+        count(getattr(reported, "completion_tokens", None)),
+        cached,
+    )
+
+
+def _never(_arguments: Any = None, _result: Any = None) -> bool:
+    """CrewAI may not answer a call from its cache: the policy has to see it."""
+    return False
+
+
+def _crewai(user: str) -> Any:
+    try:
+        import crewai
+        import crewai.tools
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"{user} requires the 'crewai' package. Install with: pip install 'bobcat[crewai]'"
+        ) from error
+    return crewai

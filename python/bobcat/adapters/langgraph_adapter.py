@@ -1,0 +1,152 @@
+"""A compiled LangGraph graph as an agent: the graph proposes tool calls, the policy decides about them.
+
+    graph = StateGraph(MessagesState)
+    ...
+    agent = LangGraphAgent(compiled_graph=graph.compile())
+    await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
+
+Needs `pip install 'bobcat[langgraph]'`. Every step runs the graph from its entry on the whole conversation, tool
+results included, up to the first message with tool calls; what comes after it in the graph, such as a `ToolNode`, never
+runs. A tool that a node calls by itself is that node's own code: no policy sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from bobcat.adapters.arguments import read_arguments
+from bobcat.adapters.token_counts import count, together, without_cached
+from bobcat.adapters.transcript import Answered, Replied, Said, turns
+from bobcat.errors import IncompleteReply
+from bobcat.model import FinalAnswer, Message, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage, BaseMessage
+
+__all__ = ["LangGraphAgent"]
+
+_OWN_ID = "bobcat-"
+
+
+class LangGraphAgent:
+    """Asks a compiled graph for the next step. The graph's state has the conversation under `messages`.
+
+    All tool calls of a message are passed on, with the text beside them. `config` goes to the graph as it is.
+    """
+
+    # Any: a graph is generic in four types of its own.
+    def __init__(self, compiled_graph: Any, *, config: Mapping[str, Any] | None = None) -> None:
+        try:
+            import langgraph  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                "LangGraphAgent requires the 'langgraph' package. Install with: pip install 'bobcat[langgraph]'"
+            ) from error
+        if getattr(compiled_graph, "checkpointer", None):
+            raise ValueError(
+                "compile the graph without a checkpointer: every step gets the whole conversation, and the run's "
+                "journal is what makes it durable"
+            )
+        self._graph = compiled_graph
+        self._config = dict(config) if config is not None else None
+
+    async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+        """What the graph does next. Raises what the graph raises."""
+        state = {"messages": _to_langchain(conversation)}
+        usage: Usage | None = None
+        answer = ""
+        async with aclosing(self._graph.astream(state, self._config, stream_mode="updates")) as updates:
+            async for update in updates:
+                for message in _new_replies(update):
+                    usage = together(usage, _usage(message))
+                    calls = _calls(message)
+                    if calls:
+                        first = ToolCall(*calls[0][:3], usage, _text(message), calls[0][3])
+                        rest = (ToolCall(*call[:3], problem=call[3]) for call in calls[1:])
+                        return (first, *rest) if len(calls) > 1 else first
+                    answer = _text(message) or answer
+        return FinalAnswer(answer or "(no response)", usage)
+
+
+def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
+    """The conversation as LangChain's messages, marked so that a node which hands them on says nothing new."""
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    messages: list[BaseMessage] = []
+    for turn in turns(conversation):
+        match turn:
+            case Said("system", text):
+                messages.append(SystemMessage(text))
+            case Said(_, text):
+                messages.append(HumanMessage(text))
+            case Replied(text, calls):
+                called = [{"name": call.tool, "args": call.args, "id": call.call_id} for call in calls]
+                messages.append(AIMessage(text, tool_calls=called))
+            case Answered(answers):
+                messages.extend(
+                    ToolMessage(
+                        answer.text,
+                        tool_call_id=answer.call_id,
+                        name=answer.tool,
+                        status="error" if answer.failed else "success",
+                    )
+                    for answer in answers
+                )
+    for index, message in enumerate(messages):
+        message.id = f"{_OWN_ID}{index}"
+    return messages
+
+
+# Any: an update is what the graph's nodes returned.
+def _new_replies(update: Mapping[str, Any]) -> Iterator[AIMessage]:
+    """The messages that the model said in one update of the graph."""
+    from langchain_core.messages import AIMessage, convert_to_messages
+
+    for node, changes in update.items():
+        if node == "__interrupt__":
+            raise IncompleteReply("the graph stopped at an interrupt; approvals are the policy's to ask for")
+        for change in changes if isinstance(changes, (list, tuple)) else (changes,):
+            said = change.get("messages") if isinstance(change, Mapping) else None
+            if said is None:
+                continue
+            for message in convert_to_messages(said if isinstance(said, (list, tuple)) else [said]):
+                if isinstance(message, AIMessage) and not str(message.id or "").startswith(_OWN_ID):
+                    yield message
+
+
+def _calls(message: AIMessage) -> list[tuple[str, dict[str, Any], str, str | None]]:
+    """Name, arguments, id and problem of each call in a message, unreadable ones included."""
+    calls: list[tuple[str, dict[str, Any], str, str | None]] = []
+    for call in message.tool_calls:
+        args, problem = read_arguments(call["args"])
+        calls.append((call["name"], args, call["id"] or "", problem))
+    for broken in message.invalid_tool_calls:
+        args, problem = read_arguments(broken["args"])
+        calls.append((broken["name"] or "", args, broken["id"] or "", problem or broken["error"] or "not a tool call"))
+    return calls
+
+
+def _text(message: AIMessage) -> str:
+    """The text of a message, whose content may be a text or blocks of several kinds."""
+    content = message.content
+    if isinstance(content, str):
+        return content
+    parts = (part if isinstance(part, str) else part.get("text", "") for part in content)
+    return "\n".join(part for part in parts if isinstance(part, str) and part)
+
+
+def _usage(message: AIMessage) -> Usage | None:
+    reported = message.usage_metadata
+    if not reported:
+        return None
+    details = reported.get("input_token_details", {})
+    read, written = count(details.get("cache_read")), count(details.get("cache_creation"))
+    return Usage(
+        without_cached(reported["input_tokens"], read, written),
+        count(reported["output_tokens"]),
+        read,
+        written,
+        message.response_metadata.get("model_name"),
+    )

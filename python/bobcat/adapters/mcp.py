@@ -1,0 +1,75 @@
+"""The tools of an MCP server, as a `ToolSet` behind the policy.
+
+    async with mcp_tools("python -m notes_server") as tools:
+        await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
+
+Needs `pip install 'bobcat[mcp]'`; both generations of the SDK (1.x and 2.x) will do. The server is a child process that
+speaks over its standard input and output, and ends with the block.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+from bobcat.adapters.mcp_content import describe_arguments, failed, input_schema, result_text
+from bobcat.adapters.mcp_server import CONNECT_TIMEOUT_SECONDS, McpServer
+from bobcat.errors import McpServerError, McpToolError
+from bobcat.model import ToolDef, ToolMetadata
+from bobcat.tools import ToolSet
+
+__all__ = ["mcp_tools"]
+
+
+@asynccontextmanager
+async def mcp_tools(
+    command: str | Sequence[str],
+    *,
+    default_cost: Literal["low", "medium", "high"] = "medium",
+    default_reversible: bool = False,
+    default_scope: tuple[str, ...] = ("mcp:tool",),
+    env: Mapping[str, str] | None = None,
+    cwd: str | Path | None = None,
+    connect_timeout_seconds: float = CONNECT_TIMEOUT_SECONDS,
+) -> AsyncIterator[ToolSet]:
+    """Start an MCP server and yield its tools.
+
+    `command` is a list, or a string that is split as a shell would. What a server says about the safety of its tools is
+    not believed: all of them are declared as given here, irreversible unless said otherwise. `env` is added to the few
+    variables that the SDK passes on.
+
+    A result that the server marks as an error is a failed action; text comes back as text, and images and the like as a
+    note of their type and size. Raises `McpServerError` when the server cannot be started or does not answer in time.
+    """
+    words = shlex.split(command) if isinstance(command, str) else list(command)
+    if not words:
+        kind = "string" if isinstance(command, str) else "list"
+        raise ValueError(f"mcp_tools: command {kind} cannot be empty")
+    metadata = ToolMetadata(default_cost, default_reversible, default_scope)
+    async with McpServer(words, env=env, cwd=cwd, connect_timeout_seconds=connect_timeout_seconds) as server:
+        tools: dict[str, ToolDef] = {}
+        for listed in server.listed:
+            if listed.name in tools:
+                raise McpServerError(f"MCP server `{words[0]}` lists tool `{listed.name}` twice")
+            description = listed.description or f"MCP tool: {listed.name}"
+            tools[listed.name] = ToolDef(listed.name, description, _function(server, listed), None, metadata)
+        yield ToolSet(tools)
+
+
+# Any: a listed tool is the SDK's, of either generation; its arguments are whatever the server takes.
+def _function(server: McpServer, listed: Any) -> Callable[..., Awaitable[str]]:
+    name = listed.name
+
+    async def call(**kwargs: Any) -> str:
+        result = await server.call(name, kwargs)
+        text = result_text(result)
+        if failed(result):
+            raise McpToolError(text or f"tool {name!r} failed and does not say why")
+        return text
+
+    call.__name__ = call.__qualname__ = f"mcp_tool[{name}]"
+    describe_arguments(call, input_schema(listed))
+    return call

@@ -1,0 +1,156 @@
+"""A connection to an MCP server, a child process behind its standard input and output, by SDK 1.x or 2.x."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from bobcat.adapters.mcp_content import field
+from bobcat.errors import McpServerError
+from bobcat.plain_json import describe
+
+CONNECT_TIMEOUT_SECONDS = 60.0
+"""A server has this long to start and to list its tools, unless said otherwise."""
+
+MAX_PAGES = 100
+"""A server that lists its tools in more pages than this is taken for one that never ends."""
+
+
+# Any throughout: what goes to and fro are the SDK's objects, of either generation.
+class _Session(NamedTuple):
+    call_tool: Callable[[str, dict[str, Any]], Awaitable[Any]]
+    list_page: Callable[[str | None], Awaitable[Any]]
+
+
+class McpServer:
+    """A server, started and asked for its tools on entry, ended on exit.
+
+    A task of its own holds the connection. The SDK's transports must be left by the task that entered them, and turn
+    what is raised inside them into exception groups: here neither reaches the caller.
+    """
+
+    def __init__(
+        self,
+        words: list[str],
+        *,
+        env: Mapping[str, str] | None,
+        cwd: str | Path | None,
+        connect_timeout_seconds: float,
+    ) -> None:
+        _require_sdk()
+        self._words = words
+        self._env = dict(env) if env is not None else None
+        self._cwd = cwd
+        self._timeout = connect_timeout_seconds
+        self._leave = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._holder: asyncio.Task[None] | None = None
+        self._session: _Session | None = None
+        self.listed: list[Any] = []
+
+    async def __aenter__(self) -> Self:
+        self._holder = asyncio.create_task(self._hold())
+        ready = asyncio.create_task(self._ready.wait())
+        try:
+            async with asyncio.timeout(self._timeout):
+                await asyncio.wait([ready, self._holder], return_when=asyncio.FIRST_COMPLETED)
+        except TimeoutError:
+            await self._end(at_once=True)
+            raise self._failure(f"did not answer within {self._timeout:g} s") from None
+        except BaseException:
+            await self._end(at_once=True)
+            raise
+        finally:
+            ready.cancel()
+        if self._holder.done():
+            raise self._failure(f"does not work: {_reason(self._holder)}")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._end(at_once=False)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool; the SDK's result. Raises `McpServerError` when the server is gone, and what the SDK raises."""
+        session, holder = self._session, self._holder
+        if session is None or holder is None or holder.done() or self._leave.is_set():
+            raise self._failure("is gone")
+        return await session.call_tool(name, arguments)
+
+    async def _hold(self) -> None:
+        async with AsyncExitStack() as stack:
+            self._session = await _connect(stack, self._words, self._env, self._cwd)
+            self.listed = await self._list(self._session)
+            self._ready.set()
+            await self._leave.wait()
+
+    async def _list(self, session: _Session) -> list[Any]:
+        listed: list[Any] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            page = await session.list_page(cursor)
+            listed.extend(page.tools)
+            cursor = field(page, "nextCursor", "next_cursor")
+            if cursor is None:
+                return listed
+        raise self._failure(f"lists its tools in more than {MAX_PAGES} pages")
+
+    async def _end(self, *, at_once: bool) -> None:
+        """End the holder and see it off. A connection that breaks while it is being closed is closed all the same."""
+        holder = self._holder
+        if holder is None:
+            return
+        self._leave.set()
+        if at_once:
+            holder.cancel()
+        interrupted: asyncio.CancelledError | None = None
+        while not holder.done():
+            try:
+                await asyncio.wait([holder])
+            except asyncio.CancelledError as error:
+                interrupted = error
+                holder.cancel()
+        if not holder.cancelled():
+            holder.exception()
+        if interrupted is not None:
+            raise interrupted
+
+    def _failure(self, what: str) -> McpServerError:
+        return McpServerError(f"MCP server `{self._words[0]}` {what}")
+
+
+def _require_sdk() -> None:
+    try:
+        import mcp  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ImportError("mcp_tools requires the 'mcp' package. Install with: pip install 'bobcat[mcp]'") from error
+
+
+async def _connect(
+    stack: AsyncExitStack, words: list[str], env: dict[str, str] | None, cwd: str | Path | None
+) -> _Session:
+    import mcp
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    transport = stdio_client(StdioServerParameters(command=words[0], args=words[1:], env=env, cwd=cwd))
+    second_generation = getattr(mcp, "Client", None)
+    if second_generation is not None:
+        client = await stack.enter_async_context(second_generation(transport))
+        return _Session(client.call_tool, lambda cursor: client.list_tools(cursor=cursor))
+    from mcp.types import PaginatedRequestParams
+
+    session = await stack.enter_async_context(mcp.ClientSession(*await stack.enter_async_context(transport)))
+    await session.initialize()
+    return _Session(session.call_tool, lambda cursor: session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
+
+
+def _reason(holder: asyncio.Task[None]) -> str:
+    """Why the connection ended, without the groups that the SDK wraps around it."""
+    if holder.cancelled():
+        return "the connection was cancelled"
+    error = holder.exception()
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return describe(error) if error is not None else "the connection ended"

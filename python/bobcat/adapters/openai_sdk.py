@@ -1,0 +1,164 @@
+"""OpenAI's models as an agent, and all that speak the Chat Completions API.
+
+    tools = ToolSet.from_functions(read_file, write_file)
+    async with OpenAIAgent(tools=tools, model="gpt-5") as agent:
+        await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
+
+Needs `pip install 'bobcat[openai]'`. An agent holds its client and its configuration and nothing of a run, so one agent
+may serve many runs at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
+from bobcat.adapters.token_counts import count, without_cached
+from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
+from bobcat.adapters.wire_names import WireNames
+from bobcat.errors import IncompleteReply
+from bobcat.model import FinalAnswer, Message, ToolCall, Usage
+from bobcat.plain_json import json_text
+from bobcat.tool_schema import toolset_to_openai_tools
+from bobcat.tools import ToolSet
+
+__all__ = ["OpenAIAgent"]
+
+
+class OpenAIAgent:
+    """Asks a model behind a Chat Completions API for the next step.
+
+    `client` is an `openai.AsyncOpenAI`, and stays the caller's to close. Without one the agent makes its own, from the
+    environment, and closes it in `aclose` or at the end of `async with`.
+
+    All tool calls of a reply are passed on. A reply that was cut off (`length`) fails the run when it is an answer, and
+    costs the run only the unfinished call when it is not; one that a content filter withheld fails it.
+    """
+
+    def __init__(
+        self,
+        *,
+        tools: ToolSet,
+        model: str = "gpt-5",
+        system: str = "",
+        # Any: a client of whatever release, or something that stands in for one.
+        client: Any | None = None,
+    ) -> None:
+        self._owned = client is None
+        self._client = _client() if client is None else client
+        self._names = WireNames(tools.tools)
+        self._system = system
+        self._request: dict[str, Any] = {"model": model}
+        offered = toolset_to_openai_tools(tools)
+        if offered:
+            self._request["tools"] = [_renamed(tool, self._names) for tool in offered]
+
+    async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+        """What the model does next. Raises `IncompleteReply` for an answer that is none, and what the SDK raises."""
+        messages = _to_messages(conversation, self._system, self._names)
+        response = await self._client.chat.completions.create(**self._request, messages=messages)
+        return self._read(response)
+
+    async def aclose(self) -> None:
+        """Close the client, if it is the agent's own."""
+        if self._owned:
+            await self._client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    # Any: the response is the SDK's, of whatever release.
+    def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+        usage = _usage(response, self._request["model"])
+        if not response.choices:
+            return FinalAnswer("(no choices returned)", usage)
+        choice = response.choices[0]
+        message, reason = choice.message, getattr(choice, "finish_reason", None)
+        text = message.content or getattr(message, "refusal", None) or ""
+        if reason == "content_filter":
+            raise IncompleteReply("a content filter withheld the model's reply")
+        requested = list(getattr(message, "tool_calls", None) or ())
+        if not requested:
+            if reason == "length":
+                raise IncompleteReply("the model stopped before its answer was complete (length)")
+            return FinalAnswer(text or "(no response)", usage)
+        calls: list[ToolCall] = []
+        for call in requested:
+            name, args, problem = _called(call)
+            if reason == "length" and call is requested[-1]:
+                problem = CUT_OFF.format(reason=reason)
+            first = not calls
+            name = self._names.tool(name)
+            calls.append(ToolCall(name, args, call.id or "", usage if first else None, text if first else "", problem))
+        return calls[0] if len(calls) == 1 else tuple(calls)
+
+
+def _client() -> Any:
+    try:
+        from openai import AsyncOpenAI
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            "OpenAIAgent requires the 'openai' package. Install with: pip install 'bobcat[openai]'"
+        ) from error
+    return AsyncOpenAI()
+
+
+def _renamed(tool: dict[str, Any], names: WireNames) -> dict[str, Any]:
+    function = tool["function"]
+    return {**tool, "function": {**function, "name": names.wire(function["name"])}}
+
+
+def _called(call: Any) -> tuple[str, dict[str, Any], str | None]:
+    """Name, arguments and problem of one call. Only functions are offered, so a call of another kind is a problem."""
+    function = getattr(call, "function", None)
+    if function is not None:
+        return function.name, *read_arguments(function.arguments)
+    custom = getattr(call, "custom", None)
+    sent = {RAW_ARGUMENTS: getattr(custom, "input", "")}
+    return getattr(custom, "name", ""), sent, f"a tool call of type `{call.type}` was not offered"
+
+
+def _usage(response: Any, model: str) -> Usage | None:
+    reported = getattr(response, "usage", None)
+    if reported is None:
+        return None
+    details = getattr(reported, "prompt_tokens_details", None)
+    read, written = count(getattr(details, "cached_tokens", None)), count(getattr(details, "cache_write_tokens", None))
+    return Usage(
+        without_cached(getattr(reported, "prompt_tokens", None), read, written),
+        count(getattr(reported, "completion_tokens", None)),
+        read,
+        written,
+        model,
+    )
+
+
+def _to_messages(conversation: Sequence[Message], system: str, names: WireNames) -> list[dict[str, Any]]:
+    """The conversation in the shape of the Chat Completions API: one message per reply, one per answer."""
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for turn in turns(conversation):
+        match turn:
+            case Said(role, text):
+                messages.append({"role": role, "content": text})
+            case Replied(text, calls):
+                message: dict[str, Any] = {"role": "assistant", "content": text or None}
+                if calls:
+                    message["tool_calls"] = [_tool_call(call, names) for call in calls]
+                messages.append(message)
+            case Answered(answers):
+                messages.extend(
+                    {"role": "tool", "tool_call_id": answer.call_id, "content": answer.text} for answer in answers
+                )
+    return messages
+
+
+def _tool_call(call: Call, names: WireNames) -> dict[str, Any]:
+    function = {"name": names.wire(call.tool), "arguments": json_text(call.args)}
+    return {"id": call.call_id, "type": "function", "function": function}

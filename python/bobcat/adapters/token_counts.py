@@ -1,0 +1,37 @@
+"""Token counts as providers report them: numbers when they are, nothing when they are not.
+
+The kernel fails a run whose agent reports usage that is none. What a provider, or something that imitates one, puts
+into a response is not the agent's fault, so it is read with care here.
+"""
+
+from __future__ import annotations
+
+from bobcat.model import Usage
+
+
+def count(value: object) -> int | None:
+    """A reported number of tokens; None when it is no count."""
+    return value if type(value) is int and value >= 0 else None
+
+
+def without_cached(total: object, *cached: int | None) -> int | None:
+    """The input tokens of a provider whose total includes the cached ones."""
+    reported = count(total)
+    return None if reported is None else max(0, reported - sum(part or 0 for part in cached))
+
+
+def together(left: Usage | None, right: Usage | None) -> Usage | None:
+    """The usage of two model replies. A count that neither has stays unknown."""
+    if left is None or right is None:
+        return left or right
+    return Usage(
+        _add(left.input_tokens, right.input_tokens),
+        _add(left.output_tokens, right.output_tokens),
+        _add(left.cache_read_tokens, right.cache_read_tokens),
+        _add(left.cache_write_tokens, right.cache_write_tokens),
+        left.model or right.model,
+    )
+
+
+def _add(left: int | None, right: int | None) -> int | None:
+    return None if left is None and right is None else (left or 0) + (right or 0)
