@@ -251,3 +251,13 @@ for source in sources:
     )
     assert with_it == without
     assert with_it.count("\n") == 7
+
+
+@pytest.mark.parametrize("value", [False, None, 5, 2**99, 1.5, "true", [], {}])
+def test_a_mapping_can_delete_an_argument_by_true_and_nothing_else(value: object) -> None:
+    def deleting(what: object) -> dict[str, Any]:
+        transform = {"jsonpath": "$.args.x", "delete": what}
+        return {"rules": [{"id": "r", "match": {}, "decision": "transform", "transform": transform}]}
+
+    assert codes(deleting(True)) == []
+    assert codes(deleting(value)) == ["E0604"]

@@ -63,7 +63,9 @@ class Transforms:
 
     def _value(self, op: str, node: Node, *, whole: bool) -> Const:
         if op == "delete":
-            value: Any = scalar_value(node) if isinstance(node, ScalarNode) and len(node.value or "") < 100 else None
+            # The text of a document, or the value itself of a mapping; a very long number is no bool.
+            short = not isinstance(node.value, str) or len(node.value) < 100
+            value: Any = scalar_value(node) if isinstance(node, ScalarNode) and short else None
             if value is not True:
                 self._report.add(
                     "E0604", node, op=op, expected="`true`", kind=kind_of_node(node), help="write `delete: true`"

@@ -54,11 +54,11 @@ def _settings(policy: Policy) -> Iterator[Setting]:
         for ways in met:
             for way in ways:
                 yield {**declared, **way}
-    bent = [_bent(rule, ways[0]) for rule, ways in zip(rules, met, strict=True)]
-    for settings in bent:
-        yield from settings
+    for rule, ways in zip(rules, met, strict=True):
+        yield from _bent(rule, ways[0])
     # A rule that is passed over matters when another one decides instead: meet both at once.
-    for index, settings in enumerate(bent):
+    for index, rule in enumerate(rules):
+        settings = list(_bent(rule, met[index][0]))
         for partner in _partners(rules, index):
             for setting in settings:
                 yield {**met[partner][0], **setting}
@@ -85,16 +85,14 @@ def _tools(rule: Rule) -> set[str]:
     }
 
 
-def _bent(rule: Rule, way: Setting) -> list[Setting]:
+def _bent(rule: Rule, way: Setting) -> Iterator[Setting]:
     """The rule met, with one thing changed at a time."""
-    found: list[Setting] = []
     for leaf in leaves(rule.match):
-        found += [{**way, (leaf.head, *leaf.path): value} for value in candidates(leaf).all()]
-    if rule.transform is not None:
-        target = ("args", *rule.transform.path)
-        if len(target) > 1:
-            found += [{**way, target: value} for value in (MISSING, None, "text", 5, ["item"], {"key": 1})]
-    return found
+        for value in candidates(leaf).all():
+            yield {**way, (leaf.head, *leaf.path): value}
+    if rule.transform is not None and rule.transform.path:
+        for value in (MISSING, None, "text", 5, ["item"], {"key": 1}):
+            yield {**way, ("args", *rule.transform.path): value}
 
 
 def _ways(expr: Expr, *, holds: bool) -> list[Setting]:
@@ -145,6 +143,8 @@ def _request(setting: Setting) -> Request | None:
 
 def _set(request: Request, path: Path, value: Any) -> bool:  # Any: JSON, or MISSING
     *steps, last = path
+    if not steps and value is MISSING:  # the tool is never missing, and the rest is empty as it is
+        return path != ("tool",)
     here: Any = request  # Any: JSON
     for step in steps:
         if step == "principal" and step not in here:
@@ -154,8 +154,6 @@ def _set(request: Request, path: Path, value: Any) -> bool:  # Any: JSON, or MIS
             return value is MISSING
     if value is not MISSING:
         here[last] = deepcopy(value)
-    elif path == ("tool",):
-        return False
     elif isinstance(here, dict):
         here.pop(last, None)
     return True

@@ -1,11 +1,13 @@
-"""Strings in which a pattern is found: made from its syntax, kept only when `re` finds the pattern in them."""
+"""Strings in which a pattern is found: made from its syntax, kept only when the pattern is found in them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any
+
+from bobcat._core import Pattern
 
 MAX_SAMPLES = 3
 _VARIANTS = 8
@@ -18,18 +20,26 @@ _parser: Any = import_module("re._parser")
 
 
 def samples(pattern: str) -> list[str]:
-    """Up to three different strings in which `re.search` finds `pattern`; the plainest comes first."""
+    """Up to three different strings in which `pattern` is found; the plainest comes first."""
     found: list[str] = []
     try:
         tree = _parser.parse(pattern)
-        compiled = re.compile(pattern)
+        search = searcher(pattern)
         for variant in range(_VARIANTS):
             text = _Writer(variant).write(tree)
-            if len(text) <= _LENGTH and text not in found and compiled.search(text):
+            if len(text) <= _LENGTH and text not in found and search(text):
                 found.append(text)
     except (re.error, ArithmeticError, AttributeError, IndexError, RecursionError, TypeError, ValueError):
         return found[:MAX_SAMPLES]
     return found[:MAX_SAMPLES]
+
+
+def searcher(pattern: str) -> Callable[[str], object]:
+    """What finds `pattern` in a text, in linear time where that is possible. Raises `re.error` for none."""
+    try:
+        return Pattern(pattern, "python").search
+    except ValueError:
+        return re.compile(pattern).search
 
 
 class _Writer:

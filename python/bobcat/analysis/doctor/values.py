@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from bobcat.analysis.doctor.samples import samples
+from bobcat.analysis.doctor.samples import samples, searcher
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import Leaf
 
@@ -119,10 +119,10 @@ def _is_number(value: object) -> bool:
 
 def _unmatched(pattern: str) -> Values:
     try:
-        compiled = re.compile(pattern)
+        search = searcher(pattern)
     except (re.error, OverflowError, RecursionError):
         return []
-    return [text for text in ("-", "other", "", "0") if not compiled.search(text)][:1]
+    return [text for text in ("-", "other", "", "0") if not search(text)][:1]
 
 
 def _moments(operand: Any) -> Candidates:  # Any: as above
