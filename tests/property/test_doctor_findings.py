@@ -8,6 +8,7 @@ import warnings
 from random import Random
 
 import pytest
+
 from bobcat import PolicyCompileError, PolicyWarning, compile_policy, request_from_json
 from bobcat.analysis.doctor import examine, probes
 from oracle.lynx_policies import as_text, policy

@@ -27,7 +27,8 @@ def one(match: str, decision: str = "deny") -> str:
 
 
 def denying(match: str, decision: str = "allow") -> str:
-    return f"defaults: {{on_no_match: deny, on_missing_shadow: deny}}\nrules: [{{id: r, match: {match}, decision: {decision}}}]"
+    rule = f"{{id: r, match: {match}, decision: {decision}}}"
+    return f"defaults: {{on_no_match: deny, on_missing_shadow: deny}}\nrules: [{rule}]"
 
 
 @pytest.mark.parametrize(
