@@ -90,6 +90,21 @@ def test_the_calls_of_one_reply_are_steps_of_their_own(run: Run) -> None:
     assert "step 1: b()  -  unfinished\n" in out
 
 
+def test_an_approval_is_waited_for_or_was_given(run: Run) -> None:
+    body = {"step": 0, "tool": "pay", "args": {"to": "ann"}, "matched_rules": ["r"], "approvers": ["bob"]}
+    asked = ("approval.requested", body)
+    granted = ("approval.granted", {**body, "approver": "bob", "edited": {"to": "eve"}})
+    out = run("trace", "-", stdin=journal(STARTED, CALL, asked)).out
+    assert 'pay(to="ann")  -  waiting\n             an approval is waited for\n' in out
+    out = run("trace", "-", stdin=journal(STARTED, CALL, asked, granted)).out
+    assert 'pay(to="eve")  -  unfinished\n             granted by bob\n' in out
+    intent = ("action.intent", {**INTENT[1], "args": {"to": "eve"}})
+    assert (
+        'pay(to="eve")  allow  ok'
+        in run("trace", "-", stdin=journal(STARTED, CALL, asked, granted, intent, RESULT)).out
+    )
+
+
 def test_handoffs_of_a_graph_are_shown(run: Run) -> None:
     hops = [
         ("handoff", {"hop": 0, "node": "plan", "next": "work", "denials": 0, "status": "succeeded"}),
@@ -124,7 +139,8 @@ def test_the_json_form_has_every_fact(run: Run) -> None:
     assert step == {
         "step": 0, "tool": "pay", "args": {"to": "ann"}, "at": "2026-01-31T12:00:01+00:00", "attempt": 1,
         "key": "k" * 32, "verdict": "allow", "ok": True, "message": "[ok] paid", "duration_ms": 7,
-        "ended": "2026-01-31T12:00:03+00:00", "uncertain": False, "resolved_uncertain": False, "status": "ok",
+        "ended": "2026-01-31T12:00:03+00:00", "approver": None, "waiting": False,
+        "uncertain": False, "resolved_uncertain": False, "status": "ok",
     }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import decode, read_bytes
 from bobcat.journal import StepRecord, step_record_from_json
 
-_STEP_KINDS = ("model.output", "action.intent", "action.result")
+_STEP_KINDS = ("model.output", "approval.requested", "approval.granted", "action.intent", "action.result")
 
 
 def read_journals(path: str) -> dict[str, list[StepRecord]]:
@@ -62,7 +62,8 @@ def _check(record: StepRecord) -> None:
     calls = record.body.get("calls", [])
     if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
         raise ValueError("`body.calls` must be a list of objects")
-    if not all(isinstance(call.get("args", {}), dict) for call in (record.body, *calls)):
+    args = [call.get("args", {}) for call in (record.body, *calls)]
+    if not all(isinstance(value, dict) for value in (*args, record.body.get("edited") or {})):
         raise ValueError("`args` must be an object")
     if record.timestamp.tzinfo is None:
         raise ValueError("`timestamp` has no offset")

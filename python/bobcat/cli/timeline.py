@@ -27,15 +27,19 @@ class Step:
     message: str | None = None
     duration_ms: int | None = None
     ended: datetime | None = None
+    approver: str | None = None
+    waiting: bool = False
     uncertain: bool = False
     resolved_uncertain: bool = False
 
     @property
     def status(self) -> str:
-        """`ok`, `failed`, `uncertain` (it may have run), or `unfinished` (it did not begin, or was refused)."""
+        """`ok`, `failed`, `uncertain` (it may have run), `waiting` (for an approval), or `unfinished` (not begun)."""
         if self.ok is not None:
             return "ok" if self.ok else "failed"
-        return "uncertain" if self.uncertain else "unfinished"
+        if self.uncertain:
+            return "uncertain"
+        return "waiting" if self.waiting else "unfinished"
 
 
 @dataclass(slots=True)
@@ -109,9 +113,13 @@ def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
         case "model.output":
             for number, call in _calls(body):
                 steps[number] = Step(number, str(call.get("tool")), call.get("args") or {}, at, attempt)
+        case "approval.requested" | "approval.granted":
+            step = _step(steps, record, attempt)
+            step.waiting = record.kind == "approval.requested"
+            step.approver = _text(body.get("approver"))
+            step.args = body.get("edited") or body.get("args") or step.args
         case "action.intent" | "action.result":
-            number = body["step"]
-            step = steps.setdefault(number, Step(number, str(body.get("tool")), {}, at, attempt))
+            step = _step(steps, record, attempt)
             step.key, step.verdict = record.idempotency_key, _text(body.get("verdict"))
             step.args = body.get("args", step.args)
             if record.kind == "action.result":
@@ -127,6 +135,12 @@ def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
             line.finished = hop.next is None
         case _:
             pass  # a kind that a later version writes
+
+
+def _step(steps: dict[int, Step], record: StepRecord, attempt: int) -> Step:
+    """The step that a record is about, which no reply may have announced."""
+    number = record.body["step"]
+    return steps.setdefault(number, Step(number, str(record.body.get("tool")), {}, record.timestamp, attempt))
 
 
 def _text(value: object) -> str | None:

@@ -19,9 +19,16 @@ if TYPE_CHECKING:
 
 MESSAGE_CHARS = 100
 """How much of a message is shown without `--full`."""
-STATUS_COLOURS = {"ok": "green", "failed": "red", "uncertain": "bold yellow", "unfinished": "bright_black"}
+STATUS_COLOURS = {
+    "ok": "green",
+    "failed": "red",
+    "uncertain": "bold yellow",
+    "waiting": "yellow",
+    "unfinished": "bright_black",
+}
 NOTES = {
     "uncertain": "intent without result: the action may have been executed",
+    "waiting": "an approval is waited for",
     "unfinished": "neither intent nor result: the action was not begun",
 }
 
@@ -120,6 +127,8 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
     if step.duration_ms is not None:
         text.append(f"  {step.duration_ms} ms", style="bright_black")
     below: list[tuple[str, str]] = []
+    if step.approver is not None:
+        below.append((f"granted by {step.approver}", "bright_black"))
     if step.resolved_uncertain:
         below.append(("retried after an uncertain attempt, which may have been executed too", "yellow"))
     if step.status in NOTES:
