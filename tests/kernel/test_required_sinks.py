@@ -7,8 +7,9 @@ import io
 
 import pytest
 
+import bobcat
 from bobcat import AuditEvent, MemoryStore, auto_approve, callback_sink, jsonl_sink
-from kernel.scripted import call, seen
+from kernel.scripted import POLICY, Scripted, Tools, call, seen
 
 
 def failing(at: str, *, times: int = 1) -> object:
@@ -93,6 +94,22 @@ def test_a_required_sink_that_hangs_stops_the_run(monkeypatch: pytest.MonkeyPatc
     assert run.ran == []
     assert run.result.error is not None
     assert "no answer within 0.1s" in run.result.error
+
+
+@pytest.mark.parametrize(("kind", "nodes"), [("graph.started", 0), ("step.proposed", 1), ("graph.handoff", 1)])
+def test_a_graph_hands_nothing_on_once_a_required_sink_has_failed(kind: str, nodes: int) -> None:
+    tools = Tools()
+    policy = bobcat.compile_policy(POLICY)
+    node = bobcat.GraphNode(Scripted(call("echo", text="a")), tools.toolset(), policy)
+    other = bobcat.GraphNode(Scripted(call("echo", text="b")), tools.toolset(), policy)
+    router = bobcat.compile_graph("start: one\nedges: [{from: one, to: two}]")
+    result = asyncio.run(
+        bobcat.run_graph({"one": node, "two": other}, "t", router=router, sinks=[failing(kind)])  # type: ignore[list-item]
+    )
+    assert [outcome.node for outcome in result.path] == ["one"][:nodes]
+    assert [args["text"] for _, args in tools.ran] == (["a"] if kind == "graph.handoff" else [])
+    assert result.error is not None
+    assert result.error.startswith("required sink ")
 
 
 def _hasty() -> object:

@@ -212,6 +212,8 @@ class _Graph:
             reason = cancelled_reason(self._cancel)
             if reason is not None:
                 raise _End(f"cancelled: {reason}", ("graph.cancelled", {"reason": reason, "hops": self._hop}))
+            if self._fanout.failure is not None:
+                raise _failed(self._fanout.failure)
             if self._hop >= self._bound:
                 text = f"max_transitions exhausted ({self._bound})"
                 raise _End(text, ("graph.exhausted", {"max_transitions": self._bound}))
@@ -253,6 +255,8 @@ class _Graph:
         if error.startswith("superseded:"):
             text = f"superseded: node {name!r} was overtaken by another worker"
             raise _End(text, ("graph.superseded", {"hop": self._hop}))
+        if error.startswith("required sink "):  # nor does a graph go on without what its nodes must be audited by
+            raise _failed(error)
         # Only the kernel's own words: an agent's error that speaks of some store is a failed node, to be routed.
         if self._store is not None and error.startswith(("store.append failed: ", "store.load failed: ")):
             raise _failed(error)
