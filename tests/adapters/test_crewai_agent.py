@@ -62,7 +62,7 @@ def _run(*replies: dict[str, Any], **more: Any) -> tuple[Run, Vendor]:
         return asyncio.run(run()), vendor
 
 
-def test_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
+def test_u82_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
     run, vendor = _run(
         _reply(None, ("read", {"path": "a.txt"})),
         _reply(None, ("notes_write", {"path": "/etc/passwd"})),

@@ -39,7 +39,7 @@ def _told(*calls: ToolCall, policy: Any = ALL, **more: Any) -> list[str]:
     return [message.content for message in agent.seen[1] if message.role == "tool"]
 
 
-def test_text_comes_back_as_text_and_errors_are_failures() -> None:
+def test_u79_text_comes_back_as_text_and_errors_are_failures() -> None:
     told = _told(
         ToolCall("add", {"a": 1, "b": 41}),
         ToolCall("notes.tag", {"note": "n", "colour": "blue", "text": "new"}),
@@ -54,7 +54,7 @@ def test_text_comes_back_as_text_and_errors_are_failures() -> None:
     assert told[5].startswith("[error] McpToolError: ")
 
 
-def test_a_model_is_shown_the_schemas_that_the_server_declares() -> None:
+def test_u79_a_model_is_shown_the_schemas_that_the_server_declares() -> None:
     async def listed() -> ToolSet:
         async with mcp_tools(SDK) as tools:
             return tools
