@@ -160,6 +160,13 @@ def test_the_text_names_the_place_the_cause_and_both_decisions(run: Run, tmp_pat
     ]
 
 
+def test_a_place_where_strict_permits_more_is_marked(run: Run) -> None:
+    policy = one("{args.cmd.matches: '^rm\\s'}")
+    assert "it matches for lynx-agent; strict permits more\n" in run("doctor", "-", stdin=policy).out
+    told = run("doctor", "-", "--format", "json", stdin=policy).json()["differences"]
+    assert [item["request"]["args"]["cmd"] for item in told if item["strict_permits_more"]] == ["rm\u00a0"]
+
+
 def test_a_policy_that_both_refuse_is_an_error_with_its_place(run: Run) -> None:
     done = run("doctor", "-", stdin="rules: [{id: a, match: {args.x.in: 5}, decision: deny}]")
     assert done.code == 1

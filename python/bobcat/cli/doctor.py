@@ -73,6 +73,8 @@ def _show_difference(difference: Difference) -> None:
     head = Text(_place(difference.span))
     head.append(f"rule `{difference.rule}`: ", style="bold")
     head.append(difference.cause)
+    if difference.lost < 0:
+        head.append("; strict permits more", style="bold red")
     out.print(head)
     out.print(_call(difference.request))
     out.print(_decided("lynx", difference.lynx))
@@ -87,7 +89,7 @@ def _place(span: Span | None) -> str:
 def _call(request: dict[str, Any]) -> Text:  # Any: JSON
     from rich.text import Text
 
-    return Text(f"    call    {json.dumps(request, ensure_ascii=False)}", style="cyan")
+    return Text(f"    call    {json.dumps(request)}", style="cyan")  # in ASCII: a difference may be an odd character
 
 
 def _decided(profile: str, decision: Decision) -> Text:
@@ -123,6 +125,7 @@ def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
             {
                 "rule": difference.rule,
                 "cause": difference.cause,
+                "strict_permits_more": difference.lost < 0,
                 **_span_to_json(difference.span),
                 "request": difference.request,
                 "lynx": decision_to_json(difference.lynx),

@@ -27,6 +27,7 @@ from bobcat.render import render_text
 from bobcat.requests import request_from_json
 
 RESTRICTING = ("deny", "approve_required", "dry_run")
+PERMISSIVE = ("allow", "transform", "dry_run", "approve_required", "deny")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class Difference:
     request: Request
     lynx: Decision
     strict: Decision
+
+    @property
+    def lost(self) -> int:
+        """How much less strict permits than lynx-agent does; negative where it permits more."""
+        return PERMISSIVE.index(self.strict.verdict) - PERMISSIVE.index(self.lynx.verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +157,20 @@ def _again(bundle: PolicyBundle, request: Request) -> Decision:
 
 
 def _compare(lynx: PolicyBundle, strict: PolicyBundle, spans: list[Span | None]) -> tuple[tuple[Difference, ...], int]:
-    """The differences in the order of the rules, one for each way in which a rule comes out differently."""
+    """The differences in the order of the rules: for each way in which a rule comes out differently the worst one."""
     pairs = list(_requests(lynx.ir))
     calls = [call for _, call in pairs]
     plainest: dict[object, Request] = {}  # the plain requests come first
     for (request, _), old, new in zip(pairs, evaluate_many(lynx, calls), evaluate_many(strict, calls), strict=True):
         if _effect(old) != _effect(new):
             plainest.setdefault((old.verdict, old.matched_rules, new.verdict, new.matched_rules), request)
-    found: dict[object, tuple[int, Difference]] = {}
+    found: dict[tuple[int, str], Difference] = {}
     for request in plainest.values():
-        index, way, difference = _difference(lynx, strict, spans, request)
-        found.setdefault(way, (index, difference))
-    ordered = sorted(found.values(), key=lambda pair: pair[0])
+        index, difference = _difference(lynx, strict, spans, request)
+        kept = found.setdefault((index, difference.cause), difference)
+        if difference.lost > kept.lost:
+            found[index, difference.cause] = difference
+    ordered = sorted(found.items(), key=lambda item: item[0][0])
     return tuple(difference for _, difference in ordered), len(pairs)
 
 
@@ -181,8 +189,8 @@ def _plain(args: object) -> str:
 
 def _difference(
     lynx: PolicyBundle, strict: PolicyBundle, spans: list[Span | None], request: Request
-) -> tuple[int, object, Difference]:
-    """The rule at which the profiles part on a request: its index, the way in which they part, and the difference."""
+) -> tuple[int, Difference]:
+    """The index of the rule at which the profiles part on a request, and the difference."""
     call = request_from_json(json.dumps(request))
     old, new = lynx.explain(call), strict.explain(call)
     index = len(spans)
@@ -196,9 +204,8 @@ def _difference(
         if left.outcome == "true":
             index, rule, cause = here, left.id, "strict judges the transformed arguments again"
             break
-    way = (index, cause, old.decision.verdict, new.decision.verdict)
     span = spans[index] if index < len(spans) else None
-    return index, way, Difference(rule, span, cause, request, old.decision, new.decision)
+    return index, Difference(rule, span, cause, request, old.decision, new.decision)
 
 
 def _acts(rule: RuleExplanation, profile: str) -> str:
