@@ -213,7 +213,7 @@ def test_system_messages_and_empty_replies_are_left_out_of_the_conversation() ->
     assert request["messages"] == [{"role": "user", "content": [_text("one"), _text("two"), result]}]
 
 
-def test_u80_a_client_of_the_agents_own_is_closed_and_one_of_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_u80_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
 
     async def main() -> None:

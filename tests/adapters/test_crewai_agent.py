@@ -81,6 +81,23 @@ def test_u82_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
     assert run.result.usage is not None
 
 
+def test_u82_every_call_of_a_reply_is_judged() -> None:
+    run, vendor = _run(
+        _reply(None, ("read", {"path": "a"}), ("notes_write", {"path": "/root"}), ("read", {"path": "b"})),
+        _reply("All tidy."),
+    )
+    assert run.result.final_answer == "All tidy."
+    assert sorted(run.ran) == [("read", "a"), ("read", "b")]
+    said = json.dumps(vendor.requests[-1]["messages"])
+    assert all(text in said for text in ("lines of a", "lines of b", "[denied] denied: stay here"))
+
+
+def test_a_tool_may_be_awaited() -> None:
+    [read, _] = crewai_tools(TOOLS)
+    with pytest.raises(RuntimeError, match="no CrewAIAgent runs this crew; the tool was not run"):
+        asyncio.run(read.arun(path="a"))
+
+
 def test_a_resumed_crew_makes_no_recorded_call_twice() -> None:
     store = MemoryStore()
     first, _ = _run(

@@ -234,7 +234,7 @@ def test_system_messages_stay_and_empty_replies_are_left_out() -> None:
     ]
 
 
-def test_u80_a_client_of_the_agents_own_is_closed_and_one_of_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_u80_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test")
 
     async def main() -> None:

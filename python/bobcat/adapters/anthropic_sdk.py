@@ -82,10 +82,10 @@ class ClaudeAgent:
         usage = _usage(response, self._request["model"])
         reason = getattr(response, "stop_reason", None)
         blocks = list(response.content or ())
-        text = "\n".join(block.text for block in blocks if block.type == "text").strip()
+        text = "\n".join(block.text for block in blocks if _kind(block) == "text").strip()
         if reason == "refusal":
             raise IncompleteReply(f"the model refused to go on{_why(response)}")
-        requested = [block for block in blocks if block.type == "tool_use"]
+        requested = [block for block in blocks if _kind(block) == "tool_use"]
         if not requested:
             if reason in _CUT_SHORT or reason == "pause_turn":
                 raise IncompleteReply(f"the model stopped before its answer was complete ({reason})")
@@ -109,6 +109,10 @@ def _client() -> Any:
             "ClaudeAgent requires the 'anthropic' package. Install with: pip install 'bobcat[anthropic]'"
         ) from error
     return AsyncAnthropic()
+
+
+def _kind(block: Any) -> object:
+    return getattr(block, "type", None)
 
 
 def _usage(response: Any, model: str) -> Usage | None:

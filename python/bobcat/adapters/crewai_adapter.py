@@ -12,6 +12,7 @@ Needs `pip install 'bobcat[crewai]'`. A crew orchestrates itself: it runs in a t
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +45,9 @@ def crewai_tools(tools: ToolSet) -> list[Any]:
 
         def _run(self, **kwargs: Any) -> str:
             return link.ask(self.name, _given(kwargs, self.accepts))
+
+        async def _arun(self, **kwargs: Any) -> str:
+            return await asyncio.to_thread(self._run, **kwargs)
 
     found: list[Any] = []
     for definition in tools.tools.values():
