@@ -34,8 +34,8 @@ pub(super) fn is_plain(item: Item<'_, '_>) -> bool {
     match item.node() {
         Node::Null | Node::Bool(_) | Node::Int(_) => true,
         Node::Float(value) => value.is_finite(),
-        Node::Text(text) => text.len() <= MAX_STRING_BYTES,
-        Node::BigInt(_)
+        Node::Text(start, end) => (end - start) as usize <= MAX_STRING_BYTES,
+        Node::BigInt(..)
         | Node::HugeInt
         | Node::Escaped(_)
         | Node::BadText
@@ -54,14 +54,14 @@ fn at_depth(item: Item<'_, '_>, profile: Profile, depth: usize) -> Decode<Const>
         Node::Null => Const::Null,
         Node::Bool(value) => Const::Bool(value),
         Node::Int(value) => Const::Int(value),
-        Node::BigInt(text) => match BigInt::parse_decimal(text) {
+        Node::BigInt(..) => match item.digits().and_then(BigInt::parse_decimal) {
             Some(value) => Const::BigInt(value),
             None => return Err(too_many_bits()),
         },
         Node::HugeInt => return Err(too_many_bits()),
         Node::Float(value) if value.is_finite() => Const::Float(value),
         Node::Float(_) => return Err(bad("a float is out of range")),
-        Node::Text(_) | Node::Escaped(_) | Node::BadText => {
+        Node::Text(..) | Node::Escaped(_) | Node::BadText => {
             Const::Str(string(item, "a constant")?.into())
         }
         Node::List(_) => Const::List(list(item, profile, depth)?),

@@ -334,9 +334,9 @@ impl<'a> Decoder<'a> {
                 "a pattern has more than {MAX_PATTERN_CHARS} characters"
             )));
         }
-        match (Pattern::parse(text, dialect), dialect, self.policy.profile) {
+        match (Pattern::check(text, dialect), dialect, self.policy.profile) {
             // What only the host language can search is its affair.
-            (Ok(_), _, _) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
+            (Ok(()), _, _) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
             (Err(error), _, _) => Err(DecodeError::new(
                 "bad_pattern",
                 format!("`{text}`: {} ({})", error.message, error.code),
@@ -347,7 +347,7 @@ impl<'a> Decoder<'a> {
 
 /// Whether all of a rule but its match and transform is, at first sight, what every profile takes.
 fn is_plainly_sound(fields: &RuleFields<'_, '_>) -> Decode<bool> {
-    let text = |item: Item<'_, '_>| is_plain(item) && matches!(item.node(), Node::Text(_));
+    let text = |item: Item<'_, '_>| is_plain(item) && matches!(item.node(), Node::Text(..));
     let mut approvers = list(fields.need(part::APPROVERS)?, "`approvers`")?;
     let timeout = fields.need(part::TIMEOUT)?;
     Ok(text(fields.need(part::ID)?)

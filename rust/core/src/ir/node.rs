@@ -53,7 +53,7 @@ impl<'t, 'a> Map<'t, 'a> {
     #[inline]
     pub(super) fn get(mut self, key: &str) -> Option<Item<'t, 'a>> {
         self.0
-            .find(|(name, _)| name.text() == Some(key))
+            .find(|(name, _)| name.bytes() == Some(key.as_bytes()))
             .map(|(_, value)| value)
     }
 
@@ -75,12 +75,10 @@ impl<'t, 'a> Map<'t, 'a> {
         let mut values = [None; N];
         let mut next = 0;
         for (name, value) in self.0 {
-            let Some(name) = name.text() else {
-                return Err(bad(format!("{what} has a key with a lone surrogate")));
-            };
-            let from = |start| (start..N).find(|&at| known.get(at) == Some(&name));
-            let Some(at) = from(next).or_else(|| from(0)) else {
-                return Err(bad(format!("{what} has the unknown key `{name}`")));
+            let bytes = name.bytes().unwrap_or_default();
+            let is = |at: usize| known.get(at).is_some_and(|key| key.as_bytes() == bytes);
+            let Some(at) = (next..N).chain(0..next).find(|&at| is(at)) else {
+                return Err(unknown(name.text(), what));
             };
             if let Some(slot) = values.get_mut(at) {
                 *slot = Some(value);
@@ -119,7 +117,7 @@ impl<'t, 'a, const N: usize> Fields<'t, 'a, N> {
     /// Checks that the key with this index has an integer of any size; its value has no effect here.
     pub(super) fn integer(&self, at: usize) -> Decode<()> {
         match self.need(at)?.node() {
-            Node::Int(_) | Node::BigInt(_) => Ok(()),
+            Node::Int(_) | Node::BigInt(..) => Ok(()),
             _ => Err(bad(format!("`{}` is not an integer", self.key(at)))),
         }
     }
@@ -131,6 +129,14 @@ impl<'t, 'a, const N: usize> Fields<'t, 'a, N> {
 
     fn key(&self, at: usize) -> &'static str {
         self.known.get(at).copied().unwrap_or_default()
+    }
+}
+
+#[cold]
+fn unknown(key: Option<&str>, what: &str) -> DecodeError {
+    match key {
+        Some(key) => bad(format!("{what} has the unknown key `{key}`")),
+        None => bad(format!("{what} has a key with a lone surrogate")),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::value::constant::Const;
 /// decoding to be checked.
 pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
     let number = |item: Item<'_, '_>| matches!(item.node(), Node::Int(_) | Node::Float(_));
-    let text = |item: Item<'_, '_>| matches!(item.node(), Node::Text(_));
+    let text = |item: Item<'_, '_>| matches!(item.node(), Node::Text(..));
     match op {
         Op::Eq | Op::Contains => is_plain(operand),
         Op::Matches => is_plain(operand) && text(operand),

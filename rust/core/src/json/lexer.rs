@@ -2,7 +2,8 @@
 
 use super::{Caps, JsonError, JsonErrorKind, Text};
 
-pub(super) type Read<T> = Result<T, JsonError>;
+/// PERF: boxed, so that what is read is handed on in registers.
+pub(super) type Read<T> = Result<T, Box<JsonError>>;
 
 /// A number, as far as it fits.
 pub(super) enum Number<'a> {
@@ -25,10 +26,12 @@ pub(super) struct Lexer<'a> {
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(bytes: &'a [u8], caps: Caps) -> Read<Self> {
-        let text = std::str::from_utf8(bytes).map_err(|error| JsonError {
-            kind: JsonErrorKind::Syntax,
-            at: error.valid_up_to(),
-            message: "not UTF-8".to_owned(),
+        let text = std::str::from_utf8(bytes).map_err(|error| {
+            Box::new(JsonError {
+                kind: JsonErrorKind::Syntax,
+                at: error.valid_up_to(),
+                message: "not UTF-8".to_owned(),
+            })
         })?;
         Ok(Self {
             text,
@@ -37,6 +40,11 @@ impl<'a> Lexer<'a> {
             nodes: caps.nodes,
             caps,
         })
+    }
+
+    /// The whole text.
+    pub(super) fn text(&self) -> &'a str {
+        self.text
     }
 
     /// The byte offset.
@@ -54,26 +62,26 @@ impl<'a> Lexer<'a> {
     }
 
     #[cold]
-    pub(super) fn twice(&self, key: &str) -> JsonError {
+    pub(super) fn twice(&self, key: &str) -> Box<JsonError> {
         self.syntax(format!("the key `{key}` is there twice"))
     }
 
     #[cold]
-    pub(super) fn syntax(&self, message: impl Into<String>) -> JsonError {
-        JsonError {
+    pub(super) fn syntax(&self, message: impl Into<String>) -> Box<JsonError> {
+        Box::new(JsonError {
             kind: JsonErrorKind::Syntax,
             at: self.at,
             message: message.into(),
-        }
+        })
     }
 
     #[cold]
-    fn limit(&self, message: String) -> JsonError {
-        JsonError {
+    fn limit(&self, message: String) -> Box<JsonError> {
+        Box::new(JsonError {
             kind: JsonErrorKind::Limit,
             at: self.at,
             message,
-        }
+        })
     }
 
     #[inline]
@@ -130,17 +138,23 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a key and its colon.
+    /// A key comes: goes to its quote.
     #[inline]
-    pub(super) fn key(&mut self) -> Read<Text<'a>> {
+    pub(super) fn before_key(&mut self) -> Read<()> {
         self.space();
-        if self.peek() != Some(b'"') {
-            return Err(self.syntax("expected a key"));
+        if self.peek() == Some(b'"') {
+            Ok(())
+        } else {
+            Err(self.syntax("expected a key"))
         }
-        let key = self.string()?;
+    }
+
+    /// Reads the colon after a key.
+    #[inline]
+    pub(super) fn colon(&mut self) -> Read<()> {
         self.space();
         if self.eat(b':') {
-            Ok(key)
+            Ok(())
         } else {
             Err(self.syntax("expected `:`"))
         }
@@ -229,23 +243,33 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a string, whose quote is here.
+    /// Reads a string, whose quote is here, if it is a plain one: from where to where it goes, its quotes aside. Otherwise
+    /// [`Lexer::escaped`] reads the rest.
     #[inline]
-    pub(super) fn string(&mut self) -> Read<Text<'a>> {
+    pub(super) fn plain_string(&mut self) -> Option<(usize, usize)> {
         self.at += 1;
         let start = self.at;
         self.plain();
-        if self.peek() == Some(b'"') {
-            let text = self.slice(start)?;
-            self.at += 1;
-            return Ok(Text::Borrowed(text));
-        }
-        self.escaped(start)
+        let end = self.at;
+        self.eat(b'"').then_some((start, end))
     }
 
-    /// The rest of a string that is no plain one.
+    /// Reads a string, whose quote is here.
+    #[inline]
+    pub(super) fn string(&mut self) -> Read<Text<'a>> {
+        let start = self.at + 1;
+        match self.plain_string() {
+            Some((start, end)) => match self.text.get(start..end) {
+                Some(text) => Ok(Text::Borrowed(text)),
+                None => Err(self.syntax("not UTF-8")),
+            },
+            None => self.escaped(start),
+        }
+    }
+
+    /// Reads the rest of a string that begins at `start` and is no plain one.
     #[cold]
-    fn escaped(&mut self, start: usize) -> Read<Text<'a>> {
+    pub(super) fn escaped(&mut self, start: usize) -> Read<Text<'a>> {
         let mut text = self.slice(start)?.to_owned();
         let mut bad = false;
         loop {

@@ -166,10 +166,13 @@ pub struct Caps {
 /// # Errors
 /// The bytes are not UTF-8, not JSON, have a key twice, or pass a cap.
 pub fn parse(bytes: &[u8], caps: Caps) -> Result<Json<'_>, JsonError> {
-    let mut lexer = Lexer::new(bytes, caps)?;
-    let value = Reader::default().value(&mut lexer, 0)?;
-    lexer.end()?;
-    Ok(value)
+    let read = || {
+        let mut lexer = Lexer::new(bytes, caps)?;
+        let value = Reader::default().value(&mut lexer, 0)?;
+        lexer.end()?;
+        Ok(value)
+    };
+    read().map_err(|error: Box<JsonError>| *error)
 }
 
 /// PERF: what open arrays and objects hold so far, so that each is allocated once and to size.
@@ -216,7 +219,9 @@ impl<'a> Reader<'a> {
         let base = self.entries.len();
         let mut more = lexer.open(b'}');
         while more {
-            let key = lexer.key()?;
+            lexer.before_key()?;
+            let key = lexer.string()?;
+            lexer.colon()?;
             let value = self.value(lexer, depth + 1)?;
             self.entries.push((key, value));
             more = lexer.more(b'}')?;

@@ -10,19 +10,19 @@ use crate::value::bigint::BigInt;
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Node<'a> {
+pub(crate) enum Node {
     Null,
     Bool(bool),
     /// An integer of at most 64 bits.
     Int(i64),
-    /// A larger integer within [`crate::limits::MAX_INT_BITS`], as written.
-    BigInt(&'a str),
+    /// A larger integer within [`crate::limits::MAX_INT_BITS`]: where it stands.
+    BigInt(u32, u32),
     /// An integer above the cap.
     HugeInt,
     /// Infinite when out of range.
     Float(f64),
-    /// A string, or a key, without escapes.
-    Text(&'a str),
+    /// A string, or a key, without escapes: where it stands, its quotes aside.
+    Text(u32, u32),
     /// A string, or a key, with escapes: an index into the texts of the tape.
     Escaped(u32),
     /// A string, or a key, that holds a lone surrogate.
@@ -38,9 +38,10 @@ pub(crate) enum Node<'a> {
 }
 
 /// The nodes of one text.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tape<'a> {
-    nodes: Vec<Node<'a>>,
+    source: &'a str,
+    nodes: Vec<Node>,
     texts: Vec<Arc<str>>,
 }
 
@@ -58,8 +59,17 @@ pub(crate) fn stream<'a>(
     key: &str,
     each: &mut Each<'_, 'a>,
 ) -> Result<Option<Tape<'a>>, JsonError> {
+    streamed(bytes, caps, key, each).map_err(|error| *error)
+}
+
+fn streamed<'a>(
+    bytes: &'a [u8],
+    caps: Caps,
+    key: &str,
+    each: &mut Each<'_, 'a>,
+) -> Read<Option<Tape<'a>>> {
     let mut lexer = Lexer::new(bytes, caps)?;
-    let (mut root, mut element) = (Tape::default(), Tape::default());
+    let (mut root, mut element) = (Tape::of(lexer.text()), Tape::of(lexer.text()));
     lexer.space();
     if lexer.peek() != Some(b'{') {
         root.value(&mut lexer, 0)?;
@@ -67,14 +77,17 @@ pub(crate) fn stream<'a>(
         return Ok(Some(root));
     }
     root.nodes.push(Node::Null);
-    let mut keys = Keys::default();
     let mut more = lexer.open(b'}');
     while more {
-        let name = lexer.key()?;
-        keys.see(&name);
+        root.close(0, (0, lexer.at()));
+        root.key(&mut lexer)?;
         lexer.space();
-        if name.as_str() == Some(key) && lexer.peek() == Some(b'[') {
-            root.close(0, (0, lexer.at()));
+        let name = Item {
+            tape: &root,
+            at: root.nodes.len() - 1,
+        };
+        if name.text() == Some(key) && lexer.peek() == Some(b'[') {
+            let name = root.nodes.pop();
             let mut more = lexer.open(b']');
             while more {
                 element.nodes.clear();
@@ -85,39 +98,17 @@ pub(crate) fn stream<'a>(
                 }
                 more = lexer.more(b']')?;
             }
-            root.push_text(name);
+            root.nodes.extend(name);
             root.nodes.push(Node::List(0));
         } else {
-            root.push_text(name);
             root.value(&mut lexer, 1)?;
         }
         more = lexer.more(b'}')?;
     }
     lexer.end()?;
     root.close(0, (0, lexer.at()));
-    if keys.unsorted {
-        root.check_keys(0).map_err(|key| lexer.twice(&key))?;
-    }
+    root.check_keys(0).map_err(|key| lexer.twice(&key))?;
     Ok(Some(root))
-}
-
-/// Whether the keys of a mapping ascend, as they do in canonical texts: then none is there twice.
-#[derive(Default)]
-struct Keys<'a> {
-    last: Option<&'a str>,
-    unsorted: bool,
-}
-
-impl<'a> Keys<'a> {
-    #[inline]
-    fn see(&mut self, key: &Text<'a>) {
-        match key {
-            Text::Borrowed(key) if self.last.is_none_or(|last| last < *key) => {
-                self.last = Some(*key)
-            }
-            Text::Borrowed(_) | Text::Owned(_) | Text::Bad => self.unsorted = true,
-        }
-    }
 }
 
 impl<'a> Tape<'a> {
@@ -126,11 +117,22 @@ impl<'a> Tape<'a> {
     /// # Errors
     /// Those of [`super::parse`].
     pub(crate) fn parse(bytes: &'a [u8], caps: Caps) -> Result<Self, JsonError> {
-        let mut lexer = Lexer::new(bytes, caps)?;
-        let mut tape = Self::default();
-        tape.value(&mut lexer, 0)?;
-        lexer.end()?;
-        Ok(tape)
+        let read = || {
+            let mut lexer = Lexer::new(bytes, caps)?;
+            let mut tape = Self::of(lexer.text());
+            tape.value(&mut lexer, 0)?;
+            lexer.end()?;
+            Ok(tape)
+        };
+        read().map_err(|error: Box<JsonError>| *error)
+    }
+
+    fn of(source: &'a str) -> Self {
+        Self {
+            source,
+            nodes: Vec::new(),
+            texts: Vec::new(),
+        }
     }
 
     /// The value the tape holds.
@@ -138,35 +140,54 @@ impl<'a> Tape<'a> {
         Item { tape: self, at: 0 }
     }
 
-    fn push_text(&mut self, text: Text<'a>) {
-        let node = match text {
-            Text::Borrowed(text) => Node::Text(text),
+    /// Reads a string or a key, whose quote is here.
+    #[inline]
+    fn string(&mut self, lexer: &mut Lexer<'a>) -> Read<()> {
+        let start = lexer.at() + 1;
+        let node = match lexer.plain_string() {
+            Some((start, end)) => Node::Text(start as u32, end as u32),
+            None => self.escaped(lexer.escaped(start)?),
+        };
+        self.nodes.push(node);
+        Ok(())
+    }
+
+    #[cold]
+    fn escaped(&mut self, text: Text<'a>) -> Node {
+        match text {
             Text::Owned(text) => {
                 self.texts.push(text);
                 Node::Escaped(self.texts.len() as u32 - 1)
             }
-            Text::Bad => Node::BadText,
-        };
-        self.nodes.push(node);
+            Text::Borrowed(_) | Text::Bad => Node::BadText,
+        }
+    }
+
+    /// Reads a key and its colon.
+    #[inline]
+    fn key(&mut self, lexer: &mut Lexer<'a>) -> Read<()> {
+        lexer.before_key()?;
+        self.string(lexer)?;
+        lexer.colon()
     }
 
     fn value(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<()> {
         lexer.begin(depth)?;
         let node = match lexer.peek() {
-            Some(b'"') => {
-                let text = lexer.string()?;
-                self.push_text(text);
-                return Ok(());
-            }
+            Some(b'"') => return self.string(lexer),
             Some(b'{') => return self.map(lexer, depth),
             Some(b'[') => return self.list(lexer, depth),
-            Some(b'-' | b'0'..=b'9') => match lexer.number()? {
-                Number::Int(value) => Node::Int(value),
-                Number::Large(text) => {
-                    BigInt::parse_decimal(text).map_or(Node::HugeInt, |_| Node::BigInt(text))
+            Some(b'-' | b'0'..=b'9') => {
+                let start = lexer.at() as u32;
+                match lexer.number()? {
+                    Number::Int(value) => Node::Int(value),
+                    Number::Large(text) => match BigInt::parse_decimal(text) {
+                        Some(_) => Node::BigInt(start, lexer.at() as u32),
+                        None => Node::HugeInt,
+                    },
+                    Number::Float(value) => Node::Float(value),
                 }
-                Number::Float(value) => Node::Float(value),
-            },
+            }
             Some(b't') => lexer.word("true").map(|()| Node::Bool(true))?,
             Some(b'f') => lexer.word("false").map(|()| Node::Bool(false))?,
             Some(b'n') => lexer.word("null").map(|()| Node::Null)?,
@@ -195,20 +216,40 @@ impl<'a> Tape<'a> {
     fn map(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<()> {
         let (at, start) = (self.nodes.len(), lexer.at());
         self.nodes.push(Node::Null);
-        let mut keys = Keys::default();
+        // Keys that ascend, as they do in canonical texts, are not there twice.
+        let (mut last, mut ascending) = (0, true);
         let mut more = lexer.open(b'}');
         while more {
-            let key = lexer.key()?;
-            keys.see(&key);
-            self.push_text(key);
+            self.key(lexer)?;
+            let next = self.beginning();
+            ascending &= last < next;
+            last = next;
             self.value(lexer, depth + 1)?;
             more = lexer.more(b'}')?;
         }
         self.close(at, (start, lexer.at()));
-        if keys.unsorted {
-            self.check_keys(at).map_err(|key| lexer.twice(&key))?;
+        if ascending {
+            return Ok(());
         }
-        Ok(())
+        self.check_keys(at).map_err(|key| lexer.twice(&key))
+    }
+
+    /// The first eight bytes of the key just read, as a number that orders as they do; 0 when it does not tell.
+    #[inline]
+    fn beginning(&self) -> u64 {
+        let Some(Node::Text(start, end)) = self.nodes.last() else {
+            return 0;
+        };
+        let bytes = self.source.as_bytes().get(*start as usize..);
+        let Some(first) = bytes.and_then(|bytes| bytes.first_chunk()) else {
+            return 0;
+        };
+        let first = u64::from_be_bytes(*first);
+        match end - start {
+            0 => 0,
+            length @ 1..8 => first & (u64::MAX << (64 - 8 * length)),
+            _ => first,
+        }
     }
 
     /// Makes the node at `at` a mapping of all nodes after it.
@@ -226,11 +267,10 @@ impl<'a> Tape<'a> {
     /// The key that the mapping at `at` has twice is the error, if there is one.
     #[cold]
     fn check_keys(&self, at: usize) -> Result<(), String> {
-        let map = Item { tape: self, at };
-        let entries = map.entries().into_iter().flatten();
-        let mut keys: Vec<&str> = entries.filter_map(|(key, _)| key.text()).collect();
-        keys.sort_unstable();
-        match keys.windows(2).find(|pair| pair.first() == pair.last()) {
+        let keys = Item { tape: self, at }.entries().into_iter().flatten();
+        let mut texts: Vec<&str> = keys.filter_map(|(key, _)| key.text()).collect();
+        texts.sort_unstable();
+        match texts.windows(2).find(|pair| pair.first() == pair.last()) {
             Some(pair) => Err(pair.first().copied().unwrap_or_default().to_owned()),
             None => Ok(()),
         }
@@ -246,7 +286,7 @@ pub(crate) struct Item<'t, 'a> {
 
 impl<'t, 'a> Item<'t, 'a> {
     #[inline]
-    pub(crate) fn node(self) -> Node<'a> {
+    pub(crate) fn node(self) -> Node {
         self.tape.nodes.get(self.at).copied().unwrap_or(Node::Null)
     }
 
@@ -254,8 +294,32 @@ impl<'t, 'a> Item<'t, 'a> {
     #[inline]
     pub(crate) fn text(self) -> Option<&'t str> {
         match self.node() {
-            Node::Text(text) => Some(text),
+            Node::Text(start, end) => self.tape.source.get(start as usize..end as usize),
             Node::Escaped(index) => self.tape.texts.get(index as usize).map(AsRef::as_ref),
+            _ => None,
+        }
+    }
+
+    /// [`Item::text`], as bytes. PERF: which no one need see to begin and end between characters.
+    #[inline]
+    pub(crate) fn bytes(self) -> Option<&'t [u8]> {
+        match self.node() {
+            Node::Text(start, end) => {
+                let source = self.tape.source.as_bytes();
+                source.get(start as usize..end as usize)
+            }
+            Node::Escaped(index) => {
+                let text = self.tape.texts.get(index as usize);
+                text.map(|text| text.as_bytes())
+            }
+            _ => None,
+        }
+    }
+
+    /// The digits of a larger integer.
+    pub(crate) fn digits(self) -> Option<&'t str> {
+        match self.node() {
+            Node::BigInt(start, end) => self.tape.source.get(start as usize..end as usize),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Sets of characters and the steps both dialects take with them.
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 /// Ranges of scalar values from inclusive ranges of code points: surrogates are in no text, and so in no set.
 pub(super) fn from_points(lo: u32, hi: u32) -> impl Iterator<Item = ClassUnicodeRange> {
@@ -37,28 +37,12 @@ pub(super) fn negated(mut class: ClassUnicode) -> ClassUnicode {
     class
 }
 
-/// One character of `class`.
-pub(super) fn hir(class: ClassUnicode) -> Hir {
-    Hir::class(Class::Unicode(class))
-}
-
 /// Any character, without line feed unless `line_feed`.
-pub(super) fn any(line_feed: bool) -> Hir {
+pub(super) fn any(line_feed: bool) -> ClassUnicode {
     let ranges: &[(char, char)] = if line_feed {
         &[('\0', char::MAX)]
     } else {
         &[('\0', '\x09'), ('\x0b', char::MAX)]
     };
-    hir(from_ranges(ranges))
-}
-
-/// The text of one code point: nothing at all for a surrogate.
-pub(super) fn literal(point: u32) -> Hir {
-    match char::from_u32(point) {
-        Some(found) => {
-            let mut buffer = [0; 4];
-            Hir::literal(found.encode_utf8(&mut buffer).as_bytes())
-        }
-        None => Hir::fail(),
-    }
+    from_ranges(ranges)
 }

@@ -8,7 +8,7 @@ use regex_syntax::hir::{ClassUnicode, Look};
 
 use super::cursor::Cursor;
 use super::python_class::{Case, category, span};
-use super::stack::{MAX_COST, Piece, Shape, Stack};
+use super::stack::{Build, MAX_COST, Piece, Shape, Stack};
 use super::{PatternError, class};
 
 /// Looks of this dialect that no engine has, as looks that no pattern has otherwise: the end or before a last line feed,
@@ -51,7 +51,7 @@ impl Flags {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Piece, PatternError> {
+pub(super) fn parse<B: Build>(text: &str) -> Result<Piece<B>, PatternError> {
     let mut parser = Parser {
         cursor: Cursor::new(text),
         stack: Stack::new(Flags::default()),
@@ -62,14 +62,14 @@ pub(super) fn parse(text: &str) -> Result<Piece, PatternError> {
     Ok(parser.stack.finish())
 }
 
-struct Parser {
+struct Parser<B> {
     cursor: Cursor,
-    stack: Stack<Flags>,
+    stack: Stack<Flags, B>,
     flags: Flags,
     names: Vec<String>,
 }
 
-impl Parser {
+impl<B: Build> Parser<B> {
     fn run(&mut self) -> Result<(), PatternError> {
         while let Some(next) = self.cursor.peek() {
             let start = self.cursor.at();
@@ -113,7 +113,7 @@ impl Parser {
                 },
                 '[' => {
                     let class = self.class()?;
-                    self.stack.push(Piece::atom(class::hir(class)));
+                    self.stack.push(Piece::class(class));
                 }
                 '\\' => self.escape()?,
                 '^' | '$' | '.' => {
@@ -123,7 +123,7 @@ impl Parser {
                         ('^', false) => Piece::look(Look::Start),
                         ('$', true) => Piece::look(Look::EndLF),
                         ('$', false) => Piece::look(DOLLAR),
-                        (_, _) => Piece::atom(class::any(self.flags.dot_all)),
+                        (_, _) => Piece::any(self.flags.dot_all),
                     });
                 }
                 other => {
@@ -175,15 +175,14 @@ impl Parser {
     }
 
     fn literal(&mut self, point: u32, start: usize) -> Result<(), PatternError> {
-        let hir = match (self.flags.case(), char::from_u32(point)) {
-            (Case::Exact, Some(found)) => {
-                self.stack.push_char(found);
-                return Ok(());
+        match (self.flags.case(), char::from_u32(point)) {
+            (Case::Exact, Some(found)) => self.stack.push_char(found),
+            (Case::Exact, None) => self.stack.push(Piece::point(point)),
+            (Case::Ascii | Case::Unicode, _) => {
+                let class = self.span(point, point, start)?;
+                self.stack.push(Piece::class(class));
             }
-            (Case::Exact, None) => class::literal(point),
-            (Case::Ascii | Case::Unicode, _) => class::hir(self.span(point, point, start)?),
-        };
-        self.stack.push(Piece::atom(hir));
+        }
         Ok(())
     }
 
@@ -461,7 +460,7 @@ impl Parser {
         if let Some(look) = look {
             self.stack.push(Piece::look(look));
         } else if let Some(class) = category(letter, ascii) {
-            self.stack.push(Piece::atom(class::hir(class)));
+            self.stack.push(Piece::class(class));
         } else if ('1'..='9').contains(&letter) {
             let point = self.octal_or_reference(letter, start)?;
             self.literal(point, start)?;

@@ -8,7 +8,7 @@ use regex_syntax::hir::{ClassUnicode, Look};
 
 use super::cursor::Cursor;
 use super::re2_class::{folded, perl, posix, span, unicode};
-use super::stack::{MAX_COST, Piece, Stack};
+use super::stack::{Build, MAX_COST, Piece, Stack};
 use super::{PatternError, class};
 
 /// Largest count in a repetition, and largest product of counts around one another: RE2's own.
@@ -22,7 +22,7 @@ struct Flags {
     dot_all: bool,
 }
 
-pub(super) fn parse(text: &str) -> Result<Piece, PatternError> {
+pub(super) fn parse<B: Build>(text: &str) -> Result<Piece<B>, PatternError> {
     let mut parser = Parser {
         cursor: Cursor::new(text),
         stack: Stack::new(Flags::default()),
@@ -32,13 +32,13 @@ pub(super) fn parse(text: &str) -> Result<Piece, PatternError> {
     Ok(parser.stack.finish())
 }
 
-struct Parser {
+struct Parser<B> {
     cursor: Cursor,
-    stack: Stack<Flags>,
+    stack: Stack<Flags, B>,
     flags: Flags,
 }
 
-impl Parser {
+impl<B: Build> Parser<B> {
     fn run(&mut self) -> Result<(), PatternError> {
         // Where the operator just read starts: another one may not follow at once.
         let mut operator: Option<usize> = None;
@@ -91,7 +91,7 @@ impl Parser {
     fn plain(&mut self, next: char) -> Result<(), PatternError> {
         if next == '[' {
             let class = self.class()?;
-            self.stack.push(Piece::atom(class::hir(class)));
+            self.stack.push(Piece::class(class));
             return Ok(());
         }
         self.cursor.next();
@@ -100,23 +100,34 @@ impl Parser {
             '^' => self.stack.push(Piece::look(Look::Start)),
             '$' if self.flags.lines => self.stack.push(Piece::look(Look::EndLF)),
             '$' => self.stack.push(Piece::look(Look::End)),
-            '.' => self.stack.push(Piece::atom(class::any(self.flags.dot_all))),
+            '.' => self.stack.push(Piece::any(self.flags.dot_all)),
             other => self.literal(u32::from(other)),
         }
         Ok(())
     }
 
     fn literal(&mut self, point: u32) {
-        let hir = match char::from_u32(point) {
-            Some(found)
-                if self.flags.fold && (found.is_ascii_alphabetic() || !found.is_ascii()) =>
-            {
-                class::hir(folded(class::from_ranges(&[(found, found)])))
+        let piece = match char::from_u32(point) {
+            // PERF: the partners of an ASCII letter are known; to look them up takes 2 us.
+            Some(found) if self.flags.fold && found.is_ascii_alphabetic() => {
+                let beyond = match found.to_ascii_lowercase() {
+                    'k' => Some('\u{212a}'),
+                    's' => Some('\u{17f}'),
+                    _ => None,
+                };
+                Piece::class_of((2, usize::from(beyond.is_some())), || {
+                    let cases = [found.to_ascii_uppercase(), found.to_ascii_lowercase()];
+                    let cases = cases.into_iter().chain(beyond).map(|found| (found, found));
+                    class::from_ranges(&cases.collect::<Vec<(char, char)>>())
+                })
+            }
+            Some(found) if self.flags.fold && !found.is_ascii() => {
+                Piece::class(folded(class::from_ranges(&[(found, found)])))
             }
             Some(found) => return self.stack.push_char(found),
-            None => class::literal(point),
+            None => Piece::point(point),
         };
-        self.stack.push(Piece::atom(hir));
+        self.stack.push(piece);
     }
 
     fn repeat(
@@ -332,7 +343,7 @@ impl Parser {
             }
             Some(letter) => {
                 if let Some(class) = self.class_escape(letter)? {
-                    self.stack.push(Piece::atom(class::hir(class)));
+                    self.stack.push(Piece::class(class));
                 } else {
                     let point = self.character_escape()?;
                     self.literal(point);
@@ -563,4 +574,22 @@ impl Parser {
 /// Whether a character may stand in the name of a group. google-re2 settles what this leaves open.
 fn is_name(found: char) -> bool {
     found == '_' || found.is_alphanumeric() || !found.is_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use regex_syntax::hir::{Class, Hir};
+
+    use super::super::class::from_ranges;
+    use super::super::re2_class::folded;
+    use super::parse;
+
+    #[test]
+    fn the_case_partners_of_letters_are_those_of_the_tables() {
+        for letter in ('a'..='z').chain('A'..='Z') {
+            let piece = parse::<Hir>(&format!("(?i){letter}")).expect("a pattern");
+            let class = folded(from_ranges(&[(letter, letter)]));
+            assert_eq!(piece.built, Hir::class(Class::Unicode(class)), "{letter}");
+        }
+    }
 }

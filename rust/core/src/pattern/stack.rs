@@ -3,9 +3,67 @@
 //! Both dialects push items and groups here; nothing recurses, so nesting costs no stack. Groups do not capture: only
 //! whether a pattern is found is ever asked. Every item carries what it will cost, so that a cap is met before memory is.
 
-use regex_syntax::hir::{Hir, HirKind, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
 use super::PatternError;
+
+/// What a parser builds: the meaning of a pattern, or `()`, nothing, where only its acceptance is asked.
+///
+/// INVARIANT: what is accepted does not depend on what is built, so no method can fail and nothing of it is looked at.
+pub(super) trait Build: Sized {
+    /// One character of `class`.
+    fn class(class: impl FnOnce() -> ClassUnicode) -> Self;
+    /// These characters.
+    fn text(text: &str) -> Self;
+    /// A condition on the place.
+    fn look(look: Look) -> Self;
+    /// One after the other.
+    fn concat(items: Vec<Self>) -> Self;
+    /// One of them.
+    fn alternation(items: Vec<Self>) -> Self;
+    /// This, `min` to `max` times.
+    fn repeated(self, min: u32, max: Option<u32>) -> Self;
+}
+
+impl Build for Hir {
+    fn class(class: impl FnOnce() -> ClassUnicode) -> Self {
+        Self::class(Class::Unicode(class()))
+    }
+
+    fn text(text: &str) -> Self {
+        Self::literal(text.as_bytes())
+    }
+
+    fn look(look: Look) -> Self {
+        Self::look(look)
+    }
+
+    fn concat(items: Vec<Self>) -> Self {
+        Self::concat(items)
+    }
+
+    fn alternation(items: Vec<Self>) -> Self {
+        Self::alternation(items)
+    }
+
+    fn repeated(self, min: u32, max: Option<u32>) -> Self {
+        Self::repetition(Repetition {
+            min,
+            max,
+            greedy: true,
+            sub: Box::new(self),
+        })
+    }
+}
+
+impl Build for () {
+    fn class(_: impl FnOnce() -> ClassUnicode) {}
+    fn text(_: &str) {}
+    fn look(_: Look) {}
+    fn concat(_: Vec<Self>) {}
+    fn alternation(_: Vec<Self>) {}
+    fn repeated(self, _: u32, _: Option<u32>) {}
+}
 
 /// Groups inside one another.
 pub const MAX_NESTING: usize = 200;
@@ -22,41 +80,66 @@ pub(super) enum Shape {
 
 /// One item: what it means, what it costs, and how deep repetitions multiply in it.
 #[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) hir: Hir,
+pub(super) struct Piece<B> {
+    pub(super) built: B,
     pub(super) cost: usize,
     pub(super) copies: u32,
     pub(super) shape: Shape,
 }
 
-impl Piece {
-    pub(super) fn atom(hir: Hir) -> Self {
-        let cost = match hir.kind() {
-            HirKind::Literal(literal) => literal.0.len(),
-            HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => class
-                .ranges()
-                .iter()
-                .map(|range| if range.end().is_ascii() { 1 } else { 3 })
-                .sum(),
-            HirKind::Class(regex_syntax::hir::Class::Bytes(_))
-            | HirKind::Empty
-            | HirKind::Look(_)
-            | HirKind::Repetition(_)
-            | HirKind::Capture(_)
-            | HirKind::Concat(_)
-            | HirKind::Alternation(_) => 1,
-        };
+impl<B: Build> Piece<B> {
+    fn atom(built: B, cost: usize) -> Self {
         Self {
-            hir,
+            built,
             cost: cost.max(1),
             copies: 1,
             shape: Shape::Atom,
         }
     }
 
-    pub(super) fn look(look: regex_syntax::hir::Look) -> Self {
+    /// One character of `class`.
+    pub(super) fn class(class: ClassUnicode) -> Self {
+        let cost = match class.ranges() {
+            // A class of one character is that character.
+            [one] if one.start() == one.end() => one.start().len_utf8(),
+            ranges => ranges
+                .iter()
+                .map(|range| if range.end().is_ascii() { 1 } else { 3 })
+                .sum(),
+        };
+        Self::atom(B::class(|| class), cost)
+    }
+
+    /// One character of a class that is only made to be built; `ascii` and `beyond` are the numbers of its ranges.
+    pub(super) fn class_of(
+        (ascii, beyond): (usize, usize),
+        class: impl FnOnce() -> ClassUnicode,
+    ) -> Self {
+        Self::atom(B::class(class), ascii + 3 * beyond)
+    }
+
+    /// These characters.
+    pub(super) fn text(text: &str) -> Self {
+        Self::atom(B::text(text), text.len())
+    }
+
+    /// The character of one code point: none at all for a surrogate.
+    pub(super) fn point(point: u32) -> Self {
+        match char::from_u32(point) {
+            Some(found) => Self::text(found.encode_utf8(&mut [0; 4])),
+            None => Self::class(ClassUnicode::empty()),
+        }
+    }
+
+    /// Any character, without line feed unless `line_feed`.
+    pub(super) fn any(line_feed: bool) -> Self {
+        let ranges = if line_feed { (0, 1) } else { (1, 1) };
+        Self::class_of(ranges, || super::class::any(line_feed))
+    }
+
+    pub(super) fn look(look: Look) -> Self {
         Self {
-            hir: Hir::look(look),
+            built: B::look(look),
             cost: 1,
             copies: 1,
             shape: Shape::Look,
@@ -69,26 +152,40 @@ impl Piece {
         Self {
             cost: self.cost.saturating_add(1).saturating_mul(times as usize),
             copies: self.copies.saturating_mul(max.unwrap_or(min).max(1)),
-            hir: Hir::repetition(Repetition {
-                min,
-                max,
-                greedy: true,
-                sub: Box::new(self.hir),
-            }),
+            built: self.built.repeated(min, max),
             shape: Shape::Repeat,
         }
     }
+}
 
-    fn joined(pieces: Vec<Self>, join: impl Fn(Vec<Hir>) -> Hir) -> Self {
-        let cost = pieces
-            .iter()
-            .fold(1, |sum: usize, piece| sum.saturating_add(piece.cost));
-        let copies = pieces.iter().map(|piece| piece.copies).max().unwrap_or(1);
-        let hir = join(pieces.into_iter().map(|piece| piece.hir).collect());
+/// Items that will be joined.
+#[derive(Debug)]
+struct Row<B> {
+    built: Vec<B>,
+    cost: usize,
+    copies: u32,
+}
+
+impl<B: Build> Row<B> {
+    fn new() -> Self {
         Self {
-            hir,
-            cost,
-            copies,
+            built: Vec::new(),
+            cost: 1,
+            copies: 1,
+        }
+    }
+
+    fn add(&mut self, piece: Piece<B>) {
+        self.cost = self.cost.saturating_add(piece.cost);
+        self.copies = self.copies.max(piece.copies);
+        self.built.push(piece.built);
+    }
+
+    fn joined(self, join: impl Fn(Vec<B>) -> B) -> Piece<B> {
+        Piece {
+            built: join(self.built),
+            cost: self.cost,
+            copies: self.copies,
             shape: Shape::Atom,
         }
     }
@@ -96,102 +193,113 @@ impl Piece {
 
 /// An open group; the whole pattern is the outermost one.
 #[derive(Debug)]
-struct Frame<F> {
+struct Frame<F, B> {
     start: usize,
     outer: F,
-    alternatives: Vec<Piece>,
-    items: Vec<Piece>,
-    /// Characters after the last item. PERF: one literal of a run of them takes a third of the time of one each.
-    text: String,
+    alternatives: Row<B>,
+    items: Row<B>,
+    /// The item an operator would apply to, unless text follows it.
+    last: Option<Piece<B>>,
 }
 
-impl<F> Frame<F> {
+impl<F, B: Build> Frame<F, B> {
     fn new(start: usize, outer: F) -> Self {
         Self {
             start,
             outer,
-            alternatives: Vec::new(),
-            items: Vec::new(),
-            text: String::new(),
+            alternatives: Row::new(),
+            items: Row::new(),
+            last: None,
         }
     }
 
-    fn flush(&mut self) {
-        if !self.text.is_empty() {
-            self.items
-                .push(Piece::atom(Hir::literal(self.text.as_bytes())));
-            self.text.clear();
+    fn push(&mut self, piece: Piece<B>) {
+        if let Some(before) = self.last.replace(piece) {
+            self.items.add(before);
         }
     }
 
     fn alternate(&mut self) {
-        self.flush();
-        let items = std::mem::take(&mut self.items);
-        self.alternatives.push(Piece::joined(items, Hir::concat));
+        if let Some(last) = self.last.take() {
+            self.items.add(last);
+        }
+        let items = std::mem::replace(&mut self.items, Row::new());
+        self.alternatives.add(items.joined(B::concat));
     }
 
-    fn finish(mut self) -> Piece {
+    fn finish(mut self) -> (F, Piece<B>) {
         self.alternate();
-        Piece::joined(self.alternatives, Hir::alternation)
+        (self.outer, self.alternatives.joined(B::alternation))
     }
 }
 
 /// Open groups, innermost last. `F` is what a group restores when it closes: the flags outside it.
 #[derive(Debug)]
-pub(super) struct Stack<F> {
-    frame: Frame<F>,
-    outer: Vec<Frame<F>>,
+pub(super) struct Stack<F, B> {
+    frame: Frame<F, B>,
+    outer: Vec<Frame<F, B>>,
+    /// Characters after the last item. PERF: one literal of a run of them takes a third of the time of one each.
+    text: String,
 }
 
-impl<F> Stack<F> {
+impl<F, B: Build> Stack<F, B> {
     pub(super) fn new(flags: F) -> Self {
         Self {
             frame: Frame::new(0, flags),
             outer: Vec::new(),
+            text: String::new(),
         }
     }
 
     /// Whether nothing stands in the current alternative yet.
     pub(super) fn is_fresh(&self) -> bool {
-        self.frame.items.is_empty() && self.frame.text.is_empty()
+        self.frame.items.built.is_empty() && self.frame.last.is_none() && self.text.is_empty()
     }
 
     /// Whether this is the first alternative of the whole pattern and nothing stands in it.
     pub(super) fn at_start(&self) -> bool {
-        self.outer.is_empty() && self.is_fresh() && self.frame.alternatives.is_empty()
+        self.outer.is_empty() && self.is_fresh() && self.frame.alternatives.built.is_empty()
     }
 
-    pub(super) fn push(&mut self, piece: Piece) {
-        self.frame.flush();
-        self.frame.items.push(piece);
+    fn flush(&mut self) {
+        if !self.text.is_empty() {
+            self.frame.push(Piece::text(&self.text));
+            self.text.clear();
+        }
+    }
+
+    pub(super) fn push(&mut self, piece: Piece<B>) {
+        self.flush();
+        self.frame.push(piece);
     }
 
     /// Pushes one character.
     pub(super) fn push_char(&mut self, found: char) {
-        self.frame.text.push(found);
+        self.text.push(found);
     }
 
     /// The shape of the item an operator would apply to.
     pub(super) fn last(&self) -> Option<Shape> {
-        if self.frame.text.is_empty() {
-            self.frame.items.last().map(|piece| piece.shape)
+        if self.text.is_empty() {
+            self.frame.last.as_ref().map(|piece| piece.shape)
         } else {
             Some(Shape::Atom)
         }
     }
 
-    /// Takes the item an operator applies to.
-    pub(super) fn pop(&mut self) -> Option<Piece> {
-        match self.frame.text.pop() {
+    /// Takes the item an operator applies to; the result of the operator is pushed next.
+    pub(super) fn pop(&mut self) -> Option<Piece<B>> {
+        match self.text.pop() {
             Some(last) => {
-                self.frame.flush();
-                Some(Piece::atom(super::class::literal(u32::from(last))))
+                self.flush();
+                Some(Piece::point(u32::from(last)))
             }
-            None => self.frame.items.pop(),
+            None => self.frame.last.take(),
         }
     }
 
     pub(super) fn alternate(&mut self) {
+        self.flush();
         self.frame.alternate();
     }
 
@@ -201,6 +309,7 @@ impl<F> Stack<F> {
             let message = format!("groups are nested deeper than {MAX_NESTING}");
             return Err(PatternError::new("too_nested", start, start + 1, message));
         }
+        self.flush();
         self.outer
             .push(std::mem::replace(&mut self.frame, Frame::new(start, flags)));
         Ok(())
@@ -209,22 +318,9 @@ impl<F> Stack<F> {
     /// Closes the innermost group: the flags outside it, or `None` when no group is open.
     pub(super) fn close(&mut self) -> Option<F> {
         let outer = self.outer.pop()?;
-        let Frame {
-            start,
-            outer: flags,
-            alternatives,
-            items,
-            text,
-        } = std::mem::replace(&mut self.frame, outer);
-        let piece = Frame {
-            start,
-            outer: (),
-            alternatives,
-            items,
-            text,
-        }
-        .finish();
-        self.push(piece);
+        self.flush();
+        let (flags, piece) = std::mem::replace(&mut self.frame, outer).finish();
+        self.frame.push(piece);
         Some(flags)
     }
 
@@ -234,7 +330,8 @@ impl<F> Stack<F> {
     }
 
     /// The whole pattern.
-    pub(super) fn finish(self) -> Piece {
-        self.frame.finish()
+    pub(super) fn finish(mut self) -> Piece<B> {
+        self.flush();
+        self.frame.finish().1
     }
 }

@@ -155,6 +155,9 @@ fn operands_must_suit_their_operator() {
         ("eq", "{\"a\":1,\"b\":2}"),
         ("eq", "1e999"),
         ("eq", "{\"map\":{\"a\":1,\"a\":2}}"),
+        ("eq", "{\"map\":{\"abcdefgh1\":1,\"abcdefgh1\":2}}"),
+        ("eq", "{\"map\":{\"b\":1,\"a\":2,\"b\":3}}"),
+        ("eq", "{\"map\":{\"a\":1,\"\\u0061\":2}}"),
         ("eq", "\"\\ud800\""),
         ("matches", "1"),
         ("like", "1"),
@@ -170,6 +173,18 @@ fn operands_must_suit_their_operator() {
         code(with_leaf("eq", &"9".repeat(2000), "null").as_bytes()),
         "ir_limit"
     );
+}
+
+#[test]
+fn the_keys_of_a_constant_stand_in_any_order() {
+    for operand in [
+        r#"{"map":{"b":1,"a":2}}"#,
+        r#"{"map":{"abcdefgh2":1,"abcdefgh1":2,"abcdefgh":3}}"#,
+        r#"{"map":{"":1,"\u0001":2,"a":3}}"#,
+    ] {
+        let policy = with_leaf("eq", operand, "null");
+        assert!(Program::from_ir(policy.as_bytes()).is_ok(), "{operand}");
+    }
 }
 
 #[test]

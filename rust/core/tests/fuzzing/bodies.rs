@@ -46,7 +46,10 @@ pub(crate) fn parse_pattern(data: &[u8]) {
     };
     let chars = text.chars().count();
     for dialect in [Dialect::Re2, Dialect::Python] {
-        match Pattern::parse(text, dialect) {
+        let parsed = Pattern::parse(text, dialect);
+        let checked = Pattern::check(text, dialect);
+        assert_eq!(checked.err(), parsed.as_ref().err().cloned(), "{text:?}");
+        match parsed {
             Ok(pattern) => {
                 assert!(chars <= MAX_PATTERN_CHARS && pattern.cost() <= MAX_COST);
                 assert_eq!((pattern.text(), pattern.dialect()), (text, dialect));
