@@ -7,7 +7,7 @@ from inspect import isawaitable
 
 from bobcat.model import AuditEvent
 from bobcat.sinks.base import Sink, marked
-from bobcat.sinks.fanout import Fanout, runs_on_the_loop
+from bobcat.sinks.fanout import MultiSink, runs_on_the_loop
 from bobcat.sinks.thread import SinkThread
 
 
@@ -34,19 +34,6 @@ def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, require
 
     sink.__qualname__ = getattr(fn, "__qualname__", None) or repr(fn)  # the name that it is reported by
     return marked(sink, required=required)
-
-
-class MultiSink:
-    """Several sinks as one. A run delivers to each of `sinks` by itself; whoever calls it, to all of them at once."""
-
-    __slots__ = ("_fanout", "sinks")
-
-    def __init__(self, sinks: tuple[Sink, ...]) -> None:
-        self.sinks = sinks
-        self._fanout = Fanout(sinks)
-
-    async def __call__(self, event: AuditEvent) -> None:
-        await self._fanout.deliver(event)
 
 
 def multi_sink(*sinks: Sink) -> Sink:

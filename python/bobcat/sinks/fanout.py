@@ -111,10 +111,22 @@ class Fanout:
         print(f"[{self._reporter}] {where}: {problem}", file=sys.stderr)
 
 
+class MultiSink:
+    """Several sinks as one. A run delivers to each of `sinks` by itself; whoever calls it, to all of them at once."""
+
+    __slots__ = ("_fanout", "sinks")
+
+    def __init__(self, sinks: tuple[Sink, ...]) -> None:
+        self.sinks = sinks
+        self._fanout = Fanout(sinks)
+
+    async def __call__(self, event: AuditEvent) -> None:
+        await self._fanout.deliver(event)
+
+
 def _flat(sinks: Sequence[Sink]) -> list[Sink]:
     """The sinks, with those that are several taken apart: each one has its own time, and fails by itself."""
     found: list[Sink] = []
     for sink in sinks:
-        parts = getattr(sink, "sinks", None)
-        found += _flat(parts) if isinstance(parts, tuple) else [sink]
+        found += _flat(sink.sinks) if isinstance(sink, MultiSink) else [sink]
     return found
