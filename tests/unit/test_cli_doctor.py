@@ -180,6 +180,12 @@ def test_a_text_that_cannot_be_compared_is_said_to_be_so(run: Run, text: str) ->
     assert "no decisions compared" in done.out or "error[E0901]" in done.err
 
 
+def test_a_bundle_has_no_source_to_examine(run: Run, tmp_path: Path) -> None:
+    bobcat.compile_policy("rules: []").save(tmp_path / "p.bobcat")
+    done = run("doctor", "p.bobcat")
+    assert (done.code, done.err) == (3, "error: `p.bobcat` is a bundle; the doctor reads the source of a policy\n")
+
+
 def test_a_missing_file_is_unreadable(run: Run) -> None:
     assert run("doctor", "none.yaml").code == 3
 
