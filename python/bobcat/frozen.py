@@ -123,6 +123,11 @@ def deep_freeze(value: Any) -> Any:
     return _Freezer().walk(value, 0)
 
 
+def frozen_if_flat(value: dict[Any, Any]) -> FrozenDict[Any, Any] | None:
+    """`deep_freeze(value)` of a dict with nothing but plain values in it; None for any other."""
+    return _frozen_copy(value) if _LEAVES.issuperset(map(type, value.values())) else None
+
+
 def thaw(value: Any) -> Any:
     """A mutable copy of `value`: plain dicts, lists and sets all the way down, leaves shared.
 

@@ -121,7 +121,7 @@ def test_the_rules_of_a_bundle_can_be_asked_one_by_one() -> None:
             context = api.ExecutionContext(api.Principal("user", "u"), "dev", ".", "c", 0, None)
             request = api.ActionRequest("t", {"n": n}, api.ToolMetadata("low", True, ()), context)
             given = (request, context)
-            answers.append([(rule.id, rule.matcher(*given), rule.decision_factory(*given).reason) for rule in bundle.rules])
+            answers.append([(r.id, r.matcher(*given), r.decision_factory(*given).reason) for r in bundle.rules])
         assert answers[0] == answers[1]
 
 

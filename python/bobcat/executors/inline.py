@@ -50,7 +50,7 @@ async def run_inline(
         late = isinstance(error, TimeoutError) and (
             not tells_timeouts_apart or (timeout_seconds is not None and clock.expired())
         )
-        text = _late(tool, timeout_seconds) if late else _report(error)
+        text = _late(tool, timeout_seconds) if late else failure_text(error)
         return ActionResult(False, None, text, int((time.perf_counter() - started) * 1000))
 
 
@@ -58,7 +58,8 @@ def _late(tool: ToolDef, timeout_seconds: float | None) -> str:
     return f"TimeoutError: tool {tool.name!r} timed out after {timeout_seconds}s"
 
 
-def _report(error: BaseException) -> str:
+def failure_text(error: BaseException) -> str:
+    """What is told of a tool that raised: the exception, and the end of its traceback from the tool's own frame on."""
     try:
         frames = error.__traceback__.tb_next if error.__traceback__ else None  # without our own
         trace = "".join(traceback.format_exception(type(error), error, frames))

@@ -157,12 +157,13 @@ class _Action:
 
     def approve(self, request: ActionRequest, decision: Decision) -> Steps[ActionRequest | None]:
         """The request as approved, or None when the step ended in a refusal."""
-        yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
         # The handler gets a copy: what it does to it must not reach what runs.
         shown = with_args(request, self.run.out(deep_freeze(thaw(request.args))))
         earlier = self.granted_before(request, decision)
         if earlier is None:
             yield from self.record_approval("approval.requested", request, decision)
+        yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
+        if earlier is None:
             event = yield AskApproval(ApprovalRequest(shown, decision, request.context.correlation_id))
         else:
             event = Approved(earlier)
@@ -181,14 +182,14 @@ class _Action:
                 yield from self.run.emit("approval.denied", body)
             yield from self.settle(decision, ActionResult(False, error=answer.refusal), denied=True)
             return None
+        if told:
+            body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
+            yield from self.run.emit("approval.granted", self.with_effective(body, request))
         if earlier is None:
             edited = None if request is asked else request.args
             yield from self.record_approval(
                 "approval.granted", asked, decision, approver=answer.approver, edited=edited
             )
-        if told:
-            body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
-            yield from self.run.emit("approval.granted", self.with_effective(body, request))
         return request
 
     def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:

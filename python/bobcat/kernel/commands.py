@@ -29,7 +29,10 @@ class Look(msgspec.Struct, frozen=True):
 
 
 class AskModel(msgspec.Struct, frozen=True):
-    """Have the agent take its next step. Answer: `ModelReplied`, `ModelFailed`, `Interrupted`."""
+    """Have the agent take its next step. Answer: `ModelReplied`, `ModelFailed`, `Interrupted`.
+
+    A driver that takes plain steps by itself answers `Cruised`, or says what a store did to one of them.
+    """
 
     conversation: Sequence[Message]
 
@@ -98,6 +101,10 @@ class ModelFailed(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Cruised(msgspec.Struct, frozen=True):
+    """The driver took steps of its own, and the run goes on from where they led. See `express`."""
+
+
 class Decided(msgspec.Struct, frozen=True):
     """The policy's decision."""
 
@@ -146,13 +153,13 @@ class Interrupted(msgspec.Struct, frozen=True):
 
 Command: TypeAlias = Look | AskModel | Decide | AskApproval | Append | Execute | Emit | Finish
 Event: TypeAlias = (
-    Moment | ModelReplied | ModelFailed | Decided | Approved | ToolReturned
+    Moment | ModelReplied | ModelFailed | Cruised | Decided | Approved | ToolReturned
     | StoreAcked | StoreFailed | Superseded | Interrupted
 )  # fmt: skip
 
 ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
     Look: (Moment,),
-    AskModel: (ModelReplied, ModelFailed, Interrupted),
+    AskModel: (ModelReplied, ModelFailed, Cruised, StoreFailed, Superseded, Interrupted),
     Decide: (Decided,),
     AskApproval: (Approved, Interrupted),
     Append: (StoreAcked, StoreFailed, Superseded),

@@ -43,8 +43,10 @@ class Interrupts:
         self._waiting = False
         self._deaf = False
         self._limit = math.inf
-        self._cause: Interrupted | None = None
+        self.fired: Interrupted | None = None
+        """Why the wait in progress is being ended, if it is."""
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
         self._poller: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] | None = None
 
@@ -78,6 +80,8 @@ class Interrupts:
 
     def due(self) -> Interrupted | None:
         """Why nothing new may begin, if something says so."""
+        if self.fired is not None:
+            return self.fired
         if self._switch is not None:
             reason = cancelled_reason(self._switch)
             if reason is not None:
@@ -85,6 +89,25 @@ class Interrupts:
         if self._deadline != math.inf and self._loop.time() >= self._deadline:
             return Interrupted(started=False)
         return None
+
+    def being_cancelled(self) -> bool:
+        """True when the task is being cancelled; False when a `CancelledError` was raised by somebody's own hand."""
+        return self._task.cancelling() > 0
+
+    def shield(self, seconds: float | None) -> None:
+        """Until `unshield`, the wait in progress ends after `seconds`, and for no other reason."""
+        self._deaf = True
+        if seconds is not None:
+            self._limit = limit = self._loop.time() + seconds
+            if limit < self._timer_at:
+                self._set_timer()
+
+    def unshield(self) -> None:
+        """The switch and the deadline reach the wait in progress again."""
+        self._deaf = not self._reach
+        self._limit = math.inf
+        if self._deadline < self._timer_at:
+            self._set_timer()
 
     # Any: arguments of any call.
     async def wait(
@@ -132,14 +155,14 @@ class Interrupts:
             self._taken_back(outer)
             raise
         self._waiting = False
-        if self._cause is None:
+        if self.fired is None:
             return value
         late = self._taken_back(outer)
         return value if late is None or keep_late else late
 
     def _taken_back(self, outer: int) -> Interrupted | None:
         """Undo the one cancellation this wait asked for; why it did."""
-        cause, self._cause = self._cause, None
+        cause, self.fired = self.fired, None
         if cause is not None and self._task.cancelling() > outer:
             self._task.uncancel()
         return cause
@@ -150,15 +173,13 @@ class Interrupts:
         PERF: one timer serves many waits: it outlives them, and is set again when it fires too early.
         """
         when = self._limit if self._deaf else min(self._limit, self._deadline)
-        timer = self._timer
-        if when == math.inf or (timer is not None and timer.when() <= when):
-            return
-        if timer is not None:
-            timer.cancel()
-        self._timer = self._loop.call_at(when, self._on_timer)
+        if when < self._timer_at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer, self._timer_at = self._loop.call_at(when, self._on_timer), when
 
     def _on_timer(self) -> None:
-        self._timer = None
+        self._timer, self._timer_at = None, math.inf
         if not self._waiting:
             return
         now = self._loop.time()
@@ -170,8 +191,8 @@ class Interrupts:
             self._set_timer()
 
     def _fire(self, cause: Interrupted) -> None:
-        if self._waiting and self._cause is None:
-            self._cause = cause
+        if self._waiting and self.fired is None:
+            self.fired = cause
             self._task.cancel()
 
     def _wake(self) -> None:

@@ -16,7 +16,6 @@ from uuid import uuid4
 
 import msgspec
 
-from bobcat import pdp
 from bobcat.agent import Agent
 from bobcat.approvals import Answer, ApprovalHandler, ask, ask_loosely, auto_deny
 from bobcat.bundle import PolicyBundle
@@ -46,7 +45,9 @@ from bobcat.kernel.commands import (
     Superseded,
     ToolReturned,
 )
+from bobcat.kernel.express import Express, model_failed
 from bobcat.kernel.interrupts import Interrupts
+from bobcat.kernel.judging import judge
 from bobcat.kernel.machine import Machine
 from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal, reply_from_body
@@ -54,7 +55,6 @@ from bobcat.kernel.state import Setup
 from bobcat.limits import check_budget
 from bobcat.mediator import execute, preview
 from bobcat.model import (
-    ActionRequest,
     ActionResult,
     AuditEvent,
     Budget,
@@ -63,7 +63,6 @@ from bobcat.model import (
     Principal,
     RunResult,
     ToolDef,
-    Verdict,
 )
 from bobcat.plain_json import describe
 from bobcat.sinks import Sink
@@ -125,8 +124,10 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     cancel: Cancelled | None
 
 
-async def run_in_manner(manner: Manner, agent: Agent, task: str, options: Options) -> RunResult:
-    """`run_agent`, in one manner or another."""
+async def run_in_manner(
+    manner: Manner, agent: Agent, task: str, options: Options, *, by_express: bool = True
+) -> RunResult:
+    """`run_agent`, in one manner or another; without `by_express`, every step through the machine."""
     budget, policy, run_id = options.budget, options.policy, options.run_id
     if options.store is not None and not run_id:
         raise ValueError(
@@ -156,6 +157,7 @@ async def run_in_manner(manner: Manner, agent: Agent, task: str, options: Option
     )
     with Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts) as interrupts:
         driver = _Driver(setup, agent, options, fanout, interrupts)
+        driver.by_express = by_express
         return await driver.run(named=options.correlation_id is not None)
 
 
@@ -176,6 +178,8 @@ class _Driver:
         self._interrupts = interrupts
         self._events = 0
         self._journal_seq = 0
+        self.by_express = True
+        self._lane: Express | None = None
 
     async def run(self, *, named: bool) -> RunResult:
         """The run, from its journal to its result. `named`: the caller chose the correlation id."""
@@ -194,14 +198,19 @@ class _Driver:
         return await self._drive(Machine(setup))
 
     async def _drive(self, machine: Machine) -> RunResult:
+        if self._executor is None and self.by_express:
+            lane = Express(
+                machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, store=self._store
+            )
+            self._lane = lane if lane.is_open() else None
         command = machine.start()
         while True:
             event: Event | None
             match command:  # the usual ones first
                 case AskModel():
-                    event = await self._ask_model(command)
+                    event = await (self._ask_model(command) if self._lane is None else self._cruise(self._lane))
                 case Decide():
-                    event = Decided(self._decide(command.request))
+                    event = Decided(self._decided_already() or judge(self._policy, command.request))
                 case Execute():
                     event = await self._execute(command)
                 case Append():
@@ -226,6 +235,22 @@ class _Driver:
         self._events += 1
         await self._fanout.deliver(event)
 
+    async def _cruise(self, lane: Express) -> Event:
+        """Take plain steps, and ask the model for one that is not."""
+        lane.journal_seq = self._journal_seq
+        came_to = await self._interrupts.wait(lane.go, keep_late=True)
+        self._journal_seq = lane.journal_seq
+        if isinstance(came_to, Interrupted) and came_to.step:
+            return StoreFailed("store.append failed: TimeoutError: ")  # no model call has a limit of its own there
+        return came_to
+
+    def _decided_already(self) -> Decision | None:
+        """The decision on the call that made the lane stop."""
+        if self._lane is None:
+            return None
+        decision, self._lane.decided = self._lane.decided, None
+        return decision
+
     async def _ask_model(self, command: AskModel) -> Event:
         if self._fanout.failure is not None:  # here and below: without its required sinks a run does nothing more
             return ModelFailed(self._fanout.failure, self._fanout.failure)
@@ -243,21 +268,10 @@ class _Driver:
         except asyncio.CancelledError as error:
             if _being_cancelled():
                 raise
-            return _model_failed(error)
+            return model_failed(error)
         except (Exception, SystemExit) as error:
-            return Interrupted(step=True) if late and isinstance(error, TimeoutError) else _model_failed(error)
+            return Interrupted(step=True) if late and isinstance(error, TimeoutError) else model_failed(error)
         return reply if isinstance(reply, Interrupted) else ModelReplied(reply, datetime.now(UTC))
-
-    def _decide(self, request: ActionRequest) -> Decision:
-        try:
-            decision: object = pdp.evaluate(self._policy, request, request.context)
-        except Exception as error:
-            reason = f"the policy could not be evaluated ({describe(error)}); denied"
-            return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
-        if isinstance(decision, Decision) and _well_formed(decision):
-            return decision
-        reason = f"the policy gave {type(decision).__name__}, not a well-formed Decision; denied"
-        return Decision(Verdict.DENY, reason, ("<default:evaluation_error>",))
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         question = ask if self._manner.strict_approvals else ask_loosely
@@ -351,19 +365,6 @@ def _frozen(value: Any) -> Any:  # Any: as above
     if type(value) is list:
         return FrozenList(value)
     return FrozenDict(value) if type(value) is dict else value
-
-
-def _well_formed(decision: Decision) -> bool:
-    parts: tuple[object, ...] = (decision.matched_rules, decision.approvers)
-    return all(isinstance(part, (tuple, list)) for part in parts)
-
-
-def _model_failed(error: BaseException) -> ModelFailed:
-    try:
-        shown = repr(error)
-    except Exception:
-        shown = describe(error)
-    return ModelFailed(f"agent.step raised: {describe(error)}", f"agent.step raised: {shown}")
 
 
 def _being_cancelled() -> bool:

@@ -19,11 +19,14 @@ from bobcat.kernel.commands import (
     ANSWERS,
     AskModel,
     Command,
+    Cruised,
     Event,
     Finish,
     Interrupted,
     ModelFailed,
     ModelReplied,
+    StoreFailed,
+    Superseded,
 )
 from bobcat.kernel.reply import Complaint, Proposal, read_reply, reply_to_body
 from bobcat.kernel.state import Ended, RunState, Setup, Steps, expect
@@ -36,11 +39,11 @@ class ProtocolError(RuntimeError):
 
 
 class Machine:
-    """One run. `command` is what it waits for."""
+    """One run. `command` is what it waits for, `run` where it stands."""
 
     def __init__(self, setup: Setup) -> None:
-        self._run = RunState(setup)
-        self._steps = _protocol(self._run)
+        self.run = RunState(setup)
+        self._steps = _protocol(self.run)
         self.command: Command | None = None
 
     def start(self) -> Command:
@@ -102,7 +105,10 @@ def _loop(run: RunState) -> Steps[None]:
             for usage in _usages(reply):
                 run.meter.add(usage)
         else:
-            reply, wall = yield from _reply(run)
+            said = yield from _reply(run)
+            if said is None:
+                continue
+            reply, wall = said
         if isinstance(reply, FinalAnswer):
             stop = run.overspent()
             raise (yield from _succeed(run, reply) if stop is None else run.fail(stop))
@@ -116,9 +122,11 @@ def _loop(run: RunState) -> Steps[None]:
             run.step += 1
 
 
-def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, datetime]]:
-    """What the agent says, journaled at once, and when it said it."""
+def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, datetime] | None]:
+    """What the agent says, journaled at once, and when it said it. None when the driver went on by itself meanwhile."""
     event = yield AskModel(run.conversation_view())
+    if isinstance(event, Cruised):
+        return None
     if not isinstance(event, ModelReplied):
         raise (yield from _no_reply(run, event))
     reply = read_reply(event.reply, strict=run.manner.strict_replies)
@@ -139,6 +147,8 @@ def _no_reply(run: RunState, event: Event | None) -> Steps[Ended]:
             text = f"agent.step timed out after {run.setup.budget.step_timeout_seconds}s"
             return (yield from run.fail(Stop(text, text)))
         return (yield from run.interrupted(event, "model" if event.started else "step_boundary"))
+    if isinstance(event, (StoreFailed, Superseded)):
+        return (yield from run.not_kept(event))
     failed = expect(event, ModelFailed)
     return (yield from run.fail(Stop(failed.error, failed.reason)))
 

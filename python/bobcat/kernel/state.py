@@ -16,7 +16,7 @@ from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal
 from bobcat.limits import Meter, Stop, duration_stop, exceeded, overspent
 from bobcat.model import Budget, FinalAnswer, Message, Principal, RunResult
-from bobcat.tools import Signature, ToolSet
+from bobcat.tools import Signature, ToolSet, signature_of
 
 T = TypeVar("T")
 E = TypeVar("E")
@@ -63,7 +63,6 @@ class RunState:
         self.meter = Meter()
         self.conversation = Conversation(Message("user", setup.task))
         self._repeats: dict[str, int] = {}
-        self._signatures: dict[str, Signature] = {}
 
     def out(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Arguments for somebody else's eyes: read-only, or a copy of their own."""
@@ -88,11 +87,15 @@ class RunState:
         if not self.setup.journaled:
             return
         event = yield Append(kind, body, key)
-        if isinstance(event, Superseded):
-            yield from self.emit("run.superseded", {"detail": event.detail or "duplicate journal position"})
-            raise self.ended(f"superseded: another worker is executing run {self.setup.run_id!r}")
+        if isinstance(event, (StoreFailed, Superseded)):
+            raise (yield from self.not_kept(event))
+
+    def not_kept(self, event: StoreFailed | Superseded) -> Steps[Ended]:
+        """Announce that a record is not on record; the end to raise."""
         if isinstance(event, StoreFailed):
-            raise (yield from self.fail(Stop(event.error, event.error)))
+            return (yield from self.fail(Stop(event.error, event.error)))
+        yield from self.emit("run.superseded", {"detail": event.detail or "duplicate journal position"})
+        return self.ended(f"superseded: another worker is executing run {self.setup.run_id!r}")
 
     def fail(self, stop: Stop, **more: Any) -> Steps[Ended]:
         """Announce a failure; the end to raise. `more` goes into the event's body."""
@@ -161,11 +164,8 @@ class RunState:
         return overspent(self.setup.budget, self.meter, counts_cache_tokens=self.manner.counts_cache_tokens)
 
     def signature(self, tool: str) -> Signature:
-        """What a known tool accepts; read once per run."""
-        found = self._signatures.get(tool)
-        if found is None:
-            found = self._signatures[tool] = Signature(self.setup.tools.get(tool))
-        return found
+        """What a known tool accepts."""
+        return signature_of(self.setup.tools.get(tool))
 
 
 def expect(event: object, kind: type[E]) -> E:

@@ -1,0 +1,196 @@
+"""The express lane: plain steps of a run that nobody watches, taken one after the other without the machine.
+
+A step is plain when the agent makes one call of a known tool with exactly its arguments, all of them plain values, the
+policy allows it as it is, and no sink listens. Whatever else happens, the lane stops and tells the machine, which takes
+the step as if the lane had never been there. What the lane does, it does as the machine would: the machine without it
+is the oracle of its tests.
+
+PERF: a step costs a sixth of what it costs through the machine; see `benches/loop.py`.
+
+INVARIANT: as in `action`. No tool runs without a decision that allows it, nor, in a journaled run, before its intent is
+durable; and nothing begins once the switch was thrown or the time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from bobcat.agent import Agent
+from bobcat.bundle import PolicyBundle
+from bobcat.executors.inline import failure_text
+from bobcat.frozen import FrozenDict, frozen_if_flat
+from bobcat.journal import DuplicateRecord, RunStore, StepRecord, idempotency_key
+from bobcat.kernel.commands import Cruised, Event, ModelFailed, ModelReplied, StoreFailed, Superseded
+from bobcat.kernel.interrupts import Interrupts
+from bobcat.kernel.judging import judge
+from bobcat.kernel.state import RunState
+from bobcat.model import ActionRequest, Decision, ExecutionContext, ToolCall, ToolDef, Verdict
+from bobcat.plain_json import describe, show
+
+_NOTHING: Mapping[str, Any] = FrozenDict()
+
+
+class Express:
+    """The lane of one run. `decided` is a decision that the machine need not ask for again."""
+
+    def __init__(
+        self, run: RunState, *, agent: Agent, policy: PolicyBundle, interrupts: Interrupts, store: RunStore | None
+    ) -> None:
+        self.decided: Decision | None = None
+        self.journal_seq = 0
+        self._run = run
+        self._agent = agent
+        self._policy = policy
+        self._interrupts = interrupts
+        self._store = store
+        self._tools: dict[str, tuple[ToolDef, frozenset[str]]] = {}
+
+    def is_open(self) -> bool:
+        """Whether the run as it stands may take the lane."""
+        setup = self._run.setup
+        budget = setup.budget
+        return (
+            setup.manner.read_only
+            and setup.manner.binds_arguments
+            and not setup.observed
+            and not setup.journal.records
+            and budget.max_repeated_calls is None
+            and budget.step_timeout_seconds is None
+        )
+
+    async def go(self) -> Event:
+        """Take plain steps; what to answer the machine with, which waits for the model's reply."""
+        run, interrupts, setup = self._run, self._interrupts, self._run.setup
+        tools, policy, cap, conversation = self._tools, self._policy, setup.budget.steps, run.conversation
+        ask, view, tell = self._agent.step, conversation.view, conversation.append
+        store, run_id, limit = self._store, setup.run_id, setup.manner.store_seconds
+        while True:
+            stop = interrupts.due()
+            if stop is not None:
+                return stop
+            try:
+                reply: object = await ask(view())
+            except BaseException as error:
+                if _goes_through(error, interrupts):
+                    raise
+                return model_failed(error)
+            if interrupts.fired is not None:
+                return interrupts.fired
+            now = datetime.now(UTC)
+            if type(reply) is not ToolCall or reply.usage is not None or reply.problem is not None or reply.text != "":
+                return ModelReplied(reply, now)
+            name, given, call_id = reply.tool, reply.args, reply.call_id
+            if type(name) is not str or type(call_id) is not str or type(given) is not dict:
+                return ModelReplied(reply, now)
+            known = tools.get(name) or self._look_up(name)
+            args = frozen_if_flat(given)
+            if known is None or args is None or args.keys() != known[1]:
+                return ModelReplied(reply, now)
+            tool = known[0]
+            context = ExecutionContext(
+                setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, now, _NOTHING
+            )
+            decision = judge(policy, ActionRequest(name, args, tool.metadata, context))
+            if decision.verdict is not Verdict.ALLOW or decision.transform_args is not None:
+                self.decided = decision
+                return ModelReplied(reply, now)
+            if store is not None:
+                key = idempotency_key(run_id, run.step, name, args, text=run.manner.json)
+                said = {"step": run.step, "type": "tool_call", "tool": name, "args": args, "call_id": call_id}
+                intent = {"step": run.step, "tool": name, "verdict": "allow"}
+                interrupts.shield(limit)
+                try:
+                    await store.append(StepRecord(run_id, self.journal_seq, "model.output", "", said, now))
+                    self.journal_seq += 1
+                    stop = interrupts.due()
+                    if stop is not None:
+                        return stop
+                    await store.append(StepRecord(run_id, self.journal_seq, "action.intent", key, intent, now))
+                    self.journal_seq += 1
+                except BaseException as error:
+                    return _not_kept(error, interrupts)
+                finally:
+                    interrupts.unshield()
+            stop = interrupts.due()
+            if stop is not None:
+                return stop
+            started = time.perf_counter()
+            try:
+                value = await tool.fn(**args)
+            except BaseException as error:
+                if _goes_through(error, interrupts):
+                    raise
+                failure: str | None = _failure(error)
+                message = f"[error] {failure}"
+            else:
+                failure, message = None, f"[ok] {value if type(value) is str else show(value)}"
+            if store is not None:
+                took = int((time.perf_counter() - started) * 1000)
+                result = {
+                    "step": run.step,
+                    "tool": name,
+                    "verdict": "allow",
+                    "ok": failure is None,
+                    "error": failure,
+                    "duration_ms": took,
+                    "message": message,
+                }
+                interrupts.shield(limit)
+                try:
+                    now = datetime.now(UTC)
+                    await store.append(StepRecord(run_id, self.journal_seq, "action.result", key, result, now))
+                    self.journal_seq += 1
+                except BaseException as error:
+                    return _not_kept(error, interrupts)
+                finally:
+                    interrupts.unshield()
+            call_id = call_id or f"step_{run.step}"
+            tell(("assistant", "", name, call_id, args))
+            tell(("tool", message, name, call_id))
+            run.step += 1
+            if cap is not None and run.step >= cap:
+                return Cruised()
+
+    def _look_up(self, name: str) -> tuple[ToolDef, frozenset[str]] | None:
+        """A tool and the arguments that fit it exactly, kept for the next time; None for a tool that takes any."""
+        tool = self._run.setup.tools.tools.get(name)
+        fitting = None if tool is None else self._run.signature(name).exact
+        if tool is None or fitting is None:
+            return None
+        self._tools[name] = (tool, fitting)
+        return self._tools[name]
+
+
+def _not_kept(error: BaseException, interrupts: Interrupts) -> Event:
+    """What an exception says that ended a write. The write is shielded: only its own limit can have cancelled it."""
+    if isinstance(error, DuplicateRecord):
+        return Superseded(str(error))
+    if _goes_through(error, interrupts):
+        raise error
+    return StoreFailed(f"store.append failed: {describe(error)}")
+
+
+def _goes_through(error: BaseException, interrupts: Interrupts) -> bool:
+    """Whether an exception ends the run as it is: a cancellation that was asked for, Ctrl-C, the end of the process."""
+    if isinstance(error, asyncio.CancelledError):
+        return interrupts.being_cancelled()
+    return not isinstance(error, (Exception, SystemExit))
+
+
+def _failure(error: BaseException) -> str:
+    if isinstance(error, asyncio.CancelledError):  # raised by somebody's own hand
+        return f"executor raised {describe(error)}"
+    return failure_text(error)
+
+
+def model_failed(error: BaseException) -> ModelFailed:
+    """What the machine is told of an agent that raises."""
+    try:
+        shown = repr(error)
+    except Exception:
+        shown = describe(error)
+    return ModelFailed(f"agent.step raised: {describe(error)}", f"agent.step raised: {shown}")
