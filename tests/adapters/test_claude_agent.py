@@ -81,7 +81,7 @@ def test_a_run_from_task_to_answer() -> None:
         "max_tokens": 99,
         "system": "be careful",
     }
-    assert first["messages"] == [{"role": "user", "content": [_text("tidy up")]}]
+    assert first["messages"] == [{"role": "user", "content": "tidy up"}]
     assert [tool["name"] for tool in first["tools"]] == ["read", "notes_write"]
     assert first["tools"][0]["input_schema"]["required"] == ["path"]
     assert second["messages"][1:] == [

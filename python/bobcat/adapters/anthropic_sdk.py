@@ -141,13 +141,14 @@ def _to_messages(conversation: Sequence[Message], names: WireNames) -> list[dict
     """
     messages: list[dict[str, Any]] = []
     for turn in turns(conversation):
+        blocks: list[dict[str, Any]]
         match turn:
             case Said("system", _):
                 continue
             case Said(_, text):
-                role, blocks = "user", [{"type": "text", "text": text}]
+                role, blocks = "user", [_text(text)]
             case Replied(text, calls):
-                said = [{"type": "text", "text": text}] if text.strip() else []
+                said = [_text(text)] if text.strip() else []
                 role, blocks = "assistant", [*said, *(_tool_use(call, names) for call in calls)]
             case Answered(answers):
                 role, blocks = "user", [_tool_result(*answer) for answer in answers]
@@ -155,7 +156,15 @@ def _to_messages(conversation: Sequence[Message], names: WireNames) -> list[dict
             messages[-1]["content"] += blocks
         elif blocks:
             messages.append({"role": role, "content": blocks})
+    for message in messages:
+        match message:
+            case {"role": "user", "content": [{"type": "text", "text": text}]}:
+                message["content"] = text
     return messages
+
+
+def _text(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
 def _tool_use(call: Call, names: WireNames) -> dict[str, Any]:

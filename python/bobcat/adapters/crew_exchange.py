@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from bobcat.adapters.transcript import Answered, Replied, turns
@@ -139,8 +140,9 @@ class Exchange:
 
     def _tell(self) -> None:
         """Wake the run loop. It may be gone: then nobody needs waking."""
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._news.set)
+        if self._loop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._news.set)
 
 
 def _key(tool: str, args: dict[str, Any]) -> str:
