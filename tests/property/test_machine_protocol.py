@@ -90,6 +90,7 @@ class Protocol(RuleBasedStateMachine):
     def start(self) -> None:
         journal = index_journal(self.records) if self.records else EMPTY_JOURNAL
         replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
+        self.grants = journal.grants
         self.in_doubt = {record.idempotency_key for record in journal.orphans.values()}
         self.seq = journal.next_seq
         setup = Setup(
@@ -191,7 +192,16 @@ class Protocol(RuleBasedStateMachine):
             self.judging_again = False
         else:
             self.decision, self.granted, self.intent = decision, False, None
+            self.take_grant_on_record(decision)
         self.answer(c.Decided(decision))
+
+    def take_grant_on_record(self, decision: Decision) -> None:
+        """A grant that an earlier attempt journaled, and did nothing with, is good for the same decision."""
+        assert isinstance(self.command, c.Decide)
+        grant = self.grants.get(self.command.request.context.step_seq)
+        if grant is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
+            self.granted = list(grant["matched_rules"]) == list(decision.matched_rules)
+            self.judging_again = self.granted and grant["edited"] is not None
 
     @precondition(lambda self: isinstance(self.command, c.AskApproval))
     @rule(answer=ANSWERS, interruption=INTERRUPTIONS)
