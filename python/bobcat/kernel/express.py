@@ -53,9 +53,14 @@ class Express:
         """Whether the run as it stands may take the lane."""
         setup = self._run.setup
         budget = setup.budget
+        manner = setup.manner
         return (
-            setup.manner.read_only
-            and setup.manner.binds_arguments
+            manner.read_only
+            and manner.binds_arguments
+            and manner.interrupts
+            and manner.intent_follows_approval
+            and manner.strict_replies
+            and manner.tells_timeouts_apart
             and not setup.observed
             and not setup.journal.records
             and budget.max_repeated_calls is None

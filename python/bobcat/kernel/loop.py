@@ -87,12 +87,14 @@ async def run_agent(
     run_id: str | None = None,
     executor: Executor | None = None,
     cancel: Cancelled | None = None,
+    manner: Manner = SAFE,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
 
     Without `on_approval` every approval is refused. With a `store`, the run is journaled under `run_id`, and calling
     again with the same `run_id` resumes it: model replies and results on record are not asked for or run again.
     `cancel` stops the run at once, in the middle of a model call, an approval wait or a tool.
+    `manner` changes single habits of a run: see `docs/migrating-from-lynx.md`.
     `correlation_id` defaults to `run_id`, or a new UUID; a resumed run gets `run_id#xxxxxxxx`.
 
     Raises `ValueError` for a store without a run id and for a budget below zero, `TypeError` for arguments of the
@@ -103,7 +105,7 @@ async def run_agent(
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
         executor=executor, cancel=cancel,
     )  # fmt: skip
-    return await run_in_manner(SAFE, agent, task, options)
+    return await run_in_manner(manner, agent, task, options)
 
 
 class Options(msgspec.Struct, kw_only=True, frozen=True):
