@@ -74,8 +74,9 @@ impl<'p> Guards<'p> {
             Test::Equal(_) => uses,
             Test::In(set) => uses + set.strings().len() as u32 + set.ints().len() as u32,
             Test::Matches(_) => uses + 2,
-            Test::Contains(..) => uses + 4,
-            Test::EqualDeep(_) | Test::Order(..) | Test::Between { .. } => uses + 6,
+            Test::Contains(..) => uses + 3,
+            Test::Between { .. } => uses + 4,
+            Test::EqualDeep(_) | Test::Order(..) => uses + 6,
             Test::Exists(_) => uses + 20,
             Test::Broken => return None,
         })

@@ -4,6 +4,7 @@
 //! tool, when the first request asks. Automata are left to the first search.
 
 mod cheap;
+mod drafts;
 mod guard;
 mod pin;
 mod prepare;

@@ -4,7 +4,9 @@ use super::judge::Judge;
 use crate::matcher::number::integral;
 use crate::matcher::{self, Test, Truth};
 use crate::pattern::PatternSet;
-use crate::program::segment::{Class, PatternGroup, Probe, Rules, Segment};
+use crate::program::needles::Needles;
+use crate::program::scratch::{Met, Whose};
+use crate::program::segment::{Class, List, PatternGroup, Probe};
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
 
@@ -33,117 +35,140 @@ fn class(view: &View<'_>) -> Class {
     }
 }
 
-impl<R: Request> Judge<'_, R> {
-    /// The candidates found so far.
+impl<'r, R: Request> Judge<'r, R> {
+    /// Queues the rules of one list.
     #[inline]
-    pub(super) fn candidates(&self) -> &[u32] {
-        &self.scratch.candidates
+    fn add(&mut self, met: Met<'r>, whose: Whose, list: List) {
+        self.scratch.queue(met, whose, list);
     }
 
-    /// Puts the candidates in evaluation order, each once.
-    #[inline]
-    pub(super) fn sort_candidates(&mut self) {
-        if self.scratch.candidates.len() > 1 {
-            self.scratch.candidates.sort_unstable();
-            self.scratch.candidates.dedup();
-        }
-    }
-
-    /// Adds the candidates of a segment.
-    #[inline]
-    pub(super) fn collect(&mut self, segment: &Segment) {
-        let mut absent = false;
-        for probe in &segment.probes {
-            if !probe.late {
-                absent |= self.probe(probe) && probe.permits;
-            }
-        }
-        if absent {
-            for probe in segment.probes.iter().filter(|probe| probe.late) {
-                self.probe(probe);
-            }
-        }
-    }
-
-    fn add(&mut self, rules: &Rules) {
-        self.scratch.candidates.extend_from_slice(rules);
-    }
-
-    /// Adds the candidates of one path; whether the path is absent.
-    fn probe(&mut self, probe: &Probe) -> bool {
+    /// Queues the rules that one path names; whether the path is absent.
+    pub(super) fn probe(&mut self, met: Met<'r>, whose: Whose, probe: &'r Probe) -> bool {
         let step = self.step(probe.path);
         let value = match &step {
             Step::Absent => {
-                self.add(&probe.missing);
+                self.add(met, whose, probe.missing);
                 return true;
             }
             Step::Unreadable => {
-                self.add(&probe.missing);
-                self.fail(probe, Class::Broken);
-                self.judge_singly(probe, &step);
+                self.add(met, whose, probe.missing);
+                self.fail(met, whose, probe, Class::Broken);
+                self.judge_singly(met, whose, probe, &step);
                 return false;
             }
             Step::Found(value) => value,
         };
         let view = value.view();
-        self.fail(probe, class(&view));
+        self.fail(met, whose, probe, class(&view));
         match &view {
             View::Str(text) => {
                 if let Some(rules) = probe.strings.get(text) {
-                    self.add(rules);
+                    self.add(met, whose, *rules);
                 }
                 if let Some(group) = &probe.patterns {
-                    self.search(group, text);
+                    self.search(met, whose, group, text);
+                }
+                if let Some(needles) = &probe.needles {
+                    let mut found = std::mem::take(&mut self.scratch.found);
+                    needles.search(text, &mut found, |rules| self.add(met, whose, rules));
+                    self.scratch.found = found;
                 }
             }
-            View::Int(number) => self.equal_int(probe, *number),
+            View::Int(number) => self.equal_int(met, whose, &probe.ints, *number),
             View::Float(number) => {
                 if let Some(number) = integral(*number) {
-                    self.equal_int(probe, number);
+                    self.equal_int(met, whose, &probe.ints, number);
+                }
+            }
+            View::List => {
+                if let Some(needles) = &probe.needles {
+                    self.look_through(met, whose, needles, value);
+                }
+            }
+            View::Map => {
+                if let Some(needles) = &probe.needles {
+                    self.add(met, whose, needles.all);
                 }
             }
             _ => {}
         }
-        self.judge_singly(probe, &step);
+        if let Some(bands) = &probe.bands
+            && class(&view) == Class::Number
+        {
+            for rules in bands.of(&view) {
+                self.add(met, whose, rules);
+            }
+        }
+        self.judge_singly(met, whose, probe, &step);
         false
     }
 
-    fn judge_singly(&mut self, probe: &Probe, step: &Step<R::Value>) {
+    fn judge_singly(&mut self, met: Met<'r>, whose: Whose, probe: &Probe, step: &Step<R::Value>) {
         let program = self.program;
         for (index, rules) in &probe.clauses {
             let truth = matcher::judge(program.test(*index), step);
             self.scratch.remember(*index, truth);
             match truth {
-                Truth::True | Truth::Error(_) => self.add(rules),
+                Truth::True | Truth::Error(_) => self.add(met, whose, *rules),
                 Truth::False | Truth::Absent => {}
             }
         }
     }
 
-    fn fail(&mut self, probe: &Probe, class: Class) {
-        if let Some(rules) = probe.errors.get(class as usize)
-            && !rules.is_empty()
-        {
-            self.add(rules);
+    #[inline]
+    fn fail(&mut self, met: Met<'r>, whose: Whose, probe: &Probe, class: Class) {
+        if let Some(rules) = probe.errors.get(class as usize) {
+            self.add(met, whose, *rules);
         }
     }
 
-    fn equal_int(&mut self, probe: &Probe, number: i64) {
-        if let Ok(at) = probe.ints.binary_search_by_key(&number, |(key, _)| *key)
-            && let Some((_, rules)) = probe.ints.get(at)
+    fn equal_int(&mut self, met: Met<'r>, whose: Whose, ints: &[(i64, List)], number: i64) {
+        if let Ok(at) = ints.binary_search_by_key(&number, |(key, _)| *key)
+            && let Some((_, rules)) = ints.get(at)
         {
-            self.add(rules);
+            self.add(met, whose, *rules);
         }
     }
 
-    fn search(&mut self, group: &PatternGroup, text: &str) {
+    /// Queues the rules whose needle is an element of a list. An element that cannot be judged concerns them all.
+    fn look_through(&mut self, met: Met<'r>, whose: Whose, needles: &Needles, list: &R::Value) {
+        let mut index = 0;
+        while let Some(item) = list.item(index) {
+            match item.view() {
+                View::Str(text) => {
+                    if let Some(rules) = needles.strings.get(text) {
+                        self.add(met, whose, *rules);
+                    }
+                }
+                View::Int(number) => self.equal_int(met, whose, &needles.ints, number),
+                View::Float(number) if !number.is_nan() => {
+                    if let Some(number) = integral(number) {
+                        self.equal_int(met, whose, &needles.ints, number);
+                    }
+                }
+                View::Null
+                | View::Bool(_)
+                | View::BigInt(_)
+                | View::Timestamp(_)
+                | View::List
+                | View::Map => {}
+                View::Float(_) | View::BadStr | View::HugeInt | View::Opaque => {
+                    self.add(met, whose, needles.all);
+                    return;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    fn search(&mut self, met: Met<'r>, whose: Whose, group: &PatternGroup, text: &str) {
         let program = self.program;
         if !self.cuts.sets {
             for (clause, rules) in &group.members {
                 if let Test::Matches(search) = program.test(*clause)
                     && search.is_match(text)
                 {
-                    self.add(rules);
+                    self.add(met, whose, *rules);
                 }
             }
             return;
@@ -163,7 +188,7 @@ impl<R: Request> Judge<'_, R> {
         set.matches(text, &mut found);
         for index in found.iter() {
             if let Some((clause, rules)) = group.members.get(index) {
-                self.add(rules);
+                self.add(met, whose, *rules);
                 self.scratch.remember(*clause, Truth::True);
             }
         }

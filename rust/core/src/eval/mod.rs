@@ -6,16 +6,18 @@
 mod candidates;
 mod explain;
 mod judge;
-
 mod render;
+mod search;
 
 use crate::error::ErrorCode;
 use crate::expr::Part;
 use crate::path::Field;
+use crate::program::scratch::Met;
 use crate::program::{Body, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
 use crate::value::request::{HostAnswer, Request};
 use crate::value::{Step, Value, View};
 use judge::{Judge, Judged};
+use search::Search;
 
 /// Which short cuts a decision takes; all but tests take all of them.
 #[derive(Clone, Copy, Debug)]
@@ -207,19 +209,12 @@ impl Program {
             }
             return Look::Nothing;
         };
-        if let Some(own) = own {
-            judge.collect(own);
-        }
-        let generic = self.generic();
-        judge.collect(generic);
-        judge.sort_candidates();
-        let own = own.map_or(&[][..], |own| own.always.as_slice());
-        let mut merged = Merge {
-            own,
-            generic: &generic.always,
-            next_candidate: 0,
+        let met = Met {
+            tool: own,
+            any: self.generic(),
         };
-        while let Some(index) = merged.next(judge.candidates()) {
+        let mut search = Search::new(met, judge.scratch);
+        while let Some(index) = search.next(&mut judge) {
             if index >= below {
                 break;
             }
@@ -321,39 +316,6 @@ impl Program {
             markers.push(marker);
         }
         None
-    }
-}
-
-/// Merges the rules of two segments and the candidates, all ascending.
-struct Merge<'p> {
-    own: &'p [u32],
-    generic: &'p [u32],
-    next_candidate: usize,
-}
-
-impl Merge<'_> {
-    #[inline]
-    fn next(&mut self, candidates: &[u32]) -> Option<u32> {
-        let own = self.own.first().copied().unwrap_or(u32::MAX);
-        let generic = self.generic.first().copied().unwrap_or(u32::MAX);
-        let candidate = candidates
-            .get(self.next_candidate)
-            .copied()
-            .unwrap_or(u32::MAX);
-        let next = own.min(generic).min(candidate);
-        if next == u32::MAX {
-            return None;
-        }
-        if next == own {
-            self.own = self.own.get(1..).unwrap_or_default();
-        }
-        if next == generic {
-            self.generic = self.generic.get(1..).unwrap_or_default();
-        }
-        if next == candidate {
-            self.next_candidate += 1;
-        }
-        Some(next)
     }
 }
 

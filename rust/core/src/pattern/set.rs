@@ -45,12 +45,12 @@ impl MatchSet {
         })
     }
 
-    fn reset(&mut self, patterns: usize) {
+    pub(crate) fn reset(&mut self, patterns: usize) {
         self.words.clear();
         self.words.resize(patterns.div_ceil(64), 0);
     }
 
-    pub(super) fn insert(&mut self, index: usize) {
+    pub(crate) fn insert(&mut self, index: usize) {
         if let Some(word) = self.words.get_mut(index / 64) {
             *word |= 1 << (index % 64);
         }

@@ -1,9 +1,11 @@
 //! Programs: a policy as it runs. Frozen, shared between threads, made by [`crate::compile`] from the IR.
 
+pub(crate) mod bands;
+pub(crate) mod needles;
 pub mod outcome;
-mod scratch;
-pub mod segment;
-pub mod strmap;
+pub(crate) mod scratch;
+pub(crate) mod segment;
+pub(crate) mod strmap;
 pub mod trace;
 
 use std::sync::OnceLock;

@@ -1,5 +1,10 @@
 //! Working memory of decisions.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+
+use super::segment::{List, Segment};
 use crate::matcher::{Fault, Truth};
 use crate::pattern::MatchSet;
 
@@ -10,8 +15,47 @@ pub struct Scratch {
     /// Per clause: generation and truth.
     memo: Vec<u32>,
     generation: u32,
-    pub(crate) candidates: Vec<u32>,
+    queue: BinaryHeap<Reverse<Queued>>,
     pub(crate) found: MatchSet,
+}
+
+/// A list of rules that is being judged: its next rule, and what is left after that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Queued {
+    next: u32,
+    left: List,
+    whose: Whose,
+}
+
+/// Which segment a list is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Whose {
+    /// That of the tool.
+    Tool,
+    /// That of every tool.
+    Any,
+}
+
+/// The segments a request meets.
+#[derive(Clone, Copy)]
+pub(crate) struct Met<'p> {
+    pub(crate) tool: Option<&'p Segment>,
+    pub(crate) any: &'p Segment,
+}
+
+impl<'p> Met<'p> {
+    #[inline]
+    pub(crate) fn get(self, whose: Whose) -> Option<&'p Segment> {
+        match whose {
+            Whose::Tool => self.tool,
+            Whose::Any => Some(self.any),
+        }
+    }
+
+    #[inline]
+    fn rule(self, whose: Whose, at: u32) -> Option<u32> {
+        self.get(whose)?.rules.get(at as usize).copied()
+    }
 }
 
 const CODE_BITS: u32 = 3;
@@ -26,7 +70,7 @@ impl Scratch {
     /// Forgets every clause, for another request or another program.
     #[inline]
     pub(crate) fn begin(&mut self, clauses: usize) {
-        self.candidates.clear();
+        self.queue.clear();
         if self.memo.len() < clauses {
             self.memo.resize(clauses, 0);
         }
@@ -35,6 +79,45 @@ impl Scratch {
             self.memo.fill(0);
             self.generation = 1;
         }
+    }
+
+    /// Queues a list of rules.
+    #[inline]
+    pub(crate) fn queue(&mut self, met: Met<'_>, whose: Whose, (from, to): List) {
+        if from < to
+            && let Some(next) = met.rule(whose, from)
+        {
+            let left = (from + 1, to);
+            self.queue.push(Reverse(Queued { next, left, whose }));
+        }
+    }
+
+    /// The next rule; it stays.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<u32> {
+        self.queue.peek().map(|Reverse(queued)| queued.next)
+    }
+
+    /// Takes the next rule off its list. PERF: that it is in other lists too is for the caller to see: it comes again at once.
+    #[inline]
+    pub(crate) fn take(&mut self, met: Met<'_>) -> Option<u32> {
+        let mut top = self.queue.peek_mut()?;
+        let Reverse(Queued { next, left, whose }) = *top;
+        let (from, to) = left;
+        match met.rule(whose, from) {
+            Some(after) if from < to => {
+                let left = (from + 1, to);
+                *top = Reverse(Queued {
+                    next: after,
+                    left,
+                    whose,
+                });
+            }
+            Some(_) | None => {
+                PeekMut::pop(top);
+            }
+        }
+        Some(next)
     }
 
     #[inline]

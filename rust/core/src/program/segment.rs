@@ -6,25 +6,30 @@
 
 use std::sync::OnceLock;
 
+use super::bands::Bands;
+use super::needles::Needles;
 use super::strmap::StrMap;
 use crate::pattern::PatternSet;
 
-/// Rules, ascending.
-pub type Rules = Vec<u32>;
+/// Rules, ascending: where they begin and end in the rules of their segment.
+pub(crate) type List = (u32, u32);
 
 /// The rules of a policy that one tool can meet (or that any tool can).
 #[derive(Debug, Default)]
-pub struct Segment {
-    /// The rules that are judged every time, in evaluation order.
-    pub always: Rules,
-    /// What is read to find the others.
-    pub probes: Vec<Probe>,
+pub(crate) struct Segment {
+    /// The rules of all lists.
+    pub(crate) rules: Vec<u32>,
+    /// The rules that are judged every time.
+    pub(crate) always: List,
+    /// What is read to find the others, by the first rule there is to be found.
+    pub(crate) probes: Vec<Probe>,
+    /// What is read once the guard of a permitting rule is absent: the rules that could be in error by another clause.
+    pub(crate) late: Vec<Probe>,
 }
 
 /// The classes of values: the type, as far as it tells which operators cannot judge it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the types of the operator table")]
-pub enum Class {
+pub(crate) enum Class {
     Null,
     Bool,
     Number,
@@ -38,7 +43,7 @@ pub enum Class {
 
 impl Class {
     /// Every class, in the order of its discriminant.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Null,
         Self::Bool,
         Self::Number,
@@ -52,32 +57,36 @@ impl Class {
 
 /// One path, read to find rules.
 #[derive(Debug, Default)]
-pub struct Probe {
+pub(crate) struct Probe {
     /// The path.
-    pub path: u32,
-    /// Whether the path is only read for rules that could be in error, when the guard of a permitting rule is absent.
-    pub late: bool,
+    pub(crate) path: u32,
+    /// The first rule there is to be found.
+    pub(crate) first: u32,
     /// Whether a permitting rule has a guard here.
-    pub permits: bool,
+    pub(crate) permits: bool,
     /// Rules by the string their guard equals.
-    pub strings: StrMap<Rules>,
+    pub(crate) strings: StrMap<List>,
     /// Rules by the integer their guard equals, sorted.
-    pub ints: Vec<(i64, Rules)>,
+    pub(crate) ints: Vec<(i64, List)>,
+    /// Rules by the numbers their guard takes.
+    pub(crate) bands: Option<Bands>,
+    /// Rules by what their guard wants contained.
+    pub(crate) needles: Option<Needles>,
     /// Rules by a guard that is judged by itself: clause, rules.
-    pub clauses: Vec<(u32, Rules)>,
+    pub(crate) clauses: Vec<(u32, List)>,
     /// Rules by a pattern their guard searches.
-    pub patterns: Option<PatternGroup>,
+    pub(crate) patterns: Option<PatternGroup>,
     /// Rules that fire when the path is not there.
-    pub missing: Rules,
+    pub(crate) missing: List,
     /// Rules that may be in error on a value of a class.
-    pub errors: [Rules; 8],
+    pub(crate) errors: [List; 8],
 }
 
 /// The patterns of one path and segment, searched in one pass.
 #[derive(Debug)]
-pub struct PatternGroup {
+pub(crate) struct PatternGroup {
     /// Per pattern: clause, rules.
-    pub members: Vec<(u32, Rules)>,
+    pub(crate) members: Vec<(u32, List)>,
     /// Their automaton, built by the first search.
-    pub set: OnceLock<PatternSet>,
+    pub(crate) set: OnceLock<PatternSet>,
 }

@@ -4,7 +4,7 @@
 
 /// The map.
 #[derive(Debug)]
-pub struct StrMap<T> {
+pub(crate) struct StrMap<T> {
     /// Sorted by (hash, key).
     entries: Vec<(u64, Box<str>, T)>,
     /// Start of the run of every prefix of a hash; one more than there are prefixes.
@@ -20,8 +20,7 @@ impl<T> Default for StrMap<T> {
 
 impl<T> StrMap<T> {
     /// A map of `entries`, which have distinct keys.
-    #[must_use]
-    pub fn new(entries: Vec<(Box<str>, T)>) -> Self {
+    pub(crate) fn new(entries: Vec<(Box<str>, T)>) -> Self {
         let mut entries: Vec<_> = entries
             .into_iter()
             .map(|(key, value)| (hash(&key), key, value))
@@ -49,8 +48,7 @@ impl<T> StrMap<T> {
 
     /// The value of `key`.
     #[inline]
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&T> {
+    pub(crate) fn get(&self, key: &str) -> Option<&T> {
         if self.entries.is_empty() {
             return None;
         }
@@ -71,23 +69,6 @@ impl<T> StrMap<T> {
             .find(|(h, k, _)| *h == hash && k.as_ref() == key)
             .map(|(_, _, value)| value)
     }
-
-    /// The values, in no particular order.
-    pub fn values(&self) -> impl Iterator<Item = &T> {
-        self.entries.iter().map(|(_, _, value)| value)
-    }
-
-    /// The number of entries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no entry.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
 }
 
 #[inline]
@@ -103,7 +84,6 @@ mod tests {
     fn every_key_is_found_and_no_other() {
         for size in [0, 1, 2, 7, 100, 5000] {
             let map = StrMap::new((0..size).map(|i| (format!("key {i}").into(), i)).collect());
-            assert_eq!(map.len(), size);
             for i in 0..size {
                 assert_eq!(map.get(&format!("key {i}")), Some(&i));
             }

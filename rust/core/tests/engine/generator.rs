@@ -187,11 +187,60 @@ fn rule(random: &mut Random, index: usize, profile: &str) -> Value {
     })
 }
 
+/// A leaf about one argument of those that indexes hold many of.
+fn crowded_leaf(random: &mut Random) -> Value {
+    let number = |random: &mut Random| match random.below(8) {
+        0 => json!(0.5),
+        1 => json!(-1.5),
+        2 => json!(1e300),
+        3 => serde_json::from_str("123456789012345678901234567890").expect("a number"),
+        _ => json!(random.below(8) as i64 - 2),
+    };
+    let text =
+        |random: &mut Random| random.pick(&["a", "ab", "b", "bc", "rm", "prod", "é", "", "s "]);
+    let wanted = |random: &mut Random| match random.below(6) {
+        0 => scalar(random),
+        1 => json!(random.below(4)),
+        _ => json!(text(random)),
+    };
+    let (op, operand) = match random.below(8) {
+        0..=2 => (random.pick(&["gt", "ge", "lt", "le"]), number(random)),
+        3 => (
+            random.pick(&["between", "not_between"]),
+            json!([number(random), number(random)]),
+        ),
+        4 | 5 => ("contains", wanted(random)),
+        6 => ("contains_any", json!([wanted(random), wanted(random)])),
+        _ => ("contains_all", json!([wanted(random), wanted(random)])),
+    };
+    let key = random.pick(&["x", "x", "x", "y"]);
+    json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": null})
+}
+
+/// A policy as IR bytes, whose rules crowd on one tool and two arguments.
+pub(crate) fn crowded_policy(random: &mut Random, rules: usize) -> String {
+    let rules = (0..rules).map(|index| {
+        let mut made = rule(random, index, "strict");
+        let tool = json!({"k": "leaf", "head": "tool", "path": [], "op": "eq", "operand": "shell", "dialect": null});
+        let mut items = vec![tool, crowded_leaf(random)];
+        if random.chance(80) {
+            items.push(leaf(random, "strict"));
+        }
+        made["match"] = json!({"k": "all", "items": items});
+        made
+    });
+    with_rules(rules.collect(), "strict", random)
+}
+
 /// A policy as IR bytes.
 pub(crate) fn policy(random: &mut Random, profile: &str, rules: usize) -> String {
     let rules: Vec<_> = (0..rules)
         .map(|index| rule(random, index, profile))
         .collect();
+    with_rules(rules, profile, random)
+}
+
+fn with_rules(rules: Vec<Value>, profile: &str, random: &mut Random) -> String {
     let on_rule_error = if random.chance(30) {
         "continue"
     } else {

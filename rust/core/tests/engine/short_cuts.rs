@@ -5,7 +5,7 @@ use bobcat_core::program::{Program, Scratch};
 use bobcat_core::value::json::JsonRequest;
 
 use crate::dressed::dress;
-use crate::generator::{Random, policy, request};
+use crate::generator::{Random, crowded_policy, policy, request};
 
 const CUTS: [ShortCuts; 5] = [
     ShortCuts::ALL,
@@ -31,13 +31,13 @@ const CUTS: [ShortCuts; 5] = [
     },
 ];
 
-fn agree(profile: &str, seeds: std::ops::Range<u64>) {
+fn agree(seeds: std::ops::Range<u64>, make: impl Fn(&mut Random, usize) -> String) {
     let mut scratch = Scratch::new();
     let mut seen = std::collections::BTreeMap::new();
     for seed in seeds {
         let mut random = Random::new(seed);
         let rules = [1, 3, 6, 12, 40][random.below(5)];
-        let text = policy(&mut random, profile, rules);
+        let text = make(&mut random, rules);
         let program = Program::from_ir(text.as_bytes())
             .unwrap_or_else(|error| panic!("seed {seed}: {error}: {text}"));
         for _ in 0..12 {
@@ -61,10 +61,15 @@ fn agree(profile: &str, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn every_short_cut_decides_as_the_plain_path_in_the_strict_profile() {
-    agree("strict", 0..600);
+    agree(0..600, |random, rules| policy(random, "strict", rules));
 }
 
 #[test]
 fn every_short_cut_decides_as_the_plain_path_in_the_lynx_profile() {
-    agree("lynx", 0..300);
+    agree(0..300, |random, rules| policy(random, "lynx", rules));
+}
+
+#[test]
+fn rules_that_crowd_on_one_argument_are_found_as_the_plain_path_finds_them() {
+    agree(0..500, |random, rules| crowded_policy(random, rules * 2));
 }
