@@ -23,6 +23,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": ("bobcat.cli.explain", "explain", "Show why a tool call is decided as it is."),
     "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest that names a policy."),
     "doctor": ("bobcat.cli.doctor", "doctor", "Show where the strict profile decides otherwise than lynx-agent."),
+    "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
     "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
     "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
     "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, as lynx-agent names them."),

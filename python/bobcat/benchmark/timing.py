@@ -1,0 +1,139 @@
+"""Timing: decisions and the reference loop in turn, single calls, and one program against another.
+
+PERF: `time.perf_counter_ns` around one call costs about as much as a decision; single calls are reported less what the
+clock alone takes in the same round.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from bobcat._core import Program, evaluate
+from bobcat.benchmark.reference import STEPS, reference_turn
+from bobcat.model import ActionRequest
+
+ROUND = 0.02
+"""Seconds that each half of a round takes, about."""
+MIN_ROUNDS = 7
+MAX_SAMPLES = 200_000
+MAX_PASSES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """Seconds per decision and per reference step, round by round."""
+
+    decision: tuple[float, ...]
+    step: tuple[float, ...]
+
+    @property
+    def ratios(self) -> list[float]:
+        """Decision / step of every round."""
+        return [mine / other for mine, other in zip(self.decision, self.step, strict=True)]
+
+    @property
+    def relative(self) -> float:
+        """The median of the ratios."""
+        return statistics.median(self.ratios)
+
+
+@contextmanager
+def no_collector() -> Iterator[None]:
+    """The garbage collector at rest."""
+    was = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def rounds(program: Program, requests: Sequence[ActionRequest], budget: float) -> Rounds:
+    """Decide all requests over and over for `budget` seconds, the reference loop in between."""
+    turn = reference_turn()
+
+    def decide() -> None:
+        for request in requests:
+            evaluate(program, request)
+
+    with no_collector():
+        decide()
+        turn()
+        passes = _fitting(decide)
+        turns = _fitting(turn)
+        made: list[tuple[float, float]] = []
+        end = time.perf_counter() + budget
+        while len(made) < MIN_ROUNDS or time.perf_counter() < end:
+            # The half that comes first changes: what the one leaves in the caches must not favour the other.
+            if len(made) % 2:
+                mine, other = _seconds(decide, passes), _seconds(turn, turns)
+            else:
+                other, mine = _seconds(turn, turns), _seconds(decide, passes)
+            made.append((mine / len(requests), other / STEPS))
+    return Rounds(tuple(mine for mine, _ in made), tuple(other for _, other in made))
+
+
+def samples(program: Program, requests: Sequence[ActionRequest]) -> list[list[int]]:
+    """Nanoseconds of single calls: for each request, one figure per pass over all of them."""
+    passes = max(3, min(MAX_PASSES, MAX_SAMPLES // len(requests)))
+    clock = time.perf_counter_ns
+    taken: list[list[int]] = [[] for _ in requests]
+    pairs = list(zip(requests, taken, strict=True))
+    with no_collector():
+        for request in requests:
+            evaluate(program, request)
+        for _ in range(passes):
+            idle = _clock_alone()
+            for request, mine in pairs:
+                start = clock()
+                evaluate(program, request)
+                took = clock() - start - idle
+                mine.append(max(0, took))
+    return taken
+
+
+def excess(program: Program, empty: Program, requests: Sequence[ActionRequest]) -> float:
+    """Nanoseconds per decision of `program` above those of `empty`, at least 0: the least of several turns of each."""
+    repeat = max(1, 128 // len(requests))
+
+    def run(which: Program) -> Callable[[], None]:
+        def turn() -> None:
+            for request in requests:
+                evaluate(which, request)
+
+        return turn
+
+    full, bare = run(program), run(empty)
+    full()
+    pairs = [(_seconds(full, repeat), _seconds(bare, repeat)) for _ in range(7)]
+    mine, other = min(mine for mine, _ in pairs), min(other for _, other in pairs)
+    return max(0.0, (mine - other) / len(requests) * 1e9)
+
+
+def _clock_alone() -> int:
+    clock = time.perf_counter_ns
+    taken = []
+    for _ in range(32):
+        start = clock()
+        taken.append(clock() - start)
+    return int(statistics.median(taken))
+
+
+def _fitting(action: Callable[[], object]) -> int:
+    """How often `action` fits in the half of a round."""
+    once = min(_seconds(action, 1) for _ in range(3))
+    return max(1, round(ROUND / max(once, 1e-9)))
+
+
+def _seconds(action: Callable[[], object], times: int) -> float:
+    start = time.perf_counter()
+    for _ in range(times):
+        action()
+    return (time.perf_counter() - start) / times

@@ -1,0 +1,121 @@
+"""The pytest fixture `bobcat_bench`: a test that fails when a policy's decisions have become slower.
+
+    def test_decisions_are_fast(bobcat_bench):
+        bobcat_bench("policy.yaml", requests="requests.jsonl", baseline="bench.json", fail_over=1.10)
+
+pytest loads this module wherever Bobcat is installed: it imports nothing of Bobcat before the fixture is called.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from bobcat.benchmark import Calls, Report
+    from bobcat.bundle import PolicyBundle
+    from bobcat.model import ActionRequest
+
+Requests: TypeAlias = "str | os.PathLike[str] | Iterable[ActionRequest | Mapping[str, Any]] | None"  # Any: JSON
+OPTION = "--bobcat-bench-save"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that writes baselines."""
+    parser.getgroup("bobcat").addoption(
+        OPTION, action="store_true", help="write the baselines of `bobcat_bench` instead of comparing with them"
+    )
+
+
+class BobcatBench:
+    """Times the decisions of a policy. Relative paths are those below pytest's root directory."""
+
+    def __init__(self, root: Path, *, save: bool) -> None:
+        self._root = root
+        self._save = save
+
+    def __call__(
+        self,
+        policy: str | os.PathLike[str] | PolicyBundle,
+        *,
+        requests: Requests = None,
+        baseline: str | os.PathLike[str] | None = None,
+        fail_over: float | None = None,
+        seconds: float = 1.0,
+        profile: Literal["strict", "lynx"] = "strict",
+        python_rules: Iterable[Callable[..., Any]] = (),  # Any: checked when the policy is compiled
+    ) -> Report:
+        """Measure, and fail the test when decisions take more than `fail_over` times the baseline's reference steps.
+
+        `policy` is a source, a bundle file or a bundle. `requests` are a JSON Lines file, requests, or mappings of
+        their JSON; without them they are made from the policy. With `--bobcat-bench-save`, `baseline` is written.
+        """
+        from bobcat.benchmark import as_json, bench, read_baseline
+        from bobcat.benchmark.baseline import BaselineError
+
+        if fail_over is not None and (baseline is None or not fail_over > 0):
+            raise ValueError("`fail_over` is a ratio above 0, and needs a `baseline`")
+        bundle = self._bundle(policy, profile, python_rules)
+        calls = self._calls(bundle, requests)
+        if baseline is None:
+            return bench(bundle, calls, seconds=seconds)
+        path = self._root / baseline
+        if self._save:
+            report = bench(bundle, calls, seconds=seconds)
+            path.write_text(as_json(report), encoding="utf-8")
+            return report
+        try:
+            before = read_baseline(path.read_bytes(), str(baseline))
+        except FileNotFoundError:
+            pytest.fail(f"there is no baseline `{path}`; `pytest {OPTION}` writes it", pytrace=False)
+        except BaselineError as error:
+            pytest.fail(f"{error}; `pytest {OPTION}` writes it anew", pytrace=False)
+        report = bench(bundle, calls, seconds=seconds, baseline=before, fail_over=fail_over)
+        found = report.comparison
+        if found is not None and found.regression:
+            notes = "".join(f"\nnote: {note}" for note in found.notes)
+            pytest.fail(
+                f"decisions take {found.change:.2f} times as many reference steps as in the baseline "
+                f"({report.decisions.relative:.3f}, was {found.relative:.3f}); allowed is {fail_over:.2f}{notes}",
+                pytrace=False,
+            )
+        return report
+
+    def _bundle(
+        self,
+        policy: str | os.PathLike[str] | PolicyBundle,
+        profile: Literal["strict", "lynx"],
+        python_rules: Iterable[Callable[..., Any]],  # Any: as above
+    ) -> PolicyBundle:
+        from bobcat.bundle import PolicyBundle, is_bundle, load_bundle
+        from bobcat.compiler import compile_policy
+
+        if isinstance(policy, PolicyBundle):
+            return policy
+        data = (self._root / policy).read_bytes()
+        if is_bundle(data):
+            return load_bundle(data, python_rules)
+        return compile_policy(data.decode("utf-8-sig"), str(policy), profile=profile, python_rules=list(python_rules))
+
+    def _calls(self, bundle: PolicyBundle, requests: Requests) -> Calls:
+        from bobcat.benchmark import Calls, directed_calls, read_calls
+        from bobcat.requests import request_from_json
+
+        if requests is None:
+            return directed_calls(bundle)
+        if isinstance(requests, str | os.PathLike):
+            return read_calls((self._root / requests).read_bytes(), str(requests))
+        calls = Calls.of(request_from_json(item) if isinstance(item, Mapping) else item for item in requests)
+        if not calls.requests:
+            raise ValueError("`requests` holds no request")
+        return calls
+
+
+@pytest.fixture
+def bobcat_bench(pytestconfig: pytest.Config) -> BobcatBench:
+    """Times the decisions of a policy and compares them with a baseline."""
+    return BobcatBench(pytestconfig.rootpath, save=bool(pytestconfig.getoption(OPTION)))
