@@ -58,7 +58,8 @@ def _encoder(default: Callable[[Any], Any], *, allow_nan: bool) -> Callable[[Any
         return settings.encode
     # No markers: a cycle ends as RecursionError, which the callers expect.
     accelerated = make(None, default, json.encoder.encode_basestring_ascii, None, ":", ",", True, False, allow_nan)
-    return lambda value: "".join(accelerated(value, 0))
+    join = "".join
+    return lambda value: join(accelerated(value, 0))
 
 
 def _refuse(value: Any) -> Any:

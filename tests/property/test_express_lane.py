@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -153,6 +154,24 @@ def test_a_store_that_hangs_fails_the_run(at: int) -> None:
     with_lane, without = outcomes(act, msgspec.structs.replace(SAFE, store_seconds=0.05), store=store)
     assert with_lane == without
     assert with_lane[0].error == "store.append failed: TimeoutError: "
+
+
+class Stubborn(bobcat.MemoryStore):
+    """Takes too long for every write, and cannot be stopped."""
+
+    async def append(self, record: Any) -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.05)
+        await super().append(record)
+
+
+def test_a_late_write_counts() -> None:
+    async def act() -> str:
+        return "done"
+
+    with_lane, without = outcomes(act, msgspec.structs.replace(SAFE, store_seconds=0.02), store=Stubborn)
+    assert with_lane == without
+    assert with_lane[0].error == "step budget exhausted (2)"
 
 
 def test_the_switch_does_not_reach_a_write_but_the_tool_behind_it() -> None:

@@ -73,9 +73,9 @@ class Express:
         tools, policy, cap, conversation = self._tools, self._policy, setup.budget.steps, run.conversation
         ask, view, tell = self._agent.step, conversation.view, conversation.append
         store, run_id, limit = self._store, setup.run_id, setup.manner.store_seconds
+        calm = interrupts.is_calm()
         while True:
-            stop = interrupts.due()
-            if stop is not None:
+            if not calm and (stop := interrupts.due()) is not None:
                 return stop
             try:
                 reply: object = await ask(view())
@@ -111,17 +111,17 @@ class Express:
                 try:
                     await store.append(StepRecord(run_id, self.journal_seq, "model.output", "", said, now))
                     self.journal_seq += 1
-                    stop = interrupts.due()
-                    if stop is not None:
+                    interrupts.let_count(limit)
+                    if not calm and (stop := interrupts.due()) is not None:
                         return stop
                     await store.append(StepRecord(run_id, self.journal_seq, "action.intent", key, intent, now))
                     self.journal_seq += 1
+                    interrupts.let_count(limit)
                 except BaseException as error:
                     return _not_kept(error, interrupts)
                 finally:
                     interrupts.unshield()
-            stop = interrupts.due()
-            if stop is not None:
+            if not calm and (stop := interrupts.due()) is not None:
                 return stop
             started = time.perf_counter()
             try:
@@ -149,6 +149,7 @@ class Express:
                     now = datetime.now(UTC)
                     await store.append(StepRecord(run_id, self.journal_seq, "action.result", key, result, now))
                     self.journal_seq += 1
+                    interrupts.let_count(limit)
                 except BaseException as error:
                     return _not_kept(error, interrupts)
                 finally:

@@ -41,6 +41,7 @@ class Interrupts:
             raise RuntimeError("a run needs an asyncio task")
         self._task: asyncio.Task[Any] = task  # Any: a task is generic in a result nobody reads here
         self._waiting = False
+        self._outer = 0
         self._deaf = False
         self._limit = math.inf
         self.fired: Interrupted | None = None
@@ -78,6 +79,10 @@ class Interrupts:
         """Why the run must stop, if the switch says so."""
         return None if self._switch is None else cancelled_reason(self._switch)
 
+    def is_calm(self) -> bool:
+        """Whether nothing can be due: there is neither a switch nor a deadline."""
+        return self._switch is None and self._deadline == math.inf
+
     def due(self) -> Interrupted | None:
         """Why nothing new may begin, if something says so."""
         if self.fired is not None:
@@ -109,6 +114,12 @@ class Interrupts:
         if self._deadline < self._timer_at:
             self._set_timer()
 
+    def let_count(self, seconds: float | None) -> None:
+        """A shielded wait is over. When its time was too, it counts all the same, and the next one has `seconds`."""
+        if self.fired is not None:
+            self._taken_back(self._outer)
+            self.shield(seconds)
+
     # Any: arguments of any call.
     async def wait(
         self, call: Callable[..., Awaitable[T]], *args: Any, seconds: float | None = None, keep_late: bool = False
@@ -136,7 +147,7 @@ class Interrupts:
     ) -> T | Interrupted:
         if seconds is not None and seconds <= 0:
             return Interrupted(step=True, started=False)
-        outer = self._task.cancelling()
+        outer = self._outer = self._task.cancelling()
         self._deaf = deaf
         self._limit = math.inf if seconds is None else self._loop.time() + seconds
         if self._limit != math.inf or not deaf:

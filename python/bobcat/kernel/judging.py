@@ -17,6 +17,8 @@ def judge(policy: PolicyBundle, request: ActionRequest) -> Decision:
     except Exception as error:
         return Decision(Verdict.DENY, f"the policy could not be evaluated ({describe(error)}); denied", _MARKERS)
     if isinstance(decision, Decision):
+        if type(decision.matched_rules) is tuple is type(decision.approvers):
+            return decision
         rules: object = decision.matched_rules
         approvers: object = decision.approvers
         if isinstance(rules, (tuple, list)) and isinstance(approvers, (tuple, list)):
