@@ -85,12 +85,11 @@ def test_a_required_sink_that_works_changes_nothing() -> None:
     assert len(stream.getvalue().splitlines()) == len(run.kinds)
 
 
-def test_a_required_sink_that_hangs_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_required_sink_that_hangs_stops_the_run() -> None:
     async def hangs(event: AuditEvent) -> None:
         await asyncio.sleep(60)
 
-    monkeypatch.setattr("bobcat.kernel.loop.SAFE", _hasty())
-    run = seen(call("echo", text="a"), sinks=[callback_sink(hangs, required=True)])
+    run = seen(call("echo", text="a"), sinks=[callback_sink(hangs, required=True)], manner=_hasty())
     assert run.ran == []
     assert run.result.error is not None
     assert "no answer within 0.1s" in run.result.error
