@@ -7,6 +7,7 @@ import sys
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from bobcat import (
@@ -21,6 +22,7 @@ from bobcat import (
     ToolCall,
     Usage,
 )
+from bobcat.kernel.manner import SAFE, Manner
 from kernel.scripted import Tools, call, seen
 
 
@@ -85,29 +87,23 @@ def test_u50_a_tool_that_hangs_ends_with_the_duration_of_the_run() -> None:
     assert run.result.error == "duration budget exhausted (0.1s)"
 
 
-def test_u50_a_store_that_hangs_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_u50_a_store_that_hangs_fails_the_run() -> None:
     class Hangs(MemoryStore):
         async def append(self, record: StepRecord) -> None:
             await asyncio.sleep(60)
 
-    store_fails_after(monkeypatch, 0.1)
-    run = seen(call("echo", text="a"), store=Hangs(), run_id="r")
+    run = seen(call("echo", text="a"), store=Hangs(), run_id="r", manner=hasty(0.1))
     assert run.result.error is not None
     assert run.result.error.startswith("store.append failed: ")
     assert run.ran == []
 
 
-def store_fails_after(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """The bounds are constants of the safe manner; a test cannot wait for them."""
-    import msgspec
-
-    from bobcat.kernel.manner import SAFE
-
-    hasty = msgspec.structs.replace(SAFE, store_seconds=seconds, sinks_may_take=seconds)
-    monkeypatch.setattr("bobcat.kernel.loop.SAFE", hasty)
+def hasty(seconds: float) -> Manner:
+    """The safe manner with bounds that a test can wait for."""
+    return msgspec.structs.replace(SAFE, store_seconds=seconds, sinks_may_take=seconds)
 
 
-def test_u50_a_sink_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_u50_a_sink_that_hangs_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     calls = 0
 
     async def hangs(event: AuditEvent) -> None:
@@ -115,8 +111,7 @@ def test_u50_a_sink_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch, caps
         calls += 1
         await asyncio.sleep(60)
 
-    store_fails_after(monkeypatch, 0.1)
-    run = seen(call("echo", text="a"), sinks=[hangs])
+    run = seen(call("echo", text="a"), sinks=[hangs], manner=hasty(0.1))
     assert run.result.final_answer == "done"
     assert calls == 1
     assert "it gets no further events" in capsys.readouterr().err
