@@ -15,7 +15,7 @@ from hypothesis import given, settings
 import bobcat
 from bobcat.kernel.express import Express
 from bobcat.kernel.loop import Options, run_in_manner
-from bobcat.kernel.manner import SAFE
+from bobcat.kernel.manner import INCUMBENT, SAFE, Manner
 from lynx_runs import SCRIPTS, Death, Script, comparable, play
 
 CALLS = (
@@ -26,8 +26,8 @@ CALLS = (
 class Api:
     """`bobcat`, with a `run_agent` that nobody watches."""
 
-    def __init__(self, *, by_express: bool) -> None:
-        self._by_express = by_express
+    def __init__(self, *, by_express: bool, manner: Manner = SAFE) -> None:
+        self._by_express, self._manner = by_express, manner
 
     def __getattr__(self, name: str) -> Any:
         return getattr(bobcat, name)
@@ -36,16 +36,17 @@ class Api:
         defaults = dict.fromkeys(("correlation_id", "store", "run_id", "executor", "cancel", "on_approval"))
         surroundings = {"principal": bobcat.Principal("user", "u"), "environment": "dev", "workspace": "."}
         given: dict[str, Any] = {**defaults, **surroundings, **options, "sinks": ()}
-        return await run_in_manner(SAFE, agent, task, Options(**given), by_express=self._by_express)
+        return await run_in_manner(self._manner, agent, task, Options(**given), by_express=self._by_express)
 
 
 def both(script: Script) -> tuple[Any, Any]:
-    """The run with the lane, and without."""
-    outcomes = []
-    for by_express in (True, False):
-        api: Any = Api(by_express=by_express)
-        outcomes.append(comparable(play(api, script, bobcat.compile_policy, bobcat.DuplicateRecord)))
-    return outcomes[0], outcomes[1]
+    """The run with the lane, and without, in either manner."""
+    outcomes: dict[bool, list[Any]] = {True: [], False: []}
+    for by_express, found in outcomes.items():
+        for manner in (SAFE, INCUMBENT):
+            api: Any = Api(by_express=by_express, manner=manner)
+            found.append(comparable(play(api, script, bobcat.compile_policy, bobcat.DuplicateRecord)))
+    return outcomes[True], outcomes[False]
 
 
 @settings(max_examples=150, deadline=None)

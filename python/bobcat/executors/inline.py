@@ -42,7 +42,7 @@ async def run_inline(
             value = await tool.fn(**args)
             return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
         if timeout_seconds <= 0:
-            return ActionResult(False, error=_late(tool, timeout_seconds))
+            return ActionResult(False, error=late_text(tool, timeout_seconds))
         async with asyncio.timeout(timeout_seconds) as clock:
             value = await tool.fn(**args)
         return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
@@ -50,11 +50,12 @@ async def run_inline(
         late = isinstance(error, TimeoutError) and (
             not tells_timeouts_apart or (timeout_seconds is not None and clock.expired())
         )
-        text = _late(tool, timeout_seconds) if late else failure_text(error)
+        text = late_text(tool, timeout_seconds) if late else failure_text(error)
         return ActionResult(False, None, text, int((time.perf_counter() - started) * 1000))
 
 
-def _late(tool: ToolDef, timeout_seconds: float | None) -> str:
+def late_text(tool: ToolDef, timeout_seconds: float | None) -> str:
+    """What is told of a tool that took too long."""
     return f"TimeoutError: tool {tool.name!r} timed out after {timeout_seconds}s"
 
 

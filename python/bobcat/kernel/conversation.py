@@ -18,16 +18,25 @@ Parts = tuple[Any, ...]
 class Conversation:
     """The messages so far. Only the kernel holds one."""
 
-    __slots__ = ("_messages", "append")
+    __slots__ = ("_made", "_messages", "append")
 
     def __init__(self, first: Message) -> None:
         self._messages: list[Message | Parts] = [first]
+        self._made = 1
         self.append: Callable[[Parts], None] = self._messages.append
         """Add a message at the end, given as its fields in order."""
 
     def view(self) -> ConversationView:
         """The messages up to now."""
         return ConversationView(self._messages, len(self._messages))
+
+    def as_tuple(self) -> tuple[Message, ...]:
+        """The messages up to now, copied: this takes longer the more they are."""
+        view = self.view()
+        for position in range(self._made, len(view)):
+            view[position]  # makes the message
+        self._made = len(view)
+        return cast("tuple[Message, ...]", tuple(self._messages))
 
 
 class ConversationView(Sequence[Message]):

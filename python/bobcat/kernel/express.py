@@ -17,14 +17,15 @@ import asyncio
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from bobcat.agent import Agent
 from bobcat.bundle import PolicyBundle
-from bobcat.executors.inline import failure_text
+from bobcat.executors.inline import failure_text, late_text
 from bobcat.frozen import FrozenDict, frozen_if_flat
 from bobcat.journal import DuplicateRecord, RunStore, StepRecord, idempotency_key
-from bobcat.kernel.commands import Cruised, Event, ModelFailed, ModelReplied, StoreFailed, Superseded
+from bobcat.kernel.commands import Cruised, Event, Interrupted, ModelFailed, ModelReplied, StoreFailed, Superseded
 from bobcat.kernel.interrupts import Interrupts
 from bobcat.kernel.judging import judge
 from bobcat.kernel.state import RunState
@@ -54,13 +55,16 @@ class Express:
         setup = self._run.setup
         budget = setup.budget
         manner = setup.manner
+        same_habits = {
+            manner.read_only,
+            manner.binds_arguments,
+            manner.interrupts,
+            manner.intent_follows_approval,
+            manner.strict_replies,
+            manner.tells_timeouts_apart,
+        }
         return (
-            manner.read_only
-            and manner.binds_arguments
-            and manner.interrupts
-            and manner.intent_follows_approval
-            and manner.strict_replies
-            and manner.tells_timeouts_apart
+            len(same_habits) == 1
             and not setup.observed
             and not setup.journal.records
             and budget.max_repeated_calls is None
@@ -71,7 +75,10 @@ class Express:
         """Take plain steps; what to answer the machine with, which waits for the model's reply."""
         run, interrupts, setup = self._run, self._interrupts, self._run.setup
         tools, policy, cap, conversation = self._tools, self._policy, setup.budget.steps, run.conversation
-        ask, view, tell = self._agent.step, conversation.view, conversation.append
+        ask, tell = self._agent.step, conversation.append
+        safe = setup.manner.read_only
+        view = conversation.view if safe else conversation.as_tuple
+        out, failure_of = run.out, partial(_failure, tells_timeouts_apart=setup.manner.tells_timeouts_apart)
         store, run_id, limit = self._store, setup.run_id, setup.manner.store_seconds
         calm = interrupts.is_calm()
         while True:
@@ -82,6 +89,8 @@ class Express:
             except BaseException as error:
                 if _goes_through(error, interrupts):
                     raise
+                if isinstance(error, TimeoutError) and not safe:
+                    return Interrupted(step=True)
                 return model_failed(error)
             if interrupts.fired is not None:
                 return interrupts.fired
@@ -93,26 +102,27 @@ class Express:
                 return ModelReplied(reply, now)
             known = tools.get(name) or self._look_up(name)
             args = frozen_if_flat(given)
-            if known is None or args is None or args.keys() != known[1]:
+            if known is None or args is None or (safe and args.keys() != known[1]):
                 return ModelReplied(reply, now)
+            shown = args if safe else dict(args)
             tool = known[0]
             context = ExecutionContext(
                 setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, now, _NOTHING
             )
-            decision = judge(policy, ActionRequest(name, args, tool.metadata, context))
+            decision = judge(policy, ActionRequest(name, shown, tool.metadata, context))
             if decision.verdict is not Verdict.ALLOW or decision.transform_args is not None:
                 self.decided = decision
                 return ModelReplied(reply, now)
             if store is not None:
                 key = idempotency_key(run_id, run.step, name, args, text=run.manner.json)
-                said = {"step": run.step, "type": "tool_call", "tool": name, "args": args, "call_id": call_id}
+                said = {"step": run.step, "type": "tool_call", "tool": name, "args": out(args), "call_id": call_id}
                 intent = {"step": run.step, "tool": name, "verdict": "allow"}
                 interrupts.shield(limit)
                 try:
                     await store.append(StepRecord(run_id, self.journal_seq, "model.output", "", said, now))
                     self.journal_seq += 1
                     interrupts.let_count(limit)
-                    if not calm and (stop := interrupts.due()) is not None:
+                    if safe and not calm and (stop := interrupts.due()) is not None:
                         return stop
                     await store.append(StepRecord(run_id, self.journal_seq, "action.intent", key, intent, now))
                     self.journal_seq += 1
@@ -121,7 +131,7 @@ class Express:
                     return _not_kept(error, interrupts)
                 finally:
                     interrupts.unshield()
-            if not calm and (stop := interrupts.due()) is not None:
+            if not calm and (stop := interrupts.due(deadline=safe)) is not None:
                 return stop
             started = time.perf_counter()
             try:
@@ -129,7 +139,7 @@ class Express:
             except BaseException as error:
                 if _goes_through(error, interrupts):
                     raise
-                failure: str | None = _failure(error)
+                failure: str | None = failure_of(tool, error)
                 message = f"[error] {failure}"
             else:
                 failure, message = None, f"[ok] {value if type(value) is str else show(value)}"
@@ -155,7 +165,7 @@ class Express:
                 finally:
                     interrupts.unshield()
             call_id = call_id or f"step_{run.step}"
-            tell(("assistant", "", name, call_id, args))
+            tell(("assistant", "", name, call_id, out(args)))
             tell(("tool", message, name, call_id))
             run.step += 1
             if cap is not None and run.step >= cap:
@@ -164,8 +174,10 @@ class Express:
     def _look_up(self, name: str) -> tuple[ToolDef, frozenset[str]] | None:
         """A tool and the arguments that fit it exactly, kept for the next time; None for a tool that takes any."""
         tool = self._run.setup.tools.tools.get(name)
-        fitting = None if tool is None else self._run.signature(name).exact
-        if tool is None or fitting is None:
+        if tool is None:
+            return None
+        fitting = self._run.signature(name).exact if self._run.manner.binds_arguments else frozenset[str]()
+        if fitting is None:
             return None
         self._tools[name] = (tool, fitting)
         return self._tools[name]
@@ -187,7 +199,9 @@ def _goes_through(error: BaseException, interrupts: Interrupts) -> bool:
     return not isinstance(error, (Exception, SystemExit))
 
 
-def _failure(error: BaseException) -> str:
+def _failure(tool: ToolDef, error: BaseException, *, tells_timeouts_apart: bool) -> str:
+    if isinstance(error, TimeoutError) and not tells_timeouts_apart:
+        return late_text(tool, None)
     if isinstance(error, asyncio.CancelledError):  # raised by somebody's own hand
         return f"executor raised {describe(error)}"
     return failure_text(error)

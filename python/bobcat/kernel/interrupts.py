@@ -83,7 +83,7 @@ class Interrupts:
         """Whether nothing can be due: there is neither a switch nor a deadline."""
         return self._switch is None and self._deadline == math.inf
 
-    def due(self) -> Interrupted | None:
+    def due(self, *, deadline: bool = True) -> Interrupted | None:
         """Why nothing new may begin, if something says so."""
         if self.fired is not None:
             return self.fired
@@ -91,7 +91,7 @@ class Interrupts:
             reason = cancelled_reason(self._switch)
             if reason is not None:
                 return Interrupted(cancelled=reason, started=False)
-        if self._deadline != math.inf and self._loop.time() >= self._deadline:
+        if deadline and self._deadline != math.inf and self._loop.time() >= self._deadline:
             return Interrupted(started=False)
         return None
 

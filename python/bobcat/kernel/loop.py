@@ -242,7 +242,7 @@ class _Driver:
         lane.journal_seq = self._journal_seq
         came_to = await self._interrupts.wait(lane.go, keep_late=True)
         self._journal_seq = lane.journal_seq
-        if isinstance(came_to, Interrupted) and came_to.step:
+        if isinstance(came_to, Interrupted) and came_to.step and self._manner.store_seconds is not None:
             return StoreFailed("store.append failed: TimeoutError: ")  # no model call has a limit of its own there
         return came_to
 

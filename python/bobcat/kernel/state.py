@@ -70,8 +70,7 @@ class RunState:
 
     def conversation_view(self) -> Sequence[Message]:
         """The conversation, as the agent gets it."""
-        view = self.conversation.view()
-        return view if self.manner.read_only else tuple(view)
+        return self.conversation.view() if self.manner.read_only else self.conversation.as_tuple()
 
     def emit(self, kind: str, body: dict[str, Any]) -> Steps[None]:
         """Tell the sinks, if there are any."""
