@@ -3,6 +3,7 @@
 //! A request is read in place, through the borrowed-value traits of the core ([`value`], [`request`]); an outcome becomes
 //! a `bobcat.model.Decision` ([`decision`]), prebuilt wherever it is static. Nothing here decides.
 
+mod attribute;
 mod batch;
 mod call;
 mod conformance;

@@ -9,6 +9,8 @@ use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyString, PyType};
 use bobcat_core::path::Field;
 use bobcat_core::program::Verdict;
 
+use crate::attribute::Attribute;
+
 /// Everything that is looked up once.
 pub(crate) struct Names {
     /// `bobcat.model.ActionRequest`
@@ -50,13 +52,13 @@ pub(crate) struct Names {
     pub(crate) replace: Py<PyAny>,
     /// `""`
     pub(crate) no_text: Py<PyString>,
-    fields: [Py<PyString>; Field::ALL.len()],
+    fields: [Attribute; Field::ALL.len()],
     /// `declared`
-    pub(crate) declared: Py<PyString>,
+    pub(crate) declared: Attribute,
     /// `context`
-    pub(crate) context: Py<PyString>,
+    pub(crate) context: Attribute,
     /// `principal`
-    pub(crate) principal: Py<PyString>,
+    pub(crate) principal: Attribute,
 }
 
 static NAMES: PyOnceLock<Names> = PyOnceLock::new();
@@ -76,6 +78,21 @@ impl Names {
         let datetime_module = py.import("datetime")?;
         let class = |module: &Bound<'_, PyModule>, name: &str| -> PyResult<Py<PyType>> {
             Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
+        };
+        let action_request = class(&model, "ActionRequest")?;
+        let tool_metadata = class(&model, "ToolMetadata")?;
+        let execution_context = class(&model, "ExecutionContext")?;
+        let principal_type = class(&model, "Principal")?;
+        let attribute = |owner: &Py<PyType>, name| Attribute::find(owner.bind(py), name);
+        let field = |field| {
+            let (part, name) = place(field);
+            let owner = match part {
+                Part::Request => &action_request,
+                Part::Declared => &tool_metadata,
+                Part::Context => &execution_context,
+                Part::Principal => &principal_type,
+            };
+            attribute(owner, name)
         };
         let verdict_type = class(&model, "Verdict")?;
         let verdict = |name: &str| -> PyResult<Py<PyAny>> {
@@ -97,9 +114,6 @@ impl Names {
         let signed = PyDict::new(py);
         signed.set_item("signed", true)?;
         Ok(Self {
-            action_request: class(&model, "ActionRequest")?,
-            execution_context: class(&model, "ExecutionContext")?,
-            principal_type: class(&model, "Principal")?,
             decision: class(&model, "Decision")?,
             verdicts,
             verdict_type,
@@ -117,10 +131,13 @@ impl Names {
             re_compile: py.import("re")?.getattr("compile")?.unbind(),
             replace: py.import("dataclasses")?.getattr("replace")?.unbind(),
             no_text: PyString::intern(py, "").unbind(),
-            fields: Field::ALL.map(|field| PyString::intern(py, attribute(field)).unbind()),
-            declared: PyString::intern(py, "declared").unbind(),
-            context: PyString::intern(py, "context").unbind(),
-            principal: PyString::intern(py, "principal").unbind(),
+            fields: Field::ALL.map(field),
+            declared: attribute(&action_request, "declared"),
+            context: attribute(&action_request, "context"),
+            principal: attribute(&execution_context, "principal"),
+            action_request,
+            execution_context,
+            principal_type,
         })
     }
 
@@ -136,32 +153,41 @@ impl Names {
         }
     }
 
-    /// The name of the attribute that holds `field`.
-    pub(crate) fn field(&self, field: Field) -> &Py<PyString> {
-        self.fields.get(field as usize).unwrap_or(&self.no_text)
+    /// The attribute that holds `field`.
+    #[inline]
+    pub(crate) fn field(&self, field: Field) -> &Attribute {
+        self.fields.get(field as usize).unwrap_or(&self.declared)
     }
 }
 
-/// The attribute of the request, of its `declared`, of the context or of its principal that holds `field`.
-fn attribute(field: Field) -> &'static str {
+/// What an attribute is of.
+enum Part {
+    Request,
+    Declared,
+    Context,
+    Principal,
+}
+
+/// The attribute that holds `field`, and what it is of.
+fn place(field: Field) -> (Part, &'static str) {
     match field {
-        Field::Tool => "tool",
-        Field::Args => "args",
-        Field::Cost => "cost",
-        Field::Reversible => "reversible",
-        Field::Scope => "scope",
-        Field::BlastRadiusHint => "blast_radius_hint",
-        Field::HasShadow => "has_shadow",
-        Field::Isolation => "isolation",
-        Field::Environment => "environment",
-        Field::Workspace => "workspace",
-        Field::CorrelationId => "correlation_id",
-        Field::StepSeq => "step_seq",
-        Field::Timestamp => "timestamp",
-        Field::PrincipalKind => "kind",
-        Field::PrincipalId => "id",
-        Field::PrincipalName => "name",
-        Field::Extra => "extra",
+        Field::Tool => (Part::Request, "tool"),
+        Field::Args => (Part::Request, "args"),
+        Field::Cost => (Part::Declared, "cost"),
+        Field::Reversible => (Part::Declared, "reversible"),
+        Field::Scope => (Part::Declared, "scope"),
+        Field::BlastRadiusHint => (Part::Declared, "blast_radius_hint"),
+        Field::HasShadow => (Part::Declared, "has_shadow"),
+        Field::Isolation => (Part::Declared, "isolation"),
+        Field::Environment => (Part::Context, "environment"),
+        Field::Workspace => (Part::Context, "workspace"),
+        Field::CorrelationId => (Part::Context, "correlation_id"),
+        Field::StepSeq => (Part::Context, "step_seq"),
+        Field::Timestamp => (Part::Context, "timestamp"),
+        Field::PrincipalKind => (Part::Principal, "kind"),
+        Field::PrincipalId => (Part::Principal, "id"),
+        Field::PrincipalName => (Part::Principal, "name"),
+        Field::Extra => (Part::Context, "extra"),
     }
 }
 

@@ -11,6 +11,7 @@ use bobcat_core::path::{Field, Head, Keys};
 use bobcat_core::value::Step;
 use bobcat_core::value::request::{HostAnswer, Request, Transform};
 
+use crate::attribute::Attribute;
 use crate::call::Call;
 use crate::value::{PyValue, is_exactly, is_exception};
 use crate::{host, transform};
@@ -93,7 +94,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             return Ok(self.object.clone());
         }
         let kwargs = PyDict::new(self.call.py);
-        kwargs.set_item(self.call.names.field(Field::Args), self.args.get())?;
+        kwargs.set_item(&self.call.names.field(Field::Args).name, self.args.get())?;
         self.call
             .names
             .replace
@@ -131,12 +132,12 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     fn part<'s>(
         &'s self,
         cell: &'s OnceCell<Bound<'py, PyAny>>,
-        name: &Py<PyString>,
+        attribute: &Attribute,
     ) -> Result<&'s Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
         if let Some(object) = cell.get() {
             return Ok(object);
         }
-        let object = self.attribute(&self.object, name)?;
+        let object = self.attribute(&self.object, attribute)?;
         Ok(cell.get_or_init(|| object))
     }
 
@@ -144,9 +145,9 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     fn attribute(
         &self,
         object: &Bound<'py, PyAny>,
-        name: &Py<PyString>,
+        attribute: &Attribute,
     ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
-        match object.getattr_opt(name.bind(self.call.py)) {
+        match attribute.of(object) {
             Ok(Some(found)) => Ok(found),
             Ok(None) => Err(Step::Absent),
             Err(error) => {
@@ -254,7 +255,15 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
 }
 
 /// An attribute a request must have.
-fn required<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Bound<'py, PyAny>> {
+#[inline]
+fn required<'py>(object: &Bound<'py, PyAny>, attribute: &Attribute) -> PyResult<Bound<'py, PyAny>> {
+    match attribute.slot(object) {
+        Some(found) => Ok(found),
+        None => asked(object, &attribute.name),
+    }
+}
+
+fn asked<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     object.getattr(name.bind(py)).map_err(|error| {
         if !is_exception(py, &error) {
