@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = '''
+PROGRAM = """
 import asyncio, sys
 import lynx
 from lynx import Budget, FinalAnswer, ToolCall, ToolSet, compile_policy, run_agent, subprocess_executor, tool
@@ -39,7 +39,7 @@ async def main():
 
 if __name__ == "__main__":
     asyncio.run(main())
-'''
+"""
 
 
 def python(*arguments: str, cwd: Path, status: int = 0) -> str:
