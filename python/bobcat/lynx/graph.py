@@ -54,8 +54,6 @@ def load_graph_file(path: str | os.PathLike[str]) -> GraphSpec:
     try:
         return graph.load_graph_file(path)
     except GraphCompileError as error:
-        if isinstance(error.__cause__, OSError):
-            raise error.__cause__ from None
         raise _plain(error) from None
 
 
