@@ -303,6 +303,12 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
 impl Value for PyValue<'_, '_> {
     fn view(&self) -> View<'_> {
+        // PERF: most values are plain strings; asking one for its text checks no type again.
+        if let Ok(text) = self.object.cast_exact::<PyString>()
+            && let Ok(text) = text.to_str()
+        {
+            return View::Str(text);
+        }
         match self.kind() {
             Kind::Str => match self.text() {
                 Some(text) => View::Str(text),

@@ -17,17 +17,28 @@ pub(super) struct Search<'p> {
     /// Whether a permitting rule had an absent guard, so that what could be in error was queued.
     late: bool,
     last: Option<u32>,
+    /// PERF: where the rules judged every time are all there is, they need no queue.
+    only: Option<std::slice::Iter<'p, u32>>,
 }
 
 impl<'p> Search<'p> {
     #[inline]
     pub(super) fn new(met: Met<'p>, scratch: &mut Scratch) -> Self {
-        if let Some(tool) = met.tool {
-            scratch.queue(met, Whose::Tool, tool.always);
-        }
-        scratch.queue(met, Whose::Any, met.any.always);
         let probes = met.tool.map_or(&[][..], |tool| &tool.probes);
+        let tool = met.tool.filter(|tool| !tool.rules.is_empty());
+        let only = match (tool, met.any.rules.is_empty()) {
+            (Some(tool), true) if tool.probes.is_empty() => Some(tool.rules.iter()),
+            (None, _) if met.any.probes.is_empty() => Some(met.any.rules.iter()),
+            _ => None,
+        };
+        if only.is_none() {
+            if let Some(tool) = tool {
+                scratch.queue(met, Whose::Tool, tool.always);
+            }
+            scratch.queue(met, Whose::Any, met.any.always);
+        }
         Self {
+            only,
             met,
             probes: [(Whose::Tool, probes), (Whose::Any, &met.any.probes)],
             late: false,
@@ -38,6 +49,9 @@ impl<'p> Search<'p> {
     /// The next rule.
     #[inline]
     pub(super) fn next<R: Request>(&mut self, judge: &mut Judge<'p, R>) -> Option<u32> {
+        if let Some(only) = &mut self.only {
+            return only.next().copied();
+        }
         loop {
             self.read(judge);
             let rule = judge.scratch.take(self.met)?;
