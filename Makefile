@@ -93,9 +93,11 @@ types: build  ## mypy --strict, and the stub of the Rust module against the modu
 	$(BIN)/python -m mypy.stubtest bobcat._core
 
 .PHONY: bench-gate
-bench-gate: build  ## measure decisions against lynx-agent in one run; fail when the ratios fall
+bench-gate: build  ## measure decisions against lynx-agent in one run, count instructions; fail when they are worse
 	$(call say,performance gate)
 	$(BIN)/python benches/gate.py
+	$(call say,instructions)
+	$(BIN)/python benches/instructions/gate.py
 
 .PHONY: check
 check: fmt-check lint types test-rust bench-gate test  ## all that CI runs; the test summary comes last

@@ -1,0 +1,160 @@
+"""The instruction gate: six hot paths of the core, counted by callgrind, against a committed baseline.
+
+Counts do not depend on how busy the machine is, so 1 % is enough to fail on. They do depend on the compiler and on what
+the processor offers: a baseline of another one is not compared with. `--update` writes the baseline anew.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BASELINE = HERE / "baseline.json"
+TOLERANCE = 0.01
+BINARY = ROOT / "target" / "release" / "examples" / "instructions"
+
+sys.path.insert(0, str(HERE.parent))
+
+import bobcat  # noqa: E402 - after the path of the corpora
+from corpora.mixed import JsonObject, workload  # noqa: E402 - after the path of the corpora
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is counted: `times` runs of `what` on a policy and some requests, less one run."""
+
+    name: str
+    what: str
+    times: int
+    make: Callable[[], tuple[bytes, list[JsonObject]]]
+
+
+def mixed(rules: int) -> Callable[[], tuple[bytes, list[JsonObject]]]:
+    """The shared workload."""
+
+    def make() -> tuple[bytes, list[JsonObject]]:
+        work = workload(rules)
+        return bobcat.compile_policy(work.text).ir_bytes, list(work.requests)
+
+    return make
+
+
+def crowded(match: Callable[[int], JsonObject]) -> Callable[[], tuple[bytes, list[JsonObject]]]:
+    """1,000 rules on one tool and one argument, none of which fires."""
+
+    def make() -> tuple[bytes, list[JsonObject]]:
+        rules = [
+            {"id": f"rule-{n}", "match": {"tool": "shell"} | match(n), "decision": "deny", "reason": "no"}
+            for n in range(1_000)
+        ]
+        policy = {"version": 1, "rules": rules}
+        request = {"tool": "shell", "args": {"amount": 7, "cmd": "git log --oneline -n 20 -- src/main.py"}}
+        return bobcat.compile_policy(json.dumps(policy)).ir_bytes, [request]
+
+    return make
+
+
+def band(number: int) -> JsonObject:
+    """A band of its own for each rule."""
+    return {"args.amount.between": [number * 10 + 10, number * 10 + 15]}
+
+
+def needle(number: int) -> JsonObject:
+    """A needle of its own for each rule."""
+    return {"args.cmd.contains": f"/host-{number}/"}
+
+
+SCENARIOS = (
+    Scenario("load, 1,000 rules", "load", 3, mixed(1_000)),
+    Scenario("decide, 1 rule", "decide", 21, mixed(1)),
+    Scenario("decide, 100 rules", "decide", 21, mixed(100)),
+    Scenario("decide, 1,000 rules", "decide", 21, mixed(1_000)),
+    Scenario("decide, 1,000 bands", "decide", 2_001, crowded(band)),
+    Scenario("decide, 1,000 needles", "decide", 2_001, crowded(needle)),
+)
+
+
+def main() -> int:
+    """Count, compare or update; 1 when a count has grown by more than the tolerance."""
+    if shutil.which("valgrind") is None:
+        print("instructions: skipped, there is no valgrind here")
+        return 0
+    subprocess.run(
+        ["cargo", "build", "--release", "--locked", "--quiet", "-p", "bobcat-core", "--example", "instructions"],
+        cwd=ROOT,
+        check=True,
+    )
+    counts = {scenario.name: count(scenario) for scenario in SCENARIOS}
+    if "--update" in sys.argv[1:]:
+        text = json.dumps({"machine": machine(), "instructions": counts}, indent=2)
+        BASELINE.write_text(text + "\n", encoding="utf-8")
+        print(f"wrote {BASELINE.relative_to(ROOT)}")
+        return 0
+    return compare(counts)
+
+
+def compare(counts: dict[str, int]) -> int:
+    """Print a line per scenario; 1 when one has grown, on a machine that the baseline is of."""
+    baseline: dict[str, Any] = json.loads(BASELINE.read_text(encoding="utf-8"))  # Any: JSON
+    comparable = baseline["machine"] == machine()
+    if not comparable:
+        print("instructions: the baseline is of another compiler or processor; counts are only shown")
+    failed = False
+    for name, counted in counts.items():
+        known = baseline["instructions"][name]
+        grown = counted > known * (1 + TOLERANCE)
+        failed |= grown and comparable
+        word = "TOO MANY" if grown else "ok"
+        print(f"{name:<22} {counted:>10,} instructions (baseline {known:>10,}): {word}", flush=True)
+    return int(failed)
+
+
+def count(scenario: Scenario) -> int:
+    """Instructions of one load, or of one decision."""
+    policy, requests = scenario.make()
+    with tempfile.TemporaryDirectory() as scratch:
+        policy_file, requests_file = Path(scratch) / "policy", Path(scratch) / "requests"
+        policy_file.write_bytes(policy)
+        requests_file.write_text("\n".join(map(json.dumps, requests)), encoding="utf-8")
+
+        def run(times: int) -> int:
+            command = [
+                "valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out",
+                str(BINARY), scenario.what, str(policy_file), str(requests_file), str(times),
+            ]  # fmt: skip
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            collected = re.search(r"Collected : (\d+)", done.stderr)
+            if collected is None:
+                raise SystemExit(f"valgrind said nothing of instructions:\n{done.stderr}")
+            return int(collected[1])
+
+        more = run(scenario.times) - run(1)
+    each = 1 if scenario.what == "load" else len(requests)
+    return round(more / (scenario.times - 1) / each)
+
+
+def machine() -> dict[str, str]:
+    """What counts depend on."""
+    rustc = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    flags = ""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = [line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")]
+        wanted = {"avx2", "avx512f", "bmi2", "sse4_2"}
+        flags = " ".join(sorted(wanted & set(lines[0].split()))) if lines else ""
+    return {"rustc": rustc, "architecture": platform.machine(), "processor": flags}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
