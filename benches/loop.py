@@ -17,11 +17,11 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+import lynx
 import lynx.durability
 
 import bobcat
 import bobcat.lynx
-import lynx
 
 POLICY = "rules: [{id: noop, match: {tool: noop}, decision: allow}]"
 STEPS = (100, 10_000)

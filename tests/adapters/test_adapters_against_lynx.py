@@ -10,6 +10,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import lynx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +18,6 @@ from lynx.adapters.anthropic_sdk import ClaudeAgent as LynxClaudeAgent
 from lynx.adapters.openai_sdk import OpenAIAgent as LynxOpenAIAgent
 
 import bobcat
-import lynx
 from bobcat.adapters import ClaudeAgent, OpenAIAgent
 
 WORDS = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=12).filter(str.strip)

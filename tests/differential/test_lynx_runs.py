@@ -5,12 +5,12 @@ Nothing is left out but durations, time stamps, random ids and the text of trace
 
 from __future__ import annotations
 
+import lynx
 import lynx.durability
 import lynx.policy
 import pytest
 from hypothesis import given, settings
 
-import lynx
 from bobcat import lynx as ours
 from lynx_runs import SCRIPTS, Death, Script, comparable, play
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import lynx
 import lynx.core.mediator
 import lynx.durability
 import lynx.policy
 import pytest
 
-import lynx
 from bobcat import lynx as ours
 from bobcat.lynx.core import mediator
 from lynx_runs import Death, Script, Store, comparable, play

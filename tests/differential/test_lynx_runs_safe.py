@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import lynx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lynx.durability import DuplicateRecord
 
 import bobcat
-import lynx
 
 POLICY = """
 defaults: {on_no_match: deny, on_missing_shadow: deny}

@@ -7,11 +7,11 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import lynx
 import lynx.cli.main
 import pytest
 from click.testing import CliRunner
 
-import lynx
 from bobcat import lynx as ours
 from bobcat.lynx.cli.main import cli
 from lynx_runs import POLICY, Death, Script, World, play

@@ -10,10 +10,10 @@ import warnings
 from typing import Any
 
 import click
+import lynx
 import pytest
 
 import bobcat
-import lynx
 from bobcat import PolicyWarning
 from bobcat import lynx as ours
 
