@@ -103,8 +103,8 @@ def test_trace_refuses_what_is_no_journal_in_the_same_words(folder: Path, text: 
 
 
 def test_run_awaits_main(folder: Path) -> None:
-    (folder / "neighbour.py").write_text("WORD = 'hello'\n")
-    (folder / "script.py").write_text("import neighbour\nasync def main():\n    print(neighbour.WORD, __name__)\n")
+    (folder / "greeting.py").write_text("WORD = 'hello'\n")
+    (folder / "script.py").write_text("import greeting\nasync def main():\n    print(greeting.WORD, __name__)\n")
     (folder / "none.py").write_text("main = 5\n")
     for arguments in (["run", "script.py"], ["run", "none.py"]):
         mine, theirs = both(*arguments)
