@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -116,6 +117,20 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
     return JournalIndex(len(ordered), attempts, replies, orphans, results, final, bundle_id, next_seq, grants)
 
 
+def _builtin_sha256() -> Callable[[bytes], Any]:  # Any: a hash object
+    """Python's own SHA-256. PERF: on a short text OpenSSL's takes 1.7 µs more, most of it to be found."""
+    for module in ("_sha2", "_sha256"):  # its name since Python 3.12, and before
+        try:
+            constructor: Callable[[bytes], Any] = import_module(module).sha256
+        except (ImportError, AttributeError):
+            continue
+        return constructor
+    return hashlib.sha256
+
+
+_sha256 = _builtin_sha256()
+
+
 def idempotency_key(
     run_id: str, step: int, tool: str, args: Mapping[str, Any], *, text: Callable[[Any], str] = json_text
 ) -> str:
@@ -124,7 +139,7 @@ def idempotency_key(
     A retry of the same step has the same key, so a tool or a service can recognise it.
     """
     payload = f"{run_id}|{step}|{tool}|{text(args)}"
-    return hashlib.sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return _sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def usage_to_body(usage: Usage) -> dict[str, Any]:
