@@ -139,7 +139,8 @@ def idempotency_key(
     A retry of the same step has the same key, so a tool or a service can recognise it.
     """
     payload = f"{run_id}|{step}|{tool}|{text(args)}"
-    return _sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    digest: str = _sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest[:32]
 
 
 def usage_to_body(usage: Usage) -> dict[str, Any]:

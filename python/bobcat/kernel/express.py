@@ -121,14 +121,12 @@ class Express:
                 try:
                     await store.append(StepRecord(run_id, self.journal_seq, "model.output", "", said, now))
                     self.journal_seq += 1
-                    if interrupts.fired is not None:
-                        interrupts.let_count(limit)
+                    interrupts.let_count(limit)
                     if safe and not calm and (stop := interrupts.due()) is not None:
                         return stop
                     await store.append(StepRecord(run_id, self.journal_seq, "action.intent", key, intent, now))
                     self.journal_seq += 1
-                    if interrupts.fired is not None:
-                        interrupts.let_count(limit)
+                    interrupts.let_count(limit)
                 except BaseException as error:
                     return _not_kept(error, interrupts)
                 finally:
@@ -161,8 +159,7 @@ class Express:
                     now = datetime.now(UTC)
                     await store.append(StepRecord(run_id, self.journal_seq, "action.result", key, result, now))
                     self.journal_seq += 1
-                    if interrupts.fired is not None:
-                        interrupts.let_count(limit)
+                    interrupts.let_count(limit)
                 except BaseException as error:
                     return _not_kept(error, interrupts)
                 finally:
