@@ -3,6 +3,7 @@
 use super::pin;
 use crate::expr::{self, Connective, Part, Word};
 use crate::matcher::Test;
+use crate::matcher::derived::Derived;
 use crate::program::Program;
 
 /// The words of `expr`, cheap items first. `tool_known`: the rule is listed by tool, which answers what pinned it.
@@ -23,6 +24,8 @@ pub(super) fn cheap(program: &Program, expr: Part<'_>, tool_known: bool) -> Box<
                 .map(|(_, item)| item);
             connective(program, Connective::All, left, &mut words);
         }
+        // The tool is all it asks for: nothing is left.
+        Part::Leaf(_) if tool_known => connective(program, Connective::All, [], &mut words),
         expr => push(program, expr, &mut words),
     }
     words.into()
@@ -38,10 +41,10 @@ fn push(program: &Program, expr: Part<'_>, words: &mut Vec<Word>) {
 fn connective<'c>(
     program: &Program,
     kind: Connective,
-    items: impl Iterator<Item = Part<'c>>,
+    items: impl IntoIterator<Item = Part<'c>>,
     words: &mut Vec<Word>,
 ) {
-    let mut items: Vec<Part<'c>> = items.collect();
+    let mut items: Vec<Part<'c>> = items.into_iter().collect();
     items.sort_by_cached_key(|item| cost(program, *item));
     let opened = expr::open(words);
     for item in items {
@@ -61,7 +64,13 @@ fn cost(program: &Program, expr: Part<'_>) -> u32 {
             | Test::Broken => 1,
             Test::In(_) => 2,
             Test::Contains(needles, _) => 4 + needles.len() as u32,
+            Test::Affix(_, texts) => 1 + texts.len() as u32,
             Test::EqualDeep(_) => 6,
+            Test::Derived(derived) => match derived.as_ref() {
+                Derived::Ref { .. } => 4,
+                Derived::Length(_) => 4,
+                Derived::Lower(_) | Derived::Elements(..) => 20,
+            },
             Test::Matches(search) => match search.pattern.literal_kind() {
                 Some(_) => 3,
                 None => 20,

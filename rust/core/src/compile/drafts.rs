@@ -7,10 +7,12 @@ use super::guard::may_fail;
 use super::prepare::exact_text;
 use crate::expr::Part;
 use crate::hash::Keyed;
+use crate::matcher::derived::End;
 use crate::matcher::number::Number;
 use crate::matcher::operand::Operand;
 use crate::matcher::{Needle, Quantity, Relation, Test};
 use crate::program::Program;
+use crate::program::affixes::Affixes;
 use crate::program::bands::{Band, Bands};
 use crate::program::needles::Needles;
 use crate::program::segment::{Class, List, PatternGroup, Probe, Segment};
@@ -36,6 +38,7 @@ struct Draft {
     ints: By<i64>,
     bands: Vec<(u32, u32)>,
     needles: Vec<(u32, u32)>,
+    affixes: Vec<(u32, u32)>,
     clauses: BTreeMap<u32, Rules>,
     patterns: BTreeMap<u32, Rules>,
     missing: Rules,
@@ -104,10 +107,15 @@ impl<'p> Drafts<'p> {
                 draft.needles.push((index, rule));
                 return;
             }
+            Test::Affix(..) => {
+                draft.affixes.push((index, rule));
+                return;
+            }
             Test::Equal(_)
             | Test::In(_)
             | Test::EqualDeep(_)
             | Test::Contains(..)
+            | Test::Derived(_)
             | Test::Order(..)
             | Test::Between { .. }
             | Test::Exists(true)
@@ -168,6 +176,7 @@ impl Draft {
         let from = lists.rules.len();
         let bands = self.finish_bands(program, lists);
         let needles = self.finish_needles(program, lists);
+        let affixes = self.finish_affixes(program, lists);
         let mut patterns = None;
         if self.patterns.len() < FEW {
             self.clauses.append(&mut self.patterns);
@@ -191,6 +200,7 @@ impl Draft {
             ),
             ints,
             bands,
+            affixes,
             needles,
             clauses: lists.each(self.clauses).collect(),
             patterns,
@@ -217,6 +227,39 @@ impl Draft {
             self.errors(rule, test, &Class::ALL);
         }
         Some(Bands::new(&all, |rules| lists.keep(rules)))
+    }
+
+    /// The affixes of both ends, if they are many; a few become clauses that are judged by themselves.
+    fn finish_affixes(&mut self, program: &Program, lists: &mut Lists) -> Vec<Affixes> {
+        let mut found = Vec::new();
+        if distinct(&self.affixes) >= FEW {
+            for end in [End::Start, End::End] {
+                let mut texts = By::<Box<str>>::default();
+                for (clause, rule) in &self.affixes {
+                    if let Test::Affix(at, affixes) = program.test(*clause)
+                        && *at == end
+                    {
+                        for affix in affixes {
+                            push(&mut texts, affix.clone(), *rule);
+                        }
+                    }
+                }
+                match Affixes::new(end, lists.each(texts).collect()) {
+                    Some(affixes) => found.push(affixes),
+                    None => {
+                        found.clear();
+                        break;
+                    }
+                }
+            }
+        }
+        if found.is_empty() {
+            singly(&mut self.clauses, &mut self.affixes);
+        }
+        for (clause, rule) in std::mem::take(&mut self.affixes) {
+            self.errors(rule, program.test(clause), &Class::ALL);
+        }
+        found
     }
 
     /// The needles, if they are many; a few become clauses that are judged by themselves.

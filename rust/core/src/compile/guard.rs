@@ -74,9 +74,13 @@ impl<'p> Guards<'p> {
             Test::Equal(_) => uses,
             Test::In(set) => uses + set.strings().len() as u32 + set.ints().len() as u32,
             Test::Matches(_) => uses + 2,
+            Test::Affix(..) => uses + 2,
             Test::Contains(..) => uses + 3,
             Test::Between { .. } => uses + 4,
             Test::EqualDeep(_) | Test::Order(..) => uses + 6,
+            // A clause that is absent although its own path is there would hide the errors of the others.
+            Test::Derived(derived) if derived.refers() => return None,
+            Test::Derived(_) => uses + 8,
             Test::Exists(_) => uses + 20,
             Test::Broken => return None,
         })
@@ -97,7 +101,8 @@ pub(super) fn may_fail(test: &Test, class: Class) -> bool {
         _ if class == Class::Broken => true,
         Test::Equal(_) | Test::In(_) => matches!(class, Class::List | Class::Mapping),
         Test::EqualDeep(_) => class != Class::Null,
-        Test::Matches(_) => class != Class::String,
+        Test::Matches(_) | Test::Affix(..) => class != Class::String,
+        Test::Derived(_) => true,
         Test::Contains(needles, _) => match class {
             Class::String => needles.iter().any(|needle| needle.text.is_none()),
             Class::Null

@@ -6,6 +6,7 @@
 mod cheap;
 mod drafts;
 mod guard;
+mod inert;
 mod pin;
 mod prepare;
 mod segments;
@@ -53,13 +54,14 @@ fn compile(policy: Policy, source: Source) -> Program {
     let clauses = policy.leaves.iter().map(|leaf| Clause {
         path: leaf.path,
         op: leaf.op,
+        refs: leaf.refs,
         tools: None,
         span: leaf.span,
         prepared: Default::default(),
         info: Default::default(),
     });
     let mut host_count = 0;
-    let rules = policy.rules.iter().map(|rule| {
+    let rules = policy.rules.into_iter().map(|rule| {
         let (verdict, body) = match rule.kind {
             Kind::Host => {
                 host_count += 1;
@@ -72,6 +74,8 @@ fn compile(policy: Policy, source: Source) -> Program {
                     cheap: Default::default(),
                 }),
             ),
+            // A function that fails denies, as a host rule does.
+            Kind::Function(function) => (Verdict::Deny, Body::Function(function.0)),
         };
         Rule {
             verdict,
@@ -88,8 +92,10 @@ fn compile(policy: Policy, source: Source) -> Program {
         words: policy.words,
         keys: keys.texts,
         paths,
+        refs: policy.refs,
         clauses: clauses.collect(),
         host_count: 0,
+        rulings: policy.rulings,
         tool_sets: Vec::new(),
         listed: Vec::new(),
         tools: Default::default(),

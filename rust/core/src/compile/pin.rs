@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::inert;
 use super::prepare::exact_text;
+use crate::comparand::Comparand;
 use crate::expr::{Connective, Part};
 use crate::hash::Keyed;
 use crate::matcher::Test;
@@ -19,13 +21,17 @@ const LISTINGS_PER_RULE: usize = 8;
 
 /// Lists the rules of a program by the tools they are about.
 pub(super) fn list(program: &mut Program) {
-    let names = number_tools(program);
+    let mut numbers = Numbers::default();
+    number_tools(program, &mut numbers);
     let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(program.rules.len());
     let mut generic = Vec::new();
     let mut listings = program.rules.len().saturating_mul(LISTINGS_PER_RULE);
     for (index, rule) in (0..).zip(&program.rules) {
         let pins = match &rule.body {
             Body::Host(_) => None,
+            Body::Function(function) => inert::tools(function, &program.paths)
+                .filter(|tools| tools.len() <= MAX_TOOLS)
+                .map(|tools| Cow::Owned(numbers.all(tools))),
             Body::Match(body) => tools(program, program.written(body)),
         };
         match pins {
@@ -36,6 +42,7 @@ pub(super) fn list(program: &mut Program) {
             Some(_) | None => generic.push(index),
         }
     }
+    let names = numbers.names;
     let mut starts = vec![0_u32; names.len() + 1];
     for (tool, _) in &pairs {
         if let Some(count) = starts.get_mut(*tool as usize + 1) {
@@ -73,33 +80,46 @@ pub(super) fn list(program: &mut Program) {
     program.listed = listed;
 }
 
-/// Gives every clause that is true for some tools only their list; the names of all those tools, by their numbers.
-fn number_tools(program: &mut Program) -> Vec<Box<str>> {
-    let mut names: Vec<Box<str>> = Vec::new();
-    let mut numbers: HashMap<Box<str>, u32, Keyed> = HashMap::default();
+/// Gives every clause that is true for some tools only their list.
+fn number_tools(program: &mut Program, numbers: &mut Numbers) {
     for index in 0..program.clauses.len() as u32 {
         let Some(wanted) = names_of(program, index) else {
             continue;
         };
-        let number = |name: String| {
-            if let Some(&number) = numbers.get(name.as_str()) {
-                return number;
-            }
-            let number = names.len() as u32;
-            names.push(name.as_str().into());
-            numbers.insert(name.into(), number);
-            number
-        };
-        let mut set: Vec<u32> = wanted.into_iter().map(number).collect();
-        set.sort_unstable();
-        set.dedup();
+        let set = numbers.all(wanted.into_iter().map(Into::into));
         let at = program.tool_sets.len() as u32;
         program.tool_sets.push(set.into());
         if let Some(clause) = program.clauses.get_mut(index as usize) {
             clause.tools = Some(at);
         }
     }
-    names
+}
+
+/// The names of tools, by their numbers.
+#[derive(Default)]
+struct Numbers {
+    names: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32, Keyed>,
+}
+
+impl Numbers {
+    /// The numbers of these tools, in order.
+    fn all(&mut self, names: impl IntoIterator<Item = Box<str>>) -> Vec<u32> {
+        let mut set: Vec<u32> = names.into_iter().map(|name| self.of(name)).collect();
+        set.sort_unstable();
+        set.dedup();
+        set
+    }
+
+    fn of(&mut self, name: Box<str>) -> u32 {
+        if let Some(&number) = self.numbers.get(&name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
 }
 
 /// The tools outside of which a clause on the tool is false, without an error; `None` when it may be anything else.
@@ -117,14 +137,16 @@ fn names_of(program: &Program, index: u32) -> Option<Vec<String>> {
         Profile::Lynx => {
             let info = program.clause(index)?;
             match (info.op, &info.operand) {
-                (Op::Eq, Const::Str(text)) => vec![text.to_string()],
-                (Op::In, Const::List(items)) if !info.operand.has_exotic() => items
-                    .iter()
-                    .filter_map(|item| match item {
-                        Const::Str(text) => Some(text.to_string()),
-                        _ => None,
-                    })
-                    .collect(),
+                (Op::Eq, Comparand::Const(Const::Str(text))) => vec![text.to_string()],
+                (Op::In, Comparand::Const(list @ Const::List(items))) if !list.has_exotic() => {
+                    items
+                        .iter()
+                        .filter_map(|item| match item {
+                            Const::Str(text) => Some(text.to_string()),
+                            _ => None,
+                        })
+                        .collect()
+                }
                 _ => return None,
             }
         }

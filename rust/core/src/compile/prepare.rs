@@ -3,11 +3,13 @@
 //! INVARIANT: the bytes were checked when the policy was loaded, so nothing here fails. If it did, the clause would be in
 //! error on every request and the rule a `deny`.
 
+use crate::comparand::{Check, Comparand};
 use crate::ir;
+use crate::matcher::derived::{Derived, Each, End, Relative};
 use crate::matcher::lynx::Foreign;
 use crate::matcher::operand::Operand;
 use crate::matcher::{Needle, Quantity, Relation, ScalarSet, Search, Test};
-use crate::pattern::{LiteralKind, Pattern};
+use crate::pattern::{Dialect, LiteralKind, Pattern};
 use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
 use crate::value::constant::Const;
 
@@ -22,12 +24,13 @@ impl Program {
     fn read_rule(&self, rule: &Rule) -> RuleInfo {
         let host = match rule.body {
             Body::Host(host) => Some(host),
-            Body::Match(_) => None,
+            Body::Match(_) | Body::Function(_) => None,
         };
         let nothing = |id: Box<str>| RuleInfo {
             id: Const::Str(id),
             verdict: rule.verdict,
             reason: Const::Str("".into()),
+            approvals_needed: 1,
             approvers: Vec::new(),
             timeout_seconds: Const::Null,
             transform: None,
@@ -38,6 +41,7 @@ impl Program {
                 id: read.id,
                 verdict: read.verdict,
                 reason: read.reason,
+                approvals_needed: read.approvals_needed,
                 approvers: read.approvers,
                 timeout_seconds: read.timeout_seconds,
                 transform: read.transform,
@@ -67,7 +71,7 @@ impl Program {
         let keys = path.map_or(&[][..], |path| &path.keys);
         let (operand, dialect) = match ir::leaf(self.source.get(clause.span), self.profile) {
             Ok(leaf) => (leaf.operand, leaf.dialect),
-            Err(_) => (Const::Null, None),
+            Err(_) => (Comparand::Const(Const::Null), None),
         };
         ClauseInfo {
             head: path.map_or(crate::path::Head::Args, |path| path.head),
@@ -111,23 +115,85 @@ impl Program {
         let Ok(leaf) = ir::leaf(self.source.get(clause.span), self.profile) else {
             return Prepared::Test(Test::Broken);
         };
-        let search = match (&leaf.operand, leaf.dialect) {
-            (Const::Str(text), Some(dialect)) => {
-                Pattern::parse(text, dialect).ok().map(Search::new)
+        match (self.profile, &leaf.operand) {
+            (Profile::Strict, operand) => {
+                let refs = self.refs.get(clause.refs as usize..).unwrap_or_default();
+                let mut refs = refs.iter().copied();
+                let check = (leaf.op, operand, leaf.dialect);
+                Prepared::Test(test(check, &mut refs, false).unwrap_or(Test::Broken))
             }
-            _ => None,
-        };
-        match self.profile {
-            Profile::Strict => {
-                Prepared::Test(test(leaf.op, &leaf.operand, search).unwrap_or(Test::Broken))
+            (Profile::Lynx, Comparand::Const(operand)) => {
+                let search = searched(operand, leaf.dialect);
+                Prepared::Foreign(Foreign::prepare(leaf.op, operand, search))
             }
-            Profile::Lynx => Prepared::Foreign(Foreign::prepare(leaf.op, &leaf.operand, search)),
+            (Profile::Lynx, Comparand::Ref(..) | Comparand::Tests(_)) => {
+                Prepared::Test(Test::Broken)
+            }
         }
     }
 }
 
-/// Prepares a clause of the strict profile, whose operand the decoder has checked.
-fn test(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
+fn searched(operand: &Const, dialect: Option<Dialect>) -> Option<Search> {
+    match (operand, dialect) {
+        (Const::Str(text), Some(dialect)) => Pattern::parse(text, dialect).ok().map(Search::new),
+        _ => None,
+    }
+}
+
+/// Prepares a clause of the strict profile, whose operand the decoder has checked, or a test in one. `refs` are the paths it
+/// refers to, in the order of the operand; `each`: the test is of elements.
+fn test(
+    (op, operand, dialect): (Op, &Comparand, Option<Dialect>),
+    refs: &mut impl Iterator<Item = u32>,
+    each: bool,
+) -> Option<Test> {
+    let mut all = |checks: &[Check], each| {
+        let tests = checks
+            .iter()
+            .map(|check| test((check.op, &check.operand, check.dialect), refs, each));
+        tests.collect::<Option<Vec<Test>>>()
+    };
+    let derived = match (op, operand) {
+        (_, Comparand::Const(operand)) => return plain(op, operand, searched(operand, dialect)),
+        (Op::Length, Comparand::Tests(checks)) => Derived::Length(all(checks, each)?),
+        (Op::Lower, Comparand::Tests(checks)) => Derived::Lower(all(checks, each)?),
+        (Op::Any, Comparand::Tests(checks)) => Derived::Elements(Each::Any, all(checks, true)?),
+        (Op::All, Comparand::Tests(checks)) => Derived::Elements(Each::All, all(checks, true)?),
+        (Op::None, Comparand::Tests(checks)) => Derived::Elements(Each::None, all(checks, true)?),
+        (_, Comparand::Tests(_)) => return None,
+        (op, Comparand::Ref(..)) => Derived::Ref {
+            relative: match op {
+                Op::Eq => Relative::Equal,
+                Op::In => Relative::In,
+                Op::Contains => Relative::Contains,
+                Op::Gt => Relative::Order(Relation::Gt),
+                Op::Ge => Relative::Order(Relation::Ge),
+                Op::Lt => Relative::Order(Relation::Lt),
+                Op::Le => Relative::Order(Relation::Le),
+                Op::StartsWith => Relative::At(End::Start),
+                Op::EndsWith => Relative::At(End::End),
+                _ => return None,
+            },
+            path: refs.next()?,
+            each,
+        },
+    };
+    Some(Test::Derived(Box::new(derived)))
+}
+
+/// Prepares a comparison with a constant.
+fn plain(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
+    let texts = |operand: Operand| match operand {
+        Operand::Str(text) => Some(vec![text]),
+        Operand::List(items) => items
+            .into_iter()
+            .map(|item| match item {
+                Operand::Str(text) => Some(text),
+                _ => None,
+            })
+            .collect(),
+        _ => None,
+    };
     let prepared = Operand::prepare(operand)?;
     let needles = |items: Vec<Operand>| items.into_iter().map(Needle::new).collect();
     Some(match (op, prepared) {
@@ -151,8 +217,20 @@ fn test(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
             }
         }
         (Op::Exists, Operand::Bool(wanted)) => Test::Exists(wanted),
+        (Op::StartsWith, operand) => Test::Affix(End::Start, texts(operand)?),
+        (Op::EndsWith, operand) => Test::Affix(End::End, texts(operand)?),
         (
-            Op::In | Op::ContainsAny | Op::ContainsAll | Op::Between | Op::NotBetween | Op::Exists,
+            Op::In
+            | Op::ContainsAny
+            | Op::ContainsAll
+            | Op::Between
+            | Op::NotBetween
+            | Op::Exists
+            | Op::Length
+            | Op::Lower
+            | Op::Any
+            | Op::All
+            | Op::None,
             _,
         ) => return None,
     })

@@ -25,6 +25,22 @@ impl Program {
         self.indexed(&self.generic, false)
     }
 
+    /// Makes at once what is otherwise made when a request first needs it, but for automata: the off switch of making parts
+    /// late, for tests.
+    pub fn prepare_all(&self) {
+        for rule in 0..self.rules.len() as u32 {
+            let _ = self.rule(rule);
+        }
+        for clause in 0..self.clauses.len() as u32 {
+            let _ = self.clause(clause);
+            self.test(clause);
+        }
+        for listing in self.tools.values() {
+            self.indexed(listing, true);
+        }
+        self.generic();
+    }
+
     #[inline]
     fn indexed<'p>(&'p self, listing: &'p Listing, tool_known: bool) -> &'p Segment {
         listing
@@ -66,7 +82,7 @@ impl Program {
                 let body = self.rules.get(rule as usize).map(|rule| &rule.body);
                 match body {
                     Some(Body::Match(body)) => (rule, Some(self.written(body))),
-                    Some(Body::Host(_)) | None => (rule, None),
+                    Some(Body::Host(_) | Body::Function(_)) | None => (rule, None),
                 }
             })
             .collect();

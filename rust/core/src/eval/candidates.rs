@@ -68,6 +68,9 @@ impl<'r, R: Request> Judge<'r, R> {
                 if let Some(group) = &probe.patterns {
                     self.search(met, whose, group, text);
                 }
+                for affixes in &probe.affixes {
+                    affixes.search(text, |rules| self.add(met, whose, rules));
+                }
                 if let Some(needles) = &probe.needles {
                     let mut found = std::mem::take(&mut self.scratch.found);
                     needles.search(text, &mut found, |rules| self.add(met, whose, rules));
@@ -106,7 +109,7 @@ impl<'r, R: Request> Judge<'r, R> {
     fn judge_singly(&mut self, met: Met<'r>, whose: Whose, probe: &Probe, step: &Step<R::Value>) {
         let program = self.program;
         for (index, rules) in &probe.clauses {
-            let truth = matcher::judge(program.test(*index), step);
+            let truth = matcher::judge(program.test(*index), step, &self.reader());
             self.scratch.remember(*index, truth);
             match truth {
                 Truth::True | Truth::Error(_) => self.add(met, whose, *rules),

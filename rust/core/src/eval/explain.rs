@@ -2,6 +2,7 @@
 
 use super::judge::{Judge, Judged};
 use super::{Look, ShortCuts, render};
+use crate::comparand::Comparand;
 use crate::error::ErrorCode;
 use crate::expr::{Connective, Part, Parts};
 use crate::matcher::Truth;
@@ -100,6 +101,14 @@ impl Program {
                     let decided = matches!(
                         &look,
                         Some(Look::Decided(Decided::Host(..)) | Look::Transformed(..))
+                    );
+                    (look, decided.into(), None)
+                }
+                Body::Function(function) => {
+                    let look = self.call(rule, function, &mut judge, markers);
+                    let decided = matches!(
+                        &look,
+                        Some(Look::Decided(Decided::Function(..)) | Look::Transformed(..))
                     );
                     (look, decided.into(), None)
                 }
@@ -230,9 +239,14 @@ impl<R: Request> Tracer<'_, '_, R> {
         let trace = ClauseTrace {
             outcome: seen.outcome(),
             clause,
-            operand: program
-                .clause(clause)
-                .map_or_else(String::new, |info| render::constant(&info.operand)),
+            operand: program.clause(clause).map_or_else(String::new, |info| {
+                match (&info.operand, program.reference(clause)) {
+                    (Comparand::Ref(head, keys), Some(path)) => {
+                        render::reference(*head, keys, &self.judge.reader()(path))
+                    }
+                    (operand, _) => render::comparand(operand),
+                }
+            }),
             value,
             error: seen.error(),
             index,

@@ -7,6 +7,7 @@ use crate::matcher::{self, Fault, Truth};
 use crate::path::{Field, Head};
 use crate::program::Scratch;
 use crate::program::{Path, Program};
+use crate::script::World;
 use crate::value::request::Request;
 use crate::value::{Step, Value as _};
 
@@ -23,10 +24,11 @@ const CELLS: usize = 8;
 /// One request under one program.
 pub(super) struct Judge<'r, R: Request> {
     pub(super) program: &'r Program,
-    request: &'r R,
+    pub(super) request: &'r R,
     pub(super) scratch: &'r mut Scratch,
     pub(super) cuts: ShortCuts,
     cells: [Option<(u32, Step<R::Value>)>; CELLS],
+    nowhere: Step<R::Value>,
 }
 
 /// What a path leads to.
@@ -34,8 +36,15 @@ pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> S
     let Some(field) = path.field else {
         return Step::Absent;
     };
-    let mut step = request.field(field);
-    for &id in path.keys.get(path.taken..).unwrap_or_default() {
+    let mut keys = path.keys.get(path.taken..).unwrap_or_default();
+    let mut step = match (field, keys.split_first()) {
+        (Field::Args, Some((&first, rest))) => {
+            keys = rest;
+            request.arg(program.key(first))
+        }
+        _ => request.field(field),
+    };
+    for &id in keys {
         match step {
             Step::Found(value) => step = value.get(program.key(id)),
             Step::Absent | Step::Unreadable => break,
@@ -52,6 +61,8 @@ pub(super) fn read_lynx<R: Request>(
 ) -> Result<Option<R::Value>, ErrorCode> {
     let whole = match path.field {
         Some(Field::Tool | Field::Args | Field::Extra) => true,
+        // The incumbent's tools declare no effect, and its policies go on finding none.
+        Some(Field::Effect) => return Ok(None),
         Some(_) => path.taken == path.keys.len(),
         None => false,
     };
@@ -88,6 +99,7 @@ impl<'r, R: Request> Judge<'r, R> {
             scratch,
             cuts,
             cells: [const { None }; CELLS],
+            nowhere: Step::Absent,
         }
     }
 
@@ -115,6 +127,16 @@ impl<'r, R: Request> Judge<'r, R> {
             *cell = Some((path, step));
         }
         at
+    }
+
+    /// Reads paths outside of the cells: those that operands refer to.
+    #[inline]
+    pub(super) fn reader(&self) -> impl Fn(u32) -> Step<R::Value> + use<'r, R> {
+        let (program, request) = (self.program, self.request);
+        move |path| match program.paths.get(path as usize) {
+            Some(path) => read(program, request, path),
+            None => Step::Unreadable,
+        }
     }
 
     /// Judges the match of a rule of the strict profile. `cheap` takes for granted what led to the rule.
@@ -187,7 +209,7 @@ impl<'r, R: Request> Judge<'r, R> {
         };
         let at = self.fill(clause.path);
         let truth = match self.cells.get(at) {
-            Some(Some((_, step))) => matcher::judge(self.program.test(index), step),
+            Some(Some((_, step))) => matcher::judge(self.program.test(index), step, &self.reader()),
             _ => Truth::Absent,
         };
         if self.cuts.memo {
@@ -268,6 +290,27 @@ impl<'r, R: Request> Judge<'r, R> {
             None => Err(ErrorCode::TypeError),
         };
         Ok((value, answer))
+    }
+}
+
+impl<R: Request> World for Judge<'_, R> {
+    type Value = R::Value;
+
+    #[inline]
+    fn step(&mut self, path: u32) -> &Step<R::Value> {
+        let at = self.fill(path);
+        match self.cells.get(at) {
+            Some(Some((_, step))) => step,
+            _ => &self.nowhere,
+        }
+    }
+
+    fn field(&mut self, field: Field, own: bool) -> Step<R::Value> {
+        if own {
+            self.request.own_field(field)
+        } else {
+            self.request.field(field)
+        }
     }
 }
 

@@ -13,7 +13,9 @@ use crate::error::ErrorCode;
 use crate::expr::Part;
 use crate::path::Field;
 use crate::program::scratch::Met;
-use crate::program::{Body, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
+use crate::program::{Body, By, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
+use crate::script::node::Function;
+use crate::script::{self, Answer};
 use crate::value::request::{HostAnswer, Request};
 use crate::value::{Step, Value, View};
 use judge::{Judge, Judged};
@@ -49,7 +51,14 @@ impl ShortCuts {
 enum Look<R: Request> {
     Nothing,
     Decided(Decided<R::Decision>),
-    Transformed(u32, Option<R::Decision>, R),
+    Transformed(Box<Made<R>>),
+}
+
+/// A transform: by which rule, what that decided by, and the request with the new arguments.
+struct Made<R: Request> {
+    rule: u32,
+    by: By<R::Decision>,
+    request: R,
 }
 
 impl Program {
@@ -77,70 +86,74 @@ impl Program {
         })
     }
 
-    /// Follows transforms to the end: what each made is judged by the rules that outrank it.
+    /// The outcome of a first walk, its transforms followed.
+    #[inline]
     fn conclude<R: Request>(
         &self,
         request: &R,
         first: Look<R>,
+        markers: Vec<Marker>,
+        look: impl FnMut(&R, u32, &mut Vec<Marker>) -> Look<R>,
+    ) -> Outcome<R> {
+        let decided = match first {
+            Look::Nothing => self.default(request),
+            Look::Decided(decided) => decided,
+            Look::Transformed(made) => return self.follow(*made, markers, look),
+        };
+        Outcome {
+            decided,
+            markers,
+            via: Vec::new(),
+            transformed: None,
+        }
+    }
+
+    /// Follows transforms to the end: what each made is judged by the rules that outrank it.
+    #[cold]
+    fn follow<R: Request>(
+        &self,
+        made: Made<R>,
         mut markers: Vec<Marker>,
         mut look: impl FnMut(&R, u32, &mut Vec<Marker>) -> Look<R>,
     ) -> Outcome<R> {
-        let (mut rule, mut host, mut current) = match first {
-            Look::Nothing => {
-                return Outcome {
-                    decided: self.default(request),
-                    markers,
-                    via: Vec::new(),
-                    transformed: None,
-                };
-            }
-            Look::Decided(decided) => {
-                return Outcome {
-                    decided,
-                    markers,
-                    via: Vec::new(),
-                    transformed: None,
-                };
-            }
-            Look::Transformed(rule, host, current) => (rule, host, current),
-        };
+        let Made {
+            mut rule,
+            mut by,
+            request: mut current,
+        } = made;
         let mut via = Vec::new();
-        let by = |rule, host: Option<R::Decision>| match host {
-            Some(decision) => Decided::Host(rule, decision),
-            None => Decided::Rule(rule),
-        };
-        if self.profile == Profile::Lynx {
-            return Outcome {
-                decided: by(rule, host),
-                markers,
-                via,
-                transformed: Some(current),
+        let decided = loop {
+            let next = match self.profile {
+                Profile::Strict => look(&current, rule, &mut markers),
+                Profile::Lynx => Look::Nothing,
             };
-        }
-        loop {
-            match look(&current, rule, &mut markers) {
+            match next {
                 Look::Nothing => {
-                    return Outcome {
-                        decided: by(rule, host),
-                        markers,
-                        via,
-                        transformed: Some(current),
+                    break match by {
+                        By::Match => Decided::Rule(rule),
+                        By::Host(decision) => Decided::Host(rule, decision),
+                        By::Function(said) => Decided::Function(rule, said),
                     };
                 }
                 Look::Decided(decided) => {
-                    via.push(Via { rule, host });
-                    return Outcome {
-                        decided,
-                        markers,
-                        via,
-                        transformed: Some(current),
-                    };
+                    via.push(Via { rule, by });
+                    break decided;
                 }
-                Look::Transformed(next_rule, next_host, next) => {
-                    via.push(Via { rule, host });
-                    (rule, host, current) = (next_rule, next_host, next);
+                Look::Transformed(next) => {
+                    via.push(Via { rule, by });
+                    Made {
+                        rule,
+                        by,
+                        request: current,
+                    } = *next;
                 }
             }
+        };
+        Outcome {
+            decided,
+            markers,
+            via,
+            transformed: Some(Box::new(current)),
         }
     }
 
@@ -181,19 +194,8 @@ impl Program {
         let below = below.unwrap_or(u32::MAX);
         scratch.begin(self.clauses.len());
         let mut judge = Judge::new(self, request, scratch, cuts);
-        let tool = if cuts.index {
-            request.field(Field::Tool)
-        } else {
-            Step::Absent
-        };
-        let named = match &tool {
-            Step::Found(tool) => match tool.view() {
-                View::Str(name) => Some(self.segment(name)),
-                _ => None,
-            },
-            Step::Absent | Step::Unreadable => None,
-        };
-        let Some(own) = named else {
+        let tool = if cuts.index { request.tool() } else { None };
+        let Some(own) = tool.map(|tool| self.segment(tool)) else {
             // Without a readable tool the index says nothing: every rule is judged.
             for (index, rule) in (0..below).zip(&self.rules) {
                 let look = match &rule.body {
@@ -202,6 +204,7 @@ impl Program {
                         let written = self.written(body);
                         self.meet(index, (written, written), request, markers, &mut judge)
                     }
+                    Body::Function(function) => self.call(index, function, &mut judge, markers),
                 };
                 if let Some(look) = look {
                     return look;
@@ -227,6 +230,7 @@ impl Program {
                     let exprs = (self.written(body), self.cheap(body));
                     self.meet(index, exprs, request, markers, &mut judge)
                 }
+                Body::Function(function) => self.call(index, function, &mut judge, markers),
             };
             if let Some(look) = look {
                 return look;
@@ -263,11 +267,36 @@ impl Program {
         match request.host(host, rule) {
             HostAnswer::Abstain => None,
             HostAnswer::Decided(decision) => Some(Look::Decided(Decided::Host(rule, decision))),
-            HostAnswer::Transformed(decision, next) => {
-                Some(Look::Transformed(rule, Some(decision), next))
-            }
+            HostAnswer::Transformed(decision, next) => Some(Look::Transformed(Box::new(Made {
+                rule,
+                by: By::Host(decision),
+                request: next,
+            }))),
             HostAnswer::Failed(code) => self.fail(rule, code, false, markers),
             HostAnswer::Abort => Some(Look::Decided(Decided::Aborted)),
+        }
+    }
+
+    /// Runs a function.
+    fn call<R: Request>(
+        &self,
+        rule: u32,
+        function: &Function,
+        judge: &mut Judge<'_, R>,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        match script::call(function, judge) {
+            Answer::Pass => None,
+            Answer::Decided(said) => Some(Look::Decided(Decided::Function(rule, said))),
+            Answer::Transformed(said, args) => match judge.request.with_made(args) {
+                Ok(request) => Some(Look::Transformed(Box::new(Made {
+                    rule,
+                    by: By::Function(said),
+                    request,
+                }))),
+                Err(code) => self.fail(rule, code, false, markers),
+            },
+            Answer::Failed(code) => self.fail(rule, code, false, markers),
         }
     }
 
@@ -293,7 +322,11 @@ impl Program {
                     None => Err(ErrorCode::CannotTransform),
                 };
                 match made {
-                    Ok(next) => Some(Look::Transformed(rule, None, next)),
+                    Ok(request) => Some(Look::Transformed(Box::new(Made {
+                        rule,
+                        by: By::Match,
+                        request,
+                    }))),
                     Err(code) => self.fail(rule, code, true, markers),
                 }
             }

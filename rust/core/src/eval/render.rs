@@ -1,8 +1,10 @@
 //! Values and operands as people read them in `explain`: JSON, cut.
 
+use crate::comparand::Comparand;
 use crate::json::{write_float, write_string};
+use crate::path::Head;
 use crate::value::constant::{Const, Exotic};
-use crate::value::{Value, View};
+use crate::value::{Step, Value, View};
 
 /// Longest text shown, in characters.
 const SHOWN: usize = 200;
@@ -16,11 +18,32 @@ pub(super) fn value<V: Value>(value: &V) -> String {
     cut(out)
 }
 
-/// A constant as JSON, cut.
-pub(super) fn constant(constant: &Const) -> String {
+/// An operand as JSON, cut: other paths by their keys, tests by their operators.
+pub(super) fn comparand(operand: &Comparand) -> String {
     let mut out = String::new();
-    write_const(constant, &mut out);
+    write_comparand(operand, &mut out);
     cut(out)
+}
+
+/// Another path with the value it led to, as JSON, cut; without one when nothing is there.
+pub(super) fn reference<V: Value>(head: Head, keys: &[Box<str>], step: &Step<V>) -> String {
+    let mut out = String::from("{\"ref\": ");
+    write_path(head, keys, &mut out);
+    if let Step::Found(there) = step {
+        out.push_str(", \"value\": ");
+        write_value(there, &mut out, 0);
+    }
+    out.push('}');
+    cut(out)
+}
+
+fn write_path(head: Head, keys: &[Box<str>], out: &mut String) {
+    let mut path = head.as_str().to_owned();
+    for key in keys {
+        path.push('.');
+        path.push_str(key);
+    }
+    write_text(&path, out);
 }
 
 fn cut(mut text: String) -> String {
@@ -141,6 +164,29 @@ fn write_items(items: &[Const], out: &mut String) {
             return;
         }
         write_const(item, out);
+    }
+}
+
+fn write_comparand(operand: &Comparand, out: &mut String) {
+    match operand {
+        Comparand::Const(constant) => write_const(constant, out),
+        Comparand::Ref(head, keys) => {
+            out.push_str("{\"ref\": ");
+            write_path(*head, keys, out);
+            out.push('}');
+        }
+        Comparand::Tests(checks) => {
+            out.push('{');
+            for (at, check) in checks.iter().enumerate() {
+                if at > 0 {
+                    out.push_str(", ");
+                }
+                write_text(check.op.as_str(), out);
+                out.push_str(": ");
+                write_comparand(&check.operand, out);
+            }
+            out.push('}');
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! What general readers give up is kept here: integers of any size, strings with lone surrogates (as such). Duplicate keys
 //! are refused, because two readers would disagree about them.
 
+pub(crate) mod known;
 mod lexer;
 pub(crate) mod tape;
 
@@ -130,6 +131,12 @@ impl<'a> JsonMap<'a> {
     pub fn entries(&self) -> &[(Text<'a>, Json<'a>)] {
         &self.entries
     }
+
+    /// The entries, in the order they were written.
+    #[must_use]
+    pub fn into_entries(self) -> Vec<(Text<'a>, Json<'a>)> {
+        self.entries
+    }
 }
 
 /// Why a text is no JSON, or not read.
@@ -173,6 +180,22 @@ pub fn parse(bytes: &[u8], caps: Caps) -> Result<Json<'_>, JsonError> {
         Ok(value)
     };
     read().map_err(|error: Box<JsonError>| *error)
+}
+
+/// The lines of a JSON Lines text: no line comes after a line feed at its end.
+pub fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let data = data.strip_suffix(b"\n").unwrap_or(data);
+    let mut rest = (!data.is_empty()).then_some(data);
+    std::iter::from_fn(move || {
+        let here = rest?;
+        // PERF: 16 bytes or more at a time; by bytes it took a seventh of a decision.
+        let (line, after) = match memchr::memchr(b'\n', here) {
+            Some(end) => (here.get(..end)?, here.get(end + 1..)),
+            None => (here, None),
+        };
+        rest = after;
+        Some(line)
+    })
 }
 
 /// PERF: what open arrays and objects hold so far, so that each is allocated once and to size.

@@ -109,7 +109,15 @@ impl Foreign {
             Op::Le => ordered(Relation::Le, value, view, operand),
             Op::Between => between(value, view, operand),
             Op::NotBetween => between(value, view, operand).map(|inside| !inside),
-            Op::Matches | Op::Exists => Err(Trouble::Delegate),
+            Op::Matches
+            | Op::Exists
+            | Op::StartsWith
+            | Op::EndsWith
+            | Op::Length
+            | Op::Lower
+            | Op::Any
+            | Op::All
+            | Op::None => Err(Trouble::Delegate),
         }
     }
 }

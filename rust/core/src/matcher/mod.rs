@@ -2,6 +2,7 @@
 //!
 //! `docs/reference/semantics.md` is the contract: every arm here is a cell of its operator table.
 
+pub mod derived;
 pub mod lynx;
 pub mod number;
 pub mod operand;
@@ -14,6 +15,7 @@ use memchr::memmem::Finder;
 use crate::error::ErrorCode;
 use crate::pattern::{Matcher, Pattern};
 use crate::value::{Key, Step, Value, View};
+use derived::{Derived, End};
 use number::compare;
 use operand::Operand;
 pub use scalars::ScalarSet;
@@ -151,6 +153,10 @@ pub enum Test {
         /// Whether the answer is negated.
         negated: bool,
     },
+    /// `starts_with`, `ends_with`, with any of some texts.
+    Affix(End, Vec<Box<str>>),
+    /// A comparison with another value of the request, or of something made from the value.
+    Derived(Box<Derived>),
     /// `exists`
     Exists(bool),
     /// A clause that could not be prepared. There is none, and it would be in error on every request.
@@ -196,11 +202,12 @@ pub fn sound<'v>(view: View<'v>) -> Result<View<'v>, Fault> {
     }
 }
 
-/// Judges what a path led to.
+/// Judges what a path led to. `at` reads the paths that operands refer to.
 #[inline]
-pub fn judge<V: Value>(test: &Test, step: &Step<V>) -> Truth {
+pub fn judge<V: Value>(test: &Test, step: &Step<V>, at: &impl Fn(u32) -> Step<V>) -> Truth {
     match (step, test) {
         (_, Test::Broken) => Truth::Error(Fault::WrongType),
+        (Step::Found(value), Test::Derived(test)) => test.judge(value, at),
         (Step::Found(value), test) => judge_value(test, value).into(),
         (_, Test::Exists(wanted)) => (!wanted).into(),
         (Step::Absent, _) => Truth::Absent,
@@ -239,8 +246,12 @@ fn judge_value<V: Value>(test: &Test, value: &V) -> Result<bool, Fault> {
                 order(&view, lo)? != Ordering::Less && order(&view, hi)? != Ordering::Greater;
             Ok(inside != *negated)
         }
+        Test::Affix(end, texts) => match view {
+            View::Str(text) => Ok(texts.iter().any(|affix| end.is_at(text, affix))),
+            _ => Err(Fault::WrongType),
+        },
         Test::Exists(_) => Ok(false),
-        Test::Broken => Err(Fault::WrongType),
+        Test::Derived(_) | Test::Broken => Err(Fault::WrongType),
     }
 }
 

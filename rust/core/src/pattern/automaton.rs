@@ -66,11 +66,6 @@ impl Automaton {
         }
     }
 
-    /// The indexes of its patterns in the set.
-    pub(super) fn patterns(&self) -> &[usize] {
-        &self.patterns
-    }
-
     /// Adds what is found in `text` among the patterns it is `trusted` with. False when it cannot tell: the caller searches
     /// its patterns one by one.
     pub(super) fn search(

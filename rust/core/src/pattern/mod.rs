@@ -27,19 +27,22 @@ mod python;
 mod python_class;
 mod re2;
 mod re2_class;
+mod seeds;
 mod set;
+mod spans;
 mod stack;
 mod tables;
 
 use std::sync::Arc;
 
-use regex_syntax::hir::Hir;
+use regex_syntax::hir::{Hir, Look};
 
 pub use crate::limits::MAX_PATTERN_CHARS;
 pub use error::PatternError;
 pub use literal::LiteralKind;
 pub use matcher::Matcher;
 pub use set::{MatchSet, PatternSet};
+pub use spans::{Groups, Spans};
 pub use stack::{MAX_COST, MAX_NESTING};
 
 /// Whose meaning a pattern has.
@@ -112,6 +115,32 @@ impl Pattern {
         Ok(Self {
             inner: Arc::new(inner),
         })
+    }
+
+    /// This pattern where it matches at the start of a text; `whole`: and to its end.
+    #[must_use]
+    pub fn anchored(&self, whole: bool) -> Self {
+        let mut parts = vec![Hir::look(Look::Start), self.inner.hir.clone()];
+        if whole {
+            parts.push(Hir::look(Look::End));
+        }
+        let hir = Hir::concat(parts);
+        let (literal, lane) = (
+            literal::kind(&hir),
+            lane::Lane::new(&hir, self.inner.dialect),
+        );
+        let inner = Inner {
+            text: self.inner.text.clone(),
+            dialect: self.inner.dialect,
+            hir,
+            cost: self.inner.cost,
+            literal,
+            lane,
+            built: matcher::Built::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The text that was parsed.

@@ -30,11 +30,11 @@ pub(super) struct Plain {
 
 /// Where a look looks.
 #[derive(Clone, Copy)]
-struct Place {
-    before: Option<char>,
-    after: Option<char>,
+pub(super) struct Place {
+    pub(super) before: Option<char>,
+    pub(super) after: Option<char>,
     /// `after` is the last character.
-    last: bool,
+    pub(super) last: bool,
 }
 
 /// A set of steps that is emptied at no cost.
@@ -236,7 +236,7 @@ impl Plain {
             }
             match self.steps.get(step) {
                 Some(Step::Class(_) | Step::Char(_)) => active.order.push(step),
-                Some(Step::Look(look)) if self.holds(*look, place) => stack.push(step + 1),
+                Some(Step::Look(look)) if holds(self.dialect, *look, place) => stack.push(step + 1),
                 Some(Step::Look(_)) | None => {}
                 Some(Step::Split(one, other)) => stack.extend([*one, *other]),
                 Some(Step::Jump(to)) => stack.push(*to),
@@ -245,38 +245,39 @@ impl Plain {
         }
         false
     }
+}
 
-    fn holds(&self, look: Look, place: Place) -> bool {
-        let Place {
-            before,
-            after,
-            last,
-        } = place;
-        let ascii = |found: Option<char>| {
-            found.is_some_and(|found| found == '_' || found.is_ascii_alphanumeric())
-        };
-        let python = |found: Option<char>| found.is_some_and(python_class::is_word);
-        // `re` knows no boundary, and no place without one, in an empty text.
-        let exists = self.dialect == Dialect::Re2 || before.is_some() || after.is_some();
-        match look {
-            Look::Start => before.is_none(),
-            Look::End => after.is_none(),
-            Look::StartLF => matches!(before, None | Some('\n')),
-            Look::EndLF => matches!(after, None | Some('\n')),
-            DOLLAR => after.is_none() || (after == Some('\n') && last),
-            Look::WordAscii => ascii(before) != ascii(after),
-            Look::WordAsciiNegate => exists && ascii(before) == ascii(after),
-            WORD => python(before) != python(after),
-            WORD_NEGATE => exists && python(before) == python(after),
-            Look::StartCRLF
-            | Look::WordStartAscii
-            | Look::WordEndAscii
-            | Look::WordStartUnicode
-            | Look::WordEndUnicode
-            | Look::WordStartHalfAscii
-            | Look::WordEndHalfAscii
-            | Look::WordStartHalfUnicode
-            | Look::WordEndHalfUnicode => false,
-        }
+/// Whether a condition holds at a place.
+pub(super) fn holds(dialect: Dialect, look: Look, place: Place) -> bool {
+    let Place {
+        before,
+        after,
+        last,
+    } = place;
+    let ascii = |found: Option<char>| {
+        found.is_some_and(|found| found == '_' || found.is_ascii_alphanumeric())
+    };
+    let python = |found: Option<char>| found.is_some_and(python_class::is_word);
+    // `re` knows no boundary, and no place without one, in an empty text.
+    let exists = dialect == Dialect::Re2 || before.is_some() || after.is_some();
+    match look {
+        Look::Start => before.is_none(),
+        Look::End => after.is_none(),
+        Look::StartLF => matches!(before, None | Some('\n')),
+        Look::EndLF => matches!(after, None | Some('\n')),
+        DOLLAR => after.is_none() || (after == Some('\n') && last),
+        Look::WordAscii => ascii(before) != ascii(after),
+        Look::WordAsciiNegate => exists && ascii(before) == ascii(after),
+        WORD => python(before) != python(after),
+        WORD_NEGATE => exists && python(before) == python(after),
+        Look::StartCRLF
+        | Look::WordStartAscii
+        | Look::WordEndAscii
+        | Look::WordStartUnicode
+        | Look::WordEndUnicode
+        | Look::WordStartHalfAscii
+        | Look::WordEndHalfAscii
+        | Look::WordStartHalfUnicode
+        | Look::WordEndHalfUnicode => false,
     }
 }

@@ -52,14 +52,23 @@ impl Flags {
 }
 
 pub(super) fn parse<B: Build>(text: &str) -> Result<Piece<B>, PatternError> {
+    parse_named(text).map(|(piece, _)| piece)
+}
+
+/// A pattern, and the names of its groups, the first of which is group 1.
+pub(super) fn parse_named<B: Build>(
+    text: &str,
+) -> Result<(Piece<B>, Vec<Option<String>>), PatternError> {
     let mut parser = Parser {
         cursor: Cursor::new(text),
         stack: Stack::new(Flags::default()),
         flags: Flags::default(),
         names: Vec::new(),
+        groups: Vec::new(),
+        open: Vec::new(),
     };
     parser.run()?;
-    Ok(parser.stack.finish())
+    Ok((parser.stack.finish(), parser.groups))
 }
 
 struct Parser<B> {
@@ -67,6 +76,10 @@ struct Parser<B> {
     stack: Stack<Flags, B>,
     flags: Flags,
     names: Vec<String>,
+    /// The names of the groups that capture, in order.
+    groups: Vec<Option<String>>,
+    /// Which of them each open group is, if it is one.
+    open: Vec<Option<u32>>,
 }
 
 impl<B: Build> Parser<B> {
@@ -81,7 +94,14 @@ impl<B: Build> Parser<B> {
                 ')' => {
                     self.cursor.next();
                     match self.stack.close() {
-                        Some(flags) => self.flags = flags,
+                        Some(flags) => {
+                            self.flags = flags;
+                            if let Some(Some(index)) = self.open.pop()
+                                && let Some(group) = self.stack.pop()
+                            {
+                                self.stack.push(group.captured(index));
+                            }
+                        }
                         None => {
                             return Err(self.cursor.error(
                                 "unbalanced",
@@ -222,8 +242,11 @@ impl<B: Build> Parser<B> {
         if self.cursor.eat('+') {
             return Err(self.unsupported(start, "a possessive repetition"));
         }
-        self.cursor.eat('?');
-        let piece = piece.repeated(min, max);
+        let piece = if self.cursor.eat('?') {
+            piece.lazily_repeated(min, max)
+        } else {
+            piece.repeated(min, max)
+        };
         if piece.cost > MAX_COST {
             return Err(self.cursor.error(
                 "too_large",
@@ -273,6 +296,7 @@ impl<B: Build> Parser<B> {
         let start = self.cursor.at();
         self.cursor.next();
         if !self.cursor.eat('?') {
+            self.capture(None);
             return self.stack.open(start, self.flags);
         }
         let Some(kind) = self.token()? else {
@@ -281,10 +305,14 @@ impl<B: Build> Parser<B> {
                 .error("unbalanced", start, "this group is not closed"));
         };
         match kind {
-            ':' => self.stack.open(start, self.flags),
+            ':' => {
+                self.open.push(None);
+                self.stack.open(start, self.flags)
+            }
             'P' if self.cursor.eat('<') => {
                 let name = self.cursor.take_until('>').unwrap_or_default();
-                self.name(name, start)?;
+                self.name(name.clone(), start)?;
+                self.capture(Some(name));
                 self.stack.open(start, self.flags)
             }
             'P' if self.cursor.eat('=') => Err(self.unsupported(start, "a back-reference")),
@@ -305,6 +333,11 @@ impl<B: Build> Parser<B> {
                 Err(self.cursor.error("bad_group", start, message))
             }
         }
+    }
+
+    fn capture(&mut self, name: Option<String>) {
+        self.groups.push(name);
+        self.open.push(Some(self.groups.len() as u32));
     }
 
     fn comment(&mut self, start: usize) -> Result<(), PatternError> {
@@ -396,6 +429,7 @@ impl<B: Build> Parser<B> {
                 self.unsupported(start, "`(?a:...)` or `(?u:...)` for a part of the pattern")
             );
         }
+        self.open.push(None);
         self.stack.open(start, self.flags)?;
         let now = &mut self.flags;
         now.fold = (now.fold || on.fold) && !off.fold;

@@ -3,10 +3,15 @@
 use std::sync::OnceLock;
 
 use super::automaton::{Automaton, CHUNK_COST, CHUNK_PATTERNS};
+use super::seeds::Seeds;
 use super::{LiteralKind, Matcher, Pattern};
 
 /// Below this an automaton gains nothing over searching one by one.
 const FEWEST: usize = 3;
+/// Below this the automaton is asked at once: the seeds would be another pass over the text.
+const FEWEST_SEEDED: usize = 24;
+/// Up to this many patterns whose seeds are there are searched one by one.
+const FEW_CANDIDATES: usize = 4;
 /// Memory of the lazily built states of all automata of a set, in bytes and per thread searching at the same time.
 const CACHE_BYTES: usize = 32 << 20;
 /// Memory of the lazily built states of one automaton, in bytes: at most, and at least.
@@ -67,7 +72,26 @@ pub struct PatternSet {
     alone: Vec<usize>,
     /// Patterns of `together` that are searched one by one where the automaton may not judge.
     ascii_only: Vec<usize>,
-    automata: OnceLock<Vec<Automaton>>,
+    plan: OnceLock<Plan>,
+}
+
+/// How the patterns of an automaton are searched together.
+#[derive(Debug, Default)]
+struct Plan {
+    seeds: Option<Seeds>,
+    /// The first of them, up to `unseeded`, are asked about every text, the others when a seed of theirs is there.
+    chunks: Vec<Chunk>,
+    unseeded: usize,
+    /// By pattern: its chunk.
+    chunk_of: Vec<u32>,
+}
+
+/// Patterns of one automaton, which is built by the first search for them.
+#[derive(Debug)]
+struct Chunk {
+    patterns: Vec<usize>,
+    cache_bytes: usize,
+    automaton: OnceLock<Automaton>,
 }
 
 impl PatternSet {
@@ -100,7 +124,7 @@ impl PatternSet {
             together,
             alone,
             ascii_only,
-            automata: OnceLock::new(),
+            plan: OnceLock::new(),
         }
     }
 
@@ -124,26 +148,57 @@ impl PatternSet {
 
     /// Puts into `found` exactly the patterns found in `text`.
     pub fn matches(&self, text: &str, found: &mut MatchSet) {
+        if self.together.is_empty() {
+            found.reset(self.matchers.len());
+            return self.one_by_one(&self.alone, text, found);
+        }
+        let plan = self.plan.get_or_init(|| self.plan());
+        // Candidates are few, or all that counts is which chunks they are in.
+        let (mut few, mut count) = ([0_usize; FEW_CANDIDATES], 0);
+        let mut wanted = 0_u64;
+        if let Some(seeds) = &plan.seeds {
+            seeds.search(text, found, |pattern| {
+                if let Some(slot) = few.get_mut(count) {
+                    *slot = pattern;
+                }
+                count += 1;
+                let chunk = plan.chunk_of.get(pattern).copied().unwrap_or_default();
+                // Chunks past the last bit share it.
+                wanted |= 1 << chunk.min(63);
+            });
+        }
         found.reset(self.matchers.len());
         self.one_by_one(&self.alone, text, found);
-        if self.together.is_empty() {
-            return;
+        if let Some(few) = few.get(..count) {
+            self.one_by_one(few, text, found);
+            wanted = 0;
         }
         let ascii = !text.is_empty() && text.is_ascii();
-        for automaton in self.automata.get_or_init(|| self.build_automata()) {
-            let trusted = |index: usize| {
-                ascii
-                    || self
-                        .matchers
-                        .get(index)
-                        .is_some_and(|matcher| !matcher.inner().lane.ascii_only)
-            };
-            if !automaton.search(text, &trusted, found) {
-                self.one_by_one(automaton.patterns(), text, found);
+        for (number, chunk) in plan.chunks.iter().enumerate() {
+            if number < plan.unseeded || wanted & (1 << number.min(63)) != 0 {
+                self.search(chunk, text, ascii, found);
             }
         }
         if !ascii {
             self.one_by_one(&self.ascii_only, text, found);
+        }
+    }
+
+    fn search(&self, chunk: &Chunk, text: &str, ascii: bool, found: &mut MatchSet) {
+        let trusted = |index: usize| {
+            ascii
+                || self
+                    .matchers
+                    .get(index)
+                    .is_some_and(|matcher| !matcher.inner().lane.ascii_only)
+        };
+        let automaton = chunk.automaton.get_or_init(|| {
+            let hir = |index: &usize| self.matchers.get(*index)?.inner().target();
+            let hirs = chunk.patterns.iter().filter_map(hir);
+            Automaton::new(hirs, chunk.patterns.clone(), chunk.cache_bytes)
+        });
+        if !automaton.search(text, &trusted, found) {
+            self.one_by_one(&chunk.patterns, text, found);
         }
     }
 
@@ -159,10 +214,48 @@ impl PatternSet {
         }
     }
 
-    fn build_automata(&self) -> Vec<Automaton> {
+    #[cold]
+    fn plan(&self) -> Plan {
+        let hir = |&index: &usize| Some((index, &self.matchers.get(index)?.inner().hir));
+        let (seeds, unseeded) = if self.together.len() < FEWEST_SEEDED {
+            (None, self.together.clone())
+        } else {
+            Seeds::new(self.together.iter().filter_map(hir))
+        };
+        let mut chunks = self.chunks(unseeded.iter().copied());
+        let asked_always = chunks.len();
+        let rest = self.together.iter().copied();
+        chunks.extend(self.chunks(rest.filter(|index| unseeded.binary_search(index).is_err())));
+        let (least, most) = CHUNK_CACHE_BYTES;
+        let cache_bytes = (CACHE_BYTES / chunks.len().max(1)).clamp(least, most);
+        let mut chunk_of = vec![0; self.matchers.len()];
+        for (number, patterns) in chunks.iter().enumerate() {
+            for pattern in patterns {
+                if let Some(chunk) = chunk_of.get_mut(*pattern) {
+                    *chunk = number as u32;
+                }
+            }
+        }
+        Plan {
+            seeds,
+            chunks: chunks
+                .into_iter()
+                .map(|patterns| Chunk {
+                    patterns,
+                    cache_bytes,
+                    automaton: OnceLock::new(),
+                })
+                .collect(),
+            unseeded: asked_always,
+            chunk_of,
+        }
+    }
+
+    /// The patterns, as many together as one automaton takes.
+    fn chunks(&self, patterns: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
         let mut chunks: Vec<Vec<usize>> = Vec::new();
         let (mut chunk, mut cost) = (Vec::new(), 0);
-        for index in self.together.iter().copied() {
+        for index in patterns {
             let more = self
                 .matchers
                 .get(index)
@@ -174,17 +267,9 @@ impl PatternSet {
             chunk.push(index);
             cost += more;
         }
-        chunks.push(chunk);
-        let (least, most) = CHUNK_CACHE_BYTES;
-        let cache = (CACHE_BYTES / chunks.len().max(1)).clamp(least, most);
-        let hir = |index: &usize| {
-            self.matchers
-                .get(*index)
-                .and_then(|matcher| matcher.inner().target())
-        };
+        if !chunk.is_empty() {
+            chunks.push(chunk);
+        }
         chunks
-            .into_iter()
-            .map(|chunk| Automaton::new(chunk.iter().filter_map(hir), chunk.clone(), cache))
-            .collect()
     }
 }

@@ -1,7 +1,7 @@
 //! The shape of a pattern under construction: open groups, their alternatives, their items.
 //!
-//! Both dialects push items and groups here; nothing recurses, so nesting costs no stack. Groups do not capture: only
-//! whether a pattern is found is ever asked. Every item carries what it will cost, so that a cap is met before memory is.
+//! Both dialects push items and groups here; nothing recurses, so nesting costs no stack. Groups capture only where
+//! a builder asks for it: mostly no more is asked than whether a pattern is found. Every item carries what it will cost, so that a cap is met before memory is.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -23,6 +23,15 @@ pub(super) trait Build: Sized {
     fn alternation(items: Vec<Self>) -> Self;
     /// This, `min` to `max` times.
     fn repeated(self, min: u32, max: Option<u32>) -> Self;
+    /// This, as few times as can be: no matter to whether it is found.
+    fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self {
+        self.repeated(min, max)
+    }
+    /// This, as a group that captures: no matter to whether it is found.
+    fn captured(self, index: u32) -> Self {
+        let _ = index;
+        self
+    }
 }
 
 impl Build for Hir {
@@ -146,13 +155,35 @@ impl<B: Build> Piece<B> {
         }
     }
 
+    /// This item, as a group.
+    pub(super) fn captured(self, index: u32) -> Self {
+        Self {
+            built: self.built.captured(index),
+            ..self
+        }
+    }
+
+    /// [`Piece::repeated`], as few times as can be.
+    pub(super) fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self {
+        self.times(min, max, B::lazily_repeated)
+    }
+
     /// This item, `min` to `max` times.
     pub(super) fn repeated(self, min: u32, max: Option<u32>) -> Self {
+        self.times(min, max, B::repeated)
+    }
+
+    fn times(
+        self,
+        min: u32,
+        max: Option<u32>,
+        repeated: impl FnOnce(B, u32, Option<u32>) -> B,
+    ) -> Self {
         let times = max.unwrap_or_else(|| min.saturating_add(1)).max(1);
         Self {
             cost: self.cost.saturating_add(1).saturating_mul(times as usize),
             copies: self.copies.saturating_mul(max.unwrap_or(min).max(1)),
-            built: self.built.repeated(min, max),
+            built: repeated(self.built, min, max),
             shape: Shape::Repeat,
         }
     }

@@ -1,5 +1,6 @@
 //! Programs: a policy as it runs. Frozen, shared between threads, made by [`crate::compile`] from the IR.
 
+pub(crate) mod affixes;
 pub(crate) mod bands;
 pub(crate) mod needles;
 pub mod outcome;
@@ -10,17 +11,20 @@ pub mod trace;
 
 use std::sync::OnceLock;
 
+use crate::comparand::Comparand;
 use crate::expr::{Part, Word, expression};
 use crate::matcher::Test;
 use crate::matcher::lynx::Foreign;
 use crate::path::{Field, Head, Keys};
 use crate::pattern::Dialect;
 pub use crate::rule::{Defaults, Op, Profile, Verdict};
+use crate::script::node::Function;
+pub use crate::script::{Made, Ruling, Said};
 use crate::source::{Source, Span};
 use crate::value::Key;
 use crate::value::constant::Const;
 use crate::value::request::Transform;
-pub use outcome::{Decided, Marker, Outcome, Via};
+pub use outcome::{By, Decided, Marker, Outcome, Via};
 pub use scratch::Scratch;
 use segment::Segment;
 use strmap::StrMap;
@@ -35,6 +39,8 @@ pub struct RuleInfo {
     pub verdict: Verdict,
     /// The reason; a string in the strict profile.
     pub reason: Const,
+    /// How many of the approvers must approve; one or more.
+    pub approvals_needed: u32,
     /// The approvers; strings in the strict profile.
     pub approvers: Vec<Const>,
     /// Null or a number in the strict profile.
@@ -55,7 +61,7 @@ pub struct ClauseInfo {
     /// The operator.
     pub op: Op,
     /// The operand; of `matches`: the pattern.
-    pub operand: Const,
+    pub operand: Comparand,
     /// The dialect of a pattern.
     pub dialect: Option<Dialect>,
 }
@@ -78,6 +84,8 @@ pub(crate) enum Body {
     Host(u32),
     /// By its match.
     Match(Match),
+    /// By its function.
+    Function(Box<Function>),
 }
 
 /// The match of a rule.
@@ -110,6 +118,8 @@ pub(crate) struct Clause {
     /// Its path, an index into the program's paths.
     pub(crate) path: u32,
     pub(crate) op: Op,
+    /// Where the paths that its operand refers to begin among all of them.
+    pub(crate) refs: u32,
     /// Of a clause on the tool that is true for some tools only: their list, an index into the program's tool sets.
     pub(crate) tools: Option<u32>,
     pub(crate) span: Span,
@@ -146,8 +156,12 @@ pub struct Program {
     pub(crate) words: Vec<Word>,
     pub(crate) keys: Vec<Box<str>>,
     pub(crate) paths: Vec<Path>,
+    /// The paths that operands refer to, clause by clause.
+    pub(crate) refs: Vec<u32>,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) host_count: u32,
+    /// The decisions of functions that are always the same.
+    pub(crate) rulings: Vec<Ruling>,
     /// Lists of tools, by their numbers.
     pub(crate) tool_sets: Vec<Box<[u32]>>,
     /// Rules, listing by listing.
@@ -189,6 +203,18 @@ impl Program {
         self.clauses.len()
     }
 
+    /// The decision of a function that is always the same: [`Said::Always`].
+    #[must_use]
+    pub fn ruling(&self, number: u32) -> Option<&Ruling> {
+        self.rulings.get(number as usize)
+    }
+
+    /// How many such decisions there are.
+    #[must_use]
+    pub fn ruling_count(&self) -> usize {
+        self.rulings.len()
+    }
+
     /// The number of host rules.
     #[must_use]
     pub fn host_count(&self) -> u32 {
@@ -219,6 +245,12 @@ impl Program {
             Some(words) => expression(words),
             None => self.written(body),
         }
+    }
+
+    /// The first path that the operand of a clause refers to.
+    pub(crate) fn reference(&self, clause: u32) -> Option<u32> {
+        let clause = self.clauses.get(clause as usize)?;
+        self.refs.get(clause.refs as usize).copied()
     }
 
     /// The key of a path.

@@ -1,6 +1,7 @@
 //! Decisions, as the evaluator gives them: indexes, to be dressed by the host.
 
 use crate::error::ErrorCode;
+use crate::script::Said;
 use crate::value::request::Request;
 
 /// A rule that could not be judged and was skipped.
@@ -13,12 +14,14 @@ pub struct Marker {
 }
 
 /// Who decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Decided<D> {
     /// A declarative rule.
     Rule(u32),
     /// A host rule, with what it answered.
     Host(u32, D),
+    /// A function, with what it said.
+    Function(u32, Said),
     /// A rule that restricts, or a host rule, could not be judged: the verdict is `deny`.
     ErrorDeny(u32, ErrorCode),
     /// No rule fired.
@@ -29,13 +32,24 @@ pub enum Decided<D> {
     Aborted,
 }
 
+/// What a rule decided by.
+#[derive(Clone, Debug, PartialEq)]
+pub enum By<D> {
+    /// Its match.
+    Match,
+    /// The answer of the host.
+    Host(D),
+    /// What its function said.
+    Function(Said),
+}
+
 /// A transform on the way to the decision.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Via<D> {
     /// The rule.
     pub rule: u32,
-    /// The answer, of a host rule.
-    pub host: Option<D>,
+    /// What it decided by.
+    pub by: By<D>,
 }
 
 /// The decision on one request. The common case allocates nothing.
@@ -49,5 +63,5 @@ pub struct Outcome<R: Request> {
     /// `matched_rules` is markers, then these, then the deciding rule.
     pub via: Vec<Via<R::Decision>>,
     /// The request with the effective arguments, when a transform was made (`decided` and `via` tell by whom).
-    pub transformed: Option<R>,
+    pub transformed: Option<Box<R>>,
 }

@@ -6,6 +6,7 @@
 
 use std::sync::OnceLock;
 
+use super::affixes::Affixes;
 use super::bands::Bands;
 use super::needles::Needles;
 use super::strmap::StrMap;
@@ -70,6 +71,8 @@ pub(crate) struct Probe {
     pub(crate) ints: Vec<(i64, List)>,
     /// Rules by the numbers their guard takes.
     pub(crate) bands: Option<Bands>,
+    /// Rules by how their guard wants a string to begin, and to end.
+    pub(crate) affixes: Vec<Affixes>,
     /// Rules by what their guard wants contained.
     pub(crate) needles: Option<Needles>,
     /// Rules by a guard that is judged by itself: clause, rules.

@@ -46,6 +46,11 @@ impl<T> StrMap<T> {
         }
     }
 
+    /// All values, in an order of its own.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(_, _, value)| value)
+    }
+
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: &str) -> Option<&T> {

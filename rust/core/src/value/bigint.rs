@@ -1,4 +1,6 @@
-//! Big integers, as far as decisions need them: read, and compare exactly.
+//! Big integers, as far as decisions need them: read, compare exactly, and calculate.
+
+mod arithmetic;
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -4,13 +4,16 @@
 //! rule needs, when it needs it. Implementations must pass the conformance kit in [`conformance`].
 
 pub mod bigint;
+mod civil;
 pub mod conformance;
 pub mod constant;
 pub mod json;
+mod json_request;
 pub mod request;
 
 use crate::error::ErrorCode;
 use bigint::BigInt;
+pub use civil::Civil;
 
 /// A key of a path, prepared when a program is loaded.
 ///
@@ -89,6 +92,31 @@ pub trait Value: Clone {
     /// Calls `visit` with each key and value of a mapping until it returns `false`; only `explain` does. A key that is no
     /// string is seen as [`View::Opaque`].
     fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool);
+    /// Calls `visit` with each key and value of a mapping until it returns `false`, keys as values: what functions do.
+    fn each_pair(&self, visit: &mut dyn FnMut(Self, Self) -> bool) {
+        let _ = visit;
+    }
+    /// The value of a key that is a scalar but no string, when this is a mapping.
+    fn get_scalar(&self, key: &View<'_>) -> Step<Self> {
+        let _ = key;
+        Step::Absent
+    }
+    /// Whether a list is a tuple to the host language.
+    fn is_tuple(&self) -> bool {
+        false
+    }
+    /// Whether a mapping is a `dict` to the host language.
+    fn is_dict(&self) -> bool {
+        true
+    }
+    /// Whether this is an object of the host language, which knows better what it is.
+    fn is_host(&self) -> bool {
+        false
+    }
+    /// What a datetime shows, when this is one.
+    fn civil(&self) -> Option<Civil> {
+        None
+    }
     /// Whether a list or mapping is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0

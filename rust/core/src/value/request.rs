@@ -1,9 +1,10 @@
 //! Borrowed requests: where the evaluator gets values, host decisions and transformed arguments from.
 
 use super::constant::Const;
-use super::{Step, Value};
+use super::{Key, Step, Value};
 use crate::error::ErrorCode;
 use crate::path::{Field, Head, Keys};
+use crate::script::Made;
 
 /// The rewrite of a `transform` rule, relative to the arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,8 +50,20 @@ pub trait Request: Sized {
     /// What a host rule answers.
     type Decision;
 
+    /// The tool, when [`Self::field`] finds a string there. PERF: asked for by every decision.
+    fn tool(&self) -> Option<&str>;
+
     /// The value of a fixed field. [`Step::Absent`] when the request does not have it.
     fn field(&self, field: Field) -> Step<Self::Value>;
+
+    /// The argument `key`: what [`Self::field`] and one step lead to. PERF: most clauses are about one.
+    #[inline]
+    fn arg(&self, key: Key<'_>) -> Step<Self::Value> {
+        match self.field(Field::Args) {
+            Step::Found(args) => args.get(key),
+            step => step,
+        }
+    }
 
     /// The value at any other path of the `lynx` profile, by the host language's own rules; `None` stands for its null.
     /// Also asked when a step of an `args` path was [`Step::Unreadable`] in that profile.
@@ -64,6 +77,17 @@ pub trait Request: Sized {
 
     /// The answer of host rule `host` (its index among the host rules, in evaluation order), which is rule `rule`.
     fn host(&self, host: u32, rule: u32) -> HostAnswer<Self>;
+
+    /// The value of a fixed field of the request itself, whatever context was passed beside it.
+    fn own_field(&self, field: Field) -> Step<Self::Value> {
+        self.field(field)
+    }
+
+    /// This request with the arguments that a function made.
+    ///
+    /// # Errors
+    /// [`ErrorCode::CannotTransform`].
+    fn with_made(&self, args: Made<Self::Value>) -> Result<Self, ErrorCode>;
 
     /// This request with the arguments of the transform of rule `rule`.
     ///

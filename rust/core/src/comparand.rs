@@ -1,0 +1,56 @@
+//! What a clause compares its value with: a constant, the value at another path, or tests of something made from the value.
+
+use crate::path::Head;
+use crate::pattern::Dialect;
+use crate::rule::Op;
+use crate::value::constant::Const;
+
+/// The operand of a clause.
+#[derive(Clone, Debug)]
+pub enum Comparand {
+    /// A constant; of `matches`: the pattern.
+    Const(Const),
+    /// The value at another path; strict profile only.
+    Ref(Head, Vec<Box<str>>),
+    /// Tests that must all hold; strict profile only.
+    Tests(Vec<Check>),
+}
+
+/// One test of a nesting operator.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The operator.
+    pub op: Op,
+    /// Its operand.
+    pub operand: Comparand,
+    /// The dialect of a pattern.
+    pub dialect: Option<Dialect>,
+}
+
+impl Comparand {
+    /// The constant, when it is one.
+    #[must_use]
+    pub fn constant(&self) -> Option<&Const> {
+        match self {
+            Self::Const(constant) => Some(constant),
+            Self::Ref(..) | Self::Tests(_) => None,
+        }
+    }
+
+    /// Calls `visit` with every other path, in the order in which a clause numbers them.
+    ///
+    /// # Errors
+    /// The first that `visit` gives.
+    pub fn each_ref<E>(
+        &self,
+        visit: &mut impl FnMut(Head, &[Box<str>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Const(_) => Ok(()),
+            Self::Ref(head, keys) => visit(*head, keys),
+            Self::Tests(checks) => checks
+                .iter()
+                .try_for_each(|check| check.operand.each_ref(visit)),
+        }
+    }
+}

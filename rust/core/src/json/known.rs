@@ -1,0 +1,67 @@
+//! Objects whose keys are known, read without building a mapping of them.
+
+use super::lexer::Lexer;
+use super::{Caps, Json, Reader, Text};
+
+/// A text that is being read this way. `None` from any of its functions: it is something else, or none at all; another
+/// reader has to say what.
+pub(crate) struct Known<'a> {
+    lexer: Lexer<'a>,
+    reader: Reader<'a>,
+}
+
+impl<'a> Known<'a> {
+    pub(crate) fn new(bytes: &'a [u8], caps: Caps) -> Option<Self> {
+        Some(Self {
+            lexer: Lexer::new(bytes, caps).ok()?,
+            reader: Reader::default(),
+        })
+    }
+
+    /// Reads an object: `each` reads the value of each key, given by its place in `keys`.
+    #[inline]
+    pub(crate) fn object<const N: usize>(
+        &mut self,
+        depth: usize,
+        keys: &[&str; N],
+        mut each: impl FnMut(&mut Self, usize) -> Option<()>,
+    ) -> Option<()> {
+        self.lexer.begin(depth).ok()?;
+        if self.lexer.peek() != Some(b'{') {
+            return None;
+        }
+        let (mut seen, mut next) = (0_u32, 0);
+        let mut more = self.lexer.open(b'}');
+        while more {
+            self.lexer.before_key().ok()?;
+            let Text::Borrowed(key) = self.lexer.string().ok()? else {
+                return None;
+            };
+            self.lexer.colon().ok()?;
+            // PERF: most are written in this order.
+            let at = match keys.get(next) {
+                Some(known) if *known == key => next,
+                _ => keys.iter().position(|known| *known == key)?,
+            };
+            let bit = 1_u32.checked_shl(at as u32)?;
+            if seen & bit != 0 {
+                return None;
+            }
+            seen |= bit;
+            next = at + 1;
+            each(self, at)?;
+            more = self.lexer.more(b'}').ok()?;
+        }
+        Some(())
+    }
+
+    /// Reads any value.
+    pub(crate) fn value(&mut self, depth: usize) -> Option<Json<'a>> {
+        self.reader.value(&mut self.lexer, depth).ok()
+    }
+
+    /// Nothing may follow.
+    pub(crate) fn end(&mut self) -> Option<()> {
+        self.lexer.end().ok()
+    }
+}

