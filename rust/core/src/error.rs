@@ -18,6 +18,12 @@ pub enum ErrorCode {
     CannotTransform,
     /// A host rule answered with something that is no decision.
     NotADecision,
+    /// A function took more than [`crate::limits::MAX_SCRIPT_STEPS`] steps.
+    TooManySteps,
+    /// A function made more than [`crate::limits::MAX_SCRIPT_BYTES`] bytes, or too deep a value.
+    TooLarge,
+    /// A function did what is not done here as Python does it.
+    Unsupported,
     /// Python's `TypeError`; `lynx` profile and host rules.
     TypeError,
     /// Any other exception, by the name of its type.
@@ -35,6 +41,9 @@ impl ErrorCode {
             Self::OutOfRange => "out_of_range",
             Self::CannotTransform => "cannot_transform",
             Self::NotADecision => "not_a_decision",
+            Self::TooManySteps => "too_many_steps",
+            Self::TooLarge => "too_large",
+            Self::Unsupported => "unsupported",
             Self::TypeError => "TypeError",
             Self::Named(name) => name,
         }

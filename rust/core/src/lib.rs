@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod comparand;
 pub mod compile;
 pub mod error;
 pub mod eval;
@@ -18,5 +19,6 @@ pub mod path;
 pub mod pattern;
 pub mod program;
 pub mod rule;
+pub mod script;
 pub mod source;
 pub mod value;

@@ -12,8 +12,14 @@ pub const MAX_NODES: usize = 4_000_000;
 pub const MAX_EXPR_DEPTH: usize = 40;
 /// Depth of a constant.
 pub const MAX_CONST_DEPTH: usize = 16;
+/// How deep the tests of an operator nest.
+pub const MAX_TEST_DEPTH: usize = 4;
+/// What a clause inside of `any`, `all` or `none` reads of the value at another path: items of a list, bytes of a string.
+pub const MAX_REF_IN_ELEMENTS: usize = 1000;
 /// Keys of one path.
 pub const MAX_PATH_KEYS: usize = 64;
+/// How many approvals a rule may need.
+pub const MAX_APPROVALS_NEEDED: u32 = 100;
 /// Bytes of one string of a policy.
 pub const MAX_STRING_BYTES: usize = 1024 * 1024;
 /// Code points of one pattern.
@@ -24,5 +30,18 @@ pub const MAX_PATTERN_BYTES_TOTAL: usize = 32 * 1024 * 1024;
 pub const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 /// Depth of one request given as JSON.
 pub const MAX_REQUEST_DEPTH: usize = 128;
-/// Depth of the JSON of one policy: two levels for each of an expression and of a constant, and the frame around them.
-pub const MAX_IR_DEPTH: usize = 2 * (MAX_EXPR_DEPTH + MAX_CONST_DEPTH) + 8;
+/// Depth of the code of a function: expressions and statements in one another.
+pub const MAX_CODE_DEPTH: usize = 100;
+/// Nodes of the code of one function.
+pub const MAX_CODE_NODES: usize = 20_000;
+/// Locals of one function.
+pub const MAX_SLOTS: usize = 1_000;
+/// Depth of the JSON of one policy: two levels for each of an expression and of a constant, four at most for one of code,
+/// and the frame around them: more than the tests of expressions need.
+pub const MAX_IR_DEPTH: usize = 4 * MAX_CODE_DEPTH + 2 * MAX_CONST_DEPTH + 8;
+/// Steps of one evaluation of a function.
+pub const MAX_SCRIPT_STEPS: u64 = 1_000_000;
+/// Bytes of all values that one evaluation of a function makes.
+pub const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
+/// Containers in one another that a function makes or compares.
+pub const MAX_SCRIPT_DEPTH: u16 = 100;

@@ -48,6 +48,8 @@ pub enum Field {
     HasShadow,
     /// `declared.isolation`
     Isolation,
+    /// `declared.effect`
+    Effect,
     /// `context.environment`
     Environment,
     /// `context.workspace`
@@ -70,7 +72,7 @@ pub enum Field {
 
 impl Field {
     /// Every field, in the order of its discriminant.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Tool,
         Self::Args,
         Self::Cost,
@@ -79,6 +81,7 @@ impl Field {
         Self::BlastRadiusHint,
         Self::HasShadow,
         Self::Isolation,
+        Self::Effect,
         Self::Environment,
         Self::Workspace,
         Self::CorrelationId,
@@ -105,6 +108,7 @@ impl Field {
                     "blast_radius_hint" => Self::BlastRadiusHint,
                     "has_shadow" => Self::HasShadow,
                     "isolation" => Self::Isolation,
+                    "effect" => Self::Effect,
                     _ => return None,
                 };
                 Some((field, 1))

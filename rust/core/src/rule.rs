@@ -91,6 +91,13 @@ pub enum Op {
     Between,
     NotBetween,
     Exists,
+    StartsWith,
+    EndsWith,
+    Length,
+    Lower,
+    Any,
+    All,
+    None,
 }
 
 impl Op {
@@ -111,8 +118,42 @@ impl Op {
             "between" => Self::Between,
             "not_between" => Self::NotBetween,
             "exists" => Self::Exists,
+            "starts_with" => Self::StartsWith,
+            "ends_with" => Self::EndsWith,
+            "length" => Self::Length,
+            "lower" => Self::Lower,
+            "any" => Self::Any,
+            "all" => Self::All,
+            "none" => Self::None,
             _ => return None,
         })
+    }
+
+    /// Whether the operator exists in the strict profile only.
+    #[must_use]
+    pub fn is_strict_only(self) -> bool {
+        match self {
+            Self::Exists
+            | Self::StartsWith
+            | Self::EndsWith
+            | Self::Length
+            | Self::Lower
+            | Self::Any
+            | Self::All
+            | Self::None => true,
+            Self::Eq
+            | Self::Matches
+            | Self::In
+            | Self::Contains
+            | Self::ContainsAny
+            | Self::ContainsAll
+            | Self::Gt
+            | Self::Ge
+            | Self::Lt
+            | Self::Le
+            | Self::Between
+            | Self::NotBetween => false,
+        }
     }
 
     /// The name of the operator in a policy.
@@ -132,6 +173,13 @@ impl Op {
             Self::Between => "between",
             Self::NotBetween => "not_between",
             Self::Exists => "exists",
+            Self::StartsWith => "starts_with",
+            Self::EndsWith => "ends_with",
+            Self::Length => "length",
+            Self::Lower => "lower",
+            Self::Any => "any",
+            Self::All => "all",
+            Self::None => "none",
         }
     }
 }

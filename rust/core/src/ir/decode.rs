@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use super::constant::{constant, is_plain, string};
+use super::constant::{is_plain, string};
 use super::node::{CAPS, Decode, Map, bad, limit, list, syntax};
 use super::part::{self, RuleFields};
-use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, operand};
+use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, operand};
+use crate::comparand::Comparand;
 use crate::error::DecodeError;
 use crate::expr::{self, Connective};
 use crate::hash::Keyed;
@@ -17,7 +18,9 @@ use crate::limits::{
 use crate::path::{Field, Head};
 use crate::pattern::{Dialect, Pattern};
 use crate::rule::{Defaults, Op, Profile, Verdict};
+use crate::script::{Ruling, Script};
 use crate::source::Span;
+use crate::value::constant::Const;
 
 /// Decodes a policy.
 ///
@@ -124,7 +127,7 @@ fn span(item: Item<'_, '_>) -> Span {
     }
 }
 
-struct Decoder<'a> {
+pub(super) struct Decoder<'a> {
     bytes: &'a [u8],
     policy: Policy,
     /// Canonical bytes of every leaf so far: equal leaves are one clause.
@@ -145,6 +148,8 @@ impl<'a> Decoder<'a> {
                 words: Vec::new(),
                 leaves: Vec::new(),
                 paths: Vec::new(),
+                refs: Vec::new(),
+                rulings: Vec::new(),
             },
             leaves: HashMap::default(),
             paths: HashMap::default(),
@@ -183,6 +188,8 @@ impl<'a> Decoder<'a> {
                 Ok(Kind::Host)
             }
             "rule" => self.declarative(&part::rule_fields(map)?),
+            "function" if self.policy.profile == Profile::Strict => function::function(self, map)
+                .map(|function| Kind::Function(Script(Box::new(function)))),
             other => Err(bad(format!("`{other}` is not a kind of rule"))),
         }
     }
@@ -263,7 +270,7 @@ impl<'a> Decoder<'a> {
         let decoded = if operand::is_plainly_fit(op, operand) {
             None
         } else {
-            Some(constant(operand, profile)?)
+            Some(part::comparand(operand, profile)?)
         };
         let dialect = part::dialect(&fields)?;
         match profile {
@@ -273,15 +280,27 @@ impl<'a> Decoder<'a> {
                     operand::check(op, operand, head, keys.map_or(&[], |path| &path.keys))?;
                 }
             }
-            Profile::Lynx if op == Op::Exists => {
-                return Err(bad("`exists` is not an operator of the `lynx` profile"));
+            Profile::Lynx if op.is_strict_only() => {
+                return Err(bad(format!(
+                    "`{}` is not an operator of the `lynx` profile",
+                    op.as_str()
+                )));
             }
             Profile::Lynx => {}
         }
-        self.pattern(op, operand, dialect)?;
+        let refs = self.policy.refs.len() as u32;
+        match &decoded {
+            None => self.pattern(op, operand.text(), dialect)?,
+            Some(decoded) => self.comparand(op, decoded, dialect)?,
+        }
         let index =
             u32::try_from(self.policy.leaves.len()).map_err(|_| limit("too many clauses"))?;
-        self.policy.leaves.push(LeafAt { span, path, op });
+        self.policy.leaves.push(LeafAt {
+            span,
+            path,
+            op,
+            refs,
+        });
         self.leaves.insert(raw, index);
         Ok(index)
     }
@@ -316,13 +335,71 @@ impl<'a> Decoder<'a> {
         Ok(id)
     }
 
-    fn pattern(&mut self, op: Op, operand: Item<'_, '_>, dialect: Option<Dialect>) -> Decode<()> {
-        let (dialect, text) = match (op, dialect, operand.text()) {
+    /// Checks the patterns of an operand, and takes in the paths it refers to.
+    fn comparand(&mut self, op: Op, operand: &Comparand, dialect: Option<Dialect>) -> Decode<()> {
+        match operand {
+            Comparand::Const(Const::Str(text)) => self.pattern(op, Some(text), dialect),
+            Comparand::Const(_) => self.pattern(op, None, dialect),
+            Comparand::Ref(head, keys) => {
+                self.pattern(op, None, dialect)?;
+                let path = self.reference(*head, keys)?;
+                self.policy.refs.push(path);
+                Ok(())
+            }
+            Comparand::Tests(checks) => {
+                self.pattern(op, None, dialect)?;
+                checks
+                    .iter()
+                    .try_for_each(|check| self.comparand(check.op, &check.operand, check.dialect))
+            }
+        }
+    }
+
+    /// The path that an operand refers to, checked when it is new.
+    fn reference(&mut self, head: Head, keys: &[Box<str>]) -> Decode<u32> {
+        let mut hasher = self.paths.hasher().build_hasher();
+        head.hash(&mut hasher);
+        for key in keys {
+            hasher.write(key.as_bytes());
+        }
+        let hash = hasher.finish();
+        if let Some(&known) = self.paths.get(&hash)
+            && let Some(path) = self.policy.paths.get(known as usize)
+            && path.head == head
+            && path.keys == keys
+        {
+            return Ok(known);
+        }
+        check_strict_path(head, keys)?;
+        let id = self.policy.paths.len() as u32;
+        self.policy.paths.push(PathOf {
+            head,
+            keys: keys.to_vec(),
+        });
+        self.paths.insert(hash, id);
+        Ok(id)
+    }
+
+    fn pattern(&mut self, op: Op, text: Option<&str>, dialect: Option<Dialect>) -> Decode<()> {
+        let (dialect, text) = match (op, dialect, text) {
             (Op::Matches, Some(dialect), Some(text)) => (dialect, text),
             (Op::Matches, _, _) => return Err(bad("`matches` needs a pattern and a dialect")),
             (_, None, _) => return Ok(()),
             (_, Some(_), _) => return Err(bad("a dialect without `matches`")),
         };
+        self.count_pattern(text)?;
+        match (Pattern::check(text, dialect), dialect, self.policy.profile) {
+            // What only the host language can search is its affair.
+            (Ok(()), _, _) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
+            (Err(error), _, _) => Err(DecodeError::new(
+                "bad_pattern",
+                format!("`{text}`: {} ({})", error.message, error.code),
+            )),
+        }
+    }
+
+    /// Counts a pattern that passes its caps.
+    pub(super) fn count_pattern(&mut self, text: &str) -> Decode<()> {
         self.pattern_bytes += text.len();
         if self.pattern_bytes > MAX_PATTERN_BYTES_TOTAL {
             return Err(limit(format!(
@@ -334,14 +411,45 @@ impl<'a> Decoder<'a> {
                 "a pattern has more than {MAX_PATTERN_CHARS} characters"
             )));
         }
-        match (Pattern::check(text, dialect), dialect, self.policy.profile) {
-            // What only the host language can search is its affair.
-            (Ok(()), _, _) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
-            (Err(error), _, _) => Err(DecodeError::new(
-                "bad_pattern",
-                format!("`{text}`: {} ({})", error.message, error.code),
-            )),
+        Ok(())
+    }
+
+    /// The path of a read in a function.
+    pub(super) fn path_of(&mut self, head: Head, keys: Vec<Box<str>>) -> Decode<u32> {
+        let hash = self.hash_of(head, keys.iter().map(AsRef::as_ref));
+        if let Some(&known) = self.paths.get(&hash)
+            && let Some(path) = self.policy.paths.get(known as usize)
+            && path.head == head
+            && path.keys == keys
+        {
+            return Ok(known);
         }
+        check_strict_path(head, &keys)?;
+        let id = self.policy.paths.len() as u32;
+        self.policy.paths.push(PathOf { head, keys });
+        self.paths.insert(hash, id);
+        Ok(id)
+    }
+
+    /// The head and the keys of a path.
+    pub(super) fn path_at(&self, path: u32) -> Option<(Head, Vec<Box<str>>)> {
+        let path = self.policy.paths.get(path as usize)?;
+        Some((path.head, path.keys.clone()))
+    }
+
+    fn hash_of<'k>(&self, head: Head, keys: impl Iterator<Item = &'k str>) -> u64 {
+        let mut hasher = self.paths.hasher().build_hasher();
+        head.hash(&mut hasher);
+        for key in keys {
+            hasher.write(key.as_bytes());
+        }
+        hasher.finish()
+    }
+
+    /// The number of a decision that is always the same.
+    pub(super) fn ruling(&mut self, ruling: Ruling) -> u32 {
+        self.policy.rulings.push(ruling);
+        self.policy.rulings.len() as u32 - 1
     }
 }
 
@@ -350,7 +458,8 @@ fn is_plainly_sound(fields: &RuleFields<'_, '_>) -> Decode<bool> {
     let text = |item: Item<'_, '_>| is_plain(item) && matches!(item.node(), Node::Text(..));
     let mut approvers = list(fields.need(part::APPROVERS)?, "`approvers`")?;
     let timeout = fields.need(part::TIMEOUT)?;
-    Ok(text(fields.need(part::ID)?)
+    Ok(fields.get(part::APPROVALS_NEEDED).is_none()
+        && text(fields.need(part::ID)?)
         && text(fields.need(part::REASON)?)
         && approvers.all(text)
         && match timeout.node() {

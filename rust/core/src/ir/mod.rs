@@ -5,6 +5,7 @@
 
 mod constant;
 mod decode;
+mod function;
 mod node;
 mod operand;
 mod part;
@@ -15,6 +16,7 @@ pub use part::{Declarative, Leaf, Rule, leaf, rule};
 use crate::expr::Word;
 use crate::path::Head;
 use crate::rule::{Defaults, Op, Profile, Verdict};
+use crate::script::{Ruling, Script};
 use crate::source::Span;
 
 /// The version of the format this crate reads.
@@ -36,10 +38,14 @@ pub struct Policy {
     pub leaves: Vec<LeafAt>,
     /// The paths of all leaves; two that are written in different ways are two.
     pub paths: Vec<PathOf>,
+    /// The paths that operands refer to, leaf by leaf, in the order of the operand.
+    pub refs: Vec<u32>,
+    /// The decisions of functions that are always the same.
+    pub rulings: Vec<Ruling>,
 }
 
 /// A rule, and where it stands.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct RuleAt {
     /// Where it stands.
     pub span: Span,
@@ -48,12 +54,14 @@ pub struct RuleAt {
 }
 
 /// What judges a rule.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub enum Kind {
     /// A callable of the host language.
     Host,
     /// A match: where its words begin and end.
     Match(Verdict, u32, u32),
+    /// A function.
+    Function(Script),
 }
 
 /// A leaf, and where it stands.
@@ -65,6 +73,8 @@ pub struct LeafAt {
     pub path: u32,
     /// Its operator.
     pub op: Op,
+    /// Where the paths that its operand refers to begin among all of them.
+    pub refs: u32,
 }
 
 /// A path.

@@ -2,6 +2,7 @@
 
 use super::constant::is_plain;
 use super::node::{Decode, bad};
+use crate::comparand::{Check, Comparand};
 use crate::json::tape::{Item, Items, Node};
 use crate::path::{Field, Head};
 use crate::rule::Op;
@@ -27,6 +28,8 @@ pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
             }
         }),
         Op::Exists => matches!(operand.node(), Node::Bool(_)),
+        Op::StartsWith | Op::EndsWith => is_plain(operand) && text(operand),
+        Op::Length | Op::Lower | Op::Any | Op::All | Op::None => false,
     }
 }
 
@@ -39,9 +42,58 @@ fn plain_items<'t, 'a>(item: Item<'t, 'a>) -> Option<Items<'t, 'a>> {
 }
 
 /// Checks the operand of a leaf of the strict profile.
-pub(super) fn check(op: Op, operand: &Const, head: Head, path: &[Box<str>]) -> Decode<()> {
+pub(super) fn check(op: Op, operand: &Comparand, head: Head, path: &[Box<str>]) -> Decode<()> {
     let is_time = matches!(Field::resolve(head, path), Some((Field::Timestamp, _)));
-    let accepted = match op {
+    comparand(op, operand, is_time)
+}
+
+fn comparand(op: Op, operand: &Comparand, is_time: bool) -> Decode<()> {
+    let accepted = match (operand, op) {
+        (Comparand::Const(operand), _) => constant(op, operand, is_time),
+        (
+            Comparand::Ref(..),
+            Op::Eq
+            | Op::In
+            | Op::Contains
+            | Op::Gt
+            | Op::Ge
+            | Op::Lt
+            | Op::Le
+            | Op::StartsWith
+            | Op::EndsWith,
+        ) => true,
+        (Comparand::Tests(checks), Op::Length | Op::Lower | Op::Any | Op::All | Op::None) => {
+            for test in checks {
+                comparand(test.op, &test.operand, false)?;
+            }
+            !checks.is_empty() && checks.iter().all(|test| is_test_of(op, test))
+        }
+        _ => false,
+    };
+    if accepted {
+        Ok(())
+    } else {
+        Err(bad(format!("`{}` does not take this operand", op.as_str())))
+    }
+}
+
+/// Whether a nesting operator has such tests: what it makes from the value is a number, a string or an element.
+fn is_test_of(outer: Op, test: &Check) -> bool {
+    match outer {
+        Op::Length => matches!(
+            test.op,
+            Op::Eq | Op::In | Op::Gt | Op::Ge | Op::Lt | Op::Le | Op::Between | Op::NotBetween
+        ),
+        Op::Lower => !matches!(
+            test.op,
+            Op::Exists | Op::Length | Op::Lower | Op::Any | Op::All | Op::None
+        ),
+        _ => test.op != Op::Exists,
+    }
+}
+
+fn constant(op: Op, operand: &Const, is_time: bool) -> bool {
+    match op {
         Op::Eq => accepts_deep(operand, is_time),
         Op::Matches => matches!(operand, Const::Str(_)),
         Op::In | Op::ContainsAny => scalars(operand).is_some(),
@@ -56,11 +108,14 @@ pub(super) fn check(op: Op, operand: &Const, head: Head, path: &[Box<str>]) -> D
             _ => false,
         },
         Op::Exists => matches!(operand, Const::Bool(_)),
-    };
-    if accepted {
-        Ok(())
-    } else {
-        Err(bad(format!("`{}` does not take this operand", op.as_str())))
+        Op::StartsWith | Op::EndsWith => match operand {
+            Const::Str(_) => true,
+            Const::List(items) => {
+                !items.is_empty() && items.iter().all(|item| matches!(item, Const::Str(_)))
+            }
+            _ => false,
+        },
+        Op::Length | Op::Lower | Op::Any | Op::All | Op::None => false,
     }
 }
 

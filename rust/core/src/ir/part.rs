@@ -4,7 +4,9 @@
 
 use super::constant::{constant, string};
 use super::node::{CAPS, Decode, Fields, Map, bad, list, syntax};
+use crate::comparand::{Check, Comparand};
 use crate::json::tape::{Item, Node, Tape};
+use crate::limits::{MAX_APPROVALS_NEEDED, MAX_TEST_DEPTH};
 use crate::path::Head;
 use crate::pattern::Dialect;
 use crate::rule::{Op, Profile, Verdict};
@@ -20,6 +22,8 @@ pub struct Declarative {
     pub verdict: Verdict,
     /// The reason.
     pub reason: Const,
+    /// How many of the approvers must approve.
+    pub approvals_needed: u32,
     /// The approvers.
     pub approvers: Vec<Const>,
     /// The bound of an approval wait.
@@ -34,17 +38,17 @@ pub struct Leaf {
     /// The operator.
     pub op: Op,
     /// The operand.
-    pub operand: Const,
+    pub operand: Comparand,
     /// The dialect of a pattern.
     pub dialect: Option<Dialect>,
 }
 
-/// A rule, as read again; a host rule is its name.
+/// A rule, as read again; a host rule is its name, and so is a function.
 #[derive(Debug)]
 pub enum Rule {
     /// A declarative rule.
     Declarative(Box<Declarative>),
-    /// A host rule.
+    /// A host rule, or a function.
     Host(Box<str>),
 }
 
@@ -55,7 +59,7 @@ pub enum Rule {
 pub fn rule(bytes: &[u8], profile: Profile) -> Decode<Rule> {
     let tape = Tape::parse(bytes, CAPS).map_err(|error| syntax(&error))?;
     let map = Map::of(tape.root(), "the rule")?;
-    if map.text("k")? == "host" {
+    if matches!(map.text("k")?, "host" | "function") {
         return map.text("name").map(|name| Rule::Host(name.into()));
     }
     declarative(&rule_fields(map)?, profile).map(|rule| Rule::Declarative(Box::new(rule)))
@@ -70,25 +74,67 @@ pub fn leaf(bytes: &[u8], profile: Profile) -> Decode<Leaf> {
     let fields = leaf_fields(Map::of(tape.root(), "the leaf")?)?;
     Ok(Leaf {
         op: op(&fields)?,
-        operand: constant(fields.need(LEAF_OPERAND)?, profile)?,
+        operand: comparand(fields.need(LEAF_OPERAND)?, profile)?,
         dialect: dialect(&fields)?,
     })
 }
 
-pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 9>;
-pub(super) const APPROVERS: usize = 0;
-pub(super) const ID: usize = 1;
-pub(super) const MATCH: usize = 3;
-pub(super) const PRIORITY: usize = 4;
-pub(super) const REASON: usize = 5;
-pub(super) const TIMEOUT: usize = 6;
-pub(super) const TRANSFORM: usize = 7;
-pub(super) const VERDICT: usize = 8;
+/// Decodes the operand of a leaf.
+pub(super) fn comparand(item: Item<'_, '_>, profile: Profile) -> Decode<Comparand> {
+    match profile {
+        Profile::Strict => comparand_at(item, 0),
+        Profile::Lynx => constant(item, profile).map(Comparand::Const),
+    }
+}
+
+fn comparand_at(item: Item<'_, '_>, depth: usize) -> Decode<Comparand> {
+    let mut entries = item.entries().into_iter().flatten();
+    let (Some((tag, body)), None) = (entries.next(), entries.next()) else {
+        return constant(item, Profile::Strict).map(Comparand::Const);
+    };
+    match tag.text() {
+        Some("ref") => {
+            let mut keys = path(body)?.into_iter();
+            let first = keys.next().unwrap_or_default();
+            Ok(Comparand::Ref(head_of(&first)?, keys.collect()))
+        }
+        Some("tests") if depth == MAX_TEST_DEPTH => Err(super::node::limit(format!(
+            "tests are deeper than {MAX_TEST_DEPTH} levels"
+        ))),
+        Some("tests") => list(body, "`tests`")?
+            .map(|item| check(item, depth + 1))
+            .collect::<Decode<_>>()
+            .map(Comparand::Tests),
+        _ => constant(item, Profile::Strict).map(Comparand::Const),
+    }
+}
+
+fn check(item: Item<'_, '_>, depth: usize) -> Decode<Check> {
+    let fields = Map::of(item, "the test")?.fields("the test", &["dialect", "op", "operand"])?;
+    let op = op_of(fields.text(1)?)?;
+    Ok(Check {
+        op,
+        operand: comparand_at(fields.need(2)?, depth)?,
+        dialect: dialect_of(fields.get(0))?,
+    })
+}
+
+pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 10>;
+pub(super) const APPROVALS_NEEDED: usize = 0;
+pub(super) const APPROVERS: usize = 1;
+pub(super) const ID: usize = 2;
+pub(super) const MATCH: usize = 4;
+pub(super) const PRIORITY: usize = 5;
+pub(super) const REASON: usize = 6;
+pub(super) const TIMEOUT: usize = 7;
+pub(super) const TRANSFORM: usize = 8;
+pub(super) const VERDICT: usize = 9;
 
 pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>> {
     map.fields(
         "the rule",
         &[
+            "approvals_needed",
             "approvers",
             "id",
             "k",
@@ -108,6 +154,7 @@ pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Deco
         id: constant(fields.need(ID)?, profile)?,
         verdict: fields.verdict(VERDICT)?,
         reason: constant(fields.need(REASON)?, profile)?,
+        approvals_needed: approvals_needed(fields)?,
         approvers: list(fields.need(APPROVERS)?, "`approvers`")?
             .map(|item| constant(item, profile))
             .collect::<Decode<_>>()?,
@@ -121,6 +168,24 @@ pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Deco
         check_strict(&decoded)?;
     }
     Ok(decoded)
+}
+
+/// How many must approve: a rule that does not say so needs one, and only others say so.
+fn approvals_needed(fields: &RuleFields<'_, '_>) -> Decode<u32> {
+    let Some(item) = fields.get(APPROVALS_NEEDED) else {
+        return Ok(1);
+    };
+    match item.node() {
+        Node::Int(count) => u32::try_from(count)
+            .ok()
+            .filter(|count| (2..=MAX_APPROVALS_NEEDED).contains(count)),
+        _ => None,
+    }
+    .ok_or_else(|| {
+        bad(format!(
+            "`approvals_needed` is not an integer between 2 and {MAX_APPROVALS_NEEDED}"
+        ))
+    })
 }
 
 /// The `transform` of a rule, if it has one.
@@ -188,7 +253,11 @@ pub(super) fn leaf_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<LeafFields<'t, 'a>
 }
 
 pub(super) fn head(fields: &LeafFields<'_, '_>) -> Decode<Head> {
-    Ok(match fields.text(1)? {
+    head_of(fields.text(1)?)
+}
+
+fn head_of(name: &str) -> Decode<Head> {
+    Ok(match name {
         "tool" => Head::Tool,
         "args" => Head::Args,
         "declared" => Head::Declared,
@@ -198,17 +267,21 @@ pub(super) fn head(fields: &LeafFields<'_, '_>) -> Decode<Head> {
 }
 
 pub(super) fn op(fields: &LeafFields<'_, '_>) -> Decode<Op> {
-    let name = fields.text(3)?;
+    op_of(fields.text(3)?)
+}
+
+fn op_of(name: &str) -> Decode<Op> {
     Op::from_name(name).ok_or_else(|| bad(format!("`{name}` is not an operator")))
 }
 
 pub(super) fn dialect(fields: &LeafFields<'_, '_>) -> Decode<Option<Dialect>> {
-    let Some(item) = fields.get(0) else {
+    dialect_of(fields.get(0))
+}
+
+fn dialect_of(item: Option<Item<'_, '_>>) -> Decode<Option<Dialect>> {
+    let Some(item) = item.filter(|item| !matches!(item.node(), Node::Null)) else {
         return Ok(None);
     };
-    if matches!(item.node(), Node::Null) {
-        return Ok(None);
-    }
     match string(item, "`dialect`")? {
         "re2" => Ok(Some(Dialect::Re2)),
         "python" => Ok(Some(Dialect::Python)),

@@ -3,7 +3,7 @@
 use bobcat_core::json::{Json, JsonMap, Text};
 use bobcat_core::value::bigint::BigInt;
 use bobcat_core::value::conformance::{Maker, Spec, failures, specs};
-use bobcat_core::value::json::JsonValue;
+use bobcat_core::value::json::{Instant, JsonValue};
 use bobcat_core::value::{Key, Step, Value, View};
 use std::sync::Arc;
 
@@ -37,7 +37,10 @@ impl Maker for JsonMaker {
 
     fn make(&self, spec: &Spec) -> Option<Self::Value> {
         match spec {
-            Spec::Timestamp(micros) => Some(JsonValue::Timestamp(*micros)),
+            Spec::Timestamp(micros) => Some(JsonValue::Timestamp(Instant {
+                micros: *micros,
+                offset: 0,
+            })),
             spec => json(spec).map(JsonValue::Json),
         }
     }

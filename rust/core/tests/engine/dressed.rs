@@ -101,6 +101,7 @@ pub(crate) fn dress(program: &Program, outcome: Outcome<JsonRequest<'_>>) -> Dre
                 },
             }
         }
+        Decided::Function(rule, _) => panic!("no function is rule {rule} of these policies"),
         Decided::ErrorDeny(rule, code) => {
             let id = name(program, rule);
             let reason = format!("rule `{id}` could not be judged ({code}); denied");

@@ -97,6 +97,16 @@ fn scalars(random: &mut Random) -> Vec<Value> {
     (0..1 + random.below(3)).map(|_| scalar(random)).collect()
 }
 
+/// The operand that is the value at another path.
+fn reference(random: &mut Random) -> Value {
+    json!({"ref": ["args", random.pick(&["x", "y", "z"])]})
+}
+
+/// A test of a nesting operator.
+fn test(op: &str, operand: Value) -> Value {
+    json!({"op": op, "operand": operand})
+}
+
 fn leaf(random: &mut Random, profile: &str) -> Value {
     let (head, path) = match random.below(10) {
         0 | 1 => ("tool", json!([])),
@@ -117,7 +127,7 @@ fn leaf(random: &mut Random, profile: &str) -> Value {
         }
     };
     let lynx = profile == "lynx";
-    let (op, operand) = match random.below(if lynx { 12 } else { 13 }) {
+    let (op, operand) = match random.below(if lynx { 12 } else { 20 }) {
         0 | 1 if head == "tool" => ("eq", json!(random.pick(&TOOLS))),
         2 if head == "tool" => ("in", json!([random.pick(&TOOLS), random.pick(&TOOLS)])),
         0 => ("eq", constant(&value(random, 2))),
@@ -130,7 +140,38 @@ fn leaf(random: &mut Random, profile: &str) -> Value {
         9 => (random.pick(&["gt", "ge", "lt", "le"]), ordered(random)),
         10 => ("between", json!([0, random.below(3)])),
         11 => ("not_between", json!(["a", random.pick(&["ab", "z"])])),
-        _ => ("exists", json!(random.chance(60))),
+        12 | 13 => ("exists", json!(random.chance(60))),
+        14 => (
+            random.pick(&["starts_with", "ends_with"]),
+            json!([random.pick(&TEXTS), random.pick(&TEXTS)]),
+        ),
+        15 => (
+            random.pick(&["eq", "in", "contains", "lt", "ge", "starts_with"]),
+            reference(random),
+        ),
+        16 => (
+            "length",
+            json!({"tests": [test("le", json!(random.below(4)))]}),
+        ),
+        17 => (
+            "lower",
+            json!({"tests": [test("contains", json!(random.pick(&TEXTS)))]}),
+        ),
+        _ => {
+            let inner = match random.below(4) {
+                0 => test("eq", scalar(random)),
+                1 => test("eq", reference(random)),
+                2 => test("starts_with", json!(random.pick(&TEXTS))),
+                _ => test(
+                    "length",
+                    json!({"tests": [test("gt", json!(random.below(3)))]}),
+                ),
+            };
+            (
+                random.pick(&["any", "all", "none"]),
+                json!({"tests": [inner]}),
+            )
+        }
     };
     let dialect = match (op, lynx) {
         ("matches", true) => json!("python"),
@@ -203,7 +244,13 @@ fn crowded_leaf(random: &mut Random) -> Value {
         1 => json!(random.below(4)),
         _ => json!(text(random)),
     };
-    let (op, operand) = match random.below(8) {
+    let (op, operand) = match random.below(11) {
+        8 => ("starts_with", json!(text(random))),
+        9 => ("ends_with", json!(text(random))),
+        10 => (
+            random.pick(&["starts_with", "ends_with"]),
+            json!([text(random), text(random)]),
+        ),
         0..=2 => (random.pick(&["gt", "ge", "lt", "le"]), number(random)),
         3 => (
             random.pick(&["between", "not_between"]),

@@ -161,6 +161,28 @@ fn operands_must_suit_their_operator() {
         ("eq", "\"\\ud800\""),
         ("matches", "1"),
         ("like", "1"),
+        ("starts_with", "1"),
+        ("starts_with", "[]"),
+        ("ends_with", "[\"a\",1]"),
+        ("length", "5"),
+        ("length", r#"{"tests":[]}"#),
+        ("length", r#"{"tests":[{"op":"contains","operand":"a"}]}"#),
+        (
+            "lower",
+            r#"{"tests":[{"op":"length","operand":{"tests":[{"op":"eq","operand":1}]}}]}"#,
+        ),
+        ("any", r#"{"tests":[{"op":"exists","operand":true}]}"#),
+        ("any", r#"{"tests":[{"op":"eq"}]}"#),
+        ("any", r#"{"tests":[{"op":"matches","operand":"a"}]}"#),
+        ("any", r#"{"tests":{"op":"eq","operand":1}}"#),
+        ("eq", r#"{"tests":[{"op":"eq","operand":1}]}"#),
+        ("eq", r#"{"ref":[]}"#),
+        ("eq", r#"{"ref":["tools"]}"#),
+        ("eq", r#"{"ref":["declared","colour"]}"#),
+        ("eq", r#"{"ref":"args.a"}"#),
+        ("eq", r#"[{"ref":["tool"]}]"#),
+        ("between", r#"{"ref":["tool"]}"#),
+        ("contains_any", r#"{"ref":["tool"]}"#),
     ];
     for (op, operand) in bad {
         let error = Program::from_ir(with_leaf(op, operand, "null").as_bytes()).expect_err(operand);
@@ -173,6 +195,12 @@ fn operands_must_suit_their_operator() {
         code(with_leaf("eq", &"9".repeat(2000), "null").as_bytes()),
         "ir_limit"
     );
+    let mut deep = r#"{"tests":[{"op":"eq","operand":1}]}"#.to_owned();
+    for level in 1..6 {
+        let decoded = Program::from_ir(with_leaf("any", &deep, "null").as_bytes());
+        assert_eq!(decoded.is_ok(), level <= 4, "{level} levels");
+        deep = format!(r#"{{"tests":[{{"op":"any","operand":{deep}}}]}}"#);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The JSON reader agrees with another one, and keeps what that one gives up.
 
-use bobcat_core::json::{Caps, Json, Text, parse};
+use bobcat_core::json::{Caps, Json, Text, lines, parse};
+use bobcat_core::value::json::JsonRequest;
 use serde_json::Value;
 
 use crate::generator::{Random, policy, request};
@@ -50,6 +51,77 @@ fn the_reader_agrees_with_serde_json() {
                 ours
             );
         }
+    }
+}
+
+#[test]
+fn requests_are_read_alike_with_and_without_a_tree() {
+    let mut random = Random::new(31);
+    let full = r#"{"tool":"pay","args":{"n":[1,{"k":null}]},"declared":{"cost":"low","reversible":true,
+        "scope":["a","b"],"blast_radius_hint":3,"has_shadow":false,"isolation":null,"effect":"none"},
+        "context":{"principal":{"kind":"user","id":"u","name":"n"},"environment":"prod","workspace":"w",
+        "correlation_id":"c","step_seq":2,"timestamp":"2026-01-31T12:00:00.5+01:00","extra":{"x":1.5}}}"#;
+    let swaps = [
+        ("\"tool\"", "\"args\""),
+        ("\"cost\"", "\"effect\""),
+        ("\"low\"", "5"),
+        ("true", "\"true\""),
+        ("\"u\"", "null"),
+        ("\"n\"}", "null}"),
+        ("null", "\"\\u0041\""),
+        ("\"kind\"", "\"k\\u0069nd\""),
+        (",\"id\":\"u\"", ""),
+        ("3", "123456789012345678901234567890"),
+        ("2026-01-31", "2026-02-31"),
+        ("[\"a\",", "[1,"),
+        ("{\"x\":1.5}", "[]"),
+        ("\"workspace\"", "\"environment\""),
+        ("}}}", "}} }"),
+        ("}}}", "}}}}"),
+    ];
+    let mut accepted = 0;
+    for _ in 0..20_000 {
+        let mut text = match random.below(8) {
+            0 => request(&mut random),
+            _ => full.to_owned(),
+        };
+        for _ in 0..random.below(3) {
+            let (from, to) = swaps[random.below(swaps.len())];
+            text = text.replacen(from, to, 1 + random.below(2));
+        }
+        let mut bytes = text.into_bytes();
+        if random.below(3) == 0 {
+            bytes.remove(random.below(bytes.len()));
+        }
+        let plain = JsonRequest::parse_plain(&bytes);
+        accepted += usize::from(plain.is_ok());
+        assert_eq!(
+            JsonRequest::parse(&bytes),
+            plain,
+            "{}",
+            String::from_utf8_lossy(&bytes)
+        );
+    }
+    assert!((2_000..18_000).contains(&accepted), "{accepted}");
+}
+
+#[test]
+fn lines_end_at_line_feeds() {
+    for text in ["", "\n", "a", "a\n", "a\n\n", "\na", "a\nbc\n\nd\n", "\n\n"] {
+        let ended = text.strip_suffix('\n').unwrap_or(text);
+        let wanted: Vec<&str> = match ended {
+            "" => Vec::new(),
+            ended => ended.split('\n').collect(),
+        };
+        let found: Vec<&[u8]> = lines(text.as_bytes()).collect();
+        assert_eq!(
+            found,
+            wanted
+                .iter()
+                .map(|line| line.as_bytes())
+                .collect::<Vec<_>>(),
+            "{text:?}"
+        );
     }
 }
 

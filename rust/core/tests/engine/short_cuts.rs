@@ -40,6 +40,8 @@ fn agree(seeds: std::ops::Range<u64>, make: impl Fn(&mut Random, usize) -> Strin
         let text = make(&mut random, rules);
         let program = Program::from_ir(text.as_bytes())
             .unwrap_or_else(|error| panic!("seed {seed}: {error}: {text}"));
+        let prepared = Program::from_ir(text.as_bytes()).expect("the same text");
+        prepared.prepare_all();
         for _ in 0..12 {
             let bytes = request(&mut random);
             let call = JsonRequest::parse(bytes.as_bytes()).expect("a request");
@@ -48,6 +50,11 @@ fn agree(seeds: std::ops::Range<u64>, make: impl Fn(&mut Random, usize) -> Strin
                 let fast = dress(&program, program.decide_with(&call, &mut scratch, cuts));
                 assert_eq!(fast, plain, "seed {seed}, {cuts:?}\n{bytes}\n{text}");
             }
+            assert_eq!(
+                dress(&prepared, prepared.decide(&call, &mut scratch)),
+                plain,
+                "seed {seed}, made at once\n{bytes}\n{text}"
+            );
             assert_eq!(
                 dress(&program, program.explain(&call).0),
                 plain,

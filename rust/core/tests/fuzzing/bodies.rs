@@ -31,8 +31,9 @@ pub(crate) fn decode_ir(data: &[u8]) {
     }
 }
 
-/// A request: refused with a code, or read.
+/// A request: refused with a code, or read; the same with and without a tree of it.
 pub(crate) fn json_request(data: &[u8]) {
+    assert_eq!(JsonRequest::parse(data), JsonRequest::parse_plain(data));
     match JsonRequest::parse(data) {
         Ok(request) => assert!(request.args_json().starts_with('{')),
         Err(error) => assert!(!error.code.is_empty() && !error.message.is_empty()),

@@ -31,7 +31,11 @@ fn a_set_finds_what_its_patterns_find_alone_and_along_the_plain_path() {
     let mut found = MatchSet::new();
     for seed in 0..400 {
         let mut random = Random::new(seed);
-        let count = random.below(12);
+        // Many enough, every fourth time, that their literals are looked for first.
+        let count = match seed % 4 {
+            0 => 24 + random.below(50),
+            _ => random.below(12),
+        };
         let patterns: Vec<Pattern> = (0..count).map(|_| pattern(&mut random)).collect();
         let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
         assert_eq!(set.len(), count);
@@ -40,6 +44,36 @@ fn a_set_finds_what_its_patterns_find_alone_and_along_the_plain_path() {
             agree(&patterns, &set, &text, &mut found);
         }
     }
+}
+
+#[test]
+fn patterns_found_by_their_literals_are_found_in_either_case_and_often() {
+    let sources = (0..90).map(|number| match number % 3 {
+        0 => format!(r"(?i)\b(drop|truncate)\s+table\s+t{number}\b"),
+        1 => format!("(?i)s[k]i{number}(x|K)"),
+        _ => format!("[0-9]{{{}}}[a-c]", number % 7 + 1),
+    });
+    let patterns: Vec<Pattern> = sources
+        .flat_map(|text| {
+            [Dialect::Re2, Dialect::Python].map(|dialect| Pattern::parse(&text, dialect))
+        })
+        .map(|parsed| parsed.expect("a valid pattern"))
+        .collect();
+    let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+    let mut found = MatchSet::new();
+    for text in [
+        "",
+        "DROP  Table T30",
+        "truncate table t3 and drop table t6; drop\ttable T9; DROP TABLE t12, drop table t15",
+        "ski1x \u{17f}\u{212a}i4\u{212a} SKI7K",
+        "drop table t99 drop table t3\u{e9}",
+        "1a 22b 333c",
+    ] {
+        agree(&patterns, &set, text, &mut found);
+        agree(&patterns, &set, &text.repeat(40), &mut found);
+    }
+    agree(&patterns, &set, "DROP  Table T30", &mut found);
+    assert_eq!(found.iter().collect::<Vec<_>>(), [60, 61]);
 }
 
 #[test]

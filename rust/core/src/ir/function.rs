@@ -1,0 +1,665 @@
+//! Decoding functions: rules that were written in Python. `python/bobcat/ir/code.py` defines their nodes.
+//!
+//! Names become what they stand for, and reads of the request paths of the program: what a function reads is read once for
+//! it and the clauses of other rules.
+
+use super::constant::{constant, string};
+use super::decode::Decoder;
+use super::node::{Decode, Map, bad, limit, list};
+use crate::json::tape::{Item, Node};
+use crate::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_PATH_KEYS, MAX_SLOTS};
+use crate::path::{Field, Head};
+use crate::rule::{Profile, Verdict};
+use crate::script::exception::Exception;
+use crate::script::node::{
+    Argument, Binary, Builtin, Code, Collect, Collection, Comparison, Conversion, Decide, For,
+    Function, Handler, Inline, Loop, Member, Method, Object, Part, Statement, Target, Try, Types,
+    Unary,
+};
+use crate::script::{Fixed, How, Pattern, Ruling, is_known_format};
+use crate::value::constant::Const;
+
+/// Decodes a function rule.
+pub(super) fn function(decoder: &mut Decoder<'_>, rule: Map<'_, '_>) -> Decode<Function> {
+    let fields = rule.fields(
+        "the function rule",
+        &["body", "k", "name", "priority", "slots"],
+    )?;
+    fields.text(2)?;
+    fields.integer(3)?;
+    let slots = match fields.need(4)?.node() {
+        Node::Int(slots @ 0..) if slots <= MAX_SLOTS as i64 => slots as usize,
+        _ => return Err(limit(format!("`slots` is not a number up to {MAX_SLOTS}"))),
+    };
+    let mut reader = Reader {
+        decoder,
+        slots,
+        nodes: 0,
+        assigned: Vec::new(),
+        loops: 0,
+    };
+    let body = reader.body(fields.need(0)?, 0)?;
+    Ok(Function { slots, body })
+}
+
+struct Reader<'d, 'b> {
+    decoder: &'d mut Decoder<'b>,
+    slots: usize,
+    nodes: usize,
+    /// The slots that are assigned to, in the order of the nodes.
+    assigned: Vec<u32>,
+    /// How many loops stand around a statement.
+    loops: usize,
+}
+
+type Boxed<T> = Box<[T]>;
+
+impl Reader<'_, '_> {
+    fn node(&mut self, depth: usize) -> Decode<()> {
+        if depth > MAX_CODE_DEPTH {
+            return Err(limit(format!(
+                "code is deeper than {MAX_CODE_DEPTH} levels"
+            )));
+        }
+        self.nodes += 1;
+        if self.nodes > MAX_CODE_NODES {
+            return Err(limit(format!(
+                "a function has more than {MAX_CODE_NODES} nodes"
+            )));
+        }
+        Ok(())
+    }
+
+    fn each<T>(
+        &mut self,
+        item: Item<'_, '_>,
+        what: &str,
+        mut read: impl FnMut(&mut Self, Item<'_, '_>) -> Decode<T>,
+    ) -> Decode<Boxed<T>> {
+        list(item, what)?.map(|item| read(self, item)).collect()
+    }
+
+    fn slot(&self, item: Item<'_, '_>) -> Decode<u32> {
+        match item.node() {
+            Node::Int(slot @ 0..) if (slot as usize) < self.slots => Ok(slot as u32),
+            _ => Err(bad("`slot` is not the number of a slot")),
+        }
+    }
+
+    // --- statements ---
+
+    fn body(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Boxed<Statement>> {
+        self.each(item, "a body", |reader, item| reader.statement(item, depth))
+    }
+
+    /// A body in a loop.
+    fn looped(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Boxed<Statement>> {
+        self.loops += 1;
+        let body = self.body(item, depth);
+        self.loops -= 1;
+        body
+    }
+
+    fn statement(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Statement> {
+        self.node(depth)?;
+        let map = Map::of(item, "the statement")?;
+        let below = depth + 1;
+        Ok(match map.text("k")? {
+            "assign" => {
+                let fields = map.fields("`assign`", &["k", "target", "value"])?;
+                // The value is read first: what it binds is bound first.
+                let value = self.code(fields.need(2)?, below)?;
+                Statement::Assign(self.target(fields.need(1)?, below)?, value)
+            }
+            "append" => {
+                let fields = map.fields("`append`", &["k", "slot", "value"])?;
+                let slot = self.slot(fields.need(1)?)?;
+                Statement::Append(slot, self.code(fields.need(2)?, below)?)
+            }
+            "store" => {
+                let fields = map.fields("`store`", &["k", "key", "slot", "value"])?;
+                let slot = self.slot(fields.need(2)?)?;
+                let key = self.code(fields.need(1)?, below)?;
+                let value = self.code(fields.need(3)?, below)?;
+                Statement::Store(slot, Box::new((key, value)))
+            }
+            "if" => {
+                let fields = map.fields("`if`", &["k", "otherwise", "test", "then"])?;
+                let test = self.code(fields.need(2)?, below)?;
+                let then = self.body(fields.need(3)?, below)?;
+                Statement::If(test, then, self.body(fields.need(1)?, below)?)
+            }
+            "for" => {
+                let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
+                let over = self.code(fields.need(3)?, below)?;
+                let target = self.target(fields.need(4)?, below)?;
+                let body = self.looped(fields.need(0)?, below)?;
+                let otherwise = self.body(fields.need(2)?, below)?;
+                Statement::For(Box::new(For {
+                    target,
+                    over,
+                    body,
+                    otherwise,
+                }))
+            }
+            kind @ ("break" | "continue") => {
+                map.fields("the statement", &["k"])?;
+                if self.loops == 0 {
+                    return Err(bad(format!("`{kind}` stands outside of a loop")));
+                }
+                if kind == "break" {
+                    Statement::Break
+                } else {
+                    Statement::Continue
+                }
+            }
+            "return" => {
+                let fields = map.fields("`return`", &["k", "value"])?;
+                Statement::Return(self.code(fields.need(1)?, below)?)
+            }
+            "evaluate" => {
+                let fields = map.fields("`evaluate`", &["k", "value"])?;
+                Statement::Evaluate(self.code(fields.need(1)?, below)?)
+            }
+            "raise" => {
+                let fields = map.fields("`raise`", &["k", "name"])?;
+                Statement::Raise(exception(fields.text(1)?)?)
+            }
+            "try" => {
+                let fields = map.fields("`try`", &["body", "handlers", "k", "otherwise"])?;
+                let body = self.body(fields.need(0)?, below)?;
+                let handlers = self.each(fields.need(1)?, "`handlers`", |reader, item| {
+                    let map = Map::of(item, "the handler")?;
+                    let fields = map.fields("the handler", &["body", "names"])?;
+                    let names = reader.each(fields.need(1)?, "`names`", |_, item| {
+                        exception(string(item, "the name of an exception")?)
+                    })?;
+                    let body = reader.body(fields.need(0)?, below)?;
+                    Ok(Handler { names, body })
+                })?;
+                let otherwise = self.body(fields.need(3)?, below)?;
+                Statement::Try(Box::new(Try {
+                    body,
+                    handlers,
+                    otherwise,
+                }))
+            }
+            other => return Err(bad(format!("`{other}` is not a kind of statement"))),
+        })
+    }
+
+    fn target(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Target> {
+        self.node(depth)?;
+        let map = Map::of(item, "the target")?;
+        match map.text("k")? {
+            "slot" => {
+                let slot = self.slot(map.fields("`slot`", &["k", "slot"])?.need(1)?)?;
+                self.assigned.push(slot);
+                Ok(Target::Slot(slot))
+            }
+            "unpack" => {
+                let fields = map.fields("`unpack`", &["k", "targets"])?;
+                self.each(fields.need(1)?, "`targets`", |reader, item| {
+                    reader.target(item, depth + 1)
+                })
+                .map(Target::Unpack)
+            }
+            other => Err(bad(format!("`{other}` is not a kind of target"))),
+        }
+    }
+
+    // --- expressions ---
+
+    fn codes(&mut self, item: Item<'_, '_>, what: &str, depth: usize) -> Decode<Boxed<Code>> {
+        self.each(item, what, |reader, item| reader.code(item, depth))
+    }
+
+    fn optional(&mut self, item: Option<Item<'_, '_>>, depth: usize) -> Decode<Option<Code>> {
+        match item {
+            Some(item) if !matches!(item.node(), Node::Null) => self.code(item, depth).map(Some),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn code(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Code> {
+        self.node(depth)?;
+        let map = Map::of(item, "the code")?;
+        let below = depth + 1;
+        Ok(match map.text("k")? {
+            "const" => Code::Fixed(fixed(map.fields("`const`", &["k", "value"])?.need(1)?)?),
+            "local" => Code::Local(self.slot(map.fields("`local`", &["k", "slot"])?.need(1)?)?),
+            "root" => match map.fields("`root`", &["k", "name"])?.text(1)? {
+                "request" => Code::Object(Object::Request),
+                "context" => Code::Object(Object::Context { own: false }),
+                other => return Err(bad(format!("`{other}` is not a root"))),
+            },
+            "attr" => {
+                let fields = map.fields("`attr`", &["k", "name", "of"])?;
+                let of = self.code(fields.need(2)?, below)?;
+                self.attribute(of, fields.text(1)?)?
+            }
+            "item" => {
+                let fields = map.fields("`item`", &["k", "key", "of"])?;
+                let of = self.code(fields.need(2)?, below)?;
+                let key = self.code(fields.need(1)?, below)?;
+                let path = self.step(&of, &key)?;
+                let code = Code::Item(Box::new((of, key)));
+                reached(path, code)
+            }
+            "slice" => {
+                let fields = map.fields("`slice`", &["k", "of", "start", "step", "stop"])?;
+                let of = self.code(fields.need(1)?, below)?;
+                let start = self.optional(fields.get(2), below)?;
+                let stop = self.optional(fields.get(4), below)?;
+                let step = self.optional(fields.get(3), below)?;
+                Code::Slice(Box::new((of, [start, stop, step])))
+            }
+            "call" => {
+                let fields = map.fields("`call`", &["args", "function", "k"])?;
+                let name = fields.text(1)?;
+                let function = Builtin::from_name(name).ok_or_else(|| unknown(name, "function"))?;
+                Code::Call(function, self.codes(fields.need(0)?, "`args`", below)?)
+            }
+            "isinstance" => {
+                let fields = map.fields("`isinstance`", &["k", "of", "types"])?;
+                let of = self.code(fields.need(1)?, below)?;
+                let mut types = Types::default();
+                for item in list(fields.need(2)?, "`types`")? {
+                    let name = string(item, "the name of a type")?;
+                    types = types.and(Types::from_name(name).ok_or_else(|| unknown(name, "type"))?);
+                }
+                Code::IsInstance(Box::new(of), types)
+            }
+            "method" => {
+                let fields = map.fields("`method`", &["args", "k", "name", "of"])?;
+                let of = self.code(fields.need(3)?, below)?;
+                let name = fields.text(2)?;
+                let method = Method::from_name(name).ok_or_else(|| unknown(name, "method"))?;
+                let args = self.codes(fields.need(0)?, "`args`", below)?;
+                let path = match (method, &*args) {
+                    // What is got when nothing is there must not be evaluated, unless it is a constant.
+                    (Method::Get, [key] | [key, Code::Fixed(_)]) => self.step(&of, key)?,
+                    _ => None,
+                };
+                reached(path, Code::Method(Box::new(of), method, args))
+            }
+            "regex" => self.regex(map, below)?,
+            "compare" => {
+                let fields = map.fields("`compare`", &["first", "k", "operators", "others"])?;
+                let first = self.code(fields.need(0)?, below)?;
+                let operators = self.each(fields.need(2)?, "`operators`", |_, item| {
+                    let name = string(item, "an operator")?;
+                    Comparison::from_name(name).ok_or_else(|| unknown(name, "comparison"))
+                })?;
+                let others = self.codes(fields.need(3)?, "`others`", below)?;
+                if operators.is_empty() || operators.len() != others.len() {
+                    return Err(bad("`compare` needs an operand for each of its operators"));
+                }
+                let pairs = operators.into_iter().zip(others).collect();
+                Code::Compare(Box::new(first), pairs)
+            }
+            kind @ ("and" | "or") => {
+                let fields = map.fields("the operator", &["items", "k"])?;
+                let items = self.codes(fields.need(0)?, "`items`", below)?;
+                if items.is_empty() {
+                    return Err(bad(format!("`{kind}` has no items")));
+                }
+                if kind == "and" {
+                    Code::And(items)
+                } else {
+                    Code::Or(items)
+                }
+            }
+            "not" => {
+                let fields = map.fields("`not`", &["item", "k"])?;
+                Code::Not(Box::new(self.code(fields.need(0)?, below)?))
+            }
+            "unary" => {
+                let fields = map.fields("`unary`", &["item", "k", "operator"])?;
+                let name = fields.text(2)?;
+                let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+                Code::Unary(operator, Box::new(self.code(fields.need(0)?, below)?))
+            }
+            "binary" => {
+                let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
+                let name = fields.text(2)?;
+                let operator = Binary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+                let left = self.code(fields.need(1)?, below)?;
+                Code::Binary(
+                    operator,
+                    Box::new((left, self.code(fields.need(3)?, below)?)),
+                )
+            }
+            "ifelse" => {
+                let fields = map.fields("`ifelse`", &["k", "otherwise", "test", "then"])?;
+                let test = self.code(fields.need(2)?, below)?;
+                let then = self.code(fields.need(3)?, below)?;
+                Code::IfElse(Box::new((test, then, self.code(fields.need(1)?, below)?)))
+            }
+            "display" => {
+                let fields = map.fields("`display`", &["items", "k", "kind"])?;
+                let items = self.codes(fields.need(0)?, "`items`", below)?;
+                match fields.text(2)? {
+                    "list" => Code::List(items),
+                    "tuple" => Code::Tuple(items),
+                    "set" => Code::Set(items),
+                    other => return Err(unknown(other, "display")),
+                }
+            }
+            "mapping" => {
+                let fields = map.fields("`mapping`", &["entries", "k"])?;
+                let entries = self.each(fields.need(0)?, "`entries`", |reader, item| {
+                    let mut pair = list(item, "an entry")?;
+                    let (Some(key), Some(value), None) = (pair.next(), pair.next(), pair.next())
+                    else {
+                        return Err(bad("an entry does not have two parts"));
+                    };
+                    let key = reader.optional(Some(key), below)?;
+                    Ok((key, reader.code(value, below)?))
+                })?;
+                Code::Mapping(entries)
+            }
+            "collect" => self.collect(map, below)?,
+            "text" => {
+                let fields = map.fields("`text`", &["k", "parts"])?;
+                let parts = self.each(fields.need(1)?, "`parts`", |reader, item| {
+                    reader.part(item, below)
+                })?;
+                Code::Text(parts)
+            }
+            "bind" => {
+                let fields = map.fields("`bind`", &["k", "slot", "value"])?;
+                let slot = self.slot(fields.need(1)?)?;
+                self.assigned.push(slot);
+                Code::Bind(slot, Box::new(self.code(fields.need(2)?, below)?))
+            }
+            "inline" => self.inline(map, below)?,
+            "decide" => self.decide(map, below)?,
+            other => return Err(bad(format!("`{other}` is not a kind of code"))),
+        })
+    }
+
+    fn attribute(&mut self, of: Code, name: &str) -> Decode<Code> {
+        let Code::Object(object) = of else {
+            return Ok(Code::Attribute(Box::new(of), name.into()));
+        };
+        let path = match object.attribute(name) {
+            Some(Member::Object(object)) => return Ok(Code::Object(object)),
+            // What is passed beside a request hides its own context from paths; what a tool declares needs its type.
+            Some(Member::Field(Field::Scope, _)) | None => None,
+            Some(Member::Field(_, own)) => match (object, own) {
+                (Object::Request, _) if name == "tool" => Some((Head::Tool, Vec::new())),
+                (Object::Request, _) => Some((Head::Args, Vec::new())),
+                (Object::Declared, _) => Some((Head::Declared, vec![name.into()])),
+                (Object::Context { .. }, false) => Some((Head::Context, vec![name.into()])),
+                (Object::Principal { .. }, false) => {
+                    Some((Head::Context, vec!["principal".into(), name.into()]))
+                }
+                (Object::Context { .. } | Object::Principal { .. }, true) => None,
+            },
+        };
+        let path = match path {
+            Some((head, keys)) => Some(self.decoder.path_of(head, keys)?),
+            None => None,
+        };
+        Ok(reached(path, Code::Attribute(Box::new(of), name.into())))
+    }
+
+    /// The path one key below what `of` reads.
+    fn step(&mut self, of: &Code, key: &Code) -> Decode<Option<u32>> {
+        let (Code::Path(path, _), Code::Fixed(Fixed::Str(key))) = (of, key) else {
+            return Ok(None);
+        };
+        let Some((head, mut keys)) = self.decoder.path_at(*path) else {
+            return Ok(None);
+        };
+        match Field::resolve(head, &keys) {
+            Some((Field::Args | Field::Extra, _)) if keys.len() < MAX_PATH_KEYS => {
+                keys.push(key.clone());
+                self.decoder.path_of(head, keys).map(Some)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn regex(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
+        let fields = map.fields("`regex`", &["flags", "how", "k", "pattern", "text"])?;
+        let mut letters = String::new();
+        match fields.need(0)?.node() {
+            Node::Int(flags @ 0..=0x1ff) => {
+                for (bit, letter) in [
+                    (2, 'i'),
+                    (8, 'm'),
+                    (16, 's'),
+                    (32, 'u'),
+                    (64, 'x'),
+                    (256, 'a'),
+                ] {
+                    if flags & bit != 0 {
+                        letters.push(letter);
+                    }
+                }
+                if flags & !(2 | 8 | 16 | 32 | 64 | 256) != 0 {
+                    return Err(bad("`flags` has one that no text has"));
+                }
+            }
+            _ => return Err(bad("`flags` are not those of `re`")),
+        }
+        let how = match fields.text(1)? {
+            "search" => How::Search,
+            "match" => How::Match,
+            "fullmatch" => How::FullMatch,
+            other => return Err(unknown(other, "search")),
+        };
+        let pattern = fields.text(3)?;
+        self.decoder.count_pattern(pattern)?;
+        let text = if letters.is_empty() {
+            pattern.to_owned()
+        } else {
+            format!("(?{letters}){pattern}")
+        };
+        let pattern = Pattern::new(&text, how).map_err(|error| {
+            crate::error::DecodeError::new(
+                "bad_pattern",
+                format!("`{pattern}`: {} ({})", error.message, error.code),
+            )
+        })?;
+        let text = self.code(fields.need(4)?, depth)?;
+        Ok(Code::Regex(Box::new((pattern, text))))
+    }
+
+    fn collect(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
+        let fields = map.fields(
+            "`collect`",
+            &["default", "k", "key", "kind", "loops", "value"],
+        )?;
+        let kind = match fields.text(3)? {
+            "list" => Collection::List,
+            "set" => Collection::Set,
+            "dict" => Collection::Dict,
+            "any" => Collection::Any,
+            "all" => Collection::All,
+            "sum" => Collection::Sum,
+            "min" => Collection::Min,
+            "max" => Collection::Max,
+            "first" => Collection::First,
+            other => return Err(unknown(other, "comprehension")),
+        };
+        let loops = self.each(fields.need(4)?, "`loops`", |reader, item| {
+            let map = Map::of(item, "the loop")?;
+            let fields = map.fields("the loop", &["conditions", "over", "target"])?;
+            let over = reader.code(fields.need(1)?, depth)?;
+            let target = reader.target(fields.need(2)?, depth)?;
+            let conditions = reader.codes(fields.need(0)?, "`conditions`", depth)?;
+            Ok(Loop {
+                target,
+                over,
+                conditions,
+            })
+        })?;
+        if loops.is_empty() {
+            return Err(bad("a comprehension has no loops"));
+        }
+        let key = self.optional(fields.get(2), depth)?;
+        if key.is_some() != (kind == Collection::Dict) {
+            return Err(bad("`key` goes with `dict`, and only with it"));
+        }
+        let value = self.code(fields.need(5)?, depth)?;
+        let default = match self.optional(fields.get(0), depth)? {
+            None if kind == Collection::First => return Err(bad("`first` needs a `default`")),
+            None => None,
+            Some(Code::Fixed(fixed))
+                if matches!(kind, Collection::Min | Collection::Max | Collection::First) =>
+            {
+                Some(fixed)
+            }
+            Some(_) => return Err(bad("`default` is a constant, of `min`, `max` and `first`")),
+        };
+        Ok(Code::Collect(Box::new(Collect {
+            kind,
+            key,
+            value,
+            loops,
+            default,
+        })))
+    }
+
+    fn part(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Part> {
+        if item.entries().is_none() {
+            return string(item, "a part of a text").map(|text| Part::Literal(text.into()));
+        }
+        let map = Map::of(item, "a part of a text")?;
+        let fields = map.fields("a part of a text", &["conversion", "spec", "value"])?;
+        let conversion = match fields.text(0)? {
+            "" => Conversion::None,
+            "s" => Conversion::Str,
+            "r" => Conversion::Repr,
+            "a" => Conversion::Ascii,
+            other => return Err(unknown(other, "conversion")),
+        };
+        let spec = fields.text(1)?;
+        if !is_known_format(spec) {
+            return Err(unknown(spec, "format"));
+        }
+        let value = self.code(fields.need(2)?, depth)?;
+        Ok(Part::Shown(value, conversion, spec.into()))
+    }
+
+    fn inline(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
+        let fields = map.fields("`inline`", &["body", "k", "parameters"])?;
+        let parameters = self.each(fields.need(2)?, "`parameters`", |reader, item| {
+            let mut pair = list(item, "a parameter")?;
+            let (Some(slot), Some(code), None) = (pair.next(), pair.next(), pair.next()) else {
+                return Err(bad("a parameter does not have two parts"));
+            };
+            Ok((reader.slot(slot)?, reader.code(code, depth)?))
+        })?;
+        let (before, outside) = (self.assigned.len(), std::mem::take(&mut self.loops));
+        let body = self.body(fields.need(0)?, depth)?;
+        self.loops = outside;
+        let mut locals = self.assigned.split_off(before);
+        locals.sort_unstable();
+        locals.dedup();
+        // An outer function of this one clears these too.
+        self.assigned.extend_from_slice(&locals);
+        self.assigned
+            .extend(parameters.iter().map(|(slot, _)| *slot));
+        locals.retain(|local| !parameters.iter().any(|(slot, _)| slot == local));
+        Ok(Code::Inline(Box::new(Inline {
+            parameters,
+            locals: locals.into(),
+            body,
+        })))
+    }
+
+    fn decide(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
+        let fields = map.fields("`decide`", &["args", "k", "verdict"])?;
+        let verdict = fields.verdict(2)?;
+        let args = self.each(fields.need(0)?, "`args`", |reader, item| {
+            let mut pair = list(item, "an argument")?;
+            let (Some(name), Some(code), None) = (pair.next(), pair.next(), pair.next()) else {
+                return Err(bad("an argument does not have two parts"));
+            };
+            let argument = match string(name, "the name of an argument")? {
+                "reason" => Argument::Reason,
+                "matched_rules" => Argument::MatchedRules,
+                "approvers" => Argument::Approvers,
+                "timeout_seconds" => Argument::TimeoutSeconds,
+                "approvals_needed" => Argument::ApprovalsNeeded,
+                "transform_args" => Argument::TransformArgs,
+                other => return Err(unknown(other, "argument of a decision")),
+            };
+            Ok((argument, reader.code(code, depth)?))
+        })?;
+        let always = ruling(verdict, &args).map(|ruling| self.decoder.ruling(ruling));
+        Ok(Code::Decide(Box::new(Decide {
+            verdict,
+            args,
+            always,
+        })))
+    }
+}
+
+/// A read that leads along a path.
+fn reached(path: Option<u32>, code: Code) -> Code {
+    match path {
+        Some(path) => Code::Path(path, Box::new(code)),
+        None => code,
+    }
+}
+
+/// The decision of a constructor whose arguments are constants of the types they must have.
+fn ruling(verdict: Verdict, args: &[(Argument, Code)]) -> Option<Ruling> {
+    if verdict == Verdict::Transform {
+        return None;
+    }
+    let mut ruling = Ruling::new(verdict);
+    let texts = |fixed: &Fixed| match fixed {
+        Fixed::Tuple(items) | Fixed::List(items) => items
+            .iter()
+            .map(|item| item.text().map(Into::into))
+            .collect::<Option<Vec<Box<str>>>>(),
+        _ => None,
+    };
+    for (argument, code) in args {
+        let Code::Fixed(fixed) = code else {
+            return None;
+        };
+        match argument {
+            Argument::Reason => match fixed {
+                Fixed::None => ruling.reason = "".into(),
+                fixed => ruling.reason = fixed.text()?.into(),
+            },
+            Argument::MatchedRules => ruling.matched_rules = texts(fixed)?,
+            Argument::Approvers => ruling.approvers = texts(fixed)?,
+            Argument::TimeoutSeconds => {
+                ruling.timeout_seconds = match fixed {
+                    Fixed::None => Const::Null,
+                    Fixed::Int(seconds) => Const::Int(*seconds),
+                    Fixed::Float(seconds) => Const::Float(*seconds),
+                    _ => return None,
+                };
+            }
+            Argument::ApprovalsNeeded => match fixed {
+                Fixed::Int(needed @ 1..) => ruling.approvals_needed = *needed,
+                _ => return None,
+            },
+            Argument::TransformArgs => return None,
+        }
+    }
+    Some(ruling)
+}
+
+fn fixed(item: Item<'_, '_>) -> Decode<Fixed> {
+    // Tuples, sets and what else the strict profile has no operands for.
+    let constant = constant(item, Profile::Lynx)?;
+    Fixed::new(constant).ok_or_else(|| bad("a constant of a function is of no type it can have"))
+}
+
+fn exception(name: &str) -> Decode<Exception> {
+    Exception::from_name(name).ok_or_else(|| unknown(name, "exception"))
+}
+
+fn unknown(name: &str, what: &str) -> crate::error::DecodeError {
+    bad(format!("`{name}` is not a known {what}"))
+}

@@ -1,0 +1,726 @@
+//! The walk over the nodes of a function.
+//!
+//! INVARIANT: it recurses no deeper than the code does, whose depth the decoder bounds, and every loop takes steps of a
+//! budget: whatever a request holds, a function ends.
+
+use std::rc::Rc;
+
+use super::builtin;
+use super::compare::{compare, unjudged};
+use super::exception::{Exception, Trouble};
+use super::find::Found;
+use super::fixed::Fixed;
+use super::format;
+use super::method;
+use super::node::{
+    Argument, Code, Collect, Collection, Comparison, Conversion, Decide, For, Function, Inline,
+    Loop, Member, Method, Part, Statement, Target, Try, Types,
+};
+use super::number;
+use super::ruling::{Answer, Pending, answer};
+use super::sequence::{self, Cursor, Entries};
+use super::show;
+use super::table::Table;
+use super::value::{Budget, Run, Val};
+use crate::path::Field;
+use crate::value::{Step, Value};
+
+/// What a function reads the request through.
+pub(crate) trait World {
+    /// A value of the request.
+    type Value: Value;
+    /// What a path of the program leads to.
+    fn step(&mut self, path: u32) -> &Step<Self::Value>;
+    /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
+    fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
+}
+
+/// The answer of a function.
+pub(crate) fn call<W: World>(function: &Function, world: &mut W) -> Answer<W::Value> {
+    let mut machine = Machine {
+        world,
+        slots: Vec::new(),
+        budget: Budget::new(),
+    };
+    if function.slots > 0 {
+        machine.slots.resize_with(function.slots, || None);
+    }
+    match machine.run(&function.body) {
+        Ok(Flow::Return(value)) => answer(value, &mut machine.budget),
+        Ok(Flow::Next | Flow::Break | Flow::Continue) => Answer::Pass,
+        Err(trouble) => Answer::Failed(trouble.into()),
+    }
+}
+
+/// How many parts of a display `CPython` evaluates before it makes something of them.
+const AT_ONCE: usize = 30;
+
+/// Where statements lead.
+enum Flow<'p, V> {
+    Next,
+    Break,
+    Continue,
+    Return(Val<'p, V>),
+}
+
+struct Machine<'m, 'p, W: World> {
+    world: &'m mut W,
+    slots: Vec<Option<Val<'p, W::Value>>>,
+    budget: Budget,
+}
+
+type Entry<'p, V> = (Val<'p, V>, Val<'p, V>);
+type Out<'p, W> = Run<Val<'p, <W as World>::Value>>;
+
+impl<'p, W: World> Machine<'_, 'p, W> {
+    fn run(&mut self, body: &'p [Statement]) -> Run<Flow<'p, W::Value>> {
+        for statement in body {
+            match self.statement(statement)? {
+                Flow::Next => {}
+                flow => return Ok(flow),
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn statement(&mut self, statement: &'p Statement) -> Run<Flow<'p, W::Value>> {
+        match statement {
+            Statement::If(test, then, otherwise) => {
+                if self.truth(test)? {
+                    self.run(then)
+                } else {
+                    self.run(otherwise)
+                }
+            }
+            Statement::Return(code) => self.eval(code).map(Flow::Return),
+            Statement::Assign(target, code) => {
+                let value = self.eval(code)?;
+                self.assign(target, value)?;
+                Ok(Flow::Next)
+            }
+            Statement::Append(slot, code) => {
+                self.append(*slot, code)?;
+                Ok(Flow::Next)
+            }
+            Statement::Store(slot, node) => {
+                let (key, value) = &**node;
+                self.store(*slot, key, value)?;
+                Ok(Flow::Next)
+            }
+            Statement::For(body) => self.each(body),
+            Statement::Break => Ok(Flow::Break),
+            Statement::Continue => Ok(Flow::Continue),
+            Statement::Evaluate(code) => {
+                self.eval(code)?;
+                Ok(Flow::Next)
+            }
+            Statement::Raise(exception) => Err((*exception).into()),
+            Statement::Try(body) => self.attempt(body),
+        }
+    }
+
+    fn each(&mut self, node: &'p For) -> Run<Flow<'p, W::Value>> {
+        let over = self.eval(&node.over)?;
+        let mut cursor = Cursor::new(over, &mut self.budget)?;
+        while let Some(item) = cursor.next(&mut self.budget)? {
+            self.assign(&node.target, item)?;
+            match self.run(&node.body)? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Next),
+                Flow::Return(value) => return Ok(Flow::Return(value)),
+            }
+        }
+        self.run(&node.otherwise)
+    }
+
+    fn attempt(&mut self, node: &'p Try) -> Run<Flow<'p, W::Value>> {
+        match self.run(&node.body) {
+            Ok(Flow::Next) => self.run(&node.otherwise),
+            Ok(flow) => Ok(flow),
+            Err(Trouble::Raised(exception)) => {
+                for handler in &node.handlers {
+                    if handler.names.iter().any(|name| exception.is(*name)) {
+                        return self.run(&handler.body);
+                    }
+                }
+                Err(exception.into())
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn set(&mut self, slot: u32, value: Option<Val<'p, W::Value>>) {
+        if let Some(held) = self.slots.get_mut(slot as usize) {
+            *held = value;
+        }
+    }
+
+    fn assign(&mut self, target: &'p Target, value: Val<'p, W::Value>) -> Run<()> {
+        match target {
+            Target::Slot(slot) => {
+                self.set(*slot, Some(value));
+                Ok(())
+            }
+            Target::Unpack(targets) => {
+                // Python asks for one more than it needs, and takes the error of that first.
+                let mut cursor = Cursor::new(value, &mut self.budget)?;
+                let mut items = Vec::with_capacity(targets.len());
+                for _ in 0..targets.len() {
+                    match cursor.next(&mut self.budget)? {
+                        Some(item) => items.push(item),
+                        None => return Err(Exception::VALUE.into()),
+                    }
+                }
+                if cursor.next(&mut self.budget)?.is_some() {
+                    return Err(Exception::VALUE.into());
+                }
+                for (target, item) in targets.iter().zip(items) {
+                    self.assign(target, item)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn append(&mut self, slot: u32, code: &'p Code) -> Run<()> {
+        // The owner is looked up before the argument is: without one nothing else happens.
+        match self.slots.get(slot as usize) {
+            Some(Some(_)) => {}
+            Some(None) | None => return Err(Exception::UNBOUND.into()),
+        }
+        let value = self.eval(code)?;
+        self.budget.elements(1)?;
+        let Some(Some(owner)) = self.slots.get_mut(slot as usize) else {
+            return Err(Exception::UNBOUND.into());
+        };
+        match owner {
+            Val::List(items) => match Rc::get_mut(items) {
+                Some(items) => items.push(value),
+                // Somebody else holds it, and would have to see the change.
+                None => Err(Trouble::UNSUPPORTED),
+            },
+            Val::Set(table) => match Rc::get_mut(table) {
+                Some(table) if !table.frozen => {
+                    if let Some(_known) = table.get(&value, &mut self.budget)? {
+                        return Ok(());
+                    }
+                    table.insert(value, Val::None, &mut self.budget)
+                }
+                Some(_) | None => Err(Trouble::UNSUPPORTED),
+            },
+            other => Err(unjudged(other, Exception::ATTRIBUTE.into())),
+        }
+    }
+
+    fn store(&mut self, slot: u32, key: &'p Code, value: &'p Code) -> Run<()> {
+        let value = self.eval(value)?;
+        if !matches!(self.slots.get(slot as usize), Some(Some(_))) {
+            return Err(Exception::UNBOUND.into());
+        }
+        let key = self.eval(key)?;
+        self.budget.elements(1)?;
+        let Some(Some(owner)) = self.slots.get_mut(slot as usize) else {
+            return Err(Exception::UNBOUND.into());
+        };
+        match owner {
+            Val::Dict(table) => match Rc::get_mut(table) {
+                Some(table) => table.insert(key, value, &mut self.budget),
+                None => Err(Trouble::UNSUPPORTED),
+            },
+            Val::List(items) => {
+                let at = sequence::index(&key, items.items.len())?;
+                match Rc::get_mut(items) {
+                    Some(items) => items.set(at, value),
+                    None => Err(Trouble::UNSUPPORTED),
+                }
+            }
+            other => Err(unjudged(other, Exception::TYPE.into())),
+        }
+    }
+
+    fn truth(&mut self, code: &'p Code) -> Run<bool> {
+        match code {
+            Code::Compare(first, others) => {
+                if let [(operator, other)] = &**others
+                    && let Some(answer) = self.short(*operator, first, other)
+                {
+                    return answer;
+                }
+                self.comparison(first, others)
+            }
+            Code::Not(item) => self.truth(item).map(|truth| !truth),
+            Code::And(items) => {
+                for item in items {
+                    if !self.truth(item)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Code::Or(items) => {
+                for item in items {
+                    if self.truth(item)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+            Code::Regex(node) => {
+                let (pattern, text) = &**node;
+                let text = self.eval(text)?;
+                match text.text() {
+                    Some(text) => pattern.is_match(text, &mut self.budget),
+                    None => Err(unjudged(&text, Exception::TYPE.into())),
+                }
+            }
+            code => self.eval(code)?.truth(),
+        }
+    }
+
+    /// A comparison of a value of the request with a constant, where the value is a string and is there.
+    ///
+    /// PERF: it needs no copy of the value.
+    #[inline]
+    fn short(&mut self, operator: Comparison, first: &Code, other: &'p Code) -> Option<Run<bool>> {
+        let (Code::Path(path, _), Code::Fixed(fixed)) = (first, other) else {
+            return None;
+        };
+        if let Err(trouble) = self.budget.steps(2) {
+            return Some(Err(trouble));
+        }
+        let Step::Found(value) = self.world.step(*path) else {
+            return None;
+        };
+        let crate::value::View::Str(text) = value.view() else {
+            return None;
+        };
+        let found = match fixed {
+            Fixed::Str(wanted) => match operator {
+                Comparison::Eq | Comparison::Ne => text == &**wanted,
+                Comparison::In | Comparison::NotIn => super::text::find(wanted, text).is_some(),
+                _ => return None,
+            },
+            Fixed::Set(set) if matches!(operator, Comparison::In | Comparison::NotIn) => {
+                set.has_text(text)
+            }
+            Fixed::Tuple(items) | Fixed::List(items)
+                if matches!(operator, Comparison::In | Comparison::NotIn) =>
+            {
+                items.iter().any(|item| item.text() == Some(text))
+            }
+            _ => return None,
+        };
+        Some(Ok(
+            found != matches!(operator, Comparison::Ne | Comparison::NotIn)
+        ))
+    }
+
+    fn comparison(&mut self, first: &'p Code, others: &'p [(Comparison, Code)]) -> Run<bool> {
+        self.budget.steps(1)?;
+        let mut left = self.eval(first)?;
+        for (operator, code) in others {
+            let right = self.eval(code)?;
+            if !compare(*operator, &left, &right, &mut self.budget)? {
+                return Ok(false);
+            }
+            left = right;
+        }
+        Ok(true)
+    }
+
+    fn eval(&mut self, code: &'p Code) -> Out<'p, W> {
+        self.budget.steps(1)?;
+        match code {
+            Code::Fixed(fixed) => Ok(Val::fixed(fixed)),
+            Code::Local(slot) => match self.slots.get(*slot as usize) {
+                Some(Some(value)) => Ok(value.clone()),
+                Some(None) | None => Err(Exception::UNBOUND.into()),
+            },
+            Code::Object(object) => Ok(Val::Object(*object)),
+            Code::Path(path, slow) => match self.world.step(*path) {
+                Step::Found(value) => Ok(Val::import(value.clone())),
+                Step::Absent | Step::Unreadable => self.eval(slow),
+            },
+            Code::Attribute(of, name) => {
+                let of = self.eval(of)?;
+                self.attribute(&of, name)
+            }
+            Code::Item(node) => {
+                let (of, key) = &**node;
+                let (of, key) = (self.eval(of)?, self.eval(key)?);
+                sequence::item(&of, &key, &mut self.budget)
+            }
+            Code::Slice(node) => {
+                let (of, bounds) = &**node;
+                let of = self.eval(of)?;
+                let [start, stop, step] = bounds;
+                let mut bound = |code: &'p Option<Code>| match code {
+                    Some(code) => self.eval(code),
+                    None => Ok(Val::None),
+                };
+                let bounds = [bound(start)?, bound(stop)?, bound(step)?];
+                sequence::slice(&of, bounds, &mut self.budget)
+            }
+            Code::Call(function, args) => {
+                let args = self.all(args)?;
+                builtin::call(*function, args, &mut self.budget)
+            }
+            Code::IsInstance(of, types) => {
+                let of = self.eval(of)?;
+                is_instance(&of, *types).map(Val::Bool)
+            }
+            Code::Method(owner, method, args) => self.method(owner, *method, args),
+            Code::Regex(node) => {
+                let (pattern, text) = &**node;
+                let text = self.eval(text)?;
+                let found = match text.text() {
+                    Some(text) => pattern.is_match(text, &mut self.budget)?,
+                    None => return Err(unjudged(&text, Exception::TYPE.into())),
+                };
+                Ok(if found {
+                    Val::Match(Rc::new(Found::new(pattern, text)))
+                } else {
+                    Val::None
+                })
+            }
+            Code::Compare(..) | Code::Not(_) => self.truth(code).map(Val::Bool),
+            Code::And(items) => self.either(items, false),
+            Code::Or(items) => self.either(items, true),
+            Code::Unary(operator, item) => {
+                let item = self.eval(item)?;
+                number::unary(*operator, &item)
+            }
+            Code::Binary(operator, node) => {
+                let (left, right) = &**node;
+                let (left, right) = (self.eval(left)?, self.eval(right)?);
+                number::binary(*operator, &left, &right, &mut self.budget)
+            }
+            Code::IfElse(node) => {
+                let (test, then, otherwise) = &**node;
+                if self.truth(test)? {
+                    self.eval(then)
+                } else {
+                    self.eval(otherwise)
+                }
+            }
+            Code::List(items) => self.all(items).and_then(Val::list),
+            Code::Tuple(items) => self.all(items).and_then(Val::tuple),
+            Code::Set(items) if items.len() <= AT_ONCE => {
+                let items = self.all(items)?;
+                Table::set(items, &mut self.budget).map(|table| Val::Set(Rc::new(table)))
+            }
+            Code::Set(items) => {
+                let mut table = Table::new();
+                for item in items {
+                    let item = self.eval(item)?;
+                    table.insert(item, Val::None, &mut self.budget)?;
+                }
+                Ok(Val::Set(Rc::new(table)))
+            }
+            Code::Mapping(entries) => self.mapping(entries),
+            Code::Collect(node) => self.collect(node),
+            Code::Text(parts) => self.text(parts),
+            Code::Bind(slot, code) => {
+                let value = self.eval(code)?;
+                self.set(*slot, Some(value.clone()));
+                Ok(value)
+            }
+            Code::Inline(node) => self.inline(node),
+            Code::Decide(node) => self.decide(node),
+        }
+    }
+
+    fn all(&mut self, codes: &'p [Code]) -> Run<Vec<Val<'p, W::Value>>> {
+        self.budget.bytes(codes.len().saturating_mul(32))?;
+        codes.iter().map(|code| self.eval(code)).collect()
+    }
+
+    /// The first operand whose truth is `decisive`, or the last one.
+    fn either(&mut self, items: &'p [Code], decisive: bool) -> Out<'p, W> {
+        let mut last = Val::None;
+        for (at, item) in (1..).zip(items) {
+            last = self.eval(item)?;
+            // The truth of the last operand is not asked for.
+            if at < items.len() && last.truth()? == decisive {
+                break;
+            }
+        }
+        Ok(last)
+    }
+
+    fn field(&mut self, field: Field, own: bool) -> Out<'p, W> {
+        match self.world.field(field, own) {
+            Step::Found(value) => Ok(match Val::import(value) {
+                // What a tool declares is a tuple of strings, whatever text it was read from.
+                Val::Seq(value) if field == Field::Scope && !value.is_host() => Val::Tup(value),
+                value => value,
+            }),
+            Step::Absent => Err(Exception::ATTRIBUTE.into()),
+            Step::Unreadable => Err(Trouble::Fault(crate::error::ErrorCode::WrongType)),
+        }
+    }
+
+    fn attribute(&mut self, of: &Val<'p, W::Value>, name: &str) -> Out<'p, W> {
+        match of {
+            Val::Object(object) => match object.attribute(name) {
+                Some(Member::Object(object)) => Ok(Val::Object(object)),
+                Some(Member::Field(field, own)) => self.field(field, own),
+                None => Err(Exception::ATTRIBUTE.into()),
+            },
+            Val::Moment(moment) => moment.attribute(name),
+            other => Err(unjudged(other, Exception::ATTRIBUTE.into())),
+        }
+    }
+
+    fn method(&mut self, owner: &'p Code, method: Method, args: &'p [Code]) -> Out<'p, W> {
+        let owner = self.eval(owner)?;
+        method::look_up(method, &owner)?;
+        // PERF: most methods have no argument or one.
+        match args {
+            [] => method::call(method, &owner, &[], &mut self.budget),
+            [one] => {
+                let one = self.eval(one)?;
+                method::call(method, &owner, std::slice::from_ref(&one), &mut self.budget)
+            }
+            args => {
+                let args = self.all(args)?;
+                method::call(method, &owner, &args, &mut self.budget)
+            }
+        }
+    }
+
+    fn mapping(&mut self, entries: &'p [(Option<Code>, Code)]) -> Out<'p, W> {
+        let mut table = Table::new();
+        // Keys are put in once those after them are evaluated, up to a number.
+        let mut waiting = Vec::new();
+        for (key, value) in entries {
+            match key {
+                Some(key) => {
+                    waiting.push((self.eval(key)?, self.eval(value)?));
+                    if waiting.len() * 2 > AT_ONCE {
+                        self.put(&mut table, &mut waiting)?;
+                    }
+                }
+                None => {
+                    self.put(&mut table, &mut waiting)?;
+                    let value = self.eval(value)?;
+                    let pairs = match Entries::of(&value) {
+                        Some(entries) => entries.pairs(&mut self.budget)?,
+                        None => return Err(unjudged(&value, Exception::TYPE.into())),
+                    };
+                    for (key, value) in pairs {
+                        table.insert(key, value, &mut self.budget)?;
+                    }
+                }
+            }
+        }
+        self.put(&mut table, &mut waiting)?;
+        Ok(Val::Dict(Rc::new(table)))
+    }
+
+    fn put(
+        &mut self,
+        table: &mut Table<'p, W::Value>,
+        waiting: &mut Vec<Entry<'p, W::Value>>,
+    ) -> Run<()> {
+        for (key, value) in waiting.drain(..) {
+            table.insert(key, value, &mut self.budget)?;
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, parts: &'p [Part]) -> Out<'p, W> {
+        let mut out = String::new();
+        for part in parts {
+            match part {
+                Part::Literal(text) => {
+                    self.budget.bytes(text.len())?;
+                    out.push_str(text);
+                }
+                Part::Shown(code, conversion, spec) => {
+                    let value = self.eval(code)?;
+                    let budget = &mut self.budget;
+                    if *conversion == Conversion::None {
+                        format::format_of(&value, spec, &mut out, budget)?;
+                        continue;
+                    }
+                    let mut shown = String::new();
+                    match conversion {
+                        Conversion::None | Conversion::Str => {
+                            show::str_of(&value, &mut shown, budget)?;
+                        }
+                        Conversion::Repr => show::repr_of(&value, &mut shown, budget)?,
+                        Conversion::Ascii => show::ascii_of(&value, &mut shown, budget)?,
+                    }
+                    let shown: Val<'_, W::Value> = Val::Made(shown.into());
+                    format::format_of(&shown, spec, &mut out, budget)?;
+                }
+            }
+        }
+        Ok(Val::Made(out.into()))
+    }
+
+    fn inline(&mut self, node: &'p Inline) -> Out<'p, W> {
+        let values = node
+            .parameters
+            .iter()
+            .map(|(slot, code)| Ok((*slot, self.eval(code)?)))
+            .collect::<Run<Vec<_>>>()?;
+        for slot in &node.locals {
+            self.set(*slot, None);
+        }
+        for (slot, value) in values {
+            self.set(slot, Some(value));
+        }
+        Ok(match self.run(&node.body)? {
+            Flow::Return(value) => value,
+            Flow::Next | Flow::Break | Flow::Continue => Val::None,
+        })
+    }
+
+    fn decide(&mut self, node: &'p Decide) -> Out<'p, W> {
+        if let Some(number) = node.always {
+            return Ok(Val::Said(number));
+        }
+        let mut pending = Pending::new(node.verdict);
+        for (argument, code) in &node.args {
+            let value = self.eval(code)?;
+            match argument {
+                Argument::Reason => pending.reason = value,
+                Argument::MatchedRules => pending.matched_rules = Some(value),
+                Argument::Approvers => pending.approvers = Some(value),
+                Argument::TimeoutSeconds => pending.timeout_seconds = value,
+                Argument::ApprovalsNeeded => pending.approvals_needed = value,
+                Argument::TransformArgs => pending.transform_args = value,
+            }
+        }
+        Ok(Val::Decision(Rc::new(pending)))
+    }
+
+    fn collect(&mut self, node: &'p Collect) -> Out<'p, W> {
+        let mut gathered = match node.kind {
+            Collection::List => Gathered::List(Vec::new()),
+            Collection::Set | Collection::Dict => Gathered::Table(Table::new()),
+            Collection::Any => Gathered::Found(false),
+            Collection::All => Gathered::Found(true),
+            Collection::Sum => Gathered::One(Some(Val::Int(0))),
+            Collection::Min | Collection::Max | Collection::First => Gathered::One(None),
+        };
+        self.loops(node, &node.loops, &mut gathered)?;
+        match (gathered, node.kind) {
+            (Gathered::List(items), _) => Val::list(items),
+            (Gathered::Table(table), Collection::Dict) => Ok(Val::Dict(Rc::new(table))),
+            (Gathered::Table(table), _) => Ok(Val::Set(Rc::new(table))),
+            (Gathered::Found(found), _) => Ok(Val::Bool(found)),
+            (Gathered::One(Some(value)), _) => Ok(value),
+            (Gathered::One(None), _) => match &node.default {
+                Some(default) => Ok(Val::fixed(default)),
+                None => Err(Exception::VALUE.into()),
+            },
+        }
+    }
+
+    /// Runs the loops of a comprehension; false: it has seen enough.
+    fn loops(
+        &mut self,
+        node: &'p Collect,
+        loops: &'p [Loop],
+        gathered: &mut Gathered<'p, W::Value>,
+    ) -> Run<bool> {
+        let Some((first, rest)) = loops.split_first() else {
+            return self.gather(node, gathered);
+        };
+        let over = self.eval(&first.over)?;
+        let mut cursor = Cursor::new(over, &mut self.budget)?;
+        'items: while let Some(item) = cursor.next(&mut self.budget)? {
+            self.assign(&first.target, item)?;
+            for condition in &first.conditions {
+                if !self.truth(condition)? {
+                    continue 'items;
+                }
+            }
+            if !self.loops(node, rest, gathered)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn gather(&mut self, node: &'p Collect, gathered: &mut Gathered<'p, W::Value>) -> Run<bool> {
+        match gathered {
+            Gathered::Found(found) => {
+                let decisive = node.kind == Collection::Any;
+                if self.truth(&node.value)? == decisive {
+                    *found = decisive;
+                    return Ok(false);
+                }
+            }
+            Gathered::List(items) => {
+                let value = self.eval(&node.value)?;
+                self.budget.elements(1)?;
+                items.push(value);
+            }
+            Gathered::Table(table) => match &node.key {
+                Some(key) => {
+                    let (key, value) = (self.eval(key)?, self.eval(&node.value)?);
+                    table.insert(key, value, &mut self.budget)?;
+                }
+                None => {
+                    let value = self.eval(&node.value)?;
+                    table.insert(value, Val::None, &mut self.budget)?;
+                }
+            },
+            Gathered::One(held) => {
+                let value = self.eval(&node.value)?;
+                if node.kind == Collection::First {
+                    *held = Some(value);
+                    return Ok(false);
+                }
+                let next = match (held.take(), node.kind) {
+                    (Some(total), Collection::Sum) => {
+                        number::binary(super::node::Binary::Add, &total, &value, &mut self.budget)?
+                    }
+                    (Some(best), kind) => {
+                        let both = [best, value];
+                        let largest = kind == Collection::Max;
+                        match builtin::best(both, largest, &mut self.budget)? {
+                            Some(best) => best,
+                            None => return Err(Exception::VALUE.into()),
+                        }
+                    }
+                    (None, _) => value,
+                };
+                *held = Some(next);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What a comprehension has gathered.
+enum Gathered<'p, V> {
+    List(Vec<Val<'p, V>>),
+    Table(Table<'p, V>),
+    Found(bool),
+    One(Option<Val<'p, V>>),
+}
+
+/// `isinstance(value, types)`.
+fn is_instance<V: Value>(value: &Val<'_, V>, types: Types) -> Run<bool> {
+    match value {
+        Val::Opaque(super::value::Broken::BadUnicode) => {
+            Ok(types.meets(Types::STR.and(Types::SEQUENCE)))
+        }
+        Val::Opaque(super::value::Broken::OutOfRange) => Ok(types.meets(Types::INT)),
+        // Bytes, sets and what else there is: only of what a view tells it is known what they are not.
+        Val::Opaque(broken) => {
+            if types.meets(Types::SET.and(Types::BYTES).and(Types::SEQUENCE)) {
+                Err((*broken).into())
+            } else {
+                Ok(false)
+            }
+        }
+        Val::View(..) if types.meets(Types::SET) => Ok(false),
+        value => Ok(value.types().meets(types)),
+    }
+}

@@ -1,0 +1,39 @@
+//! Functions: rules that were written in Python and lowered, run with Python's own semantics.
+//!
+//! `python/bobcat/ir/code.py` defines the nodes, [`crate::ir`] decodes them into [`node`], [`machine`] runs them over borrowed
+//! values. What `CPython` would raise is the error of the rule, by the name of the exception. Where this module does not do
+//! what `CPython` does it says so with a [`Trouble::Fault`], which no function can catch: a rule never decides by guess.
+//!
+//! One file per concern: what values are ([`value`], [`table`], [`fixed`]), what is done with them ([`compare`], [`number`],
+//! [`text`], [`sequence`], [`show`], [`moment`], [`find`]), and the walk over the nodes ([`machine`], [`builtin`],
+//! [`method`]).
+
+mod builtin;
+mod compare;
+pub(crate) mod exception;
+mod find;
+mod fixed;
+mod format;
+mod machine;
+mod method;
+mod moment;
+pub(crate) mod node;
+mod number;
+mod ruling;
+mod sequence;
+mod show;
+mod table;
+mod tables;
+mod text;
+mod value;
+
+pub(crate) use find::{How, Pattern};
+pub(crate) use fixed::Fixed;
+pub(crate) use format::is_known as is_known_format;
+pub(crate) use machine::{World, call};
+pub(crate) use ruling::Answer;
+pub use ruling::{Made, Ruling, Said};
+
+/// A function that was decoded.
+#[derive(Debug)]
+pub struct Script(pub(crate) Box<node::Function>);
