@@ -3,26 +3,36 @@
 `Program` is the base of `bobcat.bundle.PolicyBundle`: decisions read a bundle without a Python call in between.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, Self, final
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Generic, Literal, Self, TypeVar, final
 
 from typing_extensions import disjoint_base
 
+from bobcat.frozen import FrozenDict
 from bobcat.model import ActionRequest, Decision, ExecutionContext
 
 __all__ = [
+    "Chain",
     "CoreError",
+    "Maker",
     "Pattern",
     "Program",
     "__version__",
     "_conformance_for_tests",
     "_panic_for_tests",
+    "action_key",
+    "begin",
+    "canonical_text",
+    "chained_hash",
     "check_pattern",
     "evaluate",
     "evaluate_json",
     "evaluate_many",
     "explain",
+    "frozen_if_flat",
 ]
+
+_T = TypeVar("_T")
 
 __version__: str
 
@@ -73,6 +83,57 @@ def explain(
 
     Rules after the deciding one are `not_reached` and have the tree None. Leaf indexes count the leaves of a rule's
     match in pre-order. Values are shown as JSON, cut after 200 characters.
+    """
+
+# Below, `object` where a value that is not plain, or of the wrong type, is answered with None and nothing raises. Plain
+# are None, bool, int, finite float, str without a lone surrogate, list, tuple, dict with such strings as keys, their
+# frozen forms and mapping proxies, no deeper than `bobcat.plain_json.MAX_DEPTH`; no subclass of one is.
+
+def canonical_text(value: object) -> str | None:
+    """`bobcat.plain_json.json_text` (and `loose_json_text`) of a plain value, byte for byte; None for any other."""
+
+def action_key(run_id: object, step: object, tool: object, args: object) -> str | None:
+    """`bobcat.journal.idempotency_key` of an action with plain arguments; None for any other."""
+
+def chained_hash(previous: object, run_id: object, seq: object, kind: object, key: object, body: object) -> str | None:
+    """`bobcat.journal.chain_hash` of a record with a plain body; None for any other."""
+
+@final
+class Maker(Generic[_T]):
+    """Makes instances of `cls`, a frozen dataclass with slots, from the values of all `fields`; see `bobcat.quick`.
+
+    Its constructor is not run, so it must do no more than keep them. Where the storage of the instances is not as
+    expected, the class is called.
+    """
+
+    def __new__(cls, kind: type[_T], fields: list[str], /) -> Self: ...
+    def __call__(self, *values: Any) -> _T: ...
+
+@final
+class Chain(Generic[_T]):
+    """Makes the records of the run `run_id`, one after the other, with `make`.
+
+    With `link`, each gets a hash of itself and all before it into its body, as `chain`. `link(previous, body, run_id,
+    seq, kind, key)` is asked for it where the body is not plain. `seq` is the position of the next record, `head` the
+    hash of the last one that was kept.
+    """
+
+    seq: int
+    head: str
+    def __new__(cls, make: Maker[_T], link: Callable[..., str] | None, run_id: str, /) -> Self: ...
+    def record(self, kind: str, body: dict[str, Any], key: str, at: object, /) -> _T:
+        """The next record, and the same position again until it is `kept`. `body` gets the hash."""
+
+    def kept(self) -> None:
+        """The record that was made last is on record: the next one follows it."""
+
+def frozen_if_flat(value: object) -> FrozenDict[Any, Any] | None:
+    """`bobcat.frozen.deep_freeze` of a dict with nothing but plain values in it; None for any other value."""
+
+def begin(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
+    """Run `coroutine` until it waits or is done: None when it is done, else a tuple of the one thing it yielded.
+
+    What is no coroutine is left as it is, and `()` returned. Raises what the coroutine raises.
     """
 
 def check_pattern(pattern: str, dialect: Literal["re2", "python"]) -> list[tuple[str, int, int, str]]:

@@ -24,19 +24,9 @@ impl Attribute {
         }
     }
 
-    /// The attribute of `object`; `None` when there is none.
-    ///
-    /// # Errors
-    /// What asking for it raises.
-    #[inline]
-    pub(crate) fn of<'py>(
-        &self,
-        object: &Bound<'py, PyAny>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.slot(object) {
-            Some(found) => Ok(Some(found)),
-            None => object.getattr_opt(self.name.bind(object.py())),
-        }
+    /// The offset of its slot in an instance, when it is known.
+    pub(crate) fn offset(&self) -> Option<usize> {
+        self.offset
     }
 
     /// What the slot of `object` holds, if it is of the very type and the slot is not empty.

@@ -1,13 +1,14 @@
 //! Decisions on requests given as JSON Lines: everything is decided without the GIL, then made into Python objects.
 
+use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PyString};
 
 use bobcat_core::error::DecodeError;
-use bobcat_core::json::Json;
-use bobcat_core::program::{Decided, Marker, Scratch};
+use bobcat_core::json::{self, Json};
+use bobcat_core::program::{Decided, Marker, Scratch, Via};
 use bobcat_core::value::json::JsonRequest;
 
 use crate::decision;
@@ -19,7 +20,7 @@ pub(crate) struct JsonOutcome<'d> {
     line: usize,
     pub(crate) decided: Decided<()>,
     pub(crate) markers: Vec<Marker>,
-    pub(crate) via: Vec<u32>,
+    pub(crate) via: Vec<Via<Infallible>>,
     /// The new arguments.
     pub(crate) args: Option<Json<'d>>,
 }
@@ -73,24 +74,21 @@ fn decide_all<'d>(
 ) -> Result<Vec<JsonOutcome<'d>>, Refused> {
     let mut scratch = Scratch::default();
     let mut outcomes = Vec::new();
-    let data = data.strip_suffix(b"\n").unwrap_or(data);
-    if data.is_empty() {
-        return Ok(outcomes);
-    }
-    for (index, line) in data.split(|&byte| byte == b'\n').enumerate() {
+    for (index, line) in json::lines(data).enumerate() {
         let request = JsonRequest::parse(line).map_err(|error| Refused::Line(index + 1, error))?;
         let outcome = program.decide(&request, &mut scratch);
         outcomes.push(JsonOutcome {
             line: index + 1,
             decided: match outcome.decided {
                 Decided::Rule(rule) => Decided::Rule(rule),
+                Decided::Function(rule, said) => Decided::Function(rule, said),
                 Decided::ErrorDeny(rule, code) => Decided::ErrorDeny(rule, code),
                 Decided::NoMatch => Decided::NoMatch,
                 Decided::MissingShadow => Decided::MissingShadow,
                 Decided::Host(..) | Decided::Aborted => Decided::Aborted,
             },
             markers: outcome.markers,
-            via: outcome.via.iter().map(|via| via.rule).collect(),
+            via: outcome.via,
             args: outcome.transformed.map(|request| request.args().clone()),
         });
     }

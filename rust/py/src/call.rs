@@ -60,7 +60,9 @@ impl<'r, 'py> Call<'r, 'py> {
     /// Forgets an `Exception` (the answer says what became of it); keeps anything else for [`Self::finish`].
     #[cold]
     pub(crate) fn note(&self, error: PyErr) {
-        if !is_exception(self.py, &error) {
+        if is_exception(self.py, &error) {
+            forget(error);
+        } else {
             self.pending.set(Some(error));
         }
     }
@@ -89,4 +91,10 @@ fn code_of(py: Python<'_>, error: &PyErr) -> ErrorCode {
         |name| Arc::from(&*name.to_string_lossy()),
     );
     ErrorCode::Named(name)
+}
+
+/// Drops what PyO3 would otherwise keep until its next call: [`crate::fast`] does not tell it that the thread is attached.
+#[cold]
+pub(crate) fn forget<T>(dropped: T) {
+    Python::attach(|_| drop(dropped));
 }

@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
-use bobcat_core::program::{Decided, Marker, Outcome, Verdict};
+use bobcat_core::program::{By, Decided, Marker, Outcome, Verdict, Via};
 
 use crate::batch::JsonOutcome;
 use crate::call::Call;
@@ -20,23 +20,25 @@ const NO_MATCH: &str = "no rule matched; default policy";
 struct Plan<'py> {
     decided: Decided<Bound<'py, PyAny>>,
     markers: Vec<Marker>,
-    /// The transforms on the way: the rule, and what a host rule answered.
-    via: Vec<(u32, Option<Bound<'py, PyAny>>)>,
+    /// The transforms on the way.
+    via: Vec<Via<Bound<'py, PyAny>>>,
     /// The new arguments.
     args: Option<Bound<'py, PyAny>>,
 }
 
 /// The decision that `outcome` is. A static one is the same object every time.
+#[inline]
 pub(crate) fn of<'py>(
     call: &Call<'_, 'py>,
     outcome: Outcome<PyRequest<'_, 'py>>,
 ) -> PyResult<Py<PyAny>> {
     let (py, loaded) = (call.py, call.loaded);
     if outcome.markers.is_empty() && outcome.via.is_empty() && outcome.transformed.is_none() {
-        match outcome.decided {
-            Decided::Rule(rule) => return Ok(loaded.decision(py, rule)?.clone_ref(py)),
+        match &outcome.decided {
+            Decided::Rule(rule) => return Ok(loaded.decision(py, *rule)?.clone_ref(py)),
             Decided::NoMatch => return Ok(no_match(py, loaded)?.clone_ref(py)),
             Decided::MissingShadow => return Ok(missing_shadow(py, loaded)?.clone_ref(py)),
+            Decided::Function(rule, said) => return loaded.said(py, *rule, said),
             Decided::Host(..) | Decided::ErrorDeny(..) | Decided::Aborted => {}
         }
     }
@@ -51,12 +53,8 @@ fn composed<'py>(
     let plan = Plan {
         decided: outcome.decided,
         markers: outcome.markers,
-        via: outcome
-            .via
-            .into_iter()
-            .map(|via| (via.rule, via.host))
-            .collect(),
-        args: outcome.transformed.and_then(PyRequest::into_args),
+        via: outcome.via,
+        args: outcome.transformed.and_then(|request| request.into_args()),
     };
     plan.decision(call.py, call.loaded)
 }
@@ -74,13 +72,25 @@ pub(crate) fn of_json(
     let plan = Plan {
         decided: match outcome.decided {
             Decided::Rule(rule) => Decided::Rule(rule),
+            Decided::Function(rule, said) => Decided::Function(rule, said),
             Decided::ErrorDeny(rule, code) => Decided::ErrorDeny(rule, code),
             Decided::NoMatch => Decided::NoMatch,
             Decided::MissingShadow => Decided::MissingShadow,
             Decided::Host(..) | Decided::Aborted => Decided::Aborted,
         },
         markers: outcome.markers,
-        via: outcome.via.into_iter().map(|rule| (rule, None)).collect(),
+        via: outcome
+            .via
+            .into_iter()
+            .map(|via| Via {
+                rule: via.rule,
+                by: match via.by {
+                    By::Match => By::Match,
+                    By::Function(said) => By::Function(said),
+                    By::Host(never) => match never {},
+                },
+            })
+            .collect(),
         args,
     };
     plan.decision(py, loaded)
@@ -94,6 +104,7 @@ impl<'py> Plan<'py> {
             Decided::Aborted => return internal_error(py),
             Decided::ErrorDeny(rule, ref code) => error_deny(py, loaded, rule, code)?,
             Decided::Rule(rule) => loaded.decision(py, rule)?.clone_ref(py),
+            Decided::Function(rule, ref said) => loaded.said(py, rule, said)?,
             Decided::Host(_, ref decision) => decision.clone().unbind(),
             Decided::NoMatch => no_match(py, loaded)?.clone_ref(py),
             Decided::MissingShadow => missing_shadow(py, loaded)?.clone_ref(py),
@@ -114,10 +125,13 @@ impl<'py> Plan<'py> {
         for Marker { rule, code } in &self.markers {
             rules.push(marker(py, loaded, *rule, code)?);
         }
-        for (rule, host) in &self.via {
-            match host {
-                Some(decision) => rules.extend(matched_rules(decision)?),
-                None => rules.push(loaded.rule_id(py, *rule)?),
+        for Via { rule, by } in &self.via {
+            match by {
+                By::Match => rules.push(loaded.rule_id(py, *rule)?),
+                By::Host(decision) => rules.extend(matched_rules(decision)?),
+                By::Function(said) => {
+                    rules.extend(matched_rules(loaded.said(py, *rule, said)?.bind(py))?);
+                }
             }
         }
         rules.extend(matched_rules(decision)?);
@@ -139,6 +153,7 @@ impl<'py> Plan<'py> {
             decision.getattr("approvers")?,
             transform_args,
             decision.getattr("timeout_seconds")?,
+            decision.getattr("approvals_needed")?,
         );
         Ok(names.decision.bind(py).call1(parts)?.unbind())
     }

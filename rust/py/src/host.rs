@@ -55,6 +55,7 @@ struct Parts<'py> {
     matched: Vec<Bound<'py, PyAny>>,
     approvers: Bound<'py, PyTuple>,
     timeout: Bound<'py, PyAny>,
+    needed: Bound<'py, PyAny>,
 }
 
 fn strict<'r, 'py>(
@@ -80,6 +81,7 @@ fn strict<'r, 'py>(
         parts.approvers,
         py.None(),
         parts.timeout,
+        parts.needed,
     ))?;
     if !parts
         .verdict
@@ -108,16 +110,19 @@ fn parts<'py>(call: &Call<'_, 'py>, answer: &Bound<'py, PyAny>) -> PyResult<Opti
     let verdict = answer.getattr("verdict")?;
     let reason = answer.getattr("reason")?;
     let timeout = answer.getattr("timeout_seconds")?;
+    let needed = answer.getattr("approvals_needed")?;
     let (Some(matched), Some(approvers)) = (
         texts(&answer.getattr("matched_rules")?),
         texts(&answer.getattr("approvers")?),
     ) else {
         return Ok(None);
     };
+    let needed_fits = needed.is_exact_instance_of::<PyInt>() && needed.ge(1)?;
     let timeout_fits = timeout.is_none()
         || (timeout.is_instance_of::<PyInt>() && !timeout.is_instance_of::<PyBool>())
         || timeout.is_instance_of::<PyFloat>();
-    if !verdict.is_exact_instance(call.names.verdict_type.bind(py)) || !timeout_fits {
+    if !verdict.is_exact_instance(call.names.verdict_type.bind(py)) || !timeout_fits || !needed_fits
+    {
         return Ok(None);
     }
     let reason = if reason.is_none() {
@@ -134,6 +139,7 @@ fn parts<'py>(call: &Call<'_, 'py>, answer: &Bound<'py, PyAny>) -> PyResult<Opti
         matched,
         approvers: PyTuple::new(py, approvers)?,
         timeout,
+        needed,
     }))
 }
 
@@ -186,6 +192,11 @@ fn lynx<'r, 'py>(
         answer.getattr("approvers")?,
         answer.getattr("transform_args")?,
         answer.getattr("timeout_seconds")?,
+        // What only looks like a decision was written for lynx-agent, which knows of one approval.
+        match answer.getattr_opt("approvals_needed")? {
+            Some(needed) => needed,
+            None => PyInt::new(py, 1).into_any(),
+        },
     ))?;
     Ok(HostAnswer::Decided(decision))
 }

@@ -6,12 +6,18 @@
 mod attribute;
 mod batch;
 mod call;
+mod canonical;
+mod chain;
 mod conformance;
 mod constant;
+mod coroutine;
 mod decision;
 mod error;
+mod fast;
+mod freeze;
 mod host;
 mod loaded;
+mod maker;
 mod names;
 mod operators;
 mod pattern;
@@ -30,13 +36,26 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
+    use crate::canonical::{action_key, canonical_text, chained_hash};
+    #[pymodule_export]
+    use crate::chain::Chain;
+    #[pymodule_export]
     use crate::conformance::_conformance_for_tests;
+    #[pymodule_export]
+    use crate::coroutine::begin;
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
+    use crate::freeze::frozen_if_flat;
+    #[pymodule_export]
+    use crate::maker::Maker;
+    #[pymodule_export]
     use crate::pattern::{Pattern, check_pattern};
     #[pymodule_export]
-    use crate::program::{
-        _panic_for_tests, Program, evaluate, evaluate_json, evaluate_many, explain,
-    };
+    use crate::program::{_panic_for_tests, Program, evaluate_json, evaluate_many, explain};
+
+    #[pymodule_init]
+    fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        crate::fast::add(module)
+    }
 }

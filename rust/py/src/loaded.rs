@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
-use bobcat_core::program::{ClauseInfo, Profile, Program, RuleInfo};
+use bobcat_core::program::{ClauseInfo, Profile, Program, RuleInfo, Ruling, Said};
 use bobcat_core::value::constant::Const;
 
 use crate::constant;
@@ -18,9 +18,12 @@ pub(crate) struct Loaded {
     pub(crate) names: &'static Names,
     pub(crate) keys: Vec<Py<PyString>>,
     pub(crate) host_rules: Vec<Py<PyAny>>,
+    /// Strict, and without host rules: no callable of the policy runs, and Python's operators judge nothing.
+    pub(crate) declarative: bool,
     ids: Vec<PyOnceLock<Py<PyAny>>>,
     decisions: Vec<PyOnceLock<Py<PyAny>>>,
     transform_values: Vec<PyOnceLock<Py<PyAny>>>,
+    rulings: Vec<PyOnceLock<Py<PyAny>>>,
     operands: Vec<PyOnceLock<Py<PyAny>>>,
     pub(crate) no_match: PyOnceLock<Py<PyAny>>,
     pub(crate) missing_shadow: PyOnceLock<Py<PyAny>>,
@@ -49,10 +52,12 @@ impl Loaded {
                 .iter()
                 .map(|key| PyString::intern(py, key).unbind())
                 .collect(),
+            declarative: program.profile() == Profile::Strict && host_rules.is_empty(),
             host_rules,
             ids: cells(rules),
             decisions: cells(rules),
             transform_values: cells(rules),
+            rulings: cells(program.ruling_count()),
             operands: cells(clauses),
             no_match: PyOnceLock::new(),
             missing_shadow: PyOnceLock::new(),
@@ -80,11 +85,15 @@ impl Loaded {
     }
 
     /// The decision of rule `rule` when nothing else has a say in it.
+    #[inline]
     pub(crate) fn decision(&self, py: Python<'_>, rule: u32) -> PyResult<&Py<PyAny>> {
         let cell = self
             .decisions
             .get(rule as usize)
             .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        if let Some(made) = cell.get(py) {
+            return Ok(made);
+        }
         cell.get_or_try_init(py, || {
             let (names, info) = (self.names, self.rule(rule)?);
             let decision = names.decision.bind(py).call1((
@@ -94,9 +103,52 @@ impl Loaded {
                 constant::tuple(py, &info.approvers)?,
                 py.None(),
                 constant::to_python(py, &info.timeout_seconds)?,
+                info.approvals_needed,
             ))?;
             Ok(decision.unbind())
         })
+    }
+
+    /// What the function of rule `rule` said, as a decision. What it always says is the same object every time.
+    pub(crate) fn said(&self, py: Python<'_>, rule: u32, said: &Said) -> PyResult<Py<PyAny>> {
+        match said {
+            Said::Made(ruling) => self.ruled(py, rule, ruling),
+            Said::Always(number) => {
+                let missing = || PyLookupError::new_err("no such decision");
+                let cell = self.rulings.get(*number as usize).ok_or_else(missing)?;
+                let made = cell.get_or_try_init(py, || {
+                    let ruling = self.program.ruling(*number).ok_or_else(missing)?;
+                    self.ruled(py, rule, ruling)
+                })?;
+                Ok(made.clone_ref(py))
+            }
+        }
+    }
+
+    fn ruled(&self, py: Python<'_>, rule: u32, ruling: &Ruling) -> PyResult<Py<PyAny>> {
+        let id = self.rule_id(py, rule)?;
+        let texts = |texts: &[Box<str>]| -> Vec<Bound<'_, PyAny>> {
+            let texts = texts.iter().map(|text| PyString::new(py, text).into_any());
+            texts.collect()
+        };
+        let mut matched = texts(&ruling.matched_rules);
+        let mut named = false;
+        for name in &matched {
+            named |= name.eq(&id)?;
+        }
+        if !named {
+            matched.push(id);
+        }
+        let decision = self.names.decision.bind(py).call1((
+            self.names.verdict(ruling.verdict),
+            &*ruling.reason,
+            PyTuple::new(py, matched)?,
+            PyTuple::new(py, texts(&ruling.approvers))?,
+            py.None(),
+            constant::to_python(py, &ruling.timeout_seconds)?,
+            ruling.approvals_needed,
+        ))?;
+        Ok(decision.unbind())
     }
 
     /// The operand of the transform of rule `rule`, frozen.

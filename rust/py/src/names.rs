@@ -32,6 +32,8 @@ pub(crate) struct Names {
     pub(crate) deep_freeze: Py<PyAny>,
     /// `collections.abc.Mapping`
     pub(crate) mapping: Py<PyAny>,
+    /// `types.CoroutineType`
+    pub(crate) coroutine: Py<PyType>,
     /// `datetime.datetime`
     pub(crate) datetime: Py<PyType>,
     /// `datetime.datetime.__sub__`
@@ -50,6 +52,8 @@ pub(crate) struct Names {
     pub(crate) re_compile: Py<PyAny>,
     /// `dataclasses.replace`
     pub(crate) replace: Py<PyAny>,
+    /// `bobcat.kernel.integrity.CHAIN`
+    pub(crate) chain: Py<PyString>,
     /// `""`
     pub(crate) no_text: Py<PyString>,
     fields: [Attribute; Field::ALL.len()],
@@ -117,6 +121,7 @@ impl Names {
             decision: class(&model, "Decision")?,
             verdicts,
             verdict_type,
+            coroutine: class(&py.import("types")?, "CoroutineType")?,
             frozen_dict: class(&frozen, "FrozenDict")?,
             frozen_list: class(&frozen, "FrozenList")?,
             deep_freeze: frozen.getattr("deep_freeze")?.unbind(),
@@ -130,6 +135,7 @@ impl Names {
             signed: signed.unbind(),
             re_compile: py.import("re")?.getattr("compile")?.unbind(),
             replace: py.import("dataclasses")?.getattr("replace")?.unbind(),
+            chain: PyString::intern(py, "chain").unbind(),
             no_text: PyString::intern(py, "").unbind(),
             fields: Field::ALL.map(field),
             declared: attribute(&action_request, "declared"),
@@ -179,6 +185,7 @@ fn place(field: Field) -> (Part, &'static str) {
         Field::BlastRadiusHint => (Part::Declared, "blast_radius_hint"),
         Field::HasShadow => (Part::Declared, "has_shadow"),
         Field::Isolation => (Part::Declared, "isolation"),
+        Field::Effect => (Part::Declared, "effect"),
         Field::Environment => (Part::Context, "environment"),
         Field::Workspace => (Part::Context, "workspace"),
         Field::CorrelationId => (Part::Context, "correlation_id"),

@@ -78,17 +78,6 @@ impl Program {
         }
     }
 
-    /// The decision on one request. Never raises on the content of a request; TypeError if it is not one.
-    #[pyo3(signature = (request, context=None))]
-    fn evaluate<'py>(
-        &self,
-        py: Python<'py>,
-        request: &Bound<'py, PyAny>,
-        context: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Py<PyAny>> {
-        decide(py, &self.loaded, request, context)
-    }
-
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.loaded
             .host_rules
@@ -97,7 +86,7 @@ impl Program {
     }
 }
 
-/// The decision of `bundle` on `request`; see `Program.evaluate`.
+/// The decision of `bundle` on `request`, however it is called; see [`crate::fast`].
 #[pyfunction]
 #[pyo3(signature = (bundle, request, context=None))]
 pub(crate) fn evaluate<'py>(
@@ -170,7 +159,8 @@ pub(crate) fn _panic_for_tests<'py>(
     })
 }
 
-fn decide<'py>(
+#[inline]
+pub(crate) fn decide<'py>(
     py: Python<'py>,
     loaded: &Loaded,
     request: &Bound<'py, PyAny>,
@@ -193,10 +183,12 @@ fn guarded<'py>(
     let call = Call::new(py, loaded, context);
     let request = PyRequest::new(&call, request)?;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        let mut scratch = SCRATCH.take().unwrap_or_default();
-        let outcome = judge(&request, &mut scratch);
-        SCRATCH.set(Some(scratch));
-        outcome
+        SCRATCH.with(|kept| {
+            let mut scratch = kept.take().unwrap_or_default();
+            let outcome = judge(&request, &mut scratch);
+            kept.set(Some(scratch));
+            outcome
+        })
     }));
     call.finish()?;
     let Ok(outcome) = outcome else {

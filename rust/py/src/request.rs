@@ -8,19 +8,20 @@ use pyo3::types::{PyDict, PyString, PyType};
 
 use bobcat_core::error::ErrorCode;
 use bobcat_core::path::{Field, Head, Keys};
-use bobcat_core::value::Step;
+use bobcat_core::program::Made;
 use bobcat_core::value::request::{HostAnswer, Request, Transform};
+use bobcat_core::value::{Key, Step, Value as _};
 
 use crate::attribute::Attribute;
-use crate::call::Call;
+use crate::call::{Call, forget};
 use crate::value::{PyValue, is_exactly, is_exception};
-use crate::{host, transform};
+use crate::{host, transform, value};
 
 /// One request under decision.
 #[derive(Clone)]
 pub(crate) struct PyRequest<'r, 'py> {
     pub(crate) call: &'r Call<'r, 'py>,
-    pub(crate) object: Bound<'py, PyAny>,
+    pub(crate) object: &'r Bound<'py, PyAny>,
     tool: Bound<'py, PyAny>,
     /// The effective arguments, once they are read. PERF: so are `declared` and `context`, 10 ns each.
     args: OnceCell<Bound<'py, PyAny>>,
@@ -33,11 +34,12 @@ pub(crate) struct PyRequest<'r, 'py> {
 impl<'r, 'py> PyRequest<'r, 'py> {
     /// # Errors
     /// `TypeError` when `object` has not the attributes of a request.
-    pub(crate) fn new(call: &'r Call<'r, 'py>, object: &Bound<'py, PyAny>) -> PyResult<Self> {
+    #[inline]
+    pub(crate) fn new(call: &'r Call<'r, 'py>, object: &'r Bound<'py, PyAny>) -> PyResult<Self> {
         let names = call.names;
         let request = Self {
             call,
-            object: object.clone(),
+            object,
             tool: required(object, names.field(Field::Tool))?,
             args: OnceCell::new(),
             declared: OnceCell::new(),
@@ -45,13 +47,20 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             rewritten: false,
         };
         if !is_exactly(object, &names.action_request) {
-            let _ = request
-                .args
-                .set(required(object, names.field(Field::Args))?);
-            let _ = request.declared.set(required(object, &names.declared)?);
-            let _ = request.context.set(required(object, &names.context)?);
+            request.read_all()?;
         }
         Ok(request)
+    }
+
+    /// Asks for every attribute at once: of what is no `ActionRequest` they are properties, maybe, or missing.
+    #[cold]
+    fn read_all(&self) -> PyResult<()> {
+        let names = self.call.names;
+        let read = |attribute| required(self.object, attribute);
+        let _ = self.args.set(read(names.field(Field::Args))?);
+        let _ = self.declared.set(read(&names.declared)?);
+        let _ = self.context.set(read(&names.context)?);
+        Ok(())
     }
 
     /// This request with other arguments.
@@ -76,7 +85,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     pub(crate) fn raw_args(&self) -> PyResult<Bound<'py, PyAny>> {
         match self.args.get() {
             Some(args) => Ok(args.clone()),
-            None => required(&self.object, self.call.names.field(Field::Args)),
+            None => required(self.object, self.call.names.field(Field::Args)),
         }
     }
 
@@ -99,17 +108,18 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             .names
             .replace
             .bind(self.call.py)
-            .call((&self.object,), Some(&kwargs))
+            .call((self.object,), Some(&kwargs))
     }
 
     /// The context as host rules see it.
     pub(crate) fn host_context(&self) -> PyResult<Bound<'py, PyAny>> {
         match self.call.context {
             Some(context) => Ok(context.clone()),
-            None => required(&self.object, &self.call.names.context),
+            None => required(self.object, &self.call.names.context),
         }
     }
 
+    #[inline]
     fn value(&self, object: Bound<'py, PyAny>) -> PyValue<'r, 'py> {
         PyValue {
             call: self.call,
@@ -129,6 +139,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         }
     }
 
+    #[inline]
     fn part<'s>(
         &'s self,
         cell: &'s OnceCell<Bound<'py, PyAny>>,
@@ -137,17 +148,30 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         if let Some(object) = cell.get() {
             return Ok(object);
         }
-        let object = self.attribute(&self.object, attribute)?;
+        let object = self.attribute(self.object, attribute)?;
         Ok(cell.get_or_init(|| object))
     }
 
     /// An attribute; absent when there is none, unreadable when asking for it raises anything else.
+    #[inline]
     fn attribute(
         &self,
         object: &Bound<'py, PyAny>,
         attribute: &Attribute,
     ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
-        match attribute.of(object) {
+        match attribute.slot(object) {
+            Some(found) => Ok(found),
+            None => self.named(object, attribute),
+        }
+    }
+
+    #[cold]
+    fn named(
+        &self,
+        object: &Bound<'py, PyAny>,
+        attribute: &Attribute,
+    ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        match object.getattr_opt(attribute.name.bind(object.py())) {
             Ok(Some(found)) => Ok(found),
             Ok(None) => Err(Step::Absent),
             Err(error) => {
@@ -168,7 +192,8 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             | Field::Scope
             | Field::BlastRadiusHint
             | Field::HasShadow
-            | Field::Isolation => self.attribute(self.declared()?, name),
+            | Field::Isolation
+            | Field::Effect => self.attribute(self.declared()?, name),
             Field::Environment
             | Field::Workspace
             | Field::CorrelationId
@@ -180,6 +205,20 @@ impl<'r, 'py> PyRequest<'r, 'py> {
                 self.plain(&principal, &names.principal_type)?;
                 self.attribute(&principal, name)
             }
+        }
+    }
+
+    /// A field of the context that the request itself has.
+    #[cold]
+    fn read_own(&self, field: Field) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+        let names = self.call.names;
+        let context = self.part(&self.context, &names.context)?;
+        match field {
+            Field::PrincipalKind | Field::PrincipalId | Field::PrincipalName => {
+                let principal = self.attribute(context, &names.principal)?;
+                self.attribute(&principal, names.field(field))
+            }
+            _ => self.attribute(context, names.field(field)),
         }
     }
 
@@ -202,14 +241,23 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         }
     }
 
+    #[cold]
+    fn unusual_tool(&self) -> Option<&str> {
+        if self.call.lynx() {
+            return None;
+        }
+        let text = self.tool.cast::<PyString>().ok()?;
+        text.to_str().map_err(forget).ok()
+    }
+
     /// The value at a path as the incumbent walks it; `None` where it finds nothing.
     fn walk(&self, head: Head, keys: Keys<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let names = self.call.names;
         let (mut current, mappings, attributes) = match head {
             Head::Tool => return Ok(Some(self.tool.clone())),
             Head::Args => (self.raw_args()?, true, false),
-            Head::Declared => (required(&self.object, &names.declared)?, false, true),
-            Head::Context => (required(&self.object, &names.context)?, true, true),
+            Head::Declared => (required(self.object, &names.declared)?, false, true),
+            Head::Context => (required(self.object, &names.context)?, true, true),
         };
         for key in keys.iter() {
             if mappings && current.is_instance(names.mapping.bind(self.call.py))? {
@@ -231,11 +279,57 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     type Value = PyValue<'r, 'py>;
     type Decision = Bound<'py, PyAny>;
 
+    #[inline]
+    fn tool(&self) -> Option<&str> {
+        match self.tool.cast_exact::<PyString>() {
+            Ok(text) => text.to_str().map_err(forget).ok(),
+            Err(_) => self.unusual_tool(),
+        }
+    }
+
     fn field(&self, field: Field) -> Step<Self::Value> {
         match self.read(field) {
             Ok(object) => Step::Found(self.value(object)),
             Err(step) => step,
         }
+    }
+
+    #[inline]
+    fn arg(&self, key: Key<'_>) -> Step<Self::Value> {
+        let args = match self.args() {
+            Ok(args) => args,
+            Err(step) => return step,
+        };
+        match args.cast::<PyDict>() {
+            Ok(dict) if !self.call.lynx() => value::dict_item(self.call, dict, key),
+            _ => self.value(args.clone()).get(key),
+        }
+    }
+
+    fn own_field(&self, field: Field) -> Step<Self::Value> {
+        let context = matches!(
+            field,
+            Field::Environment
+                | Field::Workspace
+                | Field::CorrelationId
+                | Field::StepSeq
+                | Field::Timestamp
+                | Field::Extra
+                | Field::PrincipalKind
+                | Field::PrincipalId
+                | Field::PrincipalName
+        );
+        if self.call.context.is_none() || !context {
+            return self.field(field);
+        }
+        match self.read_own(field) {
+            Ok(object) => Step::Found(self.value(object)),
+            Err(step) => step,
+        }
+    }
+
+    fn with_made(&self, args: Made<Self::Value>) -> Result<Self, ErrorCode> {
+        transform::made(self, args)
     }
 
     fn lookup(&self, head: Head, keys: Keys<'_>) -> Result<Option<Self::Value>, ErrorCode> {

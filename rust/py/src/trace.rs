@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use bobcat_core::program::{ClauseTrace, Op, RuleTrace, TraceNode, TraceOutcome};
+use bobcat_core::program::{ClauseTrace, RuleTrace, TraceNode, TraceOutcome};
 
 use crate::call::Call;
 
@@ -54,7 +54,7 @@ fn leaf<'py>(call: &Call<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<'py, P
     if let Some(info) = call.loaded.program.clause(trace.clause) {
         head = info.head.as_str();
         path = PyTuple::new(call.py, info.path.iter().map(AsRef::<str>::as_ref))?;
-        op = operator(info.op);
+        op = info.op.as_str();
     }
     let error = trace.error.as_ref().map(ToString::to_string);
     (
@@ -78,23 +78,5 @@ fn outcome(outcome: TraceOutcome) -> &'static str {
         TraceOutcome::Absent => "absent",
         TraceOutcome::Error => "error",
         TraceOutcome::NotReached => "not_reached",
-    }
-}
-
-fn operator(op: Op) -> &'static str {
-    match op {
-        Op::Eq => "eq",
-        Op::Matches => "matches",
-        Op::In => "in",
-        Op::Contains => "contains",
-        Op::ContainsAny => "contains_any",
-        Op::ContainsAll => "contains_all",
-        Op::Gt => "gt",
-        Op::Ge => "ge",
-        Op::Lt => "lt",
-        Op::Le => "le",
-        Op::Between => "between",
-        Op::NotBetween => "not_between",
-        Op::Exists => "exists",
     }
 }

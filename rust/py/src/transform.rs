@@ -3,9 +3,10 @@
 //! The new containers are frozen: they stand in the decision, and what is decided is what runs.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
+use bobcat_core::program::Made;
 use bobcat_core::value::request::{Transform, TransformOp};
 
 use crate::call::Call;
@@ -158,6 +159,50 @@ fn extended<'py>(
         .frozen_list
         .bind(call.py)
         .call1((PyList::new(call.py, items)?,))?)
+}
+
+/// The request with the arguments that a function made.
+pub(crate) fn made<'r, 'py>(
+    request: &PyRequest<'r, 'py>,
+    args: Made<PyValue<'r, 'py>>,
+) -> Result<PyRequest<'r, 'py>, ErrorCode> {
+    let call = request.call;
+    let frozen = to_python(call.py, args)
+        .and_then(|args| call.names.deep_freeze.bind(call.py).call1((args,)));
+    match frozen {
+        Ok(frozen) => Ok(request.with_args(frozen)),
+        Err(error) => {
+            call.note(error);
+            Err(ErrorCode::CannotTransform)
+        }
+    }
+}
+
+fn to_python<'py>(py: Python<'py>, made: Made<PyValue<'_, 'py>>) -> PyResult<Bound<'py, PyAny>> {
+    let each = |items: Vec<Made<PyValue<'_, 'py>>>| {
+        let items = items.into_iter().map(|item| to_python(py, item));
+        items.collect::<PyResult<Vec<_>>>()
+    };
+    Ok(match made {
+        Made::Null => py.None().into_bound(py),
+        Made::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        Made::Int(value) => value.into_pyobject(py)?.into_any(),
+        Made::BigInt(value) => py.get_type::<PyInt>().call1((value.to_string(),))?,
+        Made::Float(value) => value.into_pyobject(py)?.into_any(),
+        Made::Str(text) => PyString::new(py, &text).into_any(),
+        Made::List(items) => PyList::new(py, each(items)?)?.into_any(),
+        Made::Tuple(items) => PyTuple::new(py, each(items)?)?.into_any(),
+        Made::Set(items, false) => PySet::new(py, each(items)?)?.into_any(),
+        Made::Set(items, true) => PyFrozenSet::new(py, each(items)?)?.into_any(),
+        Made::Map(entries) => {
+            let dict = PyDict::new(py);
+            for (key, value) in entries {
+                dict.set_item(to_python(py, key)?, to_python(py, value)?)?;
+            }
+            dict.into_any()
+        }
+        Made::Read(value) => value.object,
+    })
 }
 
 /// The incumbent's rewrite: one flat key of a shallow copy.

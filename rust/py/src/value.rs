@@ -13,9 +13,9 @@ use pyo3::types::{
 use bobcat_core::error::ErrorCode;
 use bobcat_core::limits::MAX_INT_BITS;
 use bobcat_core::value::bigint::BigInt;
-use bobcat_core::value::{Key, Step, Value, View};
+use bobcat_core::value::{Civil, Key, Step, Value, View};
 
-use crate::call::Call;
+use crate::call::{Call, forget};
 use crate::proxy;
 
 /// One Python object inside a request.
@@ -159,10 +159,8 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     /// The text of a string; `None` with a lone surrogate.
     fn text(&self) -> Option<&str> {
-        self.object
-            .cast::<PyString>()
-            .ok()
-            .and_then(|text| text.to_str().ok())
+        let text = self.object.cast::<PyString>().ok()?;
+        text.to_str().map_err(forget).ok()
     }
 
     fn int(&self) -> View<'_> {
@@ -246,25 +244,10 @@ impl<'r, 'py> PyValue<'r, 'py> {
         Ok(Some((days * 86_400 + seconds) * 1_000_000 + micros))
     }
 
-    fn dict_item(&self, dict: &Bound<'py, PyDict>, key: Key<'_>) -> Step<Self> {
-        let found = match self.call.key(key) {
-            Some(prepared) => dict.get_item(prepared),
-            None => dict.get_item(key.text),
-        };
-        match found {
-            Ok(Some(value)) => Step::Found(self.with(value)),
-            Ok(None) => Step::Absent,
-            Err(error) => {
-                self.call.note(error);
-                Step::Unreadable
-            }
-        }
-    }
-
     #[cold]
     fn other_item(&self, key: Key<'_>) -> Step<Self> {
         match self.entries() {
-            Entries::Dict(dict) => self.dict_item(&dict, key),
+            Entries::Dict(dict) => dict_item(self.call, &dict, key),
             Entries::Mapping(mapping) => match mapping.get_item(key.text) {
                 Ok(value) => Step::Found(self.with(value)),
                 Err(error) if error.is_instance_of::<PyKeyError>(mapping.py()) => Step::Absent,
@@ -292,6 +275,67 @@ impl<'r, 'py> PyValue<'r, 'py> {
         Ok(())
     }
 
+    fn each_other_pair(
+        &self,
+        mapping: &Bound<'py, PyAny>,
+        visit: &mut dyn FnMut(Self, Self) -> bool,
+    ) -> PyResult<()> {
+        for key in mapping.call_method0("keys")?.try_iter()? {
+            let key = key?;
+            let value = self.with(mapping.get_item(&key)?);
+            if !visit(self.with(key), value) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn scalar_item(&self, key: &View<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let py = self.object.py();
+        let key = match key {
+            View::Null => py.None().into_bound(py),
+            View::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+            View::Int(value) => value.into_pyobject(py)?.into_any(),
+            View::Float(value) => value.into_pyobject(py)?.into_any(),
+            View::BigInt(value) => py.get_type::<PyInt>().call1((value.to_string(),))?,
+            _ => return Ok(None),
+        };
+        match self.entries() {
+            Entries::Dict(dict) => dict.get_item(key),
+            Entries::Mapping(mapping) => match mapping.get_item(key) {
+                Ok(value) => Ok(Some(value)),
+                Err(error) if error.is_instance_of::<PyKeyError>(py) => Ok(None),
+                Err(error) => Err(error),
+            },
+            Entries::None => Ok(None),
+        }
+    }
+
+    fn try_civil(&self) -> PyResult<Option<Civil>> {
+        let (py, names) = (self.object.py(), self.call.names);
+        let part = |name: &str| self.object.getattr(name);
+        let offset = names.datetime_utcoffset.bind(py).call1((&self.object,))?;
+        let offset = if offset.is_none() {
+            None
+        } else {
+            let days: i64 = offset.getattr("days")?.extract()?;
+            let seconds: i64 = offset.getattr("seconds")?.extract()?;
+            let micros: i64 = offset.getattr("microseconds")?.extract()?;
+            Some((days * 86_400 + seconds) * 1_000_000 + micros)
+        };
+        Ok(Some(Civil {
+            year: part("year")?.extract()?,
+            month: part("month")?.extract()?,
+            day: part("day")?.extract()?,
+            hour: part("hour")?.extract()?,
+            minute: part("minute")?.extract()?,
+            second: part("second")?.extract()?,
+            microsecond: part("microsecond")?.extract()?,
+            offset,
+        }))
+    }
+
     fn key_view(&self) -> View<'_> {
         if self.object.is_instance_of::<PyString>() {
             self.text().map_or(View::BadStr, View::Str)
@@ -304,10 +348,18 @@ impl<'r, 'py> PyValue<'r, 'py> {
 impl Value for PyValue<'_, '_> {
     fn view(&self) -> View<'_> {
         // PERF: most values are plain strings; asking one for its text checks no type again.
-        if let Ok(text) = self.object.cast_exact::<PyString>()
-            && let Ok(text) = text.to_str()
-        {
-            return View::Str(text);
+        if let Ok(text) = self.object.cast_exact::<PyString>() {
+            return match text.to_str() {
+                Ok(text) => View::Str(text),
+                Err(error) => {
+                    forget(error);
+                    if self.call.lynx() {
+                        View::Opaque
+                    } else {
+                        View::BadStr
+                    }
+                }
+            };
         }
         match self.kind() {
             Kind::Str => match self.text() {
@@ -335,14 +387,14 @@ impl Value for PyValue<'_, '_> {
             return match self.kind() {
                 Kind::Null => Step::Absent,
                 Kind::Dict => match self.object.cast::<PyDict>() {
-                    Ok(dict) => self.dict_item(dict, key),
+                    Ok(dict) => dict_item(self.call, dict, key),
                     Err(_) => Step::Unreadable,
                 },
                 _ => Step::Unreadable,
             };
         }
         match self.object.cast::<PyDict>() {
-            Ok(dict) => self.dict_item(dict, key),
+            Ok(dict) => dict_item(self.call, dict, key),
             Err(_) if self.object.is_none() => Step::Absent,
             Err(_) => self.other_item(key),
         }
@@ -379,6 +431,57 @@ impl Value for PyValue<'_, '_> {
         item.and_then(Result::ok).map(|object| self.with(object))
     }
 
+    fn each_pair(&self, visit: &mut dyn FnMut(Self, Self) -> bool) {
+        match self.entries() {
+            Entries::Dict(dict) => {
+                for (key, value) in storage(&dict) {
+                    if !visit(self.with(key), self.with(value)) {
+                        break;
+                    }
+                }
+            }
+            Entries::Mapping(mapping) => {
+                if let Err(error) = self.each_other_pair(&mapping, visit) {
+                    self.call.note(error);
+                }
+            }
+            Entries::None => {}
+        }
+    }
+
+    fn get_scalar(&self, key: &View<'_>) -> Step<Self> {
+        match self.scalar_item(key) {
+            Ok(Some(value)) => Step::Found(self.with(value)),
+            Ok(None) => Step::Absent,
+            Err(error) => {
+                self.call.note(error);
+                Step::Unreadable
+            }
+        }
+    }
+
+    fn is_tuple(&self) -> bool {
+        self.object.is_instance_of::<PyTuple>()
+    }
+
+    fn is_dict(&self) -> bool {
+        self.object.is_instance_of::<PyDict>()
+    }
+
+    fn is_host(&self) -> bool {
+        true
+    }
+
+    fn civil(&self) -> Option<Civil> {
+        if !self.is_datetime() {
+            return None;
+        }
+        self.try_civil().unwrap_or_else(|error| {
+            self.call.note(error);
+            None
+        })
+    }
+
     fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool) {
         match self.entries() {
             Entries::Dict(dict) => {
@@ -399,6 +502,27 @@ impl Value for PyValue<'_, '_> {
 
     fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
         crate::operators::judge(self, clause).map_err(|error| self.call.error_code(error))
+    }
+}
+
+/// The value of a key of a dict.
+#[inline]
+pub(crate) fn dict_item<'r, 'py>(
+    call: &'r Call<'r, 'py>,
+    dict: &Bound<'py, PyDict>,
+    key: Key<'_>,
+) -> Step<PyValue<'r, 'py>> {
+    let found = match call.key(key) {
+        Some(prepared) => dict.get_item(prepared),
+        None => dict.get_item(key.text),
+    };
+    match found {
+        Ok(Some(object)) => Step::Found(PyValue { call, object }),
+        Ok(None) => Step::Absent,
+        Err(error) => {
+            call.note(error);
+            Step::Unreadable
+        }
     }
 }
 

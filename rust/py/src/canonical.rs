@@ -1,0 +1,388 @@
+//! Canonical JSON of plain Python values, and the hashes a journal makes of it: one call where Python needs many.
+//!
+//! The text is, byte for byte, that of `bobcat.plain_json` in both its manners. A value is plain when it is made of exact
+//! `None`, `bool`, `int`, finite `float`, `str` without a lone surrogate, `list`, `tuple`, and `dict` with such strings as
+//! keys, of their frozen forms and of mapping proxies of dicts. Nothing else is answered for: the caller has Python code
+//! that knows what to make of it. No Python code runs in here, so nothing can change what is read.
+
+use std::ffi::CStr;
+use std::ptr;
+
+use pyo3::Borrowed;
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple};
+use sha2::{Digest as _, Sha256};
+
+use crate::names::Names;
+use crate::proxy;
+use crate::value::is_exactly;
+
+/// Containers nested deeper than this are left to Python, as `bobcat.plain_json.MAX_DEPTH` is what it cuts at.
+const MAX_DEPTH: usize = 64;
+
+/// What a record's hash is of, and in which version.
+const RECORD_DOMAIN: &[u8] = b"bobcat/journal/v1\0";
+
+/// The canonical JSON of a plain value; None for any other.
+#[pyfunction]
+pub(crate) fn canonical_text<'py>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyString>>> {
+    let mut text = Text::new(value.py(), 256)?;
+    Ok(text
+        .value(value.as_borrowed(), 0)
+        .and_then(|()| ascii(value.py(), &text.out)))
+}
+
+/// The idempotency key of an action whose arguments are plain; None for any other.
+#[pyfunction]
+pub(crate) fn action_key<'py>(
+    run_id: &Bound<'py, PyAny>,
+    step: &Bound<'py, PyAny>,
+    tool: &Bound<'py, PyAny>,
+    args: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyString>>> {
+    let mut text = Text::new(args.py(), 256)?;
+    let written = (|| {
+        text.exact_text(run_id.as_borrowed())?;
+        text.out.push(b'|');
+        text.exact_int(step.as_borrowed())?;
+        text.out.push(b'|');
+        text.exact_text(tool.as_borrowed())?;
+        text.out.push(b'|');
+        text.value(args.as_borrowed(), 0)
+    })();
+    Ok(written.and_then(|()| ascii(args.py(), text.digest().get(..32)?)))
+}
+
+/// The hash of a journal record after another whose body is plain; None for any other.
+#[pyfunction]
+pub(crate) fn chained_hash<'py>(
+    previous: &Bound<'py, PyAny>,
+    run_id: &Bound<'py, PyAny>,
+    seq: &Bound<'py, PyAny>,
+    kind: &Bound<'py, PyAny>,
+    key: &Bound<'py, PyAny>,
+    body: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyString>>> {
+    let mut text = Text::new(body.py(), 512)?;
+    let written = (|| {
+        text.out.extend_from_slice(RECORD_DOMAIN);
+        text.framed(|text| text.exact_text(previous.as_borrowed()))?;
+        text.framed(|text| text.exact_text(run_id.as_borrowed()))?;
+        text.framed(|text| text.exact_int(seq.as_borrowed()))?;
+        text.framed(|text| text.exact_text(kind.as_borrowed()))?;
+        text.framed(|text| text.exact_text(key.as_borrowed()))?;
+        text.framed(|text| text.value(body.as_borrowed(), 0))
+    })();
+    Ok(written.and_then(|()| ascii(body.py(), &text.digest())))
+}
+
+fn ascii<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyString>> {
+    Some(PyString::new(py, std::str::from_utf8(text).ok()?))
+}
+
+/// A value inside the one that a text is made of. `'a` is the life of that one: it is kept alive by the caller and not
+/// changed by anybody meanwhile, so what it holds lives as long.
+type Inside<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+
+/// A text in the making. Its methods answer `None` for what is not plain; the text is of no use then.
+struct Text<'a, 'py> {
+    out: Vec<u8>,
+    names: &'static Names,
+    /// The entries of the dicts being written, the innermost last.
+    entries: Vec<(&'a str, Inside<'a, 'py>)>,
+}
+
+impl<'a, 'py> Text<'a, 'py> {
+    fn new(py: Python<'py>, capacity: usize) -> PyResult<Self> {
+        Ok(Self {
+            out: Vec::with_capacity(capacity),
+            names: Names::get(py)?,
+            entries: Vec::with_capacity(16), // PERF: growing to it takes a sixth of a hash
+        })
+    }
+
+    /// The SHA-256 of the text, in hex digits.
+    fn digest(&self) -> [u8; 64] {
+        let mut text = [0; 64];
+        let (digits, _) = text.as_chunks_mut::<2>();
+        for (pair, byte) in digits.iter_mut().zip(Sha256::digest(&self.out)) {
+            *pair = hex(byte);
+        }
+        text
+    }
+
+    /// What `write` writes, after its length in eight bytes, the most significant first.
+    fn framed(&mut self, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
+        let start = self.out.len();
+        self.out.extend_from_slice(&[0; 8]);
+        write(self)?;
+        let length = (self.out.len() - start - 8) as u64;
+        self.out
+            .get_mut(start..start + 8)?
+            .copy_from_slice(&length.to_be_bytes());
+        Some(())
+    }
+
+    fn exact_text(&mut self, object: Inside<'a, 'py>) -> Option<()> {
+        self.out.extend_from_slice(exact_text(object)?.as_bytes());
+        Some(())
+    }
+
+    fn value(&mut self, object: Inside<'a, 'py>, depth: usize) -> Option<()> {
+        if object.is_exact_instance_of::<PyString>() {
+            return self.string(exact_text(object)?);
+        }
+        if object.is_none() {
+            self.out.extend_from_slice(b"null");
+            return Some(());
+        }
+        if object.is_exact_instance_of::<PyBool>() {
+            let truth: &[u8] = if object.is(&*PyBool::new(object.py(), true)) {
+                b"true"
+            } else {
+                b"false"
+            };
+            self.out.extend_from_slice(truth);
+            return Some(());
+        }
+        if object.is_exact_instance_of::<PyInt>() {
+            return self.exact_int(object);
+        }
+        if object.is_exact_instance_of::<PyFloat>() {
+            return self.float(object);
+        }
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        self.container(object, depth + 1)
+    }
+
+    fn container(&mut self, object: Inside<'a, 'py>, depth: usize) -> Option<()> {
+        if self.is_dict(&object) {
+            return self.dict(object, depth);
+        }
+        if object.is_exact_instance_of::<PyList>() || is_exactly(&object, &self.names.frozen_list) {
+            let list = object.cast::<PyList>().ok()?;
+            // SAFETY: a borrowed item of a list that lives and does not change; see `Inside`.
+            return self.items(list.len(), depth, |index| unsafe {
+                let item = ffi::PyList_GetItem(object.as_ptr(), index);
+                Borrowed::from_ptr_or_opt(object.py(), item)
+            });
+        }
+        if object.is_exact_instance_of::<PyTuple>() {
+            let tuple = object.cast::<PyTuple>().ok()?;
+            // SAFETY: as for a list.
+            return self.items(tuple.len(), depth, |index| unsafe {
+                let item = ffi::PyTuple_GetItem(object.as_ptr(), index);
+                Borrowed::from_ptr_or_opt(object.py(), item)
+            });
+        }
+        if object.is_exact_instance_of::<PyMappingProxy>() {
+            let target = proxy::target(&object)?;
+            if self.is_dict(&target) {
+                // SAFETY: the proxy keeps its dict, and lives itself; see `Inside`.
+                return self.dict(
+                    unsafe { Borrowed::from_ptr(object.py(), target.as_ptr()) },
+                    depth,
+                );
+            }
+        }
+        None
+    }
+
+    fn is_dict(&self, object: &Bound<'_, PyAny>) -> bool {
+        object.is_exact_instance_of::<PyDict>() || is_exactly(object, &self.names.frozen_dict)
+    }
+
+    fn items(
+        &mut self,
+        count: usize,
+        depth: usize,
+        item: impl Fn(ffi::Py_ssize_t) -> Option<Inside<'a, 'py>>,
+    ) -> Option<()> {
+        self.out.push(b'[');
+        for index in 0..count {
+            if index > 0 {
+                self.out.push(b',');
+            }
+            self.value(item(index.cast_signed())?, depth)?;
+        }
+        self.out.push(b']');
+        Some(())
+    }
+
+    fn dict(&mut self, dict: Inside<'a, 'py>, depth: usize) -> Option<()> {
+        let first = self.entries.len();
+        let (mut position, mut key, mut value) = (0, ptr::null_mut(), ptr::null_mut());
+        // SAFETY: `dict` is a dict that lives and does not change (see `Inside`), so the borrowed keys and values live too;
+        // they are read only where there was an entry. The three locals outlive the call.
+        while unsafe {
+            ffi::PyDict_Next(
+                dict.as_ptr(),
+                &raw mut position,
+                &raw mut key,
+                &raw mut value,
+            )
+        } != 0
+        {
+            // SAFETY: as above.
+            let (key, value) = unsafe {
+                (
+                    Borrowed::from_ptr(dict.py(), key),
+                    Borrowed::from_ptr(dict.py(), value),
+                )
+            };
+            self.entries.push((exact_text(key)?, value));
+        }
+        // The order of UTF-8 bytes is the order of code points, which is Python's.
+        self.entries
+            .get_mut(first..)?
+            .sort_unstable_by_key(|&(key, _)| key);
+        self.out.push(b'{');
+        for index in first..self.entries.len() {
+            if index > first {
+                self.out.push(b',');
+            }
+            let &(key, value) = self.entries.get(index)?;
+            self.string(key)?;
+            self.out.push(b':');
+            self.value(value, depth)?;
+        }
+        self.entries.truncate(first);
+        self.out.push(b'}');
+        Some(())
+    }
+
+    fn exact_int(&mut self, object: Inside<'a, 'py>) -> Option<()> {
+        if !object.is_exact_instance_of::<PyInt>() {
+            return None;
+        }
+        let mut overflow = 0;
+        // SAFETY: `object` is a live int, so no conversion method is called and no exception can be set; `overflow`
+        // outlives the call.
+        let small =
+            unsafe { ffi::PyLong_AsLongLongAndOverflow(object.as_ptr(), &raw mut overflow) };
+        if overflow != 0 {
+            let digits = object.str().ok()?; // an error where there are more digits than the interpreter converts
+            self.out.extend_from_slice(digits.to_str().ok()?.as_bytes());
+            return Some(());
+        }
+        let mut digits = [0_u8; 20];
+        let mut place = digits.len();
+        let mut left = small.unsigned_abs();
+        loop {
+            place = place.checked_sub(1)?;
+            *digits.get_mut(place)? = b'0' + (left % 10) as u8;
+            left /= 10;
+            if left == 0 {
+                break;
+            }
+        }
+        if small < 0 {
+            self.out.push(b'-');
+        }
+        self.out.extend_from_slice(digits.get(place..)?);
+        Some(())
+    }
+
+    /// The digits are Python's own: how many there are, and when an exponent is written, is its business.
+    fn float(&mut self, object: Inside<'a, 'py>) -> Option<()> {
+        // SAFETY: `object` is a live float, so its storage is read and nothing fails. The text is null-terminated and ours;
+        // it is copied and freed once.
+        unsafe {
+            let number = ffi::PyFloat_AsDouble(object.as_ptr());
+            if !number.is_finite() {
+                return None;
+            }
+            let (format, flags) = (b'r' as std::ffi::c_char, ffi::Py_DTSF_ADD_DOT_0);
+            let text = ffi::PyOS_double_to_string(number, format, 0, flags, ptr::null_mut());
+            if text.is_null() {
+                ffi::PyErr_Clear();
+                return None;
+            }
+            self.out.extend_from_slice(CStr::from_ptr(text).to_bytes());
+            ffi::PyMem_Free(text.cast());
+        }
+        Some(())
+    }
+
+    fn string(&mut self, text: &str) -> Option<()> {
+        self.out.push(b'"');
+        if is_written_as_it_is(text.as_bytes()) {
+            self.out.extend_from_slice(text.as_bytes());
+        } else {
+            for character in text.chars() {
+                self.escaped(character);
+            }
+        }
+        self.out.push(b'"');
+        Some(())
+    }
+
+    fn escaped(&mut self, character: char) {
+        let short = match character {
+            '"' | '\\' => character as u8,
+            '\n' => b'n',
+            '\r' => b'r',
+            '\t' => b't',
+            '\x08' => b'b',
+            '\x0c' => b'f',
+            ' '..='~' => return self.out.push(character as u8),
+            _ => {
+                for &mut unit in character.encode_utf16(&mut [0; 2]) {
+                    self.out.extend_from_slice(b"\\u");
+                    for byte in unit.to_be_bytes() {
+                        self.out.extend_from_slice(&hex(byte));
+                    }
+                }
+                return;
+            }
+        };
+        self.out.extend_from_slice(&[b'\\', short]);
+    }
+}
+
+/// Whether no byte has to be escaped. PERF: a block is looked at as a whole, in vectors: 0.84 ns per byte -> 0.05 ns.
+fn is_written_as_it_is(text: &[u8]) -> bool {
+    const fn plain(byte: u8) -> bool {
+        matches!(byte, b' '..=b'~') & (byte != b'"') & (byte != b'\\')
+    }
+    let (blocks, rest) = text.as_chunks::<32>();
+    blocks.iter().all(|block| {
+        block
+            .iter()
+            .fold(true, |so_far, &byte| so_far & plain(byte))
+    }) && rest.iter().all(|&byte| plain(byte))
+}
+
+/// The text of an exact string; `None` with a lone surrogate, and for anything else.
+fn exact_text<'a>(object: Inside<'a, '_>) -> Option<&'a str> {
+    if !object.is_exact_instance_of::<PyString>() {
+        return None;
+    }
+    let mut length = 0;
+    // SAFETY: `object` is a live string; its UTF-8 form is kept by it, for as long as it lives, and is valid UTF-8.
+    unsafe {
+        let text = ffi::PyUnicode_AsUTF8AndSize(object.as_ptr(), &raw mut length);
+        if text.is_null() {
+            ffi::PyErr_Clear();
+            return None;
+        }
+        let bytes = std::slice::from_raw_parts(text.cast(), length.cast_unsigned());
+        Some(std::str::from_utf8_unchecked(bytes))
+    }
+}
+
+const fn hex(byte: u8) -> [u8; 2] {
+    const fn digit(value: u8) -> u8 {
+        if value < 10 {
+            b'0' + value
+        } else {
+            b'a' + value - 10
+        }
+    }
+    [digit(byte >> 4), digit(byte & 15)]
+}
