@@ -107,6 +107,12 @@ _ALL: tuple[Code, ...] = (
     Code("E0210", "duplicate-rule-id", "two rules have the id `{id}`", "give each rule an id of its own"),
     Code("E0211", "bad-rule-id", "`{id}` cannot be a rule id: {problem}"),
     Code("E0212", "too-many-rules", "the policy has {count} rules; the limit is {limit}", "split the policy"),
+    Code(
+        "E0213",
+        "too-few-approvers",
+        "the rule needs {needed} approvals and names {known} who can give one",
+        "name more approvers, or leave them out to let anybody approve",
+    ),
     # Paths, keys and connectives.
     Code(
         "E0301",
@@ -169,6 +175,13 @@ _ALL: tuple[Code, ...] = (
     Code("E0410", "constant-too-deep", "the value is nested more than {limit} levels deep"),
     Code("E0411", "number-too-large", "the number has more than {limit} bits"),
     Code("E0412", "string-too-long", "the string has {size} bytes; the limit is {limit}"),
+    Code("E0413", "bad-ref", "`{path}` cannot be compared with here: {problem}"),
+    Code(
+        "E0414",
+        "ref-operator",
+        "`{op}` takes a constant, not the value at another path",
+        "the operators that take one: {known}",
+    ),
     # Predicates and connectives.
     Code("E0501", "unknown-predicate", "there is no predicate `{name}`"),
     Code("E0502", "predicate-cycle", "the predicate `{name}` is defined by itself: {chain}", "break the cycle"),
@@ -194,6 +207,7 @@ _ALL: tuple[Code, ...] = (
         "the patterns have more than {limit} bytes together",
         "use `in` for lists of words, or split the policy",
     ),
+    Code("E0703", "glob", "the glob is refused: {problem}"),
     # Host rules.
     Code(
         "E0801",
@@ -225,6 +239,36 @@ _ALL: tuple[Code, ...] = (
         "host-rule-priorities",
         "the priorities do not fit the {count} Python rules",
         "give `(name, priority)` pairs, a mapping, or one integer for each rule",
+    ),
+    Code(
+        "E0807",
+        "rule-not-lowered",
+        "the Python rule `{name}` cannot be compiled: it {problem}",
+        '{instead}; `host="allow"` keeps the rule as a callable',
+    ),
+    Code(
+        "E0808",
+        "rule-impure",
+        "the Python rule `{name}` {problem}",
+        '{instead}; `host="allow"` keeps the rule as a callable',
+    ),
+    Code(
+        "E0820",
+        "built-rule-id",
+        "a rule built in Python that stands alone has no id",
+        "write `id=...`, or put it in a `Policy`, which names it by its place",
+    ),
+    Code(
+        "E0821",
+        "built-defaults",
+        "a policy built in Python says `{key}`, and the defaults are those of the policy beside it",
+        "leave the defaults out, or compile the built policy itself",
+    ),
+    Code(
+        "E0822",
+        "built-profile",
+        "a rule built in Python belongs to the strict profile",
+        'compile with `profile="strict"`, or write the rule in YAML',
     ),
     # Lints.
     Code(
@@ -290,6 +334,19 @@ _ALL: tuple[Code, ...] = (
         "host-rule-dependency",
         "the Python rule `{name}` depends on something that its digest sees by type only: {value}",
         "keep what decides in code, constants and plain data",
+    ),
+    Code("W0115", "host-rule", "the Python rule `{name}` stays a callable: it {problem}", "{instead}"),
+    Code(
+        "W0116",
+        "host-rule-impure",
+        "the Python rule `{name}` stays a callable that {problem}",
+        "{instead}",
+    ),
+    Code(
+        "W0117",
+        "frozen-table",
+        "the Python rule `{name}` takes the {kind} `{table}` as it is now",
+        "make it a tuple or a frozenset, or give it a name in capitals when it stays as it is",
     ),
     # The `lynx` profile: what lynx-agent refuses, and what it leaves loose.
     Code("E0901", "lynx-refused", "{problem}"),

@@ -30,11 +30,14 @@ def approve_required(
     timeout_seconds: float | None = DEFAULT_APPROVAL_SECONDS,
     reason: str = "",
     matched_rules: tuple[str, ...] = (),
+    *,
+    approvals_needed: int = 1,
 ) -> Decision:
-    """Ask one of `approvers` first (anybody when there are none), and wait at most `timeout_seconds`."""
-    return Decision(
-        Verdict.APPROVE_REQUIRED, reason, matched_rules, approvers=approvers, timeout_seconds=timeout_seconds
-    )
+    """Ask one of `approvers` first (anybody when there are none), and wait at most `timeout_seconds`.
+
+    With `approvals_needed`, that many different ones must grant.
+    """
+    return Decision(Verdict.APPROVE_REQUIRED, reason, matched_rules, approvers, None, timeout_seconds, approvals_needed)
 
 
 def transform(

@@ -4,12 +4,18 @@ ValueError
 ├── PolicyCompileError      a policy source is wrong; carries diagnostics
 ├── GraphCompileError       a handoff graph is wrong; carries diagnostics
 ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
-└── RequestError            a request given as JSON is not a request; carries a code
+├── RequestError            a request given as JSON is not a request; carries a code
+├── ApprovalError           an answer to an approval does not count; carries a code
+└── JobError                a job cannot be queued, made or changed; carries a code
+PermissionError
+└── ActionBlocked           an allowlist, or a gate without a grant, stands before what a tool was about to do
 RuntimeError
 ├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`
+├── StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code
 ├── McpServerError          an MCP server cannot be started, or does not answer as one
 └── McpToolError            an MCP tool says that it failed
 UserWarning
+├── StoreWarning            a store keeps less than it seems to
 └── PolicyWarning           a policy compiles, and something in it is looser than it looks
 """
 
@@ -65,6 +71,25 @@ class RequestError(_CodedError):
     """A request given as JSON is malformed. `code` is one of the codes in `docs/reference/requests.md`."""
 
 
+class ApprovalError(_CodedError):
+    """An answer to an approval does not count. `code` is one of the codes in `docs/how-to/approve-later.md`."""
+
+
+class JobError(_CodedError):
+    """A job cannot be what it was meant to be. `code` is one of the codes in `docs/how-to/run-workers.md`."""
+
+
+class ActionBlocked(PermissionError):
+    """Nobody has granted this. `target` is what it was aimed at, where that is known."""
+
+    def __init__(self, message: str, target: str | None = None) -> None:
+        super().__init__(message)
+        self.target = target
+
+    def __reduce__(self) -> tuple[type[ActionBlocked], tuple[str, str | None]]:
+        return type(self), (str(self), self.target)
+
+
 class IncompleteReply(RuntimeError):
     """A model's reply is no answer: it was cut off, withheld or refused."""
 
@@ -75,6 +100,24 @@ class McpServerError(RuntimeError):
 
 class McpToolError(RuntimeError):
     """A tool of an MCP server says that it failed; the text is the server's."""
+
+
+class StoreError(RuntimeError):
+    """A store cannot do what it was asked. `code` is one of the codes in `docs/reference/stores.md`.
+
+    Whether a write that failed with `unavailable` was kept is not known: read again.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[StoreError], tuple[str, str]]:
+        return type(self), (self.code, str(self))
+
+
+class StoreWarning(UserWarning):
+    """A store keeps less than it seems to, and was told to go on."""
 
 
 class PolicyWarning(UserWarning):

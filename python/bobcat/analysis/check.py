@@ -8,36 +8,40 @@ from typing import Any, assert_never
 from bobcat.analysis.registry import run_lints
 from bobcat.diagnostics import Diagnostic
 from bobcat.frontend.lowered import Lowered
-from bobcat.ir.schema import HostRule, Profile
+from bobcat.frontend.pyrules.built import BuiltPolicy, BuiltRule, take_built, with_built
+from bobcat.frontend.pyrules.host import PythonRules
+from bobcat.ir.schema import Profile
+
+NO_PYTHON = PythonRules()
 
 
 def check_source(
-    source: str | Mapping[str, Any],  # Any: plain data, looked at by the front end
+    source: str | Mapping[str, Any] | BuiltPolicy,  # Any: plain data, looked at by the front end
     source_path: str = "<inline>",
     *,
     profile: Profile = "strict",
-    host_rules: tuple[HostRule, ...] = (),
+    python: PythonRules = NO_PYTHON,
+    built: tuple[BuiltRule, ...] = (),
 ) -> tuple[Diagnostic, ...]:
     """Every finding about a policy. The lints look at policies of the strict profile that compile."""
-    lowered = _lowered(source, source_path, profile, host_rules)
-    found = lowered.diagnostics
+    written, own, _ = take_built(source, ())
+    lowered = with_built(_lowered(written, source_path, profile, python), (*own, *built), profile)
+    found = (*lowered.diagnostics, *python.diagnostics)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
         found = (*found, *run_lints(lowered.policy, lowered.source_map))
     return tuple(sorted(found, key=_place))
 
 
-def _lowered(
-    source: str | Mapping[str, Any], source_path: str, profile: Profile, host_rules: tuple[HostRule, ...]
-) -> Lowered:
+def _lowered(source: str | Mapping[str, Any], source_path: str, profile: Profile, python: PythonRules) -> Lowered:
     match profile:
         case "strict":
             from bobcat.frontend.strict import compile_strict
 
-            return compile_strict(source, source_path, host_rules)
+            return compile_strict(source, source_path, python)
         case "lynx":
             from bobcat.frontend.lynx import compile_lynx
 
-            return compile_lynx(source, source_path, host_rules)
+            return compile_lynx(source, source_path, python)
         case _:
             assert_never(profile)
 

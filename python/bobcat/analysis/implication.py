@@ -68,17 +68,31 @@ def _item_implies(have: Expr, wanted: Expr) -> bool:
         return False
     if wanted.op == "exists" and wanted.operand is True:
         return have.op != "exists"
+    if wanted.op in ("starts_with", "ends_with"):
+        return _affix_implies(have, wanted)
     mine, theirs = _values(have), _values(wanted)
     if mine is not None and theirs is not None:
         return mine <= theirs
     return _bound_implies(have, wanted)
 
 
+def _affix_implies(have: Leaf, wanted: Leaf) -> bool:
+    """Whether every text that `have` is true for has one of the ends that `wanted` names."""
+    if have.op not in ("eq", "in", wanted.op) or not isinstance(have.operand, str | list):
+        return False
+    texts: list[Any] = [have.operand] if isinstance(have.operand, str) or have.op == "eq" else have.operand
+    ends: Any = [wanted.operand] if isinstance(wanted.operand, str) else wanted.operand
+    if not isinstance(ends, list) or not all(isinstance(text, str) for text in texts):
+        return False
+    at = str.startswith if wanted.op == "starts_with" else str.endswith
+    return all(at(text, tuple(ends)) for text in texts)
+
+
 def _values(item: Expr) -> set[bytes] | None:
     """The only values a leaf is true for, encoded; None when it does not name them."""
     if isinstance(item, Leaf) and item.op == "eq" and not isinstance(item.operand, list | dict):
         return {encode_value(item.operand)}
-    if isinstance(item, Leaf) and item.op == "in":
+    if isinstance(item, Leaf) and item.op == "in" and isinstance(item.operand, list):
         return {encode_value(value) for value in item.operand}
     return None
 
@@ -100,6 +114,8 @@ _Bound = tuple[Any, int] | None
 
 def _interval(leaf: Leaf) -> tuple[str, _Bound, _Bound] | None:
     operand = leaf.operand
+    if isinstance(operand, dict) and "timestamp" not in operand:
+        return None
     match leaf.op:
         case "gt":
             return _kind(operand), (_number(operand), 1), None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from bobcat import _core
 from bobcat.diagnostics import Span
 from bobcat.ir.pretty import path_text
-from bobcat.ir.schema import HostRule
+from bobcat.ir.schema import Rule
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
@@ -83,6 +83,7 @@ class Explanation:
                 "reason": decision.reason,
                 "matched_rules": list(decision.matched_rules),
                 "approvers": list(decision.approvers),
+                "approvals_needed": decision.approvals_needed,
                 "timeout_seconds": decision.timeout_seconds,
                 "transform_args": decision.transform_args,
             },
@@ -115,7 +116,7 @@ def _rule(
     rule = bundle.ir.rules[index]
     source_map = bundle.source_map
     span = source_map.rule_span(index) if source_map is not None else None
-    if isinstance(rule, HostRule):
+    if not isinstance(rule, Rule):
         return RuleExplanation(rule.name, _outcome(outcome), None, error, None, span)
     clause = _clause(bundle, index, tree) if tree is not None else None
     return RuleExplanation(str(rule.id), _outcome(outcome), rule.verdict, error, clause, span)
@@ -180,9 +181,9 @@ def _span_json(span: Span | None) -> dict[str, Any] | None:  # Any: JSON data
 
 
 def _rule_lines(rule: RuleExplanation) -> list[str]:
-    said = f" ({rule.verdict})" if rule.verdict is not None else " (host rule)"
+    said = rule.verdict or ("host rule" if rule.span is None else "Python rule")
     error = f" {rule.error}" if rule.error is not None else ""
-    lines = [f"{rule.id}{said}: {_words(rule.outcome)}{error}{_place(rule.span)}"]
+    lines = [f"{rule.id} ({said}): {_words(rule.outcome)}{error}{_place(rule.span)}"]
     if rule.clause is not None:
         lines.extend(_clause_lines(rule.clause, 1))
     return lines

@@ -28,6 +28,8 @@ from typing import Any
 
 import msgspec
 
+from bobcat.python_rule import options_of
+
 HostFunction = Callable[..., Any]  # Any: what it returns is checked where it is called
 
 _DOMAIN = b"bobcat/host-code/v1\0"
@@ -67,7 +69,10 @@ def host_code(fn: HostFunction) -> HostCode:
 
 
 def host_name(fn: HostFunction) -> str:
-    """The rule id of a callable: its name, that of the function in a partial, or that of its class."""
+    """The rule id of a callable: what `@rule` says, its name, that of the function in a partial, or of its class."""
+    options = options_of(fn)
+    if options is not None and options.id is not None:
+        return options.id
     return str(_named(fn).__name__)
 
 

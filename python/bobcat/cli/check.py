@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from bobcat.cli.failures import FINDINGS
-from bobcat.cli.inputs import Profile, decode, read_bytes
-from bobcat.cli.options import profile_option
+from bobcat.cli.inputs import MODULE, Profile, decode, host, read_bytes, read_rules, say_imports
+from bobcat.cli.options import host_option, profile_option
 from bobcat.cli.output import show_diagnostics, wants_colour
+from bobcat.cli.rule_module import is_policy
 
 
 @click.command()
@@ -22,18 +25,33 @@ from bobcat.cli.output import show_diagnostics, wants_colour
 )
 @click.option("--deny-warnings", is_flag=True, help="Exit with 1 on warnings too.")
 @profile_option
+@host_option
 def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, profile: Profile) -> int:
     """Report what is wrong or doubtful in policies (default: policy.yaml; `-` is standard input).
+
+    A module of rules (`.py`) is imported, and what it imports is told on stderr.
 
     Exits with 0 when there is no error, with 1 when there is one, with 3 when a file cannot be read.
     """
     from bobcat.analysis.check import check_source
     from bobcat.diagnostics import Diagnostic, Severity
+    from bobcat.frontend.pyrules import to_rules
+    from bobcat.frontend.pyrules.built import take_built
     from bobcat.render import render_json, render_sarif
 
     sources: dict[str, str] = {}
     found: list[Diagnostic] = []
     for path in policies or ("policy.yaml",):
+        if path.endswith(MODULE):
+            module = read_rules(path)
+            say_imports(module)
+            sources[path] = module.text
+            whole = [item for item in module.rules if is_policy(item)]
+            source: Any = whole[0] if len(whole) == 1 else {}  # the only policy there is: its defaults count
+            _, built, functions = take_built({}, [item for item in module.rules if item is not source])
+            python = to_rules(functions, profile=profile, host=host())
+            found.extend(check_source(source, path, profile=profile, python=python, built=built))
+            continue
         data, name = read_bytes(path)
         sources[name] = decode(data, name)
         found.extend(check_source(sources[name], name, profile=profile))

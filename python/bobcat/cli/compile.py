@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.cli.inputs import Profile, open_policy, read_private_key
-from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option
+from bobcat.cli.inputs import MODULE, Profile, compile_sources, import_rule, open_policy, read_private_key
+from bobcat.cli.options import format_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json
 
 
 @click.command("compile")
-@policy_argument
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option(
     "-o", "--output", required=True, metavar="BUNDLE", type=click.Path(dir_okay=False), help="The bundle file to write."
 )
@@ -21,7 +21,7 @@ from bobcat.cli.output import write_json
 @python_rule_option
 @format_option
 def compile_(
-    policy: str,
+    sources: tuple[str, ...],
     output: str,
     *,
     with_sources: bool,
@@ -30,14 +30,21 @@ def compile_(
     python_rules: tuple[str, ...],
     output_format: str,
 ) -> None:
-    """Compile POLICY into a bundle file. Nothing is written when the policy has errors."""
-    bundle = open_policy(policy, profile, python_rules)
+    """Compile SOURCE into a bundle file: a policy, modules of rules (`.py`), or both.
+
+    A module is imported, and every function in it that `@rule` marks is a rule. What it imports is told on stderr.
+    Nothing is written when there are errors.
+    """
+    if len(sources) == 1 and not sources[0].endswith(MODULE):
+        bundle = open_policy(sources[0], profile, python_rules)
+    else:
+        bundle = compile_sources(sources, profile, [import_rule(spec) for spec in python_rules])
     key = read_private_key(sign_key) if sign_key is not None else None
     try:
         bundle.save(output, sources=with_sources, private_key=key)
     except OSError as error:
         raise InputError(f"cannot write `{output}`: {reason_of(error)}") from error
-    rules = len(bundle.rules) + len(bundle.python_rules)
+    rules = bundle.rule_count
     if output_format == "json":
         write_json({"bundle": output, "id": bundle.id, "profile": bundle.profile, "rules": rules})
     else:

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from bobcat.frontend.vocabulary import OPERATOR_NAMES, not_an_operator
+from bobcat.ir.schema import NESTING
 
 MAX_STEPS = 64
 """Steps of one key, its head and its operator included."""
@@ -89,7 +90,12 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
     for index, step in enumerate(path):
         last = index == len(path) - 1 and op is None
         ordinary = step.isprintable() and step == step.strip() and step and not re.search(r"[.\[\]]", step)
-        if ordinary and not (last and (step in OPERATOR_NAMES or (len(path) > 1 and not_an_operator(step)))):
+        making = index > 0 and step in NESTING
+        if (
+            ordinary
+            and not making
+            and not (last and (step in OPERATOR_NAMES or (len(path) > 1 and not_an_operator(step))))
+        ):
             parts.append(f".{step}")
         else:
             parts.append(f'["{"".join(_escaped(char) for char in step)}"]')

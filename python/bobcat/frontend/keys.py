@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bobcat.frontend.key_syntax import KeySyntaxError, Segment, split
+from bobcat.frontend.key_syntax import KeySyntaxError, Segment, split, written
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.vocabulary import (
+    BELOW_ARGS,
     CONNECTIVES,
     CONNECTIVES_MEANT,
     CONTEXT,
     DECLARED,
+    ELEMENTS,
     HEADS,
     HEADS_MEANT,
     NEGATED,
@@ -21,21 +23,26 @@ from bobcat.frontend.vocabulary import (
     OPERATORS,
     PRINCIPAL,
     Kind,
+    Written,
     not_an_operator,
 )
-from bobcat.ir.schema import Head, Operator
+from bobcat.ir.schema import NESTING, Head, Operator
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that means something. `base` is the key without its operator; `bare` that it has none."""
+    """A key that means something. `base` is the key without its operators; `bare` that it has none.
+
+    `chain` are the operators between the path and the last one: `any` in `args.tags.any.eq`.
+    """
 
     head: Head
     path: tuple[str, ...]
-    op: Operator
+    op: Written
     bare: bool
     kind: Kind
     base: str
+    chain: tuple[Operator, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +97,15 @@ def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kin
     base = ".".join((head, *steps))
     if not rest:
         return Key(head, steps, "eq", True, kind, base)
-    operator = rest[0].text
-    if len(rest) == 1 and not rest[0].quoted:
-        if operator in OPERATOR_NAMES:
-            return Key(head, steps, _operator(operator), False, kind, base)
-        meant = not_an_operator(operator) or closest(operator, OPERATORS)
+    operators = _operators(rest, 0)
+    if len(operators) == len(rest):
+        return Key(head, steps, operators[-1], False, kind, base, _chain(operators))
+    last = rest[-1]
+    if not last.quoted and all(not step.quoted and step.text in NESTING for step in rest[:-1]):
+        meant = not_an_operator(last.text) or closest(last.text, OPERATORS)
         if meant:
-            return KeyProblem("E0303", {"operator": operator, "quoted": ""}, _meant(base, operator, meant))
+            whole = ".".join((base, *(step.text for step in rest[:-1])))
+            return KeyProblem("E0303", {"operator": last.text, "quoted": ""}, _meant(whole, last.text, meant))
     return KeyProblem(
         "E0302",
         {"base": base, "field": ".".join(segment.text for segment in rest), "known": ""},
@@ -107,12 +116,15 @@ def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kin
 def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Key | KeyProblem:
     steps = [segment.text for segment in path]
     last = rest[-1] if rest else None
-    if last is not None and not last.quoted and last.text in OPERATOR_NAMES:
-        below = [segment.text for segment in rest[:-1]]
+    operators = _operators(rest, 1)
+    if operators:
+        within = _within_elements(head, steps, rest[: -len(operators)])
+        if within is not None:
+            return within
+        below = [segment.text for segment in rest[: -len(operators)]]
         whole = tuple(steps + below)
-        return Key(
-            head, whole, _operator(last.text), False, Kind.ANY if below else Kind.MAPPING, _base(text, last.text)
-        )
+        kind = Kind.ANY if below else Kind.MAPPING
+        return Key(head, whole, operators[-1], False, kind, _base(text, ".".join(operators)), _chain(operators))
     whole = tuple(steps + [segment.text for segment in rest])
     if last is not None and not last.quoted and len(rest) > 1:
         meant = not_an_operator(last.text)
@@ -121,15 +133,40 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
             quoted = f'{base}["{last.text}"]'
             help = f"{_meant(base, last.text, meant)} For an argument of that name write `{quoted}`"
             return KeyProblem("E0303", {"operator": last.text, "quoted": quoted}, help)
-    return Key(head, whole, "eq", True, Kind.ANY if rest else Kind.MAPPING, text)
+    return _within_elements(head, steps, rest) or Key(head, whole, "eq", True, Kind.ANY if rest else Kind.MAPPING, text)
+
+
+def _within_elements(head: Head, steps: list[str], rest: list[Segment]) -> KeyProblem | None:
+    """What is wrong with steps that lead on from `any`, `all` or `none`."""
+    for index, segment in enumerate(rest[1:-1], 1):
+        if segment.text in ELEMENTS and not segment.quoted:
+            quoted = written(head, (*steps, *(step.text for step in rest[: index + 1])))
+            help = f"elements are judged whole; if `{segment.text}` is the name of an argument, write `{quoted}`"
+            return KeyProblem("E0303", {"operator": rest[index + 1].text, "quoted": quoted}, help)
+    return None
 
 
 def _base(text: str, operator: str) -> str:
     return text[: -len(operator) - 1]
 
 
-def _operator(name: str) -> Operator:
-    return OPERATORS[OPERATORS.index(name)]
+def _operators(rest: list[Segment], least: int) -> tuple[Written, ...]:
+    """The operators at the end of a key: the last one, and those that make something for it to judge.
+
+    The first `least` segments are steps, unless the operator that stands there judges mappings of arguments.
+    """
+    if not rest or rest[-1].quoted or rest[-1].text not in OPERATOR_NAMES:
+        return ()
+    if rest[-1].text in BELOW_ARGS and len(rest) <= least:
+        return ()
+    start = len(rest) - 1
+    while start > least and not rest[start - 1].quoted and rest[start - 1].text in NESTING:
+        start -= 1
+    return tuple(OPERATORS[OPERATORS.index(segment.text)] for segment in rest[start:])
+
+
+def _chain(operators: tuple[Written, ...]) -> tuple[Operator, ...]:
+    return tuple(operator for operator in operators[:-1] if operator != "glob")
 
 
 def _meant(base: str, operator: str, meant: str) -> str:

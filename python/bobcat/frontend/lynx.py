@@ -18,11 +18,13 @@ from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.lynx_id import MAX_SIZE, NoLynxId, lynx_id
 from bobcat.frontend.lynx_match import Matches, Piece, Refused, constant
 from bobcat.frontend.lynx_source import Unreadable, entries, read_text, snapshot
+from bobcat.frontend.pyrules.host import PythonRules
 from bobcat.frontend.report import Report
 from bobcat.frontend.source import collector_paused
 from bobcat.ir import construct
-from bobcat.ir.schema import AnyRule, Defaults, HostRule, Rule, Transform, VerdictName
+from bobcat.ir.schema import AnyRule, Defaults, Rule, Transform, VerdictName
 
+NO_PYTHON = PythonRules()
 VERDICTS = ("allow", "deny", "dry_run", "approve_required", "transform")
 MAX_RULES = 100_000
 """Rules of one policy."""
@@ -34,7 +36,7 @@ _ROOT = "$.args"
 def compile_lynx(
     source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
     source_path: str,
-    host_rules: tuple[HostRule, ...] = (),
+    python: PythonRules = NO_PYTHON,
 ) -> Lowered:
     """Lower a policy of the `lynx` profile. Never raises on what the policy says."""
     report = Report(source_path)
@@ -43,7 +45,7 @@ def compile_lynx(
         with collector_paused():
             data, root = read_text(source) if isinstance(source, str) else (snapshot(source), None)
             lowering = _Lowering(report, source_path)
-            policy, source_map = lowering.lower(data, root, host_rules)
+            policy, source_map = lowering.lower(data, root, python)
     except Unreadable as error:
         span = Span(source_path, error.line, error.column, error.line, error.column + 1) if error.line else None
         report.add("E0902" if error.capped else "E0901", span, problem=error)
@@ -62,7 +64,7 @@ class _Lowering:
         self._file = source_path
         self._lax = laxness.Laxness(report)
 
-    def lower(self, data: Any, root: Node | None, host_rules: tuple[HostRule, ...]) -> tuple[Any, SourceMap]:
+    def lower(self, data: Any, root: Node | None, python: PythonRules) -> tuple[Any, SourceMap]:
         if not isinstance(data, Mapping):
             raise Refused(f"Policy root must be a mapping, got {type(data).__name__}", root)
         nodes = entries(root)
@@ -79,7 +81,7 @@ class _Lowering:
         for index, (spec, place) in enumerate(zip(rules, places, strict=True)):
             lowered.append(self._rule(spec, index, place, matches))
         self._check_id(data)
-        lowered += [(host, RuleSource(-1, 0, 0, 0, 0, "", order)) for order, host in enumerate(host_rules)]
+        lowered += zip(python.rules, python.places, strict=True)
         lowered.sort(key=lambda pair: construct.evaluation_key(pair[0]))
         policy = construct.policy(
             [rule for rule, _ in lowered], profile="lynx", defaults=defaults, language_version=version

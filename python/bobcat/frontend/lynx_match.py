@@ -19,7 +19,7 @@ from bobcat.bundle.source_map import Position
 from bobcat.frontend.lynx_source import entries
 from bobcat.ir.canonical import EncodingError
 from bobcat.ir.constants import to_const
-from bobcat.ir.schema import All, AnyOf, Const, Expr, Head, Leaf, Not, Operator
+from bobcat.ir.schema import STRICT_ONLY, All, AnyOf, Const, Expr, Head, Leaf, Not, Operator
 
 MAX_EXPR_DEPTH = 40
 """Depth of an expression, predicates put in."""
@@ -36,7 +36,7 @@ MAX_PATH_KEYS = 64
 MAX_PATTERN_LENGTH = 1000
 """Code points of a pattern; lynx-agent has the same limit."""
 
-OPERATORS: frozenset[str] = frozenset(get_args(Operator)) - {"exists"}
+OPERATORS: frozenset[str] = frozenset(get_args(Operator)) - STRICT_ONLY
 TRUE, FALSE = All(()), AnyOf(())
 
 # The shapes of pattern that lynx-agent refuses: (x+)+ over a class or a letter or digit, and (x|x)+.

@@ -10,9 +10,9 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.bundle.source_map import Position
 from bobcat.diagnostics import Related
+from bobcat.frontend.comparisons import Comparisons
 from bobcat.frontend.keys import Key, KeyProblem, parse_key
-from bobcat.frontend.nodes import Entry, Refused, entries, string_of
-from bobcat.frontend.operands import Operands
+from bobcat.frontend.nodes import Entry, entries, string_of
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest
@@ -55,7 +55,7 @@ class Matches:
 
     def __init__(self, report: Report) -> None:
         self._report = report
-        self._operands = Operands(report)
+        self._comparisons = Comparisons(report)
         self._keys: dict[str, Key | KeyProblem] = {}
         self._predicates: dict[str, _Predicate] = {}
         self._stack: list[str] = []
@@ -195,14 +195,13 @@ class Matches:
             }
             self._report.add(key.code, key_node, help=self._key_help(text, key, node), **params)
             return None
-        operand = self._operands.operand(node, key)
-        if isinstance(operand, Refused):
+        comparison = self._comparisons.comparison(node, key)
+        if comparison is None:
             return None
-        dialect = "re2" if key.op == "matches" else None
-        leaf = construct.leaf(key.head, key.path, key.op, operand, dialect)  # type: ignore[arg-type]  # a Literal
+        leaf = construct.leaf(key.head, key.path, *comparison)
         if isinstance(leaf, Leaf):
             self._places[id(leaf)] = leaf, self.position(key_node, node)
-        return Sized(leaf, 1, 1 + weight(operand))
+        return Sized(leaf, 1, 1 + weight(comparison.operand))
 
     def _key_help(self, text: str, problem: KeyProblem, node: Node) -> str | None:
         if text in self._predicates:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from yaml.nodes import Node, ScalarNode
+from yaml.nodes import Node, ScalarNode, SequenceNode
 
 from bobcat.frontend.key_syntax import written
 from bobcat.frontend.keys import Key
 from bobcat.frontend.report import shown
-from bobcat.frontend.vocabulary import Kind
+from bobcat.frontend.suggest import closest
+from bobcat.frontend.vocabulary import NEGATED, OPERATOR_NAMES, Kind, not_an_operator
 
 
 def bool_help(node: Node) -> str:
@@ -41,8 +42,24 @@ def type_help(node: Node, key: Key) -> str | None:
             return f"name an argument: `{written(key.head, (*key.path, 'NAME'))}`"
         case Kind.STRINGS:
             return f"write `{key.base}.contains: {shown(text)}`"
+        case Kind.COUNT:
+            return "write a whole number"
+        case Kind.LOWER:
+            return f'quote it: `"{shown(text)}"`' if text else None
         case Kind.ANY:
             return None
+
+
+def operator_help(found: Node | str, key: Key) -> str | None:
+    """How the tests of `key`, a nesting operator, are written in place of what was found."""
+    if isinstance(found, str):
+        meant = not_an_operator(found) or closest(found, OPERATOR_NAMES)
+        if meant is None:
+            return "elements are judged whole, by operators" if key.kind is Kind.ANY else "write `OPERATOR: operand`"
+        return f"did you mean `{meant}`?" if found.lower() not in NEGATED else f"did you mean `not` and `{meant}`?"
+    if isinstance(found, ScalarNode):
+        return f"write `{key.base}.eq: {shown(found.value)}`"
+    return f"write `{key.base}.in`" if isinstance(found, SequenceNode) else "write `OPERATOR: operand`"
 
 
 def looks_numeric(text: str) -> bool:
@@ -72,5 +89,7 @@ def flat(node: Node, key: Key) -> str:
     for name, item in node.value:
         if isinstance(name, ScalarNode) and isinstance(name.value, str):
             text = shown(item.value) if isinstance(item, ScalarNode) else "..."
-            found.append(f"{written(key.head, (*key.path, name.value))}: {text}")
+            operator = key.path and name.value in OPERATOR_NAMES
+            meant = f"{key.base}.{name.value}" if operator else written(key.head, (*key.path, name.value))
+            found.append(f"{meant}: {text}")
     return ", ".join(found[:3]) or f"{key.base}.eq: {{}}"

@@ -16,27 +16,32 @@ from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import MAX_INT_BITS, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.timestamps import microseconds
-from bobcat.frontend.vocabulary import VALUES, Kind
-from bobcat.ir.schema import Const, Operator
+from bobcat.frontend.vocabulary import VALUES, Kind, Written
+from bobcat.ir.schema import Const
 
 MAX_CONST_DEPTH = 16
 """Nesting of a constant: a scalar is one level."""
 MAX_PATTERN_BYTES = 4 * 1024 * 1024
 """Length of all distinct patterns of a policy together, in UTF-8."""
 
-_EQUALITY: tuple[Operator, ...] = ("eq", "in", "exists")
-_ORDER: tuple[Operator, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
-_TEXT: tuple[Operator, ...] = ("matches", "contains", "contains_any", "contains_all")
-JUDGED_BY: dict[Kind, frozenset[Operator]] = {
-    Kind.ANY: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
-    Kind.STRING: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
-    Kind.NULLABLE_STRING: frozenset((*_EQUALITY, *_ORDER, *_TEXT)),
+_EQUALITY: tuple[Written, ...] = ("eq", "in", "exists")
+_ORDER: tuple[Written, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
+_CONTAINMENT: tuple[Written, ...] = ("contains", "contains_any", "contains_all")
+_TEXT: tuple[Written, ...] = ("matches", "glob", "starts_with", "ends_with", *_CONTAINMENT)
+_ELEMENTS: tuple[Written, ...] = ("any", "all", "none")
+_OF_STRINGS = frozenset((*_EQUALITY, *_ORDER, *_TEXT, "length", "lower"))
+JUDGED_BY: dict[Kind, frozenset[Written]] = {
+    Kind.ANY: frozenset((*_OF_STRINGS, *_ELEMENTS)),
+    Kind.STRING: _OF_STRINGS,
+    Kind.NULLABLE_STRING: _OF_STRINGS,
     Kind.BOOL: frozenset(_EQUALITY),
     Kind.NUMBER: frozenset((*_EQUALITY, *_ORDER)),
     Kind.NULLABLE_NUMBER: frozenset((*_EQUALITY, *_ORDER)),
-    Kind.STRINGS: frozenset(("eq", "exists", "contains", "contains_any", "contains_all")),
-    Kind.MAPPING: frozenset(("eq", "exists", "contains", "contains_any", "contains_all")),
+    Kind.STRINGS: frozenset(("eq", "exists", *_CONTAINMENT, "length", *_ELEMENTS)),
+    Kind.MAPPING: frozenset(("eq", "exists", *_CONTAINMENT)),
     Kind.TIME: frozenset((*_EQUALITY, *_ORDER)),
+    Kind.COUNT: frozenset(("eq", "in", *_ORDER)),
+    Kind.LOWER: frozenset(("eq", "in", *_ORDER, *_TEXT)),
 }
 SCALARS: dict[Kind, tuple[type, ...]] = {
     Kind.ANY: (str, int, float, bool, type(None)),
@@ -46,6 +51,8 @@ SCALARS: dict[Kind, tuple[type, ...]] = {
     Kind.NUMBER: (int, float),
     Kind.NULLABLE_NUMBER: (int, float, type(None)),
     Kind.TIME: (str,),
+    Kind.COUNT: (int, float),
+    Kind.LOWER: (str,),
     Kind.STRINGS: (),
     Kind.MAPPING: (),
 }
@@ -54,10 +61,13 @@ _BOUNDS: dict[Kind, tuple[str, tuple[type, ...]]] = {
     Kind.NUMBER: ("a number", (int, float)),
     Kind.NULLABLE_NUMBER: ("a number", (int, float)),
     Kind.TIME: ("a point in time", (str,)),
+    Kind.COUNT: ("a whole number", (int, float)),
+    Kind.LOWER: ("a string", (str,)),
     Kind.STRING: ("a string", (str,)),
     Kind.NULLABLE_STRING: ("a string", (str,)),
 }
-_OPERATOR_ORDER: tuple[Operator, ...] = (*_EQUALITY, *_ORDER, *_TEXT)
+OPERATOR_ORDER: tuple[Written, ...] = (*_EQUALITY, *_ORDER, *_TEXT, "length", "lower", *_ELEMENTS)
+"""Every operator, as they are listed to people."""
 
 
 class Operands:
@@ -67,7 +77,7 @@ class Operands:
         self._report = report
         self._patterns: set[str] = set()
         self._pattern_bytes = 0
-        self._takes: dict[Operator, Callable[[Node, Key], Const]] = {
+        self._takes: dict[Written, Callable[[Node, Key], Const]] = {
             "eq": self._eq,
             "matches": self._matches,
             "in": self._in,
@@ -81,14 +91,12 @@ class Operands:
             "between": self._between,
             "not_between": self._between,
             "exists": self._exists,
+            "starts_with": self._affix,
+            "ends_with": self._affix,
         }
 
     def operand(self, node: Node, key: Key) -> Const:
-        """The constant that `key` compares with."""
-        if key.op not in JUDGED_BY[key.kind] and not key.bare:
-            known = [name for name in _OPERATOR_ORDER if name in JUDGED_BY[key.kind]]
-            self._report.add("E0406", node, op=key.op, path=key.base, has=key.kind.value, known=listed(known))
-            return REFUSED
+        """The constant that the operator of `key` compares with; the operator can judge the type of `key`."""
         return self._takes[key.op](node, key)
 
     def constant(self, node: Node, depth: int = 1) -> Const:
@@ -132,6 +140,8 @@ class Operands:
             return REFUSED
         if key.kind is Kind.TIME:
             return self._time(node, found)
+        if key.kind is Kind.COUNT and not self._is_count(node, found, key):
+            return REFUSED
         allowed = VALUES.get((key.head, *key.path)) if type(found) is str else None
         if allowed and found not in allowed:
             near = closest(found, allowed)
@@ -207,21 +217,61 @@ class Operands:
         return REFUSED
 
     def _matches(self, node: Node, key: Key) -> Const:
-        found: Const = self._scalar(node) if isinstance(node, ScalarNode) else None
-        if found is REFUSED:
-            return REFUSED
-        if not isinstance(node, ScalarNode) or type(found) is not str:
-            self._report.add("E0401", node, op="matches", expected="a pattern", kind=kind_of_node(node),
-                             help="quote the pattern" if isinstance(node, ScalarNode) else None)  # fmt: skip
-            return REFUSED
-        if found not in self._patterns:
-            self._patterns.add(found)
-            before, self._pattern_bytes = self._pattern_bytes, self._pattern_bytes + len(found.encode())
-            if before <= MAX_PATTERN_BYTES < self._pattern_bytes:
-                self._report.add("E0702", node, limit=MAX_PATTERN_BYTES)
-        if self._pattern_bytes > MAX_PATTERN_BYTES:
+        found = self.text(node, key, "a pattern")
+        if found is None or not isinstance(node, ScalarNode) or not self._has_room(node, found):
             return REFUSED
         return found if check_pattern_operand(node, found, self._report) else REFUSED
+
+    def text(self, node: Node, key: Key, expected: str) -> str | None:
+        """The string that an operand is; None after it has been reported that it is none."""
+        found: Const = self._scalar(node) if isinstance(node, ScalarNode) else None
+        if found is REFUSED:
+            return None
+        if isinstance(found, str):
+            return found
+        help = f"quote the {expected.removeprefix('a ')}" if isinstance(node, ScalarNode) else None
+        self._report.add("E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=help)
+        return None
+
+    def take_pattern(self, node: Node, pattern: str) -> bool:
+        """Whether a pattern made from the operand may stand in the policy; reported when it may not."""
+        from bobcat.frontend.patterns import check_pattern  # PERF: google-re2 is loaded by policies with patterns only
+
+        problems = check_pattern(pattern, "re2")
+        for problem in problems[:1]:
+            self._report.add("E0703", node, problem=problem.message)
+        return not problems and self._has_room(node, pattern)
+
+    def _has_room(self, node: Node, pattern: str) -> bool:
+        if pattern not in self._patterns:
+            self._patterns.add(pattern)
+            before, self._pattern_bytes = self._pattern_bytes, self._pattern_bytes + len(pattern.encode())
+            if before <= MAX_PATTERN_BYTES < self._pattern_bytes:
+                self._report.add("E0702", node, limit=MAX_PATTERN_BYTES)
+        return self._pattern_bytes <= MAX_PATTERN_BYTES
+
+    def _affix(self, node: Node, key: Key) -> Const:
+        if isinstance(node, SequenceNode):
+            if not node.value:
+                self._report.add("E0409", node, op=key.op)
+                return REFUSED
+            found = [self._affix_text(item, key) for item in node.value]
+            return REFUSED if None in found else found
+        text = self._affix_text(node, key)
+        return REFUSED if text is None else text
+
+    def _affix_text(self, node: Node, key: Key) -> str | None:
+        found = self.text(node, key, "a string or a list of strings")
+        if found is not None and isinstance(node, ScalarNode) and not node.style:
+            self._warn_yaml_1_1(node)
+        return found
+
+    def _is_count(self, node: Node, found: float, key: Key) -> bool:
+        if found >= 0 and found == int(found):
+            return True
+        self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=f"`{found}`",
+                         help="write a whole number from 0 on")  # fmt: skip
+        return False
 
     def _contains(self, node: Node, key: Key) -> Const:
         if not isinstance(node, ScalarNode):
@@ -255,6 +305,8 @@ class Operands:
             return REFUSED
         if key.kind is Kind.TIME:
             return self._time(node, found)
+        if key.kind is Kind.COUNT and not self._is_count(node, found, key):
+            return REFUSED
         if type(found) is str:
             self._warn_yaml_1_1(node)
             if key.kind is Kind.ANY and looks_numeric(found):

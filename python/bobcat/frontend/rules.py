@@ -20,10 +20,14 @@ from bobcat.frontend.weights import weight
 from bobcat.ir import construct
 from bobcat.ir.schema import Rule, Transform, VerdictName
 
-KEYS = ("id", "priority", "description", "match", "decision", "reason", "approvers", "timeout_seconds", "transform")
+KEYS = (
+    "id", "priority", "description", "match", "decision", "reason", "approvers", "approvals_needed", "timeout_seconds",
+    "transform",
+)  # fmt: skip
 VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
 MAX_PRIORITY = 2**31 - 1
 """Priorities lie between -MAX_PRIORITY and MAX_PRIORITY."""
+MAX_APPROVALS_NEEDED = 100
 
 _MEANT = {
     "verdict": "decision",
@@ -46,6 +50,8 @@ _MEANT = {
     "message": "reason",
     "because": "reason",
     "approver": "approvers",
+    "approvals": "approvals_needed",
+    "quorum": "approvals_needed",
     "comment": "description",
 }
 _VERDICTS_MEANT = {
@@ -65,7 +71,8 @@ _VERDICTS_MEANT = {
     "rewrite": "transform",
     "modify": "transform",
 }
-_PEOPLE = frozenset(("approvers", "timeout_seconds"))
+PEOPLE = ("approvers", "approvals_needed", "timeout_seconds")
+"""The keys of `approve_required` alone."""
 
 _Word = TypeVar("_Word", bound=str)
 Fields = Mapping[str, tuple[ScalarNode, Node]]
@@ -99,10 +106,11 @@ class Rules:
         reason = self._text(fields, "reason")
         description = self._text(fields, "description")
         approvers = self._approvers(fields)
+        needed = self._approvals_needed(fields, approvers)
         timeout = self._timeout(fields)
         transform = self._transform(fields, verdict, id)
         if verdict is not None and verdict != "approve_required":
-            self._misplaced(fields, _PEOPLE, verdict, "approve_required")
+            self._misplaced(fields, PEOPLE, verdict, "approve_required")
         texts = len(id or "") + len(reason) + sum(len(name) for name in approvers)
         self._matches.charge(node, texts // 100 + len(approvers) + (weight(transform.value) if transform else 0))
         if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):
@@ -116,6 +124,7 @@ class Rules:
             approvers=approvers,
             timeout_seconds=timeout,
             transform=transform,
+            approvals_needed=needed,
         )
         place = self._matches.position(node, node)
         leaves = self._matches.leaf_places(match, place)
@@ -175,21 +184,32 @@ class Rules:
         return verdict_of(fields["decision"][1], "decision", VERDICTS, self._report)
 
     def _priority(self, fields: Fields) -> int:
-        if "priority" not in fields:
-            return 0
-        node = fields["priority"][1]
+        return self._integer(fields, "priority", -MAX_PRIORITY, MAX_PRIORITY, otherwise=0)
+
+    def _approvals_needed(self, fields: Fields, approvers: tuple[str, ...]) -> int:
+        needed = self._integer(fields, "approvals_needed", 1, MAX_APPROVALS_NEEDED, otherwise=1)
+        known = len(set(approvers))
+        if approvers and needed > known:
+            self._report.add("E0213", fields["approvals_needed"][1], needed=needed, known=known)
+            return 1
+        return needed
+
+    def _integer(self, fields: Fields, key: str, least: int, most: int, *, otherwise: int) -> int:
+        """The integer at a key; `otherwise` when there is none, or after it has been reported."""
+        if key not in fields:
+            return otherwise
+        node = fields[key][1]
         found = value(node, self._report) if isinstance(node, ScalarNode) else None
         if isinstance(found, Refused):
-            return 0
+            return otherwise
         if type(found) is not int:
             self._report.add(
-                "E0204", node, key="priority", expected="an integer", kind=_kind(node, found), help=_number_help(node)
+                "E0204", node, key=key, expected="an integer", kind=_kind(node, found), help=_number_help(node)
             )
-            return 0
-        if abs(found) > MAX_PRIORITY:
-            expected = f"between -{MAX_PRIORITY} and {MAX_PRIORITY}"
-            self._report.add("E0209", node, key="priority", expected=expected, value=shown(node.value))
-            return 0
+            return otherwise
+        if not least <= found <= most:
+            self._report.add("E0209", node, key=key, expected=f"between {least} and {most}", value=shown(node.value))
+            return otherwise
         return found
 
     def _text(self, fields: Fields, key: str) -> str:
@@ -258,10 +278,10 @@ class Rules:
                 self._report.add("E0203", fields["decision"][1], where=_name(id), key="transform", help=help)
             return None
         if verdict is not None and verdict != "transform":
-            self._misplaced(fields, frozenset(("transform",)), verdict, "transform")
+            self._misplaced(fields, ("transform",), verdict, "transform")
         return self._transforms.transform(fields["transform"][1])
 
-    def _misplaced(self, fields: Fields, keys: frozenset[str], verdict: str, owner: str) -> None:
+    def _misplaced(self, fields: Fields, keys: tuple[str, ...], verdict: str, owner: str) -> None:
         for key, (key_node, _) in fields.items():
             if key in keys:
                 self._report.add("E0208", key_node, key=key, verdict=verdict, owner=owner)

@@ -36,8 +36,8 @@ _LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _TAG_OR_ANCHOR = re.compile(r"(?:^|[\s\[{,:?-])[!&]")
 
 
-class _PastCap(Exception):
-    """Stops the composition: a cap is passed."""
+class PastCap(Exception):
+    """Stops the making of nodes: a cap is passed."""
 
     def __init__(self, code: str, limit: int) -> None:
         super().__init__(code)
@@ -57,10 +57,10 @@ class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run t
         """Count one value more, one level down."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise _PastCap("E0108", MAX_DEPTH)
+            raise PastCap("E0108", MAX_DEPTH)
         self.count += 1
         if self.count > MAX_NODES:
-            raise _PastCap("E0109", MAX_NODES)
+            raise PastCap("E0109", MAX_NODES)
 
     def ascend_resolver(self) -> None:
         """Leave a level."""
@@ -128,7 +128,7 @@ def _composed(text: str, report: Report) -> Node | None:
     except yaml.YAMLError as error:
         report.add("E0101", _start(report.file), problem=shown(str(error).splitlines()[0]))
         return None
-    except _PastCap as cap:
+    except PastCap as cap:
         report.add(cap.code, _start(report.file), limit=cap.limit)
         return None
     finally:
@@ -160,7 +160,7 @@ class _Walk:
         """Whether the expanded source is within the caps and free of tags; `report` has the reasons."""
         try:
             self._measure(root)
-        except _PastCap as cap:
+        except PastCap as cap:
             self._report.add(cap.code, root, limit=cap.limit)
         return not self._report.has_errors()
 
@@ -184,9 +184,9 @@ class _Walk:
                 nodes += below[0]
                 levels = max(levels, below[1])
         if nodes > MAX_NODES:
-            raise _PastCap("E0109", MAX_NODES)
+            raise PastCap("E0109", MAX_NODES)
         if levels + 1 > MAX_DEPTH:
-            raise _PastCap("E0108", MAX_DEPTH)
+            raise PastCap("E0108", MAX_DEPTH)
         self._seen[key] = nodes, levels + 1
         return nodes, levels + 1
 
@@ -207,8 +207,8 @@ def from_mapping(source: Mapping[Any, Any], report: Report) -> Node | None:
     try:
         with collector_paused():
             _values_in(source, {}, 1)
-            return _Copy(report).node(source, "$", 1)
-    except _PastCap as cap:
+            return PlainCopy(report).node(source, "$", 1)
+    except PastCap as cap:
         report.add(cap.code, Span(report.file, 0, 0, 0, 0, "$"), limit=cap.limit)
         return None
 
@@ -218,46 +218,47 @@ def _values_in(value: Any, sizes: dict[int, int], depth: int) -> int:
     if not isinstance(value, dict | list | tuple):
         return 1
     if depth > MAX_DEPTH:
-        raise _PastCap("E0108", MAX_DEPTH)
+        raise PastCap("E0108", MAX_DEPTH)
     size = sizes.get(id(value))
     if size is None:
         size = 1
         for item in dict.values(value) if isinstance(value, dict) else value:
             size += _values_in(item, sizes, depth + 1)
         if size > MAX_NODES:
-            raise _PastCap("E0109", MAX_NODES)
+            raise PastCap("E0109", MAX_NODES)
         sizes[id(value)] = size
     return size
 
 
-class _Copy:
+class PlainCopy:
     """Copies plain data into nodes, so that nothing of the caller's is kept."""
 
     def __init__(self, report: Report) -> None:
-        self._report = report
+        self.report = report
         self._count = 0
 
     # Any: this is the place where a caller's data is looked at.
     def node(self, value: Any, path: str, depth: int) -> Node:
+        """The node of a value; `path` is where it is in the data."""
         if depth > MAX_DEPTH:
-            raise _PastCap("E0108", MAX_DEPTH)
+            raise PastCap("E0108", MAX_DEPTH)
         self._count += 1
         if self._count > MAX_NODES:
-            raise _PastCap("E0109", MAX_NODES)
-        mark: Any = PathMark(path)
+            raise PastCap("E0109", MAX_NODES)
+        start, end = self.marks(path)
         if isinstance(value, Mapping):
-            return MappingNode("", self._entries(value, path, depth), mark, mark)
+            return MappingNode("", self._entries(value, path, depth), start, end)
         if isinstance(value, list | tuple):
             items = [self.node(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
-            return SequenceNode("", items, mark, mark)
-        return ScalarNode("", self._scalar(value, path), mark, mark, CONSTANT_STYLE)
+            return SequenceNode("", items, start, end)
+        return ScalarNode("", self._scalar(value, path), start, end, CONSTANT_STYLE)
 
     def _entries(self, value: Mapping[Any, Any], path: str, depth: int) -> list[tuple[Node, Node]]:
         try:
             pairs = list(value.items())
         except Exception as error:  # a caller's own mapping type may do anything
-            self._report.add(
-                "E0113", self._span(path), kind=shown(type(value).__name__), help=shown(f"it raised {error!r}")
+            self.report.add(
+                "E0113", self.span(path), kind=shown(type(value).__name__), help=shown(f"it raised {error!r}")
             )
             return []
         return [
@@ -273,17 +274,23 @@ class _Copy:
             text = str.__str__(value)
             bad = _SURROGATE.search(text)
             if bad is not None:
-                self._report.add("E0102", self._span(path), what=f"the lone surrogate U+{ord(bad[0]):04X}")
+                self.report.add("E0102", self.span(path), what=f"the lone surrogate U+{ord(bad[0]):04X}")
             return text
         if isinstance(value, int):
             return int.__int__(value)
         if isinstance(value, float):
             return float.__float__(value)
-        self._report.add("E0113", self._span(path), kind=shown(type(value).__name__))
+        self.report.add("E0113", self.span(path), kind=shown(type(value).__name__))
         return None
 
-    def _span(self, path: str) -> Span:
-        return Span(self._report.file, 0, 0, 0, 0, path)
+    def marks(self, path: str) -> tuple[Any, Any]:  # Any: marks of a text, or of none
+        """Where a node starts and ends."""
+        mark = PathMark(path)
+        return mark, mark
+
+    def span(self, path: str) -> Span:
+        """Where a finding about a value is."""
+        return Span(self.report.file, 0, 0, 0, 0, path)
 
 
 def _below(path: str, key: object) -> str:

@@ -13,24 +13,27 @@ from bobcat.diagnostics import Span
 from bobcat.frontend.document import Document, Lowering
 from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.nodes import plain_data
+from bobcat.frontend.pyrules.host import PythonRules
 from bobcat.frontend.report import Report
 from bobcat.frontend.source import collector_paused, compose, from_mapping
 from bobcat.ir import construct
-from bobcat.ir.schema import AnyRule, HostRule, Policy
+from bobcat.ir.schema import AnyRule, Policy
+
+NO_PYTHON = PythonRules()
 
 
 def compile_strict(
     source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
     source_path: str,
-    host_rules: tuple[HostRule, ...] = (),
+    python: PythonRules = NO_PYTHON,
 ) -> Lowered:
     """Lower a policy of the strict profile. Never raises on what the policy says."""
     # PERF: everything short-lived is gone before the collector may look: 10,000 rules take 0.9 s, not 2.5 s.
     with collector_paused():
-        return _compiled(source, Report(source_path), host_rules)
+        return _compiled(source, Report(source_path), python)
 
 
-def _compiled(source: str | Mapping[Any, Any], report: Report, host_rules: tuple[HostRule, ...]) -> Lowered:
+def _compiled(source: str | Mapping[Any, Any], report: Report, python: PythonRules) -> Lowered:
     text = source if isinstance(source, str) else None
     root = compose(source, report) if isinstance(source, str) else from_mapping(source, report)
     if root is None and not report.has_errors():
@@ -41,18 +44,25 @@ def _compiled(source: str | Mapping[Any, Any], report: Report, host_rules: tuple
     lowering = document.lower(root)
     if report.has_errors():
         return Lowered(None, None, report.sorted(), None, text)
-    policy, source_map = _assembled(lowering, host_rules, report.file)
+    policy, source_map = _assembled(lowering, python, report.file)
     source_map = msgspec.structs.replace(source_map, defaults=tuple(document.defaults_places))
     return Lowered(policy, source_map, report.sorted(), _data_of(root, text, report.file), text)
 
 
-def _assembled(lowering: Lowering, host_rules: tuple[HostRule, ...], source_path: str) -> tuple[Policy, SourceMap]:
+def _assembled(lowering: Lowering, python: PythonRules, source_path: str) -> tuple[Policy, SourceMap]:
     defaults, lowered = lowering
     pairs: list[tuple[AnyRule, RuleSource]] = [*lowered]
-    pairs += [(host, RuleSource(-1, 0, 0, 0, 0, "", order)) for order, host in enumerate(host_rules)]
+    files = [source_path]
+    for rule, place in zip(python.rules, python.places, strict=True):
+        if place.file >= 0:
+            name = python.files[place.file]
+            if name not in files:
+                files.append(name)
+            place = msgspec.structs.replace(place, file=files.index(name))
+        pairs.append((rule, place))
     pairs.sort(key=lambda pair: construct.evaluation_key(pair[0]))
     policy = construct.policy([rule for rule, _ in pairs], defaults=defaults)
-    return policy, SourceMap((source_path,), tuple(place for _, place in pairs))
+    return policy, SourceMap(tuple(files), tuple(place for _, place in pairs))
 
 
 # Any: plain data. A text is read again when its data are wanted: nodes would be a hundred times as large to keep.

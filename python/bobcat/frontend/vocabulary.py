@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import get_args
+from typing import Literal, TypeAlias, get_args
 
 from bobcat.frontend.suggest import distance
-from bobcat.ir.schema import Head, Operator
+from bobcat.ir.schema import NESTING, Head, Operator
+from bobcat.model import Effect
 
-OPERATORS: tuple[Operator, ...] = get_args(Operator)
+Written: TypeAlias = Operator | Literal["glob"]
+"""An operator as authors write it; `glob` is a way to write `matches`."""
+OPERATORS: tuple[Written, ...] = (*get_args(Operator), "glob")
+BELOW_ARGS: frozenset[Written] = frozenset(("starts_with", "ends_with", "glob", *NESTING))
+"""Operators that judge no mapping of arguments: right under `args` these are names of arguments."""
+ELEMENTS: frozenset[Written] = frozenset(("any", "all", "none"))
+"""Operators that judge every element of a list."""
 CONNECTIVES = ("all_of", "any_of", "not")
 HEADS: tuple[Head, ...] = get_args(Head)
 
@@ -25,6 +32,8 @@ class Kind(Enum):
     STRINGS = "a list of strings"
     MAPPING = "a mapping"
     TIME = "a point in time"
+    COUNT = "a number of characters or items"
+    LOWER = "a string in lower case"
 
     __hash__ = object.__hash__  # PERF: members are singletons; the inherited hash is a Python call
 
@@ -36,6 +45,7 @@ DECLARED = {
     "blast_radius_hint": Kind.NULLABLE_NUMBER,
     "has_shadow": Kind.BOOL,
     "isolation": Kind.NULLABLE_STRING,
+    "effect": Kind.STRING,
 }
 PRINCIPAL = {"kind": Kind.STRING, "id": Kind.STRING, "name": Kind.NULLABLE_STRING}
 CONTEXT = {
@@ -49,6 +59,7 @@ CONTEXT = {
 }
 VALUES: dict[tuple[str, ...], tuple[str, ...]] = {
     ("declared", "cost"): ("low", "medium", "high"),
+    ("declared", "effect"): get_args(Effect),
     ("context", "principal", "kind"): ("user", "service", "agent"),
 }
 """Closed paths whose strings are a closed set."""
@@ -61,18 +72,37 @@ _OPERATORS_MEANT = {
     "match_regex": "matches",
     "like": "matches",
     "ilike": "matches",
-    "glob": "matches",
-    "startswith": "matches",
-    "starts_with": "matches",
-    "endswith": "matches",
-    "ends_with": "matches",
+    "fnmatch": "glob",
+    "wildcard": "glob",
+    "startswith": "starts_with",
+    "start_with": "starts_with",
+    "starts": "starts_with",
+    "begins_with": "starts_with",
+    "has_prefix": "starts_with",
+    "endswith": "ends_with",
+    "end_with": "ends_with",
+    "has_suffix": "ends_with",
+    "len": "length",
+    "lowercase": "lower",
+    "lower_case": "lower",
+    "tolower": "lower",
+    "to_lower": "lower",
+    "icontains": "lower.contains",
+    "ieq": "lower.eq",
+    "iequals": "lower.eq",
+    "some": "any",
+    "every": "all",
+    "each": "all",
+    "any_of": "any",
+    "all_of": "all",
+    "none_of": "none",
+    "exactly": "eq",
     "not_in": "in",
     "notin": "in",
     "nin": "in",
     "one_of": "in",
     "oneof": "in",
     "is_in": "in",
-    "any": "contains_any",
     "ne": "eq",
     "neq": "eq",
     "not_eq": "eq",
@@ -93,6 +123,8 @@ _OPERATORS_MEANT = {
     "includes": "contains",
     "contains_none": "contains_any",
     "not_matches": "matches",
+    "not_starts_with": "starts_with",
+    "not_ends_with": "ends_with",
     "in_range": "between",
     "not": "eq",
     "not_equal": "eq",
@@ -112,6 +144,8 @@ NEGATED = frozenset(
         "not_contains",
         "not_matches",
         "contains_none",
+        "not_starts_with",
+        "not_ends_with",
     }
 )
 CONNECTIVES_MEANT = {

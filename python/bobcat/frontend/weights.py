@@ -15,6 +15,8 @@ def weight(constant: Const) -> int:
             total += len(item) // 100
         elif type(item) is list:
             waiting.extend(item)
+        elif type(item) is dict and "tests" in item:
+            waiting.extend(test["operand"] for test in item["tests"])
         elif type(item) is dict and "map" in item:
             waiting.extend(item["map"].values())
             total += sum(len(key) // 100 for key in item["map"])

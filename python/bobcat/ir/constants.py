@@ -59,6 +59,8 @@ def from_const(value: Const) -> Any:  # Any: the union of everything a constant 
         raise EncodingError("a tagged constant has exactly one key")
     ((tag, body),) = value.items()
     match tag:
+        case "ref" | "tests":
+            raise EncodingError(f"`{tag}` is an operand, and no constant")
         case "map":
             return {key: from_const(item) for key, item in body.items()}
         case "float":

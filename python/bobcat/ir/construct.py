@@ -7,7 +7,8 @@ permit and rules that restrict alike; `tests/property/test_ir_laws.py` checks ea
                 items sorted by canonical bytes; a single item stands for itself
     not         double negation and negated constants vanish; `not exists: x` is `exists: not x`
     leaf        `in [x]` is `eq x`, `contains_any [x]` and `contains_all [x]` are `contains x`; operand
-                lists that are sets in meaning are sorted without duplicates; an integral float is the integer
+                lists that are sets in meaning are sorted without duplicates, tests too; an integral float is the
+                integer; `length: 5` is `length: {eq: 5}`
 
 Two nodes are one when their canonical bytes are: Python finds `1 == True`, so compare and key with `canonical.encode`.
 The `lynx` profile keeps the order and the spelling of its source: it makes `All`, `AnyOf`, `Not` and `Leaf` directly.
@@ -17,10 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import UNSET
 
 from bobcat.ir.canonical import EncodingError, check_const, encode, encode_value
 from bobcat.ir.schema import (
     IR_VERSION,
+    NESTING,
     All,
     AnyOf,
     AnyRule,
@@ -29,7 +34,6 @@ from bobcat.ir.schema import (
     Dialect,
     Expr,
     Head,
-    HostRule,
     Leaf,
     Not,
     Operator,
@@ -45,7 +49,13 @@ FALSE = AnyOf(())
 DEFAULTS = Defaults(on_no_match="deny", on_missing_shadow="approve_required", on_rule_error="deny")
 
 _EXACT = frozenset({str, int, bool, type(None)})
-_SETS: dict[str, Operator] = {"in": "eq", "contains_any": "contains", "contains_all": "contains"}
+_SETS: dict[Operator, Operator] = {
+    "in": "eq",
+    "contains_any": "contains",
+    "contains_all": "contains",
+    "starts_with": "starts_with",
+    "ends_with": "ends_with",
+}
 
 
 def all_(items: Iterable[Expr]) -> Expr:
@@ -95,12 +105,40 @@ def leaf(head: Head, path: tuple[str, ...], op: Operator, operand: Const, dialec
     Raises `EncodingError` for an operand that has no canonical form.
     """
     value = _number_free_of_spelling(operand)
+    op, value = _comparison(op, value)
+    return Leaf(head, path, op, value, dialect)
+
+
+def reference(head: Head, path: Sequence[str]) -> Const:
+    """The operand that is the value at another path."""
+    return {"ref": [head, *path]}
+
+
+def check(op: Operator, operand: Const, dialect: Dialect | None = None) -> dict[str, Const]:
+    """One of the tests of a nesting operator."""
+    return {"op": op, "operand": operand} if dialect is None else {"op": op, "operand": operand, "dialect": dialect}
+
+
+def checks(items: Iterable[dict[str, Const]]) -> Const:
+    """The operand of a nesting operator: all of these tests."""
+    return {"tests": list(items)}
+
+
+def _comparison(op: Operator, value: Const) -> tuple[Operator, Const]:
+    """The normal form of an operator with its operand."""
     narrowed = _SETS.get(op)
     if narrowed is not None and type(value) is list:
         value = _as_set(value)
-        if len(value) == 1:
-            return Leaf(head, path, narrowed, value[0])
-    return Leaf(head, path, op, value, dialect)
+        return (narrowed, value[0]) if len(value) == 1 else (op, value)
+    if op in NESTING:
+        items = value["tests"] if type(value) is dict else [check("eq", value)]
+        value = {"tests": _as_set([_test(item) for item in items])}
+    return op, value
+
+
+def _test(item: dict[str, Any]) -> dict[str, Const]:  # Any: an operator, its operand, its dialect
+    op, value = _comparison(item["op"], item["operand"])
+    return check(op, value, item.get("dialect"))
 
 
 def transform(op: str, path: tuple[str, ...], value: Const) -> Transform:
@@ -125,10 +163,12 @@ def rule(
     approvers: Sequence[Const] = (),
     timeout_seconds: Const = None,
     transform: Transform | None = None,
+    approvals_needed: int = 1,
 ) -> Rule:
     """A rule of the strict profile, from a match in normal form."""
     timeout = _number_free_of_spelling(timeout_seconds)
-    return Rule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform)
+    needed = UNSET if approvals_needed == 1 else approvals_needed
+    return Rule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform, needed)
 
 
 def policy(
@@ -143,8 +183,8 @@ def policy(
 
 
 def evaluation_key(rule: AnyRule) -> tuple[int, bool]:
-    """Sorts rules, stably, into evaluation order: higher priority first, host rules after others of the same."""
-    return -rule.priority, type(rule) is HostRule
+    """Sorts rules, stably, into evaluation order: higher priority first, Python rules after others of the same."""
+    return -rule.priority, type(rule) is not Rule
 
 
 def _distinct(items: list[Expr]) -> tuple[Expr, ...]:

@@ -7,7 +7,21 @@ import re
 
 from bobcat.ir.canonical import encode_value
 from bobcat.ir.constants import from_const
-from bobcat.ir.schema import All, AnyOf, AnyRule, Const, Expr, HostRule, Leaf, Not, Operator, Policy, Rule, Transform
+from bobcat.ir.schema import (
+    All,
+    AnyOf,
+    AnyRule,
+    Const,
+    Expr,
+    FunctionRule,
+    HostRule,
+    Leaf,
+    Not,
+    Operator,
+    Policy,
+    Rule,
+    Transform,
+)
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
 _SIGNS: dict[Operator, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "matches": "=~"}
@@ -29,6 +43,8 @@ def rule_text(rule: AnyRule) -> str:
     match rule:
         case HostRule(name, priority, module, qualname, code):
             return f"{name}: host rule, priority {priority}\n{_INDENT}{module}:{qualname} code {code[:16]}"
+        case FunctionRule(name, priority):
+            return f"{name}: function, priority {priority}"
         case Rule():
             lines = [f"{const_text(rule.id, bare=True)}: {rule.verdict}, priority {rule.priority}"]
             lines.extend(_details(rule))
@@ -42,6 +58,8 @@ def _details(rule: Rule) -> list[str]:
         details.append(f"{_INDENT}reason {const_text(rule.reason)}")
     if rule.approvers:
         details.append(f"{_INDENT}approvers {', '.join(const_text(item) for item in rule.approvers)}")
+    if isinstance(rule.approvals_needed, int):
+        details.append(f"{_INDENT}approvals needed {rule.approvals_needed}")
     if rule.timeout_seconds is not None:
         details.append(f"{_INDENT}timeout {const_text(rule.timeout_seconds)} s")
     if rule.transform is not None:
@@ -80,7 +98,18 @@ def _indented(items: tuple[Expr, ...]) -> list[str]:
 
 def leaf_text(leaf: Leaf) -> str:
     """One comparison in one line: `args.cmd =~ "^rm"`."""
-    return f"{path_text(leaf.head, leaf.path)} {_SIGNS.get(leaf.op, leaf.op)} {const_text(leaf.operand)}"
+    return f"{path_text(leaf.head, leaf.path)} {comparison_text(leaf.op, leaf.operand)}"
+
+
+def comparison_text(op: Operator, operand: Const) -> str:
+    """An operator and its operand: `== 5`, `== context.principal.id`, `any (== "a" and length > 3)`."""
+    if isinstance(operand, dict) and "ref" in operand:
+        head, *path = operand["ref"]
+        return f"{_SIGNS.get(op, op)} {path_text(head, tuple(path))}"
+    if isinstance(operand, dict) and "tests" in operand:
+        tests = [comparison_text(item["op"], item["operand"]) for item in operand["tests"]]
+        return f"{op} {tests[0]}" if len(tests) == 1 else f"{op} ({' and '.join(tests)})"
+    return f"{_SIGNS.get(op, op)} {const_text(operand)}"
 
 
 def path_text(head: str, path: tuple[str, ...]) -> str:

@@ -11,6 +11,12 @@ Constants (`Const`) are JSON values, with one-key mappings as tags for what JSON
     {"timestamp": 1700000000000000}         microseconds since 1970-01-01T00:00:00Z; operands of `context.timestamp`
     {"date": "2026-01-31"}, {"datetime": "2026-01-31T12:00:00+02:00"}, {"bytes": "<base64>"},
     {"set": [..]}, {"tuple": [..]}, {"pairs": [[k, v], ..]}      `lynx` profile only
+
+The operand of a leaf of the strict profile can also be, and nothing else can:
+
+    {"ref": ["context", "principal", "id"]}     the value at another path: head, then steps; see `COMPARED`
+    {"tests": [{"op": .., "operand": ..}, ..]}  tests that one value must all pass, the operand of `NESTING` operators;
+                                                a test of `matches` has `"dialect": "re2"`
 """
 
 from __future__ import annotations
@@ -18,6 +24,8 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, Union
 
 import msgspec
+
+from bobcat.ir.code import Statement
 
 IR_VERSION = 1
 
@@ -29,8 +37,20 @@ Head = Literal["tool", "args", "declared", "context"]
 Operator = Literal[
     "eq", "matches", "in", "contains", "contains_any", "contains_all",
     "gt", "ge", "lt", "le", "between", "not_between", "exists",
+    "starts_with", "ends_with", "length", "lower", "any", "all", "none",
 ]  # fmt: skip
 Dialect = Literal["re2", "python"]
+
+STRICT_ONLY: frozenset[Operator] = frozenset(
+    ("exists", "starts_with", "ends_with", "length", "lower", "any", "all", "none")
+)
+"""Operators that the `lynx` profile does not have."""
+NESTING: frozenset[Operator] = frozenset(("length", "lower", "any", "all", "none"))
+"""Operators whose operand is tests of something made from the value: its length, its lower case, its elements."""
+COMPARED: frozenset[Operator] = frozenset(("eq", "in", "contains", "gt", "ge", "lt", "le", "starts_with", "ends_with"))
+"""Operators whose operand may be the value at another path."""
+MAX_TEST_DEPTH = 4
+"""How deep tests nest: `any: {lower: {eq: x}}` is two."""
 
 
 class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -84,7 +104,10 @@ class Transform(Node, frozen=True):
 
 class Rule(Node, frozen=True, tag="rule", tag_field="k"):
     """A declarative rule. In the strict profile `id` and `reason` are strings, `approvers` a list of strings and
-    `timeout_seconds` null or a number >= 0; the `lynx` profile carries whatever the incumbent carries."""
+    `timeout_seconds` null or a number >= 0; the `lynx` profile carries whatever the incumbent carries.
+
+    `approvals_needed` is 2 or more, or not there: one approval needs no word, and so changes no digest.
+    """
 
     id: Const
     priority: int
@@ -94,6 +117,7 @@ class Rule(Node, frozen=True, tag="rule", tag_field="k"):
     approvers: tuple[Const, ...]
     timeout_seconds: Const
     transform: Transform | None = None
+    approvals_needed: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class HostRule(Node, frozen=True, tag="host", tag_field="k"):
@@ -106,7 +130,20 @@ class HostRule(Node, frozen=True, tag="host", tag_field="k"):
     code: str
 
 
-AnyRule: TypeAlias = Rule | HostRule
+class FunctionRule(Node, frozen=True, tag="function", tag_field="k"):
+    """A rule that was written as a Python function and lowered: see `code`. `name` is its rule id.
+
+    `slots` is how many locals its body has. Returning None passes, returning a decision decides, anything else is an
+    error of the rule, and so is what it raises.
+    """
+
+    name: str
+    priority: int
+    slots: int
+    body: tuple[Statement, ...]
+
+
+AnyRule: TypeAlias = Rule | HostRule | FunctionRule
 
 
 class Defaults(Node, frozen=True):

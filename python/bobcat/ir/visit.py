@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
+from bobcat.ir.schema import All, AnyOf, Const, Expr, Leaf, Not, Policy, Rule
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -30,6 +30,15 @@ def children(node: Expr) -> tuple[Expr, ...]:
 def leaves(expr: Expr) -> Iterator[Leaf]:
     """The leaves of an expression; number i in this order is leaf i of a trace and of the source map."""
     return (node for node in walk(expr) if isinstance(node, Leaf))
+
+
+def refs(operand: Const) -> Iterator[tuple[str, ...]]:
+    """The other paths an operand reads, heads included, in the order in which the core numbers them."""
+    if isinstance(operand, dict) and "ref" in operand:
+        yield tuple(operand["ref"])
+    elif isinstance(operand, dict) and "tests" in operand:
+        for item in operand["tests"]:
+            yield from refs(item["operand"])
 
 
 def policy_leaves(policy: Policy) -> Iterator[tuple[int, Leaf]]:

@@ -179,7 +179,7 @@ def _effect(decision: Decision) -> object:
     if decision.verdict is Verdict.DENY:
         return decision.verdict
     asked = decision.verdict is Verdict.APPROVE_REQUIRED
-    asking = (tuple(decision.approvers), decision.timeout_seconds) if asked else None
+    asking = (tuple(decision.approvers), decision.approvals_needed, decision.timeout_seconds) if asked else None
     return (decision.verdict, asking, _plain(decision.transform_args))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from bobcat.analysis.doctor.values import MISSING, candidates
-from bobcat.ir.schema import All, AnyOf, Expr, HostRule, Leaf, Not, Policy, Rule
+from bobcat.analysis.doctor.values import MISSING, candidates, grounds
+from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
 from bobcat.ir.visit import leaves
 
 MAX_REQUESTS = 40_000
@@ -46,7 +46,7 @@ def probes(policy: Policy) -> Iterator[Request]:
 
 
 def _settings(policy: Policy) -> Iterator[Setting]:
-    rules = [rule for rule in policy.rules if not isinstance(rule, HostRule)]
+    rules = [rule for rule in policy.rules if isinstance(rule, Rule)]
     met = [_ways(rule.match, holds=True) or [{}] for rule in rules]
     plain: tuple[Setting, ...] = ({}, {("declared", "reversible"): False})
     for declared in plain:
@@ -100,9 +100,9 @@ def _ways(expr: Expr, *, holds: bool) -> list[Setting]:
     match expr:
         case Leaf():
             found = candidates(expr)
-            return [{(expr.head, *expr.path): value} for value in (found.true if holds else found.false)][
-                :MAX_ALTERNATIVES
-            ]
+            there = grounds(expr)
+            values = (found.true if holds else found.false)[:MAX_ALTERNATIVES]
+            return [{**there, (expr.head, *expr.path): value} for value in values]
         case Not(item):
             return _ways(item, holds=not holds)
         case All(items):

@@ -11,10 +11,22 @@ from typing import Any, Final
 
 from bobcat.analysis.doctor.samples import samples, searcher
 from bobcat.ir.constants import from_const
-from bobcat.ir.schema import Leaf
+from bobcat.ir.schema import NESTING, Const, Leaf
 
 MAX_ITEMS = 4
 """How many items of a list operand are tried."""
+
+_LONGEST = 1_000
+_AT: dict[tuple[str, ...], Any] = {
+    ("context", "step_seq"): 1,
+    ("context", "timestamp"): "2026-01-01T00:00:00+00:00",
+    ("context", "principal", "kind"): "user",
+    ("declared", "cost"): "low",
+    ("declared", "reversible"): True,
+    ("declared", "has_shadow"): True,
+    ("declared", "blast_radius_hint"): 1,
+}
+"""Values that stand at fixed paths; "x" stands at the others."""
 
 
 class Missing:
@@ -46,14 +58,66 @@ class Candidates:
 
 
 def candidates(leaf: Leaf) -> Candidates:
-    """What to try at the path of a clause."""
-    operand = from_const(leaf.operand)
-    true, false = _by_operator(leaf.op, operand)
+    """What to try at the path of a clause, where `grounds` stands at the paths its operand refers to."""
+    operand = _grounded(leaf.op, leaf.operand)
+    true, false = by_tests(leaf.op, operand) if leaf.op in NESTING else _by_operator(leaf.op, operand)
     if leaf.head == "context" and leaf.path == ("timestamp",):
         return _moments(operand)
     true, false = [_json(value) for value in true], [_json(value) for value in false]
     odd = [twist for value in (*true[:2], *false[:1]) for twist in _twists(value)]
     return Candidates(true, [*false, MISSING], [*odd, None, "", 0, [], {}])
+
+
+def grounds(leaf: Leaf) -> dict[tuple[str, ...], Any]:  # Any: JSON
+    """What stands at the paths an operand refers to, by path."""
+    found: dict[tuple[str, ...], Any] = {}
+    waiting: list[tuple[str, Const]] = [(leaf.op, leaf.operand)]
+    while waiting:
+        operator, operand = waiting.pop()
+        if isinstance(operand, dict) and "ref" in operand:
+            found[tuple(operand["ref"])] = _grounded(operator, operand)
+        elif isinstance(operand, dict) and "tests" in operand:
+            waiting.extend((item["op"], item["operand"]) for item in operand["tests"])
+    return found
+
+
+def _grounded(operator: str, operand: Const) -> Any:  # Any: a value, or pairs of operator and value
+    """An operand as a value, with a value in place of every reference."""
+    if isinstance(operand, dict) and "ref" in operand:
+        sample = _AT.get(tuple(operand["ref"]), "x")
+        return [sample] if operator == "in" else sample
+    if isinstance(operand, dict) and "tests" in operand:
+        return [(item["op"], _grounded(item["op"], item["operand"])) for item in operand["tests"]]
+    return from_const(operand)
+
+
+def by_tests(operator: str, tests: list[tuple[str, Any]]) -> tuple[Values, Values]:  # Any: see `_grounded`
+    """Values for which something made from them probably passes some tests, and does not."""
+    true: Values = []
+    false: Values = []
+    for inner, operand in tests:
+        good, bad = by_tests(inner, operand) if inner in NESTING else _by_operator(inner, operand)
+        true, false = [*true, *good], [*false, *bad]
+    match operator:
+        case "length":
+            return _of_length(true), _of_length(false)
+        case "lower":
+            return [*_upper(true), *true], [*_upper(false), *false]
+        case "any":
+            return [[value] for value in true], [[], *([value] for value in false)]
+        case "all":
+            return [*([value] for value in true), []], [[*true[:1], value] for value in false]
+        case _:
+            return [*([value] for value in false), []], [[value] for value in true]
+
+
+def _of_length(lengths: Values) -> Values:
+    fitting = [length for length in lengths if isinstance(length, int) and 0 <= length <= _LONGEST]
+    return [made for length in fitting for made in ("x" * length, ["x"] * length)]
+
+
+def _upper(values: Values) -> Values:
+    return [value.upper() for value in values if isinstance(value, str)]
 
 
 def _by_operator(operator: str, operand: Any) -> tuple[Values, Values]:  # Any: whatever an author wrote
@@ -78,6 +142,10 @@ def _by_operator(operator: str, operand: Any) -> tuple[Values, Values]:  # Any: 
             at = [operand] if operator in ("ge", "le") else []
             not_at = [] if at else [operand]
             return [*([above] if up else [below]), *at], [*([below] if up else [above]), *not_at]
+        case "starts_with" | "ends_with":
+            texts = operand[:MAX_ITEMS] if isinstance(operand, list) else [operand]
+            more = [f"{text}x" if operator == "starts_with" else f"x{text}" for text in texts]
+            return [*texts, *more], ["-"]
         case "between" | "not_between":
             bounds = _items(operand)
             inside, outside = bounds, [_around(bounds[0])[0], _around(bounds[-1])[1]] if bounds else []

@@ -17,7 +17,7 @@ from bobcat.bundle.source_map import SourceMap
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic, Related
 from bobcat.ir.schema import Leaf, Policy, Rule
-from bobcat.ir.visit import leaves
+from bobcat.ir.visit import leaves, refs
 
 MAX_CANDIDATES = 200
 """Earlier rules compared with one rule; past it a pair may go unseen."""
@@ -56,19 +56,28 @@ def _blind_allow(rule: Rule, allows: dict[tuple[int, str], list[tuple[int, Rule]
     candidates = [
         entry for tool in (_ANY_TOOL, *tools) for entry in allows.get((rule.priority, tool), ())[:MAX_CANDIDATES]
     ]
-    looked_at = {(leaf.head, leaf.path) for leaf in leaves(rule.match)}
+    looked_at = _looked_at(rule)
     for index, allow in sorted(candidates, key=lambda entry: entry[0])[:MAX_CANDIDATES]:
-        blind = looked_at - {(leaf.head, leaf.path) for leaf in leaves(allow.match)} - {("tool", ())}
+        blind = looked_at - _looked_at(allow) - {("tool",)}
         if blind and not disjoint(allow, rule) and not implies(rule, allow):
             return index, allow
     return None
 
 
+def _looked_at(rule: Rule) -> set[tuple[str, ...]]:
+    """The paths a rule reads, those in operands too."""
+    found: set[tuple[str, ...]] = set()
+    for leaf in leaves(rule.match):
+        found.add((leaf.head, *leaf.path))
+        found.update(refs(leaf.operand))
+    return found
+
+
 def _tools(rule: Rule) -> tuple[str, ...]:
     """The tools a rule names; none when it is about any tool."""
     for item in conjuncts(rule.match):
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "eq":
+        if isinstance(item, Leaf) and item.head == "tool" and item.op == "eq" and isinstance(item.operand, str):
             return (item.operand,)
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "in":
+        if isinstance(item, Leaf) and item.head == "tool" and item.op == "in" and isinstance(item.operand, list):
             return tuple(item.operand)
     return ()

@@ -73,9 +73,9 @@ def _filed_keys(wanted: Expr) -> _Keys:
     if wanted == construct.TRUE:
         return (_EVERYTHING,)
     match wanted:
-        case Leaf(op="gt" | "ge" | "lt" | "le" | "between" | "exists"):
+        case Leaf(op="gt" | "ge" | "lt" | "le" | "between" | "exists" | "starts_with" | "ends_with"):
             return encode(wanted), *_path_key(wanted)
-        case Leaf(op="in"):
+        case Leaf(op="in", operand=list()):
             return encode(wanted), *(encode(Leaf(wanted.head, wanted.path, "eq", value)) for value in wanted.operand)
         case AnyOf(items):
             return encode(wanted), *(encode(item) for item in items)

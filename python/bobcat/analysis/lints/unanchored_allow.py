@@ -16,7 +16,7 @@ from bobcat.analysis.implication import PERMITS
 from bobcat.bundle.source_map import SourceMap
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
-from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
+from bobcat.ir.schema import NESTING, All, AnyOf, Const, Expr, Leaf, Not, Operator, Policy, Rule
 
 _FLAGS = re.compile(r"\(\?([imsU]+)\)")
 _TOKEN = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|.", re.DOTALL)
@@ -27,8 +27,18 @@ def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
     for index, rule in enumerate(policy.rules):
         if isinstance(rule, Rule) and rule.verdict in PERMITS:
             for number, leaf, positive in _leaves(rule.match):
-                if positive and leaf.op == "matches" and not is_anchored(leaf.operand):
+                if any(not is_anchored(pattern) for pattern in _patterns(leaf.op, leaf.operand, positive=positive)):
                     yield diagnose("W0106", source_map.leaf_span(index, number), id=rule.id)
+
+
+def _patterns(op: Operator, operand: Const, *, positive: bool) -> Iterator[str]:
+    """The patterns that make a comparison true where they are found."""
+    if op == "matches":
+        if positive:
+            yield operand
+    elif op in NESTING:
+        for item in operand["tests"]:
+            yield from _patterns(item["op"], item["operand"], positive=positive is not (op == "none"))
 
 
 def is_anchored(pattern: str) -> bool:

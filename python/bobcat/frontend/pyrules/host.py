@@ -1,70 +1,142 @@
-"""Callables to host rules: names, priorities, identities, and what is refused.
+"""Python rules of a policy: names, priorities, and what each becomes: a function of the IR, or a callable that stays.
 
-The compiler calls `to_rules`. The strict profile refuses what could not be told apart or could never decide; `lynx`
-takes what the incumbent takes.
+The compiler calls `to_rules`. In the strict profile a function is lowered from its own source. One that cannot be is
+refused, or kept as a host rule when the caller allows that. The `lynx` profile takes what the incumbent takes and keeps
+every callable as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from bobcat.bundle.host_code import HostFunction, host_code, is_async
+from bobcat.bundle.host_code import HostFunction, host_code, host_name, is_async
+from bobcat.bundle.source_map import RuleSource
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
+from bobcat.frontend.pyrules.lower import LoweredFunction, lower_function
+from bobcat.frontend.pyrules.refusal import Refusal
 from bobcat.ir.construct import evaluation_key
-from bobcat.ir.schema import HostRule, Profile
+from bobcat.ir.schema import AnyRule, HostRule, Profile
+from bobcat.python_rule import options_of
 
 Priorities = Mapping[str, int] | Iterable[tuple[str, int]] | Sequence[int]
-"""Priorities of Python rules: by name, or one for each rule in order. Rules without one have 0."""
+"""Priorities of Python rules: by name, or one for each rule in order. Others have that of `@rule`, or 0."""
+
+Host = Literal["refuse", "allow"]
+"""What becomes of a Python rule that cannot be lowered."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonRules:
-    """Python rules in evaluation order: the nodes and, in parallel, the callables."""
+    """Python rules in evaluation order. `places` is parallel to `rules`; a file index counts in `files`, -1 is none.
 
-    rules: tuple[HostRule, ...]
-    callables: tuple[HostFunction, ...]
-    diagnostics: tuple[Diagnostic, ...]
+    `callables` stand in the order of the host rules among `rules`. `sources` are the texts of `files`.
+    """
+
+    rules: tuple[AnyRule, ...] = ()
+    places: tuple[RuleSource, ...] = ()
+    callables: tuple[HostFunction, ...] = ()
+    files: tuple[str, ...] = ()
+    sources: Mapping[str, str] | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
-def to_rules(functions: Iterable[HostFunction], priorities: Priorities = (), *, profile: Profile) -> PythonRules:
+def to_rules(
+    functions: Iterable[HostFunction], priorities: Priorities = (), *, profile: Profile, host: Host = "allow"
+) -> PythonRules:
     """The rules for some callables. Findings are data; a callable with an error has no rule."""
     functions = tuple(functions)
-    found: list[Diagnostic] = []
-    rules: list[tuple[HostRule, HostFunction]] = []
-    names: set[str] = set()
-    by_name, by_order = _read_priorities(priorities, len(functions), found)
+    made = _Making(profile, host)
+    by_name, by_order = _read_priorities(priorities, len(functions), made.found)
     for index, fn in enumerate(functions):
-        rule = _to_rule(fn, profile, found)
-        if rule is None:
-            continue
-        name, module, qualname, code = rule
-        priority = by_order[index] if by_order else by_name.get(name, 0)
-        if profile == "strict" and name in names:
-            found.append(diagnose("E0803", None, name=name))
-        names.add(name)
-        rules.append((HostRule(name, priority, module, qualname, code), fn))
+        made.add(fn, by_order[index] if by_order else None, by_name)
     if profile == "strict":
-        found.extend(diagnose("E0805", None, name=name) for name in by_name if name not in names)
-    rules.sort(key=lambda pair: evaluation_key(pair[0]))
-    return PythonRules(tuple(rule for rule, _ in rules), tuple(fn for _, fn in rules), tuple(found))
+        made.found.extend(diagnose("E0805", None, name=name) for name in by_name if name not in made.names)
+    made.rules.sort(key=lambda item: evaluation_key(item[0]))
+    return PythonRules(
+        tuple(rule for rule, _, _ in made.rules),
+        tuple(place for _, place, _ in made.rules),
+        tuple(fn for rule, _, fn in made.rules if isinstance(rule, HostRule)),
+        tuple(made.sources),
+        made.sources,
+        tuple(made.found),
+    )
 
 
-def _to_rule(fn: object, profile: Profile, found: list[Diagnostic]) -> tuple[str, str, str, str] | None:
-    if not callable(fn):
-        found.append(diagnose("E0801", None, kind=type(fn).__name__))
-        return None
-    if profile == "lynx" and not isinstance(getattr(fn, "__name__", None), str):
-        found.append(diagnose("E0804", None, kind=type(fn).__name__))
-        return None
-    code = host_code(fn)
-    if profile == "strict":
-        if is_async(fn):
-            found.append(diagnose("E0802", None, name=code.name))
-            return None
-        found.extend(diagnose("W0114", None, name=code.name, value=value) for value in code.opaque)
-    return code.name, code.module, code.qualname, code.digest
+class _Making:
+    def __init__(self, profile: Profile, host: Host) -> None:
+        self._profile = profile
+        self._host = host
+        self.found: list[Diagnostic] = []
+        self.names: set[str] = set()
+        self.rules: list[tuple[AnyRule, RuleSource, HostFunction]] = []
+        self.sources: dict[str, str] = {}
+
+    def add(self, fn: object, given: int | None, by_name: Mapping[str, int]) -> None:
+        """Add the rule of a callable, or say why it has none."""
+        if not callable(fn):
+            self.found.append(diagnose("E0801", None, kind=type(fn).__name__))
+            return
+        strict = self._profile == "strict"
+        if not strict and not isinstance(getattr(fn, "__name__", None), str):
+            self.found.append(diagnose("E0804", None, kind=type(fn).__name__))
+            return
+        name = host_name(fn)
+        options = options_of(fn)
+        priority = by_name.get(name, options.priority if options is not None else 0) if given is None else given
+        if strict and is_async(fn):
+            self.found.append(diagnose("E0802", None, name=name))
+            return
+        if strict and name in self.names:
+            self.found.append(diagnose("E0803", None, name=name))
+        self.names.add(name)
+        if strict:
+            self._strict(fn, name, priority)
+        else:
+            self._keep(fn, name, priority)
+
+    def _strict(self, fn: HostFunction, name: str, priority: int) -> None:
+        lowered = lower_function(fn, name, priority)
+        if lowered.rule is not None:
+            self._take(lowered, fn)
+            return
+        if lowered.span is not None:
+            self.sources.setdefault(lowered.span.file, lowered.text)
+        self.found.extend(self._refused(name, item) for item in lowered.refusals)
+        if self._host == "allow":
+            self._keep(fn, name, priority)
+
+    def _take(self, lowered: LoweredFunction, fn: HostFunction) -> None:
+        span = lowered.span
+        assert lowered.rule is not None
+        assert span is not None
+        self.sources.setdefault(span.file, lowered.text)
+        for table, read, kind in lowered.frozen:
+            self.found.append(diagnose("W0117", read, name=lowered.rule.name, table=table, kind=kind))
+        place = RuleSource(
+            list(self.sources).index(span.file),
+            span.line,
+            span.column,
+            span.end_line,
+            span.end_column,
+            lowered.description,
+            len(self.rules),
+        )
+        self.rules.append((lowered.rule, place, fn))
+
+    def _keep(self, fn: HostFunction, name: str, priority: int) -> None:
+        code = host_code(fn)
+        if self._profile == "strict":
+            self.found.extend(diagnose("W0114", None, name=name, value=value) for value in code.opaque)
+        rule = HostRule(name, priority, code.module, code.qualname, code.digest)
+        self.rules.append((rule, RuleSource(-1, 0, 0, 0, 0, "", len(self.rules)), fn))
+
+    def _refused(self, name: str, refusal: Refusal) -> Diagnostic:
+        codes = {"shape": ("E0807", "W0115"), "impure": ("E0808", "W0116")}[refusal.kind]
+        code = codes[self._host == "allow"]
+        return diagnose(code, refusal.span, name=name, problem=refusal.problem, instead=refusal.instead)
 
 
 def _read_priorities(

@@ -1,0 +1,37 @@
+"""Policies built in Python: the same language as YAML, for programs that generate rules.
+
+    from bobcat.build import Policy, args, context, tool, when
+
+    policy = Policy(
+        when(tool == "shell", args.cmd.lower().contains("rm -rf")).deny("not that", id="no-rm", priority=10),
+        when(tool == "edit", args.owner == context.principal.id).allow(id="own-documents"),
+    )
+    bundle = policy.compile()           # or compile_policy(policy), or python_rules=policy beside YAML
+
+Nothing is checked while rules are built but that they are conditions and operands at all; the compiler checks them as
+it checks YAML, with the line of Python where each was written.
+"""
+
+from bobcat.build.conditions import Condition, all_of, any_of, not_
+from bobcat.build.paths import Edit, Path, args, context, declared, path, tool
+from bobcat.build.policy import Policy
+from bobcat.build.rules import Rule, When, always, when
+
+__all__ = [
+    "Condition",
+    "Edit",
+    "Path",
+    "Policy",
+    "Rule",
+    "When",
+    "all_of",
+    "always",
+    "any_of",
+    "args",
+    "context",
+    "declared",
+    "not_",
+    "path",
+    "tool",
+    "when",
+]

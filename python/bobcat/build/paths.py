@@ -1,0 +1,336 @@
+"""Paths: what a rule can look at, and the comparisons that make a condition of it.
+
+A comparison of a path gives a condition, `==` and `!=` too. A path as the operand stands for the value that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from keyword import iskeyword
+from typing import NoReturn, overload
+
+from bobcat.build.conditions import Comparison, Condition, Not, Operand, Tests
+from bobcat.build.places import Place, here
+
+_PARENTHESES = "a path is no condition: put each comparison in parentheses, as in `(args.x == 1) & (args.y == 2)`"
+_WHOLE = (("args", ()), ("context", ("extra",)))
+_LISTS = (list, tuple, set, frozenset)
+
+
+class Path:
+    """The value at one place of a request, or what `length`, `lower`, `any`, `all` and `none` make of it."""
+
+    __slots__ = ("chain", "head", "steps")
+
+    def __init__(self, head: str, steps: tuple[str, ...] = (), chain: tuple[str, ...] = ()) -> None:
+        self.head = head
+        self.steps = steps
+        self.chain = chain
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Path:
+        if not isinstance(name, str):
+            raise TypeError(f"a step of a path is a string, not `{name!r}`; lists are judged whole")
+        if self.chain:
+            raise TypeError(f"there is no path into what `{self.chain[-1]}` makes; elements are judged whole")
+        return Path(self.head, (*self.steps, name))
+
+    def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not an answer
+        return self._compared("eq", other)
+
+    def __ne__(self, other: Operand) -> Condition:  # type: ignore[override]
+        return Not(here(), self._compared("eq", other))
+
+    def __gt__(self, other: Operand) -> Condition:
+        return self._compared("gt", other)
+
+    def __ge__(self, other: Operand) -> Condition:
+        return self._compared("ge", other)
+
+    def __lt__(self, other: Operand) -> Condition:
+        return self._compared("lt", other)
+
+    def __le__(self, other: Operand) -> Condition:
+        return self._compared("le", other)
+
+    __hash__ = None  # type: ignore[assignment]  # `==` makes conditions
+
+    def matches(self, pattern: str) -> Condition:
+        """The pattern is found in it."""
+        return self._compared("matches", pattern)
+
+    def glob(self, pattern: str) -> Condition:
+        """It is a text that the glob stands for."""
+        return self._compared("glob", pattern)
+
+    def in_(self, *values: Operand) -> Condition:
+        """It equals one of these values, or of one list of them; or it is an element of the list at a path."""
+        return self._compared("in", _values(values))
+
+    def contains(self, value: Operand) -> Condition:
+        """The value is a part, an element or a key of it."""
+        return self._compared("contains", value)
+
+    def contains_any(self, *values: Operand) -> Condition:
+        """It contains one of these values."""
+        return self._compared("contains_any", _values(values))
+
+    def contains_all(self, *values: Operand) -> Condition:
+        """It contains all of these values."""
+        return self._compared("contains_all", _values(values))
+
+    def starts_with(self, *texts: Operand) -> Condition:
+        """It begins with this text, or with one of several."""
+        return self._compared("starts_with", _one_or_more(texts))
+
+    def ends_with(self, *texts: Operand) -> Condition:
+        """It ends with this text, or with one of several."""
+        return self._compared("ends_with", _one_or_more(texts))
+
+    def between(self, low: Operand, high: Operand) -> Condition:
+        """It lies between two bounds; they belong to the range."""
+        return self._compared("between", [low, high])
+
+    def not_between(self, low: Operand, high: Operand) -> Condition:
+        """It lies outside of two bounds."""
+        return self._compared("not_between", [low, high])
+
+    def exists(self, there: bool = True) -> Condition:
+        """Something is there; with `False`, nothing is."""
+        return self._compared("exists", there)
+
+    @overload
+    def length(self) -> Path: ...
+    @overload
+    def length(self, **tests: Operand) -> Condition: ...
+    def length(self, **tests: Operand) -> Path | Condition:
+        """How long it is: `.length() > 5`, or `.length(gt=2, lt=9)`."""
+        return self._made("length", tests)
+
+    @overload
+    def lower(self) -> Path: ...
+    @overload
+    def lower(self, **tests: Operand) -> Condition: ...
+    def lower(self, **tests: Operand) -> Path | Condition:
+        """It in lower case: `.lower().contains("rm")`."""
+        return self._made("lower", tests)
+
+    @overload
+    def any(self) -> Path: ...
+    @overload
+    def any(self, **tests: Operand) -> Condition: ...
+    def any(self, **tests: Operand) -> Path | Condition:
+        """Some element: `.any() == "x"`; with several tests, one element that passes all: `.any(gt=2, lt=9)`."""
+        return self._made("any", tests)
+
+    @overload
+    def all(self) -> Path: ...
+    @overload
+    def all(self, **tests: Operand) -> Condition: ...
+    def all(self, **tests: Operand) -> Path | Condition:
+        """Every element: `.all().ends_with("@example.com")`."""
+        return self._made("all", tests)
+
+    @overload
+    def none(self) -> Path: ...
+    @overload
+    def none(self, **tests: Operand) -> Condition: ...
+    def none(self, **tests: Operand) -> Path | Condition:
+        """No element: `.none().matches("secret")`."""
+        return self._made("none", tests)
+
+    def set(self, value: Operand) -> Edit:
+        """Of a transform: put a value here."""
+        return Edit(here(), self, "set", value)
+
+    def append(self, value: Operand) -> Edit:
+        """Of a transform: extend the string or list that is here."""
+        return Edit(here(), self, "append", value)
+
+    def delete(self) -> Edit:
+        """Of a transform: remove what is here."""
+        return Edit(here(), self, "delete", True)
+
+    def __repr__(self) -> str:
+        whole = (self.head, self.steps) in _WHOLE
+        found = f"path({'.'.join((self.head, *self.steps))!r})" if whole else _written(self.head, self.steps)
+        return found + "".join(f".{name}()" for name in self.chain)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"a path has no truth value while a policy is built: compare it, or write `{self!r}.exists()`")
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise TypeError(f"`in` cannot build a condition: write `{self!r}.contains({item!r})`")
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(f"a path has no items while a policy is built: write `{self!r}.any()` or `.all()`")
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(f"`len` cannot build a condition: write `{self!r}.length()`")
+
+    def __and__(self, other: object) -> NoReturn:
+        raise TypeError(_PARENTHESES)
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def __invert__(self) -> NoReturn:
+        raise TypeError(_PARENTHESES)
+
+    def _compared(self, operator: str, operand: Operand) -> Condition:
+        return Comparison(here(), Path(self.head, self.steps), (*self.chain, operator), _plain(operand))
+
+    def _made(self, operator: str, tests: dict[str, Operand]) -> Path | Condition:
+        if (self.head, self.steps) in _WHOLE:
+            raise TypeError(f"`{operator}` judges no mapping; of an argument that is called so, write `{self!r}[...]`")
+        if not tests:
+            return Path(self.head, self.steps, (*self.chain, operator))
+        items = tuple((name.rstrip("_"), _plain(operand)) for name, operand in tests.items())
+        return Comparison(here(), Path(self.head, self.steps), (*self.chain, operator), Tests(items))
+
+
+class Group:
+    """A group of paths: its attributes and items are paths, whatever they are called."""
+
+    __slots__ = ("_head", "_steps")
+
+    def __init__(self, head: str, steps: tuple[str, ...] = ()) -> None:
+        self._head = head
+        self._steps = steps
+
+    def __getattr__(self, name: str) -> Path:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Path:
+        return Path(self._head, self._steps)[name]
+
+    def __repr__(self) -> str:
+        return _written(self._head, self._steps)
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"`{self!r}` is a group of paths: name one of them")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError(f"`{self!r}` is a group of paths: name one of them, or write `path({str(self)!r})`")
+
+    __hash__ = None  # type: ignore[assignment]  # see `__eq__`
+
+
+class _Declared(Group):
+    """What a tool declares about itself."""
+
+    __slots__ = ()
+
+    cost: Path
+    reversible: Path
+    scope: Path
+    blast_radius_hint: Path
+    has_shadow: Path
+    isolation: Path
+    effect: Path
+
+
+class _Context(Group):
+    """Where and when a call happens, and for whom."""
+
+    __slots__ = ()
+
+    environment: Path
+    workspace: Path
+    correlation_id: Path
+    step_seq: Path
+    timestamp: Path
+
+    @property
+    def principal(self) -> Group:
+        """`kind`, `id` and `name` of who the agent works for."""
+        return Group("context", ("principal",))
+
+    @property
+    def extra(self) -> Group:
+        """What the program adds."""
+        return Group("context", ("extra",))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edit:
+    """A rewrite of the arguments, for `.transform(...)`."""
+
+    place: Place
+    path: Path
+    operation: str
+    value: Operand
+
+    def __eq__(self, other: object) -> bool:
+        return repr(self) == repr(other) if isinstance(other, Edit) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # a value may be a list
+
+    def __repr__(self) -> str:
+        value = "" if self.operation == "delete" else repr(self.value)
+        return f"{self.path!r}.{self.operation}({value})"
+
+
+tool = Path("tool")
+"""The name of the tool."""
+args = Group("args")
+"""The arguments: `args.cmd`, `args["a.b"]`, `args.user.name`."""
+declared = _Declared("declared")
+"""What the tool declares: `declared.scope`, `declared.reversible`, ..."""
+context = _Context("context")
+"""Where and when: `context.environment`, `context.principal.id`, `context.extra.team`, ..."""
+
+
+def path(text: str) -> Path:
+    """The path that a key of YAML is, without an operator: `path("args.a.b")`, `path("args")`. ValueError for none."""
+    from bobcat.frontend.keys import KeyProblem, parse_key
+
+    key = parse_key(text)
+    if isinstance(key, KeyProblem):
+        raise ValueError(f"`{text}` is not a path" + (f"; {key.help}" if key.help else ""))
+    if not key.bare:
+        raise ValueError(f"`{text}` ends with an operator; write it as a method")
+    return Path(key.head, key.path)
+
+
+def _values(values: tuple[Operand, ...]) -> Operand:
+    if len(values) == 1 and isinstance(values[0], (Path, *_LISTS)):
+        return values[0]
+    return list(values)
+
+
+def _one_or_more(texts: tuple[Operand, ...]) -> Operand:
+    return texts[0] if len(texts) == 1 else list(texts)
+
+
+def _plain(operand: Operand) -> Operand:
+    """An operand as the compiler takes it: sets as sorted lists, points in time as text."""
+    match operand:
+        case set() | frozenset():
+            return sorted(operand, key=repr)
+        case tuple():
+            return list(operand)
+        case datetime():
+            return operand.isoformat()
+        case Condition():
+            raise TypeError(f"`{operand!r}` is a condition, not a value to compare with")
+        case Group():
+            raise TypeError(f"`{operand!r}` is a group of paths, not a value to compare with")
+        case _:
+            return operand
+
+
+def _written(head: str, steps: Iterable[str]) -> str:
+    methods = frozenset(dir(Path))
+    found = head
+    for index, step in enumerate(steps):
+        plain = step.isidentifier() and step.isascii() and not iskeyword(step) and (index == 0 or step not in methods)
+        found += f".{step}" if plain else f"[{step!r}]"
+    return found

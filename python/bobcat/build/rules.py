@@ -1,0 +1,124 @@
+"""Rules: a condition and what is decided where it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from bobcat.build.conditions import Condition, flattened
+from bobcat.build.paths import Edit
+from bobcat.build.places import Place, Positions, here
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.built import BuiltRule
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as it was written. The compiler checks it; `id` None: it is named by its place in its `Policy`."""
+
+    place: Place = field(compare=False, repr=False)
+    conditions: tuple[Condition, ...]
+    decision: str
+    # Any: each option as it was given; the compiler checks it as it checks the key of a YAML rule.
+    options: tuple[tuple[str, Any], ...]
+
+    def __repr__(self) -> str:
+        options = dict(self.options)
+        first = [repr(options.pop("reason"))] if "reason" in options and self.decision != "transform" else []
+        if self.decision == "transform":
+            first = [repr(options.pop("transform"))]
+        named = [f"{name}={value!r}" for name, value in options.items()]
+        head = f"when({', '.join(map(repr, self.conditions))})" if self.conditions else "always"
+        return f"{head}.{self.decision}({', '.join([*first, *named])})"
+
+    @property
+    def id(self) -> str | None:
+        """The id, where the rule has one of its own."""
+        found: str | None = dict(self.options).get("id")
+        return found
+
+    def __bobcat_rule__(self, index: int | None = None, positions: Positions | None = None) -> BuiltRule:
+        """The rule in the IR, or why there is none. `index`: its place in its policy, which names it."""
+        from bobcat.build.surface import built
+
+        return built(self, index, positions or Positions())
+
+
+class When:
+    """Conditions that must all hold; a method for each verdict makes the rule."""
+
+    __slots__ = ("_conditions",)
+
+    def __init__(self, conditions: tuple[Condition, ...]) -> None:
+        self._conditions = conditions
+
+    def allow(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
+        """Run the call as proposed."""
+        return self._rule("allow", reason=reason, id=id, priority=priority, description=description)
+
+    def deny(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
+        """Refuse the call; the model is shown `reason`."""
+        return self._rule("deny", reason=reason, id=id, priority=priority, description=description)
+
+    def dry_run(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
+        """Run the tool's shadow instead of the tool."""
+        return self._rule("dry_run", reason=reason, id=id, priority=priority, description=description)
+
+    def approve_required(
+        self,
+        reason: str = "",
+        *,
+        approvers: Iterable[str] = (),
+        approvals_needed: int | None = None,
+        timeout_seconds: float | None = None,
+        id: str | None = None,
+        priority: int = 0,
+        description: str = "",
+    ) -> Rule:
+        """Ask one of `approvers` first (anybody when there are none), and wait at most `timeout_seconds`."""
+        people = [approvers] if isinstance(approvers, str) else list(approvers)
+        return self._rule(
+            "approve_required",
+            reason=reason,
+            approvers=people,
+            approvals_needed=approvals_needed,
+            timeout_seconds=timeout_seconds,
+            id=id,
+            priority=priority,
+            description=description,
+        )
+
+    def transform(
+        self, edit: Edit, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = ""
+    ) -> Rule:
+        """Run the call with other arguments: `args.query.append(" LIMIT 100")`, `args.force.set(False)`."""
+        if not isinstance(edit, Edit):
+            raise TypeError("`transform` takes what `.set(...)`, `.append(...)` or `.delete()` of an argument makes")
+        return self._rule("transform", transform=edit, reason=reason, id=id, priority=priority, description=description)
+
+    # Any: see `Rule.options`.
+    def _rule(self, decision: str, **options: Any) -> Rule:
+        given = tuple((name, value) for name, value in options.items() if not _is_default(name, value))
+        return Rule(here(), self._conditions, decision, given)
+
+    def __repr__(self) -> str:
+        return f"when({', '.join(map(repr, self._conditions))})" if self._conditions else "always"
+
+
+_DEFAULTS: dict[str, Any] = {"reason": "", "description": "", "priority": 0, "approvers": []}
+
+
+def _is_default(name: str, value: Any) -> bool:  # Any: see `Rule.options`
+    default = _DEFAULTS.get(name)
+    return value is None or (type(value) is type(default) and value == default)
+
+
+always = When(())
+"""Every call: `always.deny("closed on Sundays")`."""
+
+
+def when(condition: Condition | Iterable[Condition], *more: Condition | Iterable[Condition]) -> When:
+    """The calls for which every condition holds; `when(...).allow()` is a rule."""
+    return When(tuple(flattened((condition, *more))))

@@ -1,0 +1,83 @@
+"""A module of rules: imported from its file, with what that imported, and the rules that it defines.
+
+Nothing but the module and what it asks for is imported. What it raises is an error of the input, without a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bobcat.cli.failures import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class RuleModule:
+    """`rules` are the marked functions, the built rules and the built policies of a module, in the order of its names.
+
+    `imported` names the modules that importing it has loaded, those of Bobcat and private ones aside.
+    """
+
+    name: str
+    text: str
+    rules: tuple[Any, ...]  # Any: what a rule is, the compiler decides
+    imported: tuple[str, ...]
+
+
+def load_rules(text: str, path: str) -> RuleModule:
+    """Import a module of rules and find its rules."""
+    before = set(sys.modules)
+    module = _run(text, path)
+    imported = {name for name in set(sys.modules) - before - {module.__name__} if not _is_hidden(name)}
+    found = {id(value): value for value in vars(module).values() if _is_rule(value, module.__name__)}
+    if not found:
+        raise InputError(f"`{path}` defines no rule; mark its functions: `from bobcat import rule`, `@rule`")
+    policies = [value for value in found.values() if is_policy(value)]
+    inside = {id(item) for policy in policies for item in getattr(policy, "rules", ())}
+    rules = tuple(value for key, value in found.items() if key not in inside)
+    return RuleModule(path, text, rules, tuple(sorted(imported)))
+
+
+def is_policy(value: object) -> bool:
+    """Whether an object is a policy built in Python."""
+    return not isinstance(value, type) and callable(getattr(value, "__bobcat_policy__", None))
+
+
+def _run(text: str, path: str) -> types.ModuleType:
+    name = Path(path).stem
+    module = types.ModuleType(name if name not in sys.modules else f"{name} (rules)")
+    module.__file__ = path
+    here = str(Path(path).resolve().parent)
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(text, path, "exec", dont_inherit=True), vars(module))
+    except SyntaxError as error:
+        raise InputError(f"{error.filename}:{error.lineno}:{error.offset}: {error.msg}") from error
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
+        raise InputError(f"{_place(error, path)}: importing it raises {type(error).__name__}: {error}") from error
+    return module
+
+
+def _place(error: BaseException, path: str) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    return f"{path}:{lines[-1]}" if lines else path
+
+
+def _is_hidden(name: str) -> bool:
+    return name.partition(".")[0] == "bobcat" or any(part.startswith("_") for part in name.split("."))
+
+
+def _is_rule(value: Any, module: str) -> bool:  # Any: whatever a module holds
+    from bobcat.python_rule import options_of
+
+    if isinstance(value, type):
+        return False
+    if is_policy(value) or callable(getattr(value, "__bobcat_rule__", None)):
+        return True
+    return options_of(value) is not None and getattr(value, "__module__", module) == module

@@ -1,0 +1,211 @@
+"""Comparisons: the operators of a key and the operand node to the operator, operand and dialect of a leaf.
+
+Constants are `Operands`' affair; here are the operators that make something to judge (`length`, `lower`, elements), the
+values at other paths, and globs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple, TypeGuard
+
+from yaml.nodes import MappingNode, Node, ScalarNode
+
+from bobcat.frontend.globs import GlobError, to_pattern
+from bobcat.frontend.keys import Key, KeyProblem, parse_key
+from bobcat.frontend.nodes import Refused, entries
+from bobcat.frontend.operand_help import operator_help
+from bobcat.frontend.operands import JUDGED_BY, OPERATOR_ORDER, Operands
+from bobcat.frontend.report import Report, shown
+from bobcat.frontend.scalars import kind_of_node
+from bobcat.frontend.suggest import listed
+from bobcat.frontend.vocabulary import OPERATOR_NAMES, OPERATORS, Kind, Written
+from bobcat.ir import construct
+from bobcat.ir.schema import COMPARED, MAX_TEST_DEPTH, NESTING, Const, Dialect, Operator
+
+_LOWERED: frozenset[Written] = frozenset(
+    ("eq", "in", "contains", "contains_any", "contains_all", "starts_with", "ends_with", "glob")
+)
+"""Operators that compare with the letters of their operand."""
+
+
+class Comparison(NamedTuple):
+    """What a leaf, or a test in one, compares."""
+
+    op: Operator
+    operand: Const
+    dialect: Dialect | None = None
+
+
+class Comparisons:
+    """Gives None after it has reported why there is none."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._operands = Operands(report)
+
+    def comparison(self, node: Node, key: Key) -> Comparison | None:
+        """What `key` and its operand compare."""
+        return self._of((*key.chain, key.op), node, key, 0)
+
+    def _of(self, operators: tuple[Written, ...], node: Node, key: Key, depth: int) -> Comparison | None:
+        """`key` is what the operators judge; within `depth` others, it is something made from the value of the path."""
+        op, rest = operators[0], operators[1:]
+        key = replace(key, op=op, chain=())
+        judging = JUDGED_BY[key.kind] - {"exists"} if depth else JUDGED_BY[key.kind]
+        if op not in judging and not key.bare:
+            known = [name for name in OPERATOR_ORDER if name in judging]
+            self._report.add("E0406", node, op=op, path=key.base, has=key.kind.value, known=listed(known))
+            return None
+        if op in NESTING:
+            return self._nesting(op, rest, node, key, depth + 1)
+        if _is_ref(node, key):
+            return self._ref(op, node, key)
+        if op == "glob":
+            return self._glob(node, key)
+        operand = self._operands.operand(node, key)
+        if isinstance(operand, Refused) or not self._is_lower(node, key, operand):
+            return None
+        return Comparison(op, operand, "re2" if op == "matches" else None)
+
+    def _nesting(self, op: Operator, rest: tuple[Written, ...], node: Node, key: Key, depth: int) -> Comparison | None:
+        if depth > MAX_TEST_DEPTH:
+            self._report.add("E0410", node, limit=MAX_TEST_DEPTH)
+            return None
+        made = replace(key, kind=_made(op, key.kind), base=f"{key.base}.{op}", bare=False)
+        if rest:
+            found = [self._of(rest, node, made, depth)]
+        elif op == "length" and not isinstance(node, MappingNode):
+            found = [self._of(("eq",), node, made, depth)]
+        elif isinstance(node, MappingNode) and node.value:
+            found = [self._test(name, name_node, item, made, depth) for name, name_node, item in self._entries(node)]
+        else:
+            kind = "an empty one" if isinstance(node, MappingNode) else kind_of_node(node)
+            self._report.add("E0401", node, op=op, expected="a mapping of operators", kind=kind,
+                             help=operator_help(node, made))  # fmt: skip
+            return None
+        tests = [construct.check(*item) for item in found if item is not None]
+        return Comparison(op, construct.checks(tests)) if len(tests) == len(found) else None
+
+    def _entries(self, node: MappingNode) -> list[tuple[str, ScalarNode, Node]]:
+        return [(name, name_node, item) for name, name_node, item in entries(node, self._report)]
+
+    def _test(self, name: str, name_node: ScalarNode, node: Node, key: Key, depth: int) -> Comparison | None:
+        names = name.split(".")
+        unknown = next((part for part in names if part not in OPERATOR_NAMES), None)
+        middle = next((part for part in names[:-1] if part not in NESTING), None)
+        wrong = unknown if unknown is not None else middle
+        if wrong is not None:
+            help = operator_help(wrong, key)
+            self._report.add("E0303", name_node, operator=shown(wrong), quoted="", help=help)
+            return None
+        return self._of(tuple(OPERATORS[OPERATORS.index(part)] for part in names), node, key, depth)
+
+    def _glob(self, node: Node, key: Key) -> Comparison | None:
+        text = self._operands.text(node, key, "a glob")
+        if text is None or not self._is_lower(node, key, text):
+            return None
+        try:
+            pattern = to_pattern(text)
+        except GlobError as error:
+            self._report.add("E0703", node, problem=str(error))
+            return None
+        return Comparison("matches", pattern, "re2") if self._operands.take_pattern(node, pattern) else None
+
+    def _is_lower(self, node: Node, key: Key, operand: Const) -> bool:
+        """Whether a text in lower case can have these letters; reported when not."""
+        if key.kind is not Kind.LOWER or key.op not in _LOWERED:
+            return True
+        texts = operand if isinstance(operand, list) else [operand]
+        wrong = next((text for text in texts if isinstance(text, str) and text != text.lower()), None)
+        if wrong is None:
+            return True
+        help = f"write `{shown(wrong.lower())}`"
+        self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=f"`{shown(wrong)}`", help=help)
+        return False
+
+    def _ref(self, op: Written, node: MappingNode, key: Key) -> Comparison | None:
+        if key.bare:
+            help = f"to compare with the value at another path, write `{key.base}.eq`"
+            self._report.add("E0307", node, key=key.base, flat="", help=help)
+            return None
+        if op not in COMPARED:
+            self._report.add("E0414", node, op=op, known=listed(name for name in OPERATOR_ORDER if name in COMPARED))
+            return None
+        _, target = node.value[0]
+        if not isinstance(target, ScalarNode) or target.tag == "tag:yaml.org,2002:null" or not target.value:
+            self._report.add("E0401", target, op="ref", expected="a path", kind=kind_of_node(target),
+                             help="write `{ref: context.principal.id}`")  # fmt: skip
+            return None
+        other = parse_key(str(target.value))
+        if isinstance(other, KeyProblem):
+            params: dict[str, Any] = {**other.params}
+            self._report.add(other.code, target, help=other.help, **params)
+            return None
+        problem = _ref_problem(op, key, other)
+        if problem is not None:
+            self._report.add("E0413", target, path=shown(target.value), problem=problem)
+            return None
+        return Comparison(op, construct.reference(other.head, other.path))
+
+
+def _made(op: Operator, kind: Kind) -> Kind:
+    """The type of what an operator makes from a value of another type."""
+    match op:
+        case "length":
+            return Kind.COUNT
+        case "lower":
+            return Kind.LOWER
+        case _:
+            return Kind.STRING if kind is Kind.STRINGS else Kind.ANY
+
+
+def _is_ref(node: Node, key: Key) -> TypeGuard[MappingNode]:
+    """Whether an operand names another path. `eq` with a mapping that only looks like it takes it as a mapping."""
+    if not isinstance(node, MappingNode) or len(node.value) != 1:
+        return False
+    name, target = node.value[0]
+    named = isinstance(name, ScalarNode) and name.value == "ref"
+    return named and (isinstance(target, ScalarNode) or key.op != "eq")
+
+
+def _ref_problem(op: Written, key: Key, other: Key) -> str | None:
+    """Why the two paths cannot be compared by an operator."""
+    if not other.bare:
+        return "it ends with an operator"
+    mine, theirs = _class(key.kind), _class(other.kind)
+    if other.kind is Kind.MAPPING:
+        return "it is a mapping; name one of its entries"
+    if op == "in":
+        fits = theirs in ("any", "list")
+        wanted: str = "a list"
+        if theirs == "list" and mine not in ("any", "text"):
+            return f"it holds strings, and `{key.base}` is {key.kind.value}"
+    elif op in ("starts_with", "ends_with"):
+        fits, wanted = theirs in ("any", "text"), "a string"
+    elif op == "contains":
+        fits = theirs == "any" or (theirs == "text" if mine != "any" else theirs != "list")
+        wanted = "a string" if mine != "any" else "a single value"
+    else:
+        fits, wanted = theirs == "any" or (theirs != "list" if mine == "any" else theirs == mine), key.kind.value
+        if mine == "list":
+            return f"`{key.base}` is a list, and only single values are compared"
+    return None if fits else f"it is {other.kind.value}, and `{key.base}.{op}` takes {wanted}"
+
+
+def _class(kind: Kind) -> Literal["any", "text", "number", "bool", "time", "list", "mapping"]:
+    match kind:
+        case Kind.ANY:
+            return "any"
+        case Kind.STRING | Kind.NULLABLE_STRING | Kind.LOWER:
+            return "text"
+        case Kind.NUMBER | Kind.NULLABLE_NUMBER | Kind.COUNT:
+            return "number"
+        case Kind.BOOL:
+            return "bool"
+        case Kind.TIME:
+            return "time"
+        case Kind.STRINGS:
+            return "list"
+        case Kind.MAPPING:
+            return "mapping"

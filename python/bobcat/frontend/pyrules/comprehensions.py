@@ -1,0 +1,215 @@
+"""Comprehensions, and generators handed to a builtin that goes over them at once."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+MAX_UNROLLED = 64
+"""Patterns or functions in a table that a loop goes over."""
+_UNORDERED = frozenset({"set", "any", "all", "min", "max"})
+
+
+def lower(node: ast.ListComp | ast.SetComp | ast.DictComp, f: Function) -> ir.Code:
+    """The code of a comprehension."""
+    match node:
+        case ast.ListComp():
+            return collect("list", node, f)
+        case ast.SetComp():
+            return collect("set", node, f)
+        case ast.DictComp():
+            return collect("dict", node, f)
+
+
+def collect(kind: ir.CollectKind, node: Comprehension, f: Function, default: ir.Constant | None = None) -> ir.Code:
+    """A comprehension or a generator, collected into what `kind` says."""
+    items = unrolled(node.generators[0].iter, f) if len(node.generators) == 1 else None
+    if items is not None and not isinstance(node, ast.DictComp):
+        return _unrolled(kind, node, items, f)
+    before = set(f.assigned)
+    first = node.generators[0]
+    over = f.iterable(first.iter) if kind in _UNORDERED else f.ordered(first.iter)
+    scope: dict[str, Any] = {}  # Any: Binding
+    f.scopes.append(scope)
+    try:
+        loops = []
+        for index, loop in enumerate(node.generators):
+            if loop.is_async:
+                raise f.cannot(loop.target, "awaits, and a decision is not awaited", "write a plain `for`")
+            later = {name for other in node.generators[index + 1 :] for name in _names(other.target)} - set(scope)
+            read = [*loop.ifs, *([] if index == 0 else [loop.iter])]
+            for name in (item for part in read for item in ast.walk(part) if isinstance(item, ast.Name)):
+                if name.id in later:
+                    raise f.cannot(name, f"reads `{name.id}` before its loop", "put the loops in order")
+            if index:
+                over = f.iterable(loop.iter) if kind in _UNORDERED else f.ordered(loop.iter)
+            target_ = target(loop.target, scope, f)
+            loops.append(ir.Loop(target_, over, tuple(f.raw(test) for test in loop.ifs)))
+        if isinstance(node, ast.DictComp):
+            return ir.Collect(kind, f.value(node.key), f.value(node.value), tuple(loops))
+        if kind == "dict":
+            match node.elt:
+                case ast.Tuple(elts=[key, value]):
+                    return ir.Collect(kind, f.value(key), f.value(value), tuple(loops))
+                case _:
+                    raise f.cannot(node.elt, "makes a dict of pairs", "write `{key: value for ...}`")
+        value_ = f.raw(node.elt) if kind in ("any", "all") else f.value(node.elt)
+        return ir.Collect(kind, None, value_, tuple(loops), default)
+    finally:
+        f.scopes.pop()
+        f.assigned = before
+
+
+def target(node: ast.expr, scope: dict[str, Any], f: Function) -> ir.Target:  # Any: Binding
+    """The target of a loop of a comprehension: slots of its own."""
+    from bobcat.frontend.pyrules.function import Slot
+
+    match node:
+        case ast.Name(id=name):
+            slot = f.session.new_slot()
+            scope[name] = Slot(slot)
+            return ir.Slot(slot)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return ir.Unpack(tuple(target(item, scope, f) for item in items))
+        case _:
+            raise f.cannot(node, "assigns to something that is no name", "use a name")
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    return (item.id for item in ast.walk(node) if isinstance(item, ast.Name))
+
+
+def unrolled(node: ast.expr, f: Function) -> list[Any] | None:  # Any: every object
+    """The items of a table of patterns or functions that a loop goes over; None when it is anything else."""
+    from bobcat.frontend.pyrules.function import MISSING
+
+    if isinstance(node, ast.Tuple | ast.List):
+        written = _written(node, f)
+        found = None if written is MISSING else list(written)
+        return found if found is not None and any(_is_object(item) for item in found) else None
+    how = "keys"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
+        how, table_node = node.func.attr, node.func.value
+    else:
+        table_node = node
+    if not isinstance(table_node, ast.Name | ast.Attribute):
+        return None
+    table = f.static(table_node)
+    if table is MISSING:
+        return None
+    items: list[Any]  # Any: every object
+    if type(table) in (list, tuple) and table_node is node:
+        items = list(table)
+    elif type(table) in (dict, types.MappingProxyType) and how in ("items", "values"):
+        items = list(table.items() if how == "items" else table.values())
+    else:
+        return None
+    if not any(_is_object(item) for item in items):
+        return None
+    f.constant_name(table_node, table)
+    if len(items) > MAX_UNROLLED:
+        raise f.cannot(node, f"goes over more than {MAX_UNROLLED} patterns or functions", "join the patterns by `|`")
+    return items
+
+
+def _written(node: ast.expr, f: Function) -> Any:  # Any: every object, or MISSING
+    """A table that is written where it is gone over: constants, and names of objects."""
+    from bobcat.frontend.pyrules.function import MISSING
+
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            found = [_written(item, f) for item in items]
+            return MISSING if any(item is MISSING for item in found) else tuple(found)
+        case ast.Name() | ast.Attribute():
+            return f.static(node)
+        case _:
+            return MISSING
+
+
+def _is_object(item: object) -> bool:
+    if isinstance(item, tuple):
+        return any(_is_object(part) for part in item)
+    return isinstance(item, re.Pattern) or callable(item)
+
+
+def statics(node: ast.expr, item: Any, f: Function) -> dict[str, Any]:  # Any: every object; Binding
+    """What the names of a target stand for when it takes an object."""
+    from bobcat.frontend.pyrules.function import Static
+
+    match node:
+        case ast.Name(id=name):
+            return {name: Static(item)}
+        case ast.Tuple(elts=parts) if isinstance(item, tuple) and len(item) == len(parts):
+            return {
+                name: value
+                for part, value in zip(parts, item, strict=True)
+                for name, value in statics(part, value, f).items()
+            }
+        case _:
+            raise f.cannot(
+                node, "takes an item of a table apart in another shape", "give all items the shape of the target"
+            )
+
+
+def _unrolled(kind: ir.CollectKind, node: Comprehension, items: list[Any], f: Function) -> ir.Code:
+    if kind not in ("any", "all") or not isinstance(node, ast.GeneratorExp):
+        raise f.cannot(
+            node, "collects over a table of patterns or functions", "use `any(...)` or `all(...)`, or a `for`"
+        )
+    loop = node.generators[0]
+    before = set(f.assigned)
+    tests: list[ir.Code] = []
+    for item in items:
+        f.scopes.append(statics(loop.target, item, f))
+        try:
+            conditions = [f.raw(test) for test in loop.ifs]
+            value = f.raw(node.elt)
+        finally:
+            f.scopes.pop()
+        if kind == "any":
+            tests.append(ir.And((*conditions, value)) if conditions else value)
+        else:
+            tests.append(ir.Or((*(ir.NotTrue(test) for test in conditions), value)) if conditions else value)
+    f.assigned = before
+    joined: ir.Code = ir.Or(tuple(tests)) if kind == "any" else ir.And(tuple(tests))
+    return ir.IfElse(joined, ir.Constant(True), ir.Constant(False))
+
+
+def mapped(node: ast.Call, f: Function) -> ast.GeneratorExp | None:
+    """`map(function, items)` and `filter(function, items)` as the generator they are; None for any other call."""
+    match node:
+        case ast.Call(func=ast.Name(id="map" | "filter" as name), args=[function, items], keywords=[]):
+            pass
+        case _:
+            return None
+    if f.static(node.func) is not (map if name == "map" else filter):
+        return None
+    item = ast.Name("<item>", ast.Load())
+    if isinstance(function, ast.Constant) and function.value is None:
+        call: ast.expr = item
+    else:
+        call = ast.Call(function, [item], [])
+    loop = ast.comprehension(ast.Name("<item>", ast.Store()), items, [call] if name == "filter" else [], 0)
+    made = ast.GeneratorExp(call if name == "map" else item, [loop])
+    for part in (made, call, item, loop.target):
+        ast.copy_location(part, node)
+    return made
+
+
+def generator(node: ast.expr, f: Function) -> ast.GeneratorExp | None:
+    """A generator, written as one or as `map` or `filter`; None for any other expression."""
+    if isinstance(node, ast.GeneratorExp):
+        return node
+    return mapped(node, f) if isinstance(node, ast.Call) else None

@@ -1,0 +1,469 @@
+"""Expressions: one node of Python to one node of code, and the objects that some of them stand for."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+import operator as operators_of
+import re
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bobcat.frontend.pyrules import calls, comprehensions
+from bobcat.frontend.pyrules.changes import changing_names
+from bobcat.frontend.pyrules.kinds import DATETIME_FIELDS, OBJECTS, Kind
+from bobcat.frontend.pyrules.source import NoSource, module_of_file
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+_COMPARE: dict[type[ast.cmpop], ir.CompareOperator] = {
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.In: "in", ast.NotIn: "not_in", ast.Is: "is", ast.IsNot: "is_not",
+}  # fmt: skip
+_BINARY: dict[type[ast.operator], ir.BinaryOperator] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+}  # fmt: skip
+_UNARY: dict[type[ast.unaryop], ir.UnaryOperator] = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}
+_SPECIFIC: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Await: ("awaits, and a decision is not awaited", "read what it needs before the call, into `context.extra`"),
+    ast.Yield: ("yields", "return a decision, or None"),
+    ast.YieldFrom: ("yields", "return a decision, or None"),
+    ast.Lambda: ("keeps a function as a value", "give it a name with `def` and call it by that name"),
+    ast.GeneratorExp: ("keeps a generator", "hand it to `any`, `all`, `sum` or `list` at once, or write a list"),
+    ast.Starred: ("unpacks with `*` here", "name the parts"),
+}
+
+
+def lower(node: ast.expr, f: Function) -> ir.Code:
+    """The code of an expression."""
+    match node:
+        case ast.Constant(value=value):
+            return f.constant(node, value, "the constant")
+        case ast.Name():
+            return _name(node, f)
+        case ast.Attribute():
+            return _attribute(node, f)
+        case ast.Subscript():
+            return _subscript(node, f)
+        case ast.Call():
+            return calls.lower(node, f)
+        case ast.Compare():
+            return _compare(node, f)
+        case ast.BoolOp(op=op, values=values):
+            return _connective(isinstance(op, ast.And), values, f)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return ir.NotTrue(f.raw(operand))
+        case ast.UnaryOp(op=op, operand=operand):
+            return _unary(node, _UNARY[type(op)], operand, f)
+        case ast.BinOp() if (number := folded(node)) is not None:
+            return f.constant(node, number, "the constant")
+        case ast.BinOp(left=left, op=op, right=right):
+            return binary(node, op, (left, f.value(left)), right, f)
+        case ast.IfExp(test=test, body=then, orelse=otherwise):
+            return _conditional(test, then, otherwise, f)
+        case ast.Tuple(elts=items):
+            return _display("tuple", items, f)
+        case ast.List(elts=items):
+            return _display("list", items, f)
+        case ast.Set(elts=items):
+            return _display("set", items, f)
+        case ast.Dict(keys=keys, values=values):
+            return ir.Mapping(
+                tuple(
+                    (None if key is None else f.value(key), f.value(value))
+                    for key, value in zip(keys, values, strict=True)
+                )
+            )
+        case ast.JoinedStr():
+            return _text(node, f)
+        case ast.NamedExpr(target=target, value=value):
+            return bind(target, value, f)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp():
+            return comprehensions.lower(node, f)
+        case _:
+            problem = _SPECIFIC.get(
+                type(node), ("holds an expression that has no lowered form", "write it in the subset")
+            )
+            raise f.cannot(node, *problem)
+
+
+def _name(node: ast.Name, f: Function) -> ir.Code:
+    from bobcat.frontend.pyrules.function import Nested, Parameter, Slot, Static
+
+    match f.resolve(node):
+        case Slot(slot):
+            if f.kind(node) == "mixed":
+                raise f.cannot(node, f"reads `{node.id}`, which may be an object of the call or not", "use two names")
+            owned = node.id in f.own and not any(node.id in scope for scope in f.scopes)
+            if not f.is_certain(node.id) and (not owned or f.scopes or f.session.stack_depth > 1):
+                raise f.cannot(
+                    node, f"reads `{node.id}`, which may have no value here", "give it a value before, on every way"
+                )
+            return ir.Local(slot)
+        case Parameter(code):
+            return code
+        case Static(value):
+            return f.constant(node, value, node.id)
+        case Nested():
+            raise f.cannot(node, f"keeps the function `{node.id}` as a value", "call it where its value is needed")
+
+
+def _attribute(node: ast.Attribute, f: Function) -> ir.Code:
+    from bobcat.frontend.pyrules.function import MISSING
+
+    value = f.static(node)
+    if value is not MISSING:
+        return f.constant(node, value, ast.unparse(node))
+    kind = f.kind(node.value)
+    if kind in OBJECTS:
+        if node.attr.startswith("_"):
+            raise f.cannot(node, f"reads the private name `{node.attr}`", "use the fields of a request")
+        return ir.Attribute(f.raw(node.value), node.attr)
+    if node.attr in DATETIME_FIELDS:
+        return ir.Attribute(f.value(node.value), node.attr)
+    f.value(node.value)  # what it is an attribute of may be the better reason
+    instead = "values of a request have no attributes; write `x[...]` or `x.get(...)`"
+    if kind == "datetime":
+        instead = "use year, month, day, hour, minute, second, microsecond, weekday(), isoweekday() or timestamp()"
+    raise f.cannot(node, f"reads the attribute `{node.attr}`", instead)
+
+
+def _subscript(node: ast.Subscript, f: Function) -> ir.Code:
+    from bobcat.frontend.pyrules.function import MISSING
+
+    value = f.static(node)
+    if value is not MISSING:
+        return f.constant(node, value, ast.unparse(node))
+    of = f.value(node.value)
+    if isinstance(node.slice, ast.Slice):
+        bounds = (node.slice.lower, node.slice.upper, node.slice.step)
+        start, stop, step = (None if bound is None else f.value(bound) for bound in bounds)
+        return ir.Slice(of, start, stop, step)
+    return ir.Item(of, f.value(node.slice))
+
+
+def _compare(node: ast.Compare, f: Function) -> ir.Code:
+    operands = [node.left, *node.comparators]
+    operators = [_COMPARE[type(op)] for op in node.ops]
+    with_none = [False] * len(operands)
+    for index, operator in enumerate(operators):
+        if operator in ("is", "is_not"):
+            pair = operands[index : index + 2]
+            if not any(isinstance(item, ast.Constant) and _is_singleton(item.value) for item in pair):
+                raise f.cannot(node, "compares by identity", "write `==`; `is` is for None, True and False")
+            with_none[index] = with_none[index + 1] = True
+    lowered = []
+    for index, item in enumerate(operands):
+        identity = with_none[index] and all(
+            operators[at] in ("is", "is_not") for at in (index - 1, index) if 0 <= at < len(operators)
+        )
+        under_in = index > 0 and operators[index - 1] in ("in", "not_in")
+        lowered.append(f.raw(item) if identity else f.iterable(item) if under_in else _operand(node, item, operands, f))
+    return ir.Compare(lowered[0], tuple(operators), tuple(lowered[1:]))
+
+
+def _is_singleton(value: object) -> bool:
+    return value is None or value is True or value is False
+
+
+def _operand(node: ast.Compare, item: ast.expr, operands: list[ast.expr], f: Function) -> ir.Code:
+    """An operand of a comparison: a member of an enumeration of strings or integers compares as its value."""
+    from bobcat.frontend.pyrules.function import MISSING
+
+    value = f.static(item) if isinstance(item, ast.Attribute | ast.Name) else MISSING
+    if isinstance(value, enum.Enum) and isinstance(value, str | int) and _plain_enum(type(value)):
+        plain = "".join(str.__iter__(value)) if isinstance(value, str) else int(value)
+        return f.constant(item, plain, ast.unparse(item))
+    if f.kind(item) == "view":
+        if any(f.kind(other) == "set" for other in operands if other is not item):
+            return ir.Call("set", (f.raw(item),))
+        raise f.cannot(item, "compares a view of a dict", "compare `set(...)` of the dict")
+    return f.value(item)
+
+
+def _plain_enum(kind: type) -> bool:
+    """Whether the members of an enumeration compare as their values."""
+    base = vars(str if issubclass(kind, str) else int)
+    return all(getattr(kind, name) is base[name] for name in ("__eq__", "__hash__"))
+
+
+def _connective(is_and: bool, values: list[ast.expr], f: Function) -> ir.Code:
+    lowered = [f.raw(values[0])]
+    known = set(f.assigned)
+    lowered.extend(f.raw(value) for value in values[1:])
+    f.assigned = known  # what the later operands bind, they may not have bound
+    return ir.And(tuple(lowered)) if is_and else ir.Or(tuple(lowered))
+
+
+def _conditional(test: ast.expr, then: ast.expr, otherwise: ast.expr, f: Function) -> ir.Code:
+    condition, known = lower_test(test, f)
+    before = set(f.assigned)
+    f.assigned |= known
+    first = f.raw(then)
+    f.assigned = set(before)
+    second = f.raw(otherwise)
+    f.assigned = before
+    return ir.IfElse(condition, first, second)
+
+
+def lower_test(node: ast.expr, f: Function) -> tuple[ir.Code, set[str]]:
+    """A condition, and the names that have a value when it is true."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):
+        f.count(node)
+        before: set[str] | None = None
+        items = []
+        known: set[str] = set()
+        for value in node.values:
+            item, names = lower_test(value, f)
+            items.append(item)
+            known |= names | f.assigned
+            before = set(f.assigned) if before is None else before
+            f.assigned |= known
+        f.assigned = before or set()
+        return ir.And(tuple(items)), known
+    return f.raw(node), set(f.assigned)
+
+
+def _unary(node: ast.expr, operator: ir.UnaryOperator, operand: ast.expr, f: Function) -> ir.Code:
+    if isinstance(operand, ast.Constant) and type(operand.value) in (int, float) and operator == "neg":
+        return f.constant(node, -operand.value, "the constant")  # type: ignore[operator]  # a number, just above
+    return ir.Unary(operator, f.value(operand))
+
+
+_FOLDED: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operators_of.add, ast.Sub: operators_of.sub, ast.Mult: operators_of.mul, ast.BitOr: operators_of.or_,
+    ast.BitAnd: operators_of.and_, ast.Pow: operators_of.pow, ast.LShift: operators_of.lshift,
+    ast.RShift: operators_of.rshift,
+}  # fmt: skip
+_MOST = 1024
+
+
+def folded(node: ast.expr) -> int | None:
+    """The value of arithmetic with integers that are written out; None for anything else, or a large result."""
+    match node:
+        case ast.Constant(value=int() as number) if type(number) is int:
+            return number
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _FOLDED:
+            one, other = folded(left), folded(right)
+            if one is None or other is None or one.bit_length() > _MOST or other.bit_length() > _MOST:
+                return None
+            if isinstance(op, ast.Pow | ast.LShift | ast.RShift) and not 0 <= other <= _MOST:
+                return None
+            result = _FOLDED[type(op)](one, other)
+            return result if result.bit_length() <= _MOST else None
+        case _:
+            return None
+
+
+def binary(node: ast.AST, op: ast.operator, left: tuple[ast.expr, ir.Code], right: ast.expr, f: Function) -> ir.Code:
+    """`left op right`, of which the left one is lowered already."""
+    if type(op) not in _BINARY:
+        raise f.cannot(node, "uses an operator that has no lowered form", "write arithmetic with + - * / // % **")
+    kinds: tuple[Kind, Kind] = (f.kind(left[0]), f.kind(right))
+    if "datetime" in kinds:
+        raise f.cannot(
+            node, "calculates with points in time", "compare `context.timestamp.timestamp()` with a number of seconds"
+        )
+    if isinstance(op, ast.Mod) and kinds[0] != "num":
+        if kinds[0] == "str":
+            raise f.cannot(node, "formats text with `%`", "write an f-string")
+        raise f.cannot(node, "applies `%` to something that may be a string", "write `int(...) % n`")
+    return ir.Binary(_BINARY[type(op)], left[1], f.value(right))
+
+
+def _display(kind: Any, items: list[ast.expr], f: Function) -> ir.Code:  # Any: a literal
+    if not any(isinstance(item, ast.Starred) for item in items):
+        return ir.Display(kind, tuple(f.value(item) for item in items))
+    made: ir.Code | None = None
+    plain: list[ir.Code] = []
+    operator: ir.BinaryOperator = "or" if kind == "set" else "add"
+    part_kind: Any = "set" if kind == "set" else "list"  # Any: a literal
+
+    def add(part: ir.Code) -> None:
+        nonlocal made
+        made = part if made is None else ir.Binary(operator, made, part)
+
+    for item in items:
+        if not isinstance(item, ast.Starred):
+            plain.append(f.value(item))
+            continue
+        if plain:
+            add(ir.Display(part_kind, tuple(plain)))
+            plain = []
+        part = f.iterable(item.value) if kind == "set" else f.ordered(item.value)
+        add(ir.Call(part_kind, (part,)))
+    if plain:
+        add(ir.Display(part_kind, tuple(plain)))
+    assert made is not None
+    return ir.Call("tuple", (made,)) if kind == "tuple" else made
+
+
+def _text(node: ast.JoinedStr, f: Function) -> ir.Code:
+    parts: list[str | ir.Shown] = []
+    for item in node.values:
+        match item:
+            case ast.Constant(value=str() as text):
+                parts.append(text)
+            case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
+                f.check_shown(value)
+                parts.append(ir.Shown(f.value(value), _conversion(conversion), _spec(spec, f)))
+            case _:
+                raise f.cannot(item, "holds an expression that has no lowered form", "write it in the subset")
+    return ir.Text(tuple(parts))
+
+
+def _conversion(number: int) -> Any:  # Any: a literal
+    return "" if number < 0 else chr(number)
+
+
+_SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?0?[0-9]{0,3},?(?:\.[0-9]{1,3})?[dfFeE%s]?", re.DOTALL)
+
+
+def _spec(spec: ast.expr | None, f: Function) -> str:
+    match spec:
+        case None:
+            return ""
+        case ast.JoinedStr(values=[]):
+            return ""
+        case ast.JoinedStr(values=[ast.Constant(value=str() as text)]):
+            if not _SPEC.fullmatch(text):
+                raise f.cannot(spec, f"formats with `{text}`", "use width, sign, `,`, precision, and d, f, e, % or s")
+            return text
+        case _:
+            raise f.cannot(spec, "calculates a format", "write the format itself: `{x:.2f}`")
+
+
+def bind(target: ast.Name, value: ast.expr, f: Function) -> ir.Code:
+    """`(name := value)`; in a comprehension the name is the function's."""
+    from bobcat.frontend.pyrules.function import Slot
+
+    lowered = f.value(value)
+    binding = f.local(target.id)
+    if not isinstance(binding, Slot):
+        raise f.cannot(target, f"gives `{target.id}` a second value", "use another name")
+    f.assigned.add(target.id)  # until the end of the comprehension, when it stands in one
+    return ir.Bind(binding.slot, lowered)
+
+
+# --- objects ---
+
+
+def static(node: ast.expr, f: Function) -> Any:  # Any: every object, or MISSING
+    """The object that an expression stands for when the rule is compiled."""
+    from bobcat.frontend.pyrules.function import MISSING, Static
+
+    match node:
+        case ast.Name():
+            binding = f.resolve(node)
+            return binding.value if isinstance(binding, Static) else MISSING
+        case ast.Attribute(value=value, attr=name):
+            owner = static(value, f)
+            return MISSING if owner is MISSING else _member(node, owner, name, f)
+        case ast.Subscript(value=value, slice=ast.Constant(value=key)):
+            owner = static(value, f)
+            if type(owner) in (dict, types.MappingProxyType) and key in owner and not _is_data(owner[key]):
+                return owner[key]
+            return MISSING
+        case ast.Call():
+            return calls.static_pattern(node, f)
+        case _:
+            return MISSING
+
+
+def _is_data(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, str, bytes, list, tuple, dict, set, frozenset)
+
+
+def _member(node: ast.Attribute, owner: Any, name: str, f: Function) -> Any:  # Any: every object
+    """The attribute of an object whose attributes stay what they are."""
+    from bobcat.frontend.pyrules.function import MISSING
+
+    if isinstance(owner, types.ModuleType):
+        try:
+            value = getattr(owner, name)
+        except AttributeError as error:
+            problem = f"reads `{name}`, which `{owner.__name__}` does not have"
+            raise f.cannot(node, problem, "mend the spelling") from error
+        if _is_data(value):
+            _check_module(node, owner, name, f)
+        return value
+    if isinstance(owner, enum.Enum):
+        return getattr(owner, name) if name in ("value", "name") else MISSING
+    if isinstance(owner, type):
+        return _class_member(node, owner, name, f)
+    if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
+        return getattr(owner, name)
+    if isinstance(owner, re.Pattern) or type(owner).__module__ == "builtins":
+        return MISSING
+    if callable(getattr(type(owner), name, None)):
+        return getattr(owner, name)
+    if name in (getattr(owner, "__dict__", None) or {}) or dataclasses.is_dataclass(owner):
+        if _stays(owner, name, f):
+            return getattr(owner, name, MISSING)
+        raise f.cannot(
+            node,
+            f"reads `{name}` of an object that may change",
+            "make it a frozen dataclass, a NamedTuple or a name of the module",
+            kind="impure",
+        )
+    return MISSING
+
+
+def _class_member(node: ast.Attribute, owner: type, name: str, f: Function) -> Any:  # Any: every object
+    from bobcat.frontend.pyrules.function import MISSING
+
+    if issubclass(owner, enum.Enum) and name in owner.__members__:
+        return owner.__members__[name]
+    if owner.__module__ == "builtins" or not hasattr(owner, name):
+        return MISSING
+    if owner.__name__ in changing_names(f.module.tree):
+        raise f.cannot(
+            node,
+            f"reads `{name}` of a class that changes in line {changing_names(f.module.tree)[owner.__name__]}",
+            "give the name one value that stays",
+            kind="impure",
+        )
+    return getattr(owner, name)
+
+
+def _stays(owner: object, name: str, f: Function) -> bool:
+    """Whether nothing gives a field of an object another value after `__init__`."""
+    parameters = getattr(type(owner), "__dataclass_params__", None)
+    if parameters is not None and parameters.frozen:
+        return True
+    if type(owner).__module__ != f.module_name:
+        return False
+    inside = {
+        inner
+        for node in ast.walk(f.module.tree)
+        if isinstance(node, ast.FunctionDef) and node.name == "__init__"
+        for inner in ast.walk(node)
+    }
+    return not any(
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.ctx, ast.Store | ast.Del)
+        and node not in inside
+        for node in ast.walk(f.module.tree)
+    )
+
+
+def _check_module(node: ast.Attribute, module: types.ModuleType, name: str, f: Function) -> None:
+    """Refuse a name that changes in another module, where the text of that module is there to tell."""
+    try:
+        tree = module_of_file(getattr(module, "__file__", None), vars(module)).tree
+    except NoSource:
+        return
+    line = changing_names(tree).get(name)
+    if line is not None:
+        raise f.cannot(
+            node,
+            f"reads `{module.__name__}.{name}`, which changes in line {line} of its module",
+            "give the name one value that stays, or put what changes into `context.extra`",
+            kind="impure",
+        )

@@ -1,0 +1,135 @@
+"""A Python rule to a `FunctionRule`: the callable's own source, lowered, or every reason why it cannot be.
+
+`host` calls this for each rule of the strict profile.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from dataclasses import dataclass
+
+from bobcat._core import CoreError, Program
+from bobcat.bundle.host_code import HostFunction
+from bobcat.diagnostics import Span
+from bobcat.frontend.pyrules.function import Function, Parameter, Session, Slot
+from bobcat.frontend.pyrules.inlining import bind_object, body_of, check_definition, target_of
+from bobcat.frontend.pyrules.refusal import CannotLower, Refusal
+from bobcat.frontend.pyrules.source import FunctionNode, NoSource, source_of
+from bobcat.ir import canonical, construct
+from bobcat.ir import code as ir
+from bobcat.ir.schema import FunctionRule
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredFunction:
+    """What became of a callable. `rule` is None when there are refusals; `span` is None when there is no source.
+
+    `frozen` names the tables that are taken as they are now: name, where it is read, its type.
+    """
+
+    rule: FunctionRule | None
+    span: Span | None
+    text: str
+    description: str
+    refusals: tuple[Refusal, ...]
+    frozen: tuple[tuple[str, Span, str], ...] = ()
+
+
+def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunction:
+    """Lower a callable that is a rule. Never raises on what it says."""
+    target = target_of(fn)
+    if target is None:
+        return _without(f"is {_kind(fn)}, which has no source text in Python", "pass a function")
+    if hasattr(target.fn, "__wrapped__"):
+        return _without("is wrapped by a decorator", "pass the plain function, or keep it as a host rule")
+    try:
+        source = source_of(target.fn.__code__, target.fn.__globals__)
+    except NoSource as reason:
+        return _without(f"cannot be read: {reason}", "define it in a file that is not changed after it is imported")
+    session = Session()
+    function = Function(session, source, fn=target.fn)
+    span, text = source.place.span(source.node), source.module.text
+    described = (ast.get_docstring(source.node) if not isinstance(source.node, ast.Lambda) else None) or ""
+    description = described.partition("\n")[0]
+    session.stack.append(target.fn.__code__)
+    body: tuple[ir.Statement, ...] = ()
+    try:
+        check_definition(function)
+        prologue = _bind(function, (target.args, dict(target.keywords)), target.fn)
+        function.infer()
+        body = (*prologue, *function.body(body_of(source.node)))
+    except CannotLower as refused:
+        session.found.append(refused.refusal)
+    except RecursionError:
+        session.found.append(Refusal("shape", span, "is nested too deeply", "name its parts"))
+    refusals = tuple(dict.fromkeys(session.found))
+    frozen = tuple((table, place, kind) for table, (place, kind) in session.frozen.items())
+    if refusals:
+        return LoweredFunction(None, span, text, description, refusals, frozen)
+    rule = FunctionRule(name, priority, session.slots, body)
+    problem = _problem(rule)
+    if problem is not None:
+        refusals = (Refusal("shape", span, problem, "split the rule, or put cases into a table"),)
+        return LoweredFunction(None, span, text, description, refusals, frozen)
+    return LoweredFunction(rule, span, text, description, (), frozen)
+
+
+def _problem(rule: FunctionRule) -> str | None:
+    """Why the core would not take a rule: one of its limits; None when it does."""
+    try:
+        Program(canonical.encode(construct.policy([rule])), ())
+    except canonical.EncodingError as error:
+        return f"has no form in a bundle: {error}"
+    except CoreError as error:
+        return f"is more than the core takes: {str(error).removeprefix('rules[0]: ')}"
+    return None
+
+
+def _bind(
+    f: Function, bound: tuple[tuple[object, ...], dict[str, object]], fn: HostFunction
+) -> tuple[ir.Statement, ...]:
+    """Bind the parameters of a rule: what is bound already, then the request, the context, and defaults."""
+    definition: FunctionNode = f.source.node
+    args, keywords = bound
+    names = [arg.arg for arg in (*definition.args.posonlyargs, *definition.args.args)]
+    every = [*names, *(arg.arg for arg in definition.args.kwonlyargs)]
+    prologue: list[ir.Statement] = []
+    fixed: dict[str, object] = dict(zip(names, args, strict=False))
+    free = names[len(args) :]
+    if len(free) < 2 or any(name in keywords for name in free[:2]) or len(args) > len(names):
+        raise f.cannot(definition, "is not called with a request and a context", "write `def name(request, context):`")
+    fixed.update(keywords)
+    roots = (("request", ir.Root("request")), ("context", ir.Root("context")))
+    for name, (kind, root) in zip(free[:2], roots, strict=True):
+        f.kinds[name] = "request" if kind == "request" else "context"
+        if name in _stored(definition):
+            binding = f.local(name)
+            assert isinstance(binding, Slot)
+            prologue.append(ir.Assign(ir.Slot(binding.slot), root))
+        else:
+            f.bindings[name] = Parameter(root)
+    parameters = inspect.signature(fn).parameters
+    for name in every:
+        if name in f.bindings:
+            continue
+        if name not in fixed and parameters[name].default is inspect.Parameter.empty:
+            raise f.cannot(definition, f"has no value for its parameter `{name}`", "give it a default")
+        value = fixed.get(name, parameters[name].default) if name in fixed else parameters[name].default
+        pair = bind_object(f, name, value, definition, f)
+        if pair is not None:
+            prologue.append(ir.Assign(ir.Slot(pair[0]), pair[1]))
+    f.assigned |= set(every)
+    return tuple(prologue)
+
+
+def _stored(node: FunctionNode) -> set[str]:
+    return {item.id for item in ast.walk(node) if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store)}
+
+
+def _without(problem: str, instead: str) -> LoweredFunction:
+    return LoweredFunction(None, None, "", "", (Refusal("shape", None, problem, instead),))
+
+
+def _kind(fn: object) -> str:
+    return f"a `{type(fn).__name__}`"

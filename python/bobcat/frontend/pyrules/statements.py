@@ -1,0 +1,394 @@
+"""Statements: one of Python to those of code."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from bobcat.frontend.pyrules import cases, comprehensions, in_place
+from bobcat.frontend.pyrules.expressions import binary, lower_test
+from bobcat.frontend.pyrules.kinds import join as join_kinds
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+_EXCEPTIONS = frozenset({
+    "ArithmeticError", "AssertionError", "AttributeError", "BufferError", "EOFError", "Exception", "IndexError",
+    "KeyError", "LookupError", "NameError", "NotImplementedError", "OSError", "OverflowError", "PermissionError",
+    "RecursionError", "RuntimeError", "TimeoutError", "TypeError", "UnboundLocalError", "ValueError",
+    "ZeroDivisionError",
+})  # fmt: skip
+_UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.While: ("loops with `while`", "go over values that exist with `for`"),
+    ast.With: ("uses `with`", "a rule opens nothing; read what it needs before the call, into `context.extra`"),
+    ast.AsyncWith: ("uses `async with`", "read what it needs before the call, into `context.extra`"),
+    ast.AsyncFor: ("loops with `async for`", "read what it needs before the call, into `context.extra`"),
+    ast.Global: ("writes a global", "keep no state in a rule: the same call must get the same decision"),
+    ast.Nonlocal: ("writes a variable of another function", "return the value instead"),
+    ast.ClassDef: ("defines a class", "define it outside of the rule"),
+    ast.AsyncFunctionDef: ("defines an asynchronous function", "make it a plain function"),
+}
+_IMPORTABLE = frozenset({
+    "re", "math", "string", "posixpath", "os.path", "fnmatch", "datetime", "bobcat", "bobcat.decisions",
+    "bobcat.model", "bobcat.pdp", "bobcat.lynx", "bobcat.lynx.policy", "bobcat.lynx.core.policy", "typing",
+    "collections.abc",
+})  # fmt: skip
+
+Statements = tuple[ir.Statement, ...]
+
+
+def lower_body(nodes: Sequence[ast.stmt], f: Function) -> Statements:
+    """Statements in order. In the rule itself, one that cannot be lowered does not hide the next."""
+    found: list[ir.Statement] = []
+    for node in nodes:
+        if f.session.stack_depth == 1:
+            found.extend(f.guarded(node))
+        else:
+            found.extend(lower(node, f))
+    return tuple(found)
+
+
+def lower(node: ast.stmt, f: Function) -> Statements:
+    """The code of a statement."""
+    f.count(node)
+    match node:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return ()
+        case ast.Expr(value=value):
+            changed = in_place.method(node, f)
+            return changed if changed is not None else (ir.Evaluate(f.raw(value)),)
+        case ast.Return(value=value):
+            return _return(value, f)
+        case ast.If(test=test, body=then, orelse=otherwise):
+            return _if(test, then, otherwise, f)
+        case ast.Assign(targets=targets, value=value):
+            return _assign(node, targets, value, f)
+        case ast.AnnAssign(target=target, value=value):
+            return () if value is None else _assign(node, [target], value, f)
+        case ast.AugAssign():
+            return _augmented(node, f)
+        case ast.For():
+            return _for(node, f)
+        case ast.Break():
+            return (ir.Break(),)
+        case ast.Continue():
+            return (ir.Continue(),)
+        case ast.Raise():
+            return _raise(node, f)
+        case ast.Assert(test=test, msg=message):
+            return _assert(test, message, f)
+        case ast.Try():
+            return _try(node, f)
+        case ast.Match():
+            return cases.lower(node, f)
+        case ast.Delete():
+            return in_place.delete(node, f)
+        case ast.FunctionDef():
+            return _define(node, node.name, node, f)
+        case ast.Import() | ast.ImportFrom():
+            return _import(node, f)
+        case _:
+            raise f.cannot(
+                node,
+                *_UNSUPPORTED.get(type(node), ("holds a statement that has no lowered form", "write it in the subset")),
+            )
+
+
+def returning(value: ast.expr) -> ast.Return:
+    """The statement that returns an expression: what a lambda is."""
+    return ast.copy_location(ast.Return(value), value)
+
+
+def _return(value: ast.expr | None, f: Function) -> Statements:
+    if isinstance(value, ast.IfExp):
+        # PERF: as a statement the core sees at once for which tools a rule has nothing to say.
+        f.count(value)
+        return _if(value.test, [returning(value.body)], [returning(value.orelse)], f)
+    lowered = ir.Constant(None) if value is None else f.value(value)
+    f.returned = join_kinds(f.returned, "none" if value is None else f.kind(value))
+    return (ir.Return(lowered),)
+
+
+def _if(test: ast.expr, then: Sequence[ast.stmt], otherwise: Sequence[ast.stmt], f: Function) -> Statements:
+    condition, known = lower_test(test, f)
+    before = set(f.assigned)
+    f.assigned = before | known
+    first = f.body(then)
+    after = None if leaves(then) else f.assigned
+    f.assigned = set(before)
+    second = f.body(otherwise)
+    rest = None if leaves(otherwise) else f.assigned
+    f.assigned = _both(after, rest, before)
+    return (ir.If(condition, first, second),)
+
+
+def _both(one: set[str] | None, other: set[str] | None, neither: set[str]) -> set[str]:
+    """The names that certainly have a value where two ways meet; None is a way that does not get there."""
+    if one is None:
+        return neither if other is None else other
+    return one if other is None else one & other
+
+
+def leaves(body: Sequence[ast.stmt]) -> bool:
+    """Whether control certainly does not reach the end of a body."""
+    if not body:
+        return False
+    match body[-1]:
+        case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+            return True
+        case ast.If(body=then, orelse=otherwise):
+            return leaves(then) and leaves(otherwise)
+        case _:
+            return False
+
+
+# --- assignments ---
+
+
+def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Function) -> Statements:
+    if len(targets) == 1 and isinstance(targets[0], ast.Name) and isinstance(value, ast.Lambda):
+        return _define(node, targets[0].id, value, f)
+    if len(targets) == 1 and isinstance(targets[0], ast.Subscript):
+        return in_place.store(targets[0], value, f)
+    for target in targets:
+        if isinstance(target, ast.Name) and target.id in f.once and _is_object(value, f):
+            return _alias(target, value, targets, f)
+    unpacks = any(not isinstance(target, ast.Name) for target in targets)
+    lowered = f.ordered(value) if unpacks else f.raw(value)
+    kind = f.kind(value)
+    if kind in ("mixed", "view"):
+        f.value(value)
+    if kind == "set":
+        for target in targets:
+            if isinstance(target, ast.Name) and f.kinds.get(target.id) == "any":
+                f.kinds[target.id] = "set"
+    if len(targets) == 1:
+        return (ir.Assign(assignable(targets[0], f), lowered),)
+    slot, local = f.temporary()
+    first = ir.Assign(ir.Slot(slot), lowered)
+    return (first, *(ir.Assign(assignable(target, f), local) for target in targets))
+
+
+def _is_object(value: ast.expr, f: Function) -> bool:
+    """Whether a name for a value is a name for an object: a pattern, a class, a table of functions."""
+    from bobcat.frontend.pyrules.function import MISSING
+
+    if not isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+        return False
+    found = f.static(value)
+    return found is not MISSING and not is_plain(found)
+
+
+def is_plain(value: object) -> bool:
+    """Whether an object is data, at least on the outside."""
+    return value is None or isinstance(value, bool | int | float | str | bytes | list | tuple | dict | set | frozenset)
+
+
+def _alias(target: ast.Name, value: ast.expr, targets: Sequence[ast.expr], f: Function) -> Statements:
+    from bobcat.frontend.pyrules.function import Static
+
+    if len(targets) > 1:
+        raise f.cannot(target, "gives an object several names", "give it one name")
+    f.bindings[target.id] = Static(f.static(value))
+    f.assigned.add(target.id)
+    return ()
+
+
+def _define(node: ast.stmt, name: str, function: Any, f: Function) -> Statements:  # Any: a function's node
+    from bobcat.frontend.pyrules.function import Nested
+
+    if name not in f.once:
+        raise f.cannot(node, f"gives the function `{name}` a second value", "use another name")
+    if getattr(function, "decorator_list", ()):
+        raise f.cannot(node, f"decorates the function `{name}`", "leave the decorator out")
+    f.bindings[name] = Nested(function, f)
+    f.assigned.add(name)
+    return ()
+
+
+def _import(node: ast.Import | ast.ImportFrom, f: Function) -> Statements:
+    from importlib import import_module
+
+    from bobcat.frontend.pyrules.function import Static
+
+    modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    level = getattr(node, "level", 0)
+    for name in modules:
+        if level or not (name in _IMPORTABLE or name in sys.modules):
+            raise f.cannot(node, f"imports `{name}` when it runs", "import it at the top of the module")
+    for alias in node.names:
+        name = alias.asname or alias.name.partition(".")[0]
+        if name not in f.once:
+            raise f.cannot(node, f"gives `{name}` a second value", "use another name")
+        if isinstance(node, ast.ImportFrom):
+            value = getattr(import_module(modules[0]), alias.name, None)
+        else:
+            value = import_module(alias.name if alias.asname else name)
+        f.bindings[name] = Static(value)
+        f.assigned.add(name)
+    return ()
+
+
+def assignable(node: ast.expr, f: Function) -> ir.Target:
+    """The target of an assignment, or of a `for`."""
+    from bobcat.frontend.pyrules.function import Slot
+
+    match node:
+        case ast.Name(id=name):
+            binding = f.local(name)
+            if not isinstance(binding, Slot):
+                raise f.cannot(node, f"gives `{name}` a second value", "use another name")
+            f.assigned.add(name)
+            return ir.Slot(binding.slot)
+        case ast.Tuple(elts=items) | ast.List(elts=items):
+            return ir.Unpack(tuple(assignable(item, f) for item in items))
+        case ast.Starred():
+            raise f.cannot(node, "takes several values with `*`", "take slices: `first, rest = x[0], x[1:]`")
+        case _:
+            raise f.cannot(node, "changes something that it did not make", "make a new dict: `{**x, key: value}`")
+
+
+def _augmented(node: ast.AugAssign, f: Function) -> Statements:
+    if isinstance(node.target, ast.Subscript):
+        return in_place.augmented_item(node, node.target, f)
+    if not isinstance(node.target, ast.Name):
+        raise f.cannot(node, "changes something that it did not make", "use a local")
+    name = node.target.id
+    grown = in_place.augmented(node, node.target, f)
+    if grown is not None:
+        return grown
+    read = ast.copy_location(ast.Name(name, ast.Load()), node.target)
+    kinds = (f.kind(read), f.kind(node.value))
+    if kinds[0] not in ("num", "str", "bytes", "tuple", "none") and kinds[1] != "num":
+        raise f.cannot(
+            node,
+            f"changes `{name}` in place, which may be a list, a set or a dict that others hold",
+            f"write `{name} = {name} {_sign(node.op)} ...`",
+        )
+    value = binary(node, node.op, (read, f.value(read)), node.value, f)
+    return (ir.Assign(assignable(node.target, f), value),)
+
+
+def _sign(op: ast.operator) -> str:
+    return ast.unparse(ast.BinOp(ast.Name("a"), op, ast.Name("b")))[2:-2]
+
+
+# --- loops ---
+
+
+def _for(node: ast.For, f: Function) -> Statements:
+    items = comprehensions.unrolled(node.iter, f)
+    if items is not None:
+        return _for_objects(node, items, f)
+    if isinstance(node.iter, ast.GeneratorExp):
+        raise f.cannot(node.iter, "goes over a generator", "go over a list: `[...]`")
+    over = f.ordered(node.iter)
+    before = set(f.assigned)
+    target = assignable(node.target, f)
+    body = f.body(node.body)
+    f.assigned = set(before)
+    otherwise = f.body(node.orelse)
+    f.assigned = before
+    return (ir.For(target, over, body, otherwise),)
+
+
+def _for_objects(node: ast.For, items: list[Any], f: Function) -> Statements:  # Any: every object
+    """A loop over a table of patterns or functions: its body once for each of them."""
+    for part in node.body:
+        for inner in ast.walk(part):
+            if isinstance(inner, ast.Break | ast.Continue):
+                raise f.cannot(
+                    inner, "leaves a loop over patterns or functions in the middle", "write `if` and `return`"
+                )
+    names = {item.id for item in ast.walk(node.target) if isinstance(item, ast.Name)}
+    if any(
+        isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id in names
+        for part in node.body
+        for inner in ast.walk(part)
+    ):
+        raise f.cannot(node.target, "gives the item of a table another value", "use another name")
+    before = set(f.assigned)
+    found: list[ir.Statement] = []
+    for item in items:
+        f.assigned = set(before)
+        f.scopes.append(comprehensions.statics(node.target, item, f))
+        try:
+            found.extend(f.body(node.body))
+        finally:
+            f.scopes.pop()
+    f.assigned = before
+    found.extend(f.body(node.orelse))
+    return tuple(found)
+
+
+# --- exceptions ---
+
+
+def _assert(test: ast.expr, message: ast.expr | None, f: Function) -> Statements:
+    condition = f.raw(test)
+    said = () if message is None else (ir.Evaluate(f.value(message)),)
+    return (ir.If(condition, (), (*said, ir.Raise("AssertionError"))),)
+
+
+def _raise(node: ast.Raise, f: Function) -> Statements:
+    if node.exc is None:
+        raise f.cannot(node, "raises again", "name the exception: `raise ValueError`")
+    if node.cause is not None and not isinstance(node.cause, ast.Constant):
+        raise f.cannot(node.cause, "gives an exception a cause", "leave the cause out")
+    args: list[ast.expr] = []
+    kind = node.exc
+    if isinstance(node.exc, ast.Call):
+        if node.exc.keywords or any(isinstance(item, ast.Starred) for item in node.exc.args):
+            raise f.cannot(node.exc, "gives an exception arguments by name", "give it a text")
+        kind, args = node.exc.func, node.exc.args
+    name = _exception(kind, f)
+    if name in ("OSError", "PermissionError", "TimeoutError") and len(args) > 1:
+        raise f.cannot(node, "gives an exception several arguments", "give it a text")
+    return (*(ir.Evaluate(f.value(item)) for item in args), ir.Raise(name))
+
+
+def _exception(node: ast.expr, f: Function) -> str:
+    value = f.static(node)
+    if isinstance(value, type) and value.__name__ in _EXCEPTIONS and getattr(builtins, value.__name__) is value:
+        return value.__name__
+    raise f.cannot(
+        node, "names an exception that is none of the builtin ones", "use `ValueError` or another builtin exception"
+    )
+
+
+def _try(node: ast.Try, f: Function) -> Statements:
+    if node.finalbody:
+        raise f.cannot(node.finalbody[0], "uses `finally`", "write what it does after the `try`")
+    before = set(f.assigned)
+    body = f.body(node.body)
+    otherwise = f.body(node.orelse)
+    ends = [None if leaves(node.orelse or node.body) else f.assigned]
+    handlers = []
+    for handler in node.handlers:
+        f.assigned = set(before)
+        handlers.append(_handler(handler, f))
+        ends.append(None if leaves(handler.body) else f.assigned)
+    met: set[str] | None = None
+    for end in ends:
+        met = _both(met, end, before) if met is not None or end is not None else None
+    f.assigned = before if met is None else met
+    return (ir.Try(body, tuple(handlers), otherwise),)
+
+
+def _handler(handler: ast.ExceptHandler, f: Function) -> ir.Handler:
+    if handler.name is not None and any(
+        isinstance(item, ast.Name) and item.id == handler.name for item in ast.walk(f.source.node)
+    ):
+        raise f.cannot(handler, f"looks at the exception `{handler.name}`", "handle it by its type")
+    match handler.type:
+        case None:
+            names: tuple[str, ...] = ("Exception",)
+        case ast.Tuple(elts=items):
+            names = tuple(_exception(item, f) for item in items)
+        case _:
+            names = (_exception(handler.type, f),)
+    return ir.Handler(names, f.body(handler.body))

@@ -1,0 +1,377 @@
+"""The nodes of a lowered Python function: what it does, statement by statement, in Python's own semantics.
+
+`frontend.pyrules` makes them from the source of a rule, the Rust core runs them. The meaning of every node is what
+CPython does for the same source, to the exception: truthiness, short circuit, `bool` as an `int`, integers of any size,
+strings of code points. What a function would raise is the error of its rule, under the name of the exception.
+
+Names are gone: locals are numbered slots, constants of the module and the closure are frozen in, calls of other
+functions are `Inline`. Nothing here loops without a bound: `For` and `Loop` go over values that already exist.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, Union
+
+import msgspec
+
+
+class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Base of what nodes are made of: frozen, compared by value, unknown fields refused on decoding."""
+
+
+class CodeNode(Piece, frozen=True, tag_field="k"):
+    """Base of the nodes of code, told apart by their tags."""
+
+
+RootName = Literal["request", "context"]
+CompareOperator = Literal["eq", "ne", "lt", "le", "gt", "ge", "in", "not_in", "is", "is_not"]
+UnaryOperator = Literal["neg", "pos", "invert"]
+BinaryOperator = Literal["add", "sub", "mul", "div", "floordiv", "mod", "pow", "and", "or", "xor"]
+RegexHow = Literal["search", "match", "fullmatch"]
+CollectKind = Literal["list", "set", "dict", "any", "all", "sum", "min", "max", "first"]
+DecisionVerdict = Literal["allow", "deny", "dry_run", "approve_required", "transform"]
+
+
+# --- expressions ---
+
+
+class Constant(CodeNode, frozen=True, tag="const"):
+    """A constant, in the form of `schema.Const`: tuples, sets and bytes as their tags, every dict as `pairs`, whose
+    order counts, and an aware datetime as `datetime`."""
+
+    value: Any  # Any: schema.Const
+
+
+class Local(CodeNode, frozen=True, tag="local"):
+    """A local. Reading one that has no value yet raises `UnboundLocalError`."""
+
+    slot: int
+
+
+class Root(CodeNode, frozen=True, tag="root"):
+    """The first or the second parameter of the rule."""
+
+    name: RootName
+
+
+class Attribute(CodeNode, frozen=True, tag="attr"):
+    """`of.name`, on the request, the context and what hangs on them; `AttributeError` on anything else."""
+
+    of: Code
+    name: str
+
+
+class Item(CodeNode, frozen=True, tag="item"):
+    """`of[key]`."""
+
+    of: Code
+    key: Code
+
+
+class Slice(CodeNode, frozen=True, tag="slice"):
+    """`of[start:stop:step]`; a bound that is not written is None."""
+
+    of: Code
+    start: Code | None
+    stop: Code | None
+    step: Code | None
+
+
+class Call(CodeNode, frozen=True, tag="call"):
+    """A builtin function, by name; those of `BUILTINS`."""
+
+    function: str
+    args: tuple[Code, ...]
+
+
+class IsInstance(CodeNode, frozen=True, tag="isinstance"):
+    """`isinstance(of, types)`, by name; those of `TYPES`."""
+
+    of: Code
+    types: tuple[str, ...]
+
+
+class Method(CodeNode, frozen=True, tag="method"):
+    """`of.name(*args)`; the names of `METHODS`. `AttributeError` where the type of `of` has no such method."""
+
+    of: Code
+    name: str
+    args: tuple[Code, ...]
+
+
+class Regex(CodeNode, frozen=True, tag="regex"):
+    """`re.search(pattern, text, flags)` and its kin, in the `python` dialect; a match or None."""
+
+    how: RegexHow
+    pattern: str
+    flags: int
+    text: Code
+
+
+class Compare(CodeNode, frozen=True, tag="compare"):
+    """A chain of comparisons. Operands are evaluated once, from the left, until one comparison is false."""
+
+    first: Code
+    operators: tuple[CompareOperator, ...]
+    others: tuple[Code, ...]
+
+
+class And(CodeNode, frozen=True, tag="and"):
+    """The first operand that is false, or the last one."""
+
+    items: tuple[Code, ...]
+
+
+class Or(CodeNode, frozen=True, tag="or"):
+    """The first operand that is true, or the last one."""
+
+    items: tuple[Code, ...]
+
+
+class NotTrue(CodeNode, frozen=True, tag="not"):
+    """Whether the operand is false."""
+
+    item: Code
+
+
+class Unary(CodeNode, frozen=True, tag="unary"):
+    """`-x`, `+x`, `~x`."""
+
+    operator: UnaryOperator
+    item: Code
+
+
+class Binary(CodeNode, frozen=True, tag="binary"):
+    """Arithmetic on numbers; `+` and `*` on sequences, `-`, `&`, `|`, `^` on sets and integers, `|` on dicts.
+
+    `%` stands here only where one operand is known to be a number.
+    """
+
+    operator: BinaryOperator
+    left: Code
+    right: Code
+
+
+class IfElse(CodeNode, frozen=True, tag="ifelse"):
+    """`then if test else otherwise`."""
+
+    test: Code
+    then: Code
+    otherwise: Code
+
+
+class Display(CodeNode, frozen=True, tag="display"):
+    """`[..]`, `(..)`, `{..}` of elements."""
+
+    kind: Literal["list", "tuple", "set"]
+    items: tuple[Code, ...]
+
+
+class Mapping(CodeNode, frozen=True, tag="mapping"):
+    """`{key: value, ..}`; a key of None is `**value`."""
+
+    entries: tuple[tuple[Code | None, Code], ...]
+
+
+class Loop(Piece, frozen=True):
+    """`for target in over if conditions`, in a comprehension."""
+
+    target: Target
+    over: Code
+    conditions: tuple[Code, ...]
+
+
+class Collect(CodeNode, frozen=True, tag="collect"):
+    """A comprehension, or a generator handed to a builtin: `any` and `all` stop as Python does.
+
+    `key` is set for `dict` and only there. `sum` starts from 0. `default` is what `min`, `max`
+    and `first` are of nothing, and only theirs; without one the first two raise `ValueError`. `first` is
+    `next(generator, default)`, always has a default, and stops at the first value.
+    """
+
+    kind: CollectKind
+    key: Code | None
+    value: Code
+    loops: tuple[Loop, ...]
+    default: Constant | None = None
+
+
+class Shown(Piece, frozen=True):
+    """A replacement field of an f-string: `conversion` is `r`, `s`, `a` or nothing, `spec` the text after the colon."""
+
+    value: Code
+    conversion: Literal["", "r", "s", "a"]
+    spec: str
+
+
+class Text(CodeNode, frozen=True, tag="text"):
+    """An f-string: literal texts and replacement fields."""
+
+    parts: tuple[str | Shown, ...]
+
+
+class Bind(CodeNode, frozen=True, tag="bind"):
+    """`(slot := value)`."""
+
+    slot: int
+    value: Code
+
+
+class Inline(CodeNode, frozen=True, tag="inline"):
+    """A call of another function, whose parameters are slots of this one; the value is what its body returns.
+
+    Its locals are slots too, used by no other code, and are not emptied before a call: the front end has made sure
+    that none is read before it is assigned.
+    """
+
+    parameters: tuple[tuple[int, Code], ...]
+    body: tuple[Statement, ...]
+
+
+class Decide(CodeNode, frozen=True, tag="decide"):
+    """One of the five constructors of decisions. `args` are its arguments by name, in the order of the source; the
+    timeout of `approve_required` is always among them."""
+
+    verdict: DecisionVerdict
+    args: tuple[tuple[str, Code], ...]
+
+
+Code: TypeAlias = Union[  # noqa: UP007 - named before its members by their annotations
+    Constant, Local, Root, Attribute, Item, Slice, Call, IsInstance, Method, Regex, Compare, And, Or, NotTrue, Unary,
+    Binary, IfElse, Display, Mapping, Collect, Text, Bind, Inline, Decide,
+]  # fmt: skip
+
+
+# --- targets and statements ---
+
+
+class Slot(CodeNode, frozen=True, tag="slot"):
+    """One local."""
+
+    slot: int
+
+
+class Unpack(CodeNode, frozen=True, tag="unpack"):
+    """As many targets as the value has items, else `ValueError`."""
+
+    targets: tuple[Target, ...]
+
+
+Target: TypeAlias = Union[Slot, Unpack]  # noqa: UP007 - as above
+
+
+class Assign(CodeNode, frozen=True, tag="assign"):
+    """`target = value`."""
+
+    target: Target
+    value: Code
+
+
+class Append(CodeNode, frozen=True, tag="append"):
+    """`slot.append(value)` on a list, or `slot.add(value)` on a set, that the function made and nobody else holds."""
+
+    slot: int
+    value: Code
+
+
+class Store(CodeNode, frozen=True, tag="store"):
+    """`slot[key] = value` on a dict or a list that the function made and nobody else holds; the value comes first."""
+
+    slot: int
+    key: Code
+    value: Code
+
+
+class If(CodeNode, frozen=True, tag="if"):
+    """`if test: then` `else: otherwise`."""
+
+    test: Code
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+
+
+class For(CodeNode, frozen=True, tag="for"):
+    """`for target in over: body` `else: otherwise`."""
+
+    target: Target
+    over: Code
+    body: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...]
+
+
+class Break(CodeNode, frozen=True, tag="break"):
+    """`break`."""
+
+
+class Continue(CodeNode, frozen=True, tag="continue"):
+    """`continue`."""
+
+
+class Return(CodeNode, frozen=True, tag="return"):
+    """`return value`."""
+
+    value: Code
+
+
+class Evaluate(CodeNode, frozen=True, tag="evaluate"):
+    """An expression whose value nobody keeps."""
+
+    value: Code
+
+
+class Raise(CodeNode, frozen=True, tag="raise"):
+    """`raise name(..)`: a builtin exception."""
+
+    name: str
+
+
+class Handler(Piece, frozen=True):
+    """`except names: body`; the names of builtin exceptions."""
+
+    names: tuple[str, ...]
+    body: tuple[Statement, ...]
+
+
+class Try(CodeNode, frozen=True, tag="try"):
+    """`try: body`, handlers, `else: otherwise`."""
+
+    body: tuple[Statement, ...]
+    handlers: tuple[Handler, ...]
+    otherwise: tuple[Statement, ...]
+
+
+Statement: TypeAlias = Union[  # noqa: UP007 - as above
+    Assign, Append, Store, If, For, Break, Continue, Return, Evaluate, Raise, Try
+]  # fmt: skip
+
+
+# --- what code may name ---
+
+BUILTINS = frozenset({
+    "abs", "all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "len", "list", "max", "min", "range",
+    "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip",
+})  # fmt: skip
+"""Builtin functions with positional arguments, as in Python. `range` and its kin give what a `for` goes over."""
+
+TYPES = frozenset(
+    {"bool", "bytes", "dict", "float", "int", "list", "Mapping", "NoneType", "Sequence", "set", "str", "tuple"}
+)
+"""Types for `isinstance`; `Mapping` and `Sequence` are those of `collections.abc`. A mapping among the arguments of a
+request is a `dict` to a rule, and a list a `list`, as to a host rule."""
+
+METHODS = frozenset({
+    # str
+    "startswith", "endswith", "lower", "upper", "casefold", "title", "capitalize", "swapcase", "strip", "lstrip",
+    "rstrip", "split", "rsplit", "splitlines", "partition", "rpartition", "removeprefix", "removesuffix", "replace",
+    "find", "rfind", "index", "rindex", "count", "join", "isdigit", "isalpha", "isalnum", "isspace", "isupper",
+    "islower", "isnumeric", "isdecimal", "isascii", "isidentifier", "isprintable", "istitle", "zfill",
+    # dict
+    "get", "keys", "values", "items",
+    # set
+    "isdisjoint", "issubset", "issuperset", "union", "intersection", "difference",
+    # re.Match
+    "group", "groups", "groupdict", "start", "end", "span",
+    # datetime
+    "weekday", "isoweekday", "timestamp", "isoformat",
+})  # fmt: skip
+"""Methods, on every type of value that has one of that name in Python."""
