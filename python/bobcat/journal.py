@@ -6,21 +6,24 @@ The kernel writes the records, a `RunStore` keeps them, a resumed run and the in
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from importlib import import_module
-from types import MappingProxyType
+from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
+from bobcat._core import action_key, chained_hash
+from bobcat.frozen import FrozenDict
 from bobcat.model import Usage
 from bobcat.plain_json import json_text
 from bobcat.quick import quick
 
 EFFECTFUL_VERDICTS = frozenset({"allow", "transform", "approve_required"})
 """An intent under one of these, without a result, may have run. `deny` never runs, `dry_run` runs only the shadow."""
+
+RECORD_DOMAIN = b"bobcat/journal/v1\0"
+"""What a record's hash begins with."""
 
 
 class DuplicateRecord(Exception):
@@ -65,6 +68,14 @@ class JournalIndex:
     next_seq: int = 0
     grants: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     """The approvals that were granted and on whose account nothing was begun yet."""
+    begun: Mapping[int, int] = field(default_factory=dict)
+    """How often the action of a step was begun: its intents that may have run."""
+    open: Mapping[int, tuple[StepRecord, ...]] = field(default_factory=dict)
+    """The intents of a step that may have run, and that neither a result nor an `action.abandoned` closes."""
+    result_keys: Mapping[int, str] = field(default_factory=dict)
+    task: str | None = None
+    binding: Mapping[str, Any] | None = None
+    """What the run was last bound to: see `bobcat.kernel.binding`."""
 
     def uncertain(self, step: int) -> StepRecord | None:
         """The intent of a step whose action may have run without a result on record."""
@@ -90,11 +101,17 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
     final: Mapping[str, Any] | None = None
     bundle_id: str | None = None
     grants: dict[int, Mapping[str, Any]] = {}
+    begun: dict[int, int] = {}
+    unclosed: dict[int, tuple[StepRecord, ...]] = {}
+    result_keys: dict[int, str] = {}
+    task: str | None = None
+    binding: Mapping[str, Any] | None = None
     for record in ordered:
         body = record.body
         if record.kind in ("run.started", "run.resumed"):
             attempts += record.kind == "run.resumed"
             bundle_id = body.get("bundle_id", bundle_id)
+            task, binding = body.get("task", task), body.get("binding", binding)
         elif record.kind == "model.output":
             replies[int(body["step"])] = body
         elif record.kind == "approval.granted":
@@ -102,6 +119,9 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
         elif record.kind == "action.intent":
             step = int(body["step"])
             grants.pop(step, None)  # a grant is good for one execution
+            if body.get("verdict") in EFFECTFUL_VERDICTS:
+                begun[step] = begun.get(step, 0) + 1
+                unclosed[step] = (*unclosed.get(step, ()), record)
             # INVARIANT: an intent that may have run stays until a result closes it. A later attempt's `deny` intent
             # says nothing about whether the first attempt's action happened.
             earlier = orphans.get(step) if doubt_stays else None
@@ -110,25 +130,35 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
         elif record.kind == "action.result":
             step = int(body["step"])
             results[step] = body
+            result_keys[step] = record.idempotency_key
             orphans.pop(step, None)
+            unclosed.pop(step, None)
+        elif record.kind == "action.abandoned":
+            step = int(body["step"])
+            left = tuple(intent for intent in unclosed.get(step, ()) if intent.seq not in body["intents"])
+            unclosed[step] = left
+            orphans.pop(step, None)
+            if left:
+                orphans[step] = left[0]
         elif record.kind == "final":
             final = body
     next_seq = ordered[-1].seq + 1 if ordered else 0
-    return JournalIndex(len(ordered), attempts, replies, orphans, results, final, bundle_id, next_seq, grants)
-
-
-def _builtin_sha256() -> Callable[[bytes], Any]:  # Any: a hash object
-    """Python's own SHA-256. PERF: on a short text OpenSSL's takes 1.7 µs more, most of it to be found."""
-    for module in ("_sha2", "_sha256"):  # its name since Python 3.12, and before
-        try:
-            constructor: Callable[[bytes], Any] = import_module(module).sha256
-        except (ImportError, AttributeError):
-            continue
-        return constructor
-    return hashlib.sha256
-
-
-_sha256 = _builtin_sha256()
+    return JournalIndex(
+        len(ordered),
+        attempts,
+        replies,
+        orphans,
+        results,
+        final,
+        bundle_id,
+        next_seq,
+        grants,
+        begun,
+        unclosed,
+        result_keys,
+        task,
+        binding,
+    )
 
 
 def idempotency_key(
@@ -136,11 +166,55 @@ def idempotency_key(
 ) -> str:
     """The name of one proposed action: 32 hex digits over run, step, tool and proposed arguments.
 
-    A retry of the same step has the same key, so a tool or a service can recognise it.
+    A retry of the same step has the same key, so a tool or a service can recognise it. `text` writes what is not plain:
+    about everything else the manners agree.
     """
+    key = action_key(run_id, step, tool, args)
+    if key is not None:
+        return key
     payload = f"{run_id}|{step}|{tool}|{text(args)}"
-    digest: str = _sha256(payload.encode("utf-8", "surrogatepass")).hexdigest()
-    return digest[:32]
+    return sha256(_encoded(payload)).hexdigest()[:32]
+
+
+def action_key_of(
+    run_id: str, step: int, tool: str, args: Mapping[str, Any], *, text: Callable[[Any], str] = json_text
+) -> str:
+    """`idempotency_key`, but no two actions share one whatever their names: `r` and `1|t` are not `r|1` and `t`."""
+    if "|" not in run_id and "|" not in tool:
+        return idempotency_key(run_id, step, tool, args, text=text)
+    return sha256(_encoded(text([run_id, step, tool, args]))).hexdigest()[:32]
+
+
+def chain_hash(
+    previous: str,
+    body: Mapping[str, Any],
+    *,
+    run_id: str,
+    seq: int,
+    kind: str,
+    key: str,
+    text: Callable[[Any], str] = json_text,
+) -> str:
+    """The hash of a record that follows the record with the hash `previous`: 64 hex digits.
+
+    SHA-256 over `bobcat/journal/v1` and a null byte, then the previous hash, the run id, the decimal `seq`, the kind,
+    the idempotency key and the canonical JSON of the body, each as UTF-8 after its length in eight bytes. The time of
+    the record is not in it: stores keep times in their own precision. `text` as in `idempotency_key`.
+
+    PERF: `bobcat._core.chained_hash` is the same for plain bodies, in one call (0.4 µs); None for others.
+    """
+    made = chained_hash(previous, run_id, seq, kind, key, body)
+    if made is not None:
+        return made
+    hashed = sha256(RECORD_DOMAIN)
+    for part in (previous, run_id, str(seq), kind, key, text(body)):
+        encoded = _encoded(part)
+        hashed.update(len(encoded).to_bytes(8, "big") + encoded)
+    return hashed.hexdigest()
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def usage_to_body(usage: Usage) -> dict[str, Any]:
@@ -184,12 +258,15 @@ def step_record_to_json(record: StepRecord, *, text: Callable[[Any], str] = json
 def step_record_from_json(line: str) -> StepRecord:
     """The record of one JSON line."""
     data = json.loads(line)
+    body = data.get("body", {})
+    if not isinstance(body, dict):
+        raise TypeError(f"the body of a record must be a mapping, not {type(body).__name__}")
     return StepRecord(
         run_id=data["run_id"],
         seq=data["seq"],
         kind=data["kind"],
         idempotency_key=data.get("idempotency_key", ""),
-        body=MappingProxyType(data.get("body", {})),
+        body=FrozenDict(body),
         timestamp=datetime.fromisoformat(data["timestamp"]),
     )
 

@@ -2,25 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from bobcat.journal import DuplicateRecord, StepRecord
+from bobcat.journal import StepRecord
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
+from bobcat.stores.refusals import changed, lost, taken
+from bobcat.stores.written import body_of, text_of
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of a run beside its records."""
+
+    status: RunStatus
+    created: datetime
+    updated: datetime
+    detail: str = "{}"
+    fence: int = 0
+    owner: str | None = None
+    expires: datetime = field(default=datetime.min.replace(tzinfo=UTC))
 
 
 class MemoryStore:
-    """A `RunStore` over a dict. Records are kept as they are; nothing survives the process."""
+    """A `DurableStore` over dicts, for one process: everything but durable. Records are kept as they are.
 
-    def __init__(self) -> None:
+    `clock` is the store's time; a test that gives its own lets leases end without waiting.
+    """
+
+    def __init__(self, *, clock: Callable[[], datetime] | None = None) -> None:
         self._runs: dict[str, dict[int, StepRecord]] = {}
+        self._states: dict[str, _State] = {}
+        self._documents: dict[tuple[str, str], Entry] = {}
+        self._clock = clock if clock is not None else lambda: datetime.now(UTC)
+        self._lock = threading.Lock()  # of states and documents; records need none: `setdefault` is one step
 
     async def append(self, record: StepRecord) -> None:
         """Keep `record`, or raise `DuplicateRecord`."""
-        run = self._runs.setdefault(record.run_id, {})
-        if record.seq in run:
-            raise DuplicateRecord(f"run {record.run_id!r} already has a record {record.seq}")
-        run[record.seq] = record
+        run = self._runs.get(record.run_id)
+        if run is None:
+            run = self._begin(record.run_id)
+        if record.seq in run or run.setdefault(record.seq, record) is not record:
+            raise taken(record.run_id, record.seq)
+
+    def _begin(self, run_id: str) -> dict[int, StepRecord]:
+        with self._lock:
+            self._state(run_id)
+            return self._runs.setdefault(run_id, {})
 
     async def load(self, run_id: str) -> Sequence[StepRecord]:
         """Every record of a run, by `seq`."""
         run = self._runs.get(run_id, {})
         return tuple(run[seq] for seq in sorted(run))
+
+    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
+        """Take the run with the next fence, or raise `RunBusy`."""
+        with self._lock:
+            state, now = self._state(run_id), self._clock()
+            if state.owner is not None and state.owner != owner and state.expires > now:
+                raise RunBusy(run_id, state.owner, state.expires)
+            state.fence += 1
+            state.owner, state.expires, state.updated = owner, now + timedelta(seconds=seconds), now
+            return Lease(run_id, owner, state.fence, state.expires)
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """The lease, for longer from now, or `LeaseLost`."""
+        with self._lock:
+            now, state = self._clock(), self._states.get(lease.run_id)
+            if state is None or state.fence != lease.fence or state.owner != lease.owner:
+                raise lost(lease, lease.run_id)
+            state.expires, state.updated = now + timedelta(seconds=seconds), now
+            return replace(lease, expires=state.expires)
+
+    async def release(self, lease: Lease) -> None:
+        """Give the run back."""
+        with self._lock:
+            state = self._states.get(lease.run_id)
+            if state is not None and state.fence == lease.fence and state.owner == lease.owner:
+                state.owner, state.updated = None, self._clock()
+
+    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
+        """`append`, while the lease is held. Calls `append`, so that a subclass changes both at once."""
+        self._held(lease, record.run_id)
+        await self.append(record)
+
+    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
+        """Records of a run from `seq` on, by `seq`."""
+        run = self._runs.get(run_id, {})
+        return tuple(run[position] for position in sorted(position for position in run if position >= seq)[:limit])
+
+    async def set_status(
+        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+    ) -> None:
+        """Say where a run stands."""
+        text = text_of("status", detail or {})
+        with self._lock:
+            if lease is not None:
+                self._held(lease, run_id)
+            state = self._state(run_id)
+            state.status, state.detail, state.updated = status, text, self._clock()
+
+    async def runs(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    ) -> Sequence[RunSummary]:
+        """Runs, the last changed first."""
+        with self._lock:
+            known = [self._summary(run_id) for run_id in self._states]
+        mark = None if after is None else (after.updated, after.run_id)
+        chosen = [
+            each
+            for each in known
+            if status in (None, each.status) and (mark is None or (each.updated, each.run_id) < mark)
+        ]
+        return tuple(sorted(chosen, key=lambda each: (each.updated, each.run_id), reverse=True)[:limit])
+
+    async def run(self, run_id: str) -> RunSummary | None:
+        """One run, or None."""
+        with self._lock:
+            return self._summary(run_id) if run_id in self._states else None
+
+    async def get(self, kind: str, key: str) -> Entry | None:
+        """One document, or None."""
+        return self._documents.get((kind, key))
+
+    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
+        """Write a document if its version is `expected`, or raise `VersionConflict`."""
+        kept = body_of(text_of("document", body))
+        with self._lock:
+            current = self._documents.get((kind, key))
+            if expected != (0 if current is None else current.version):
+                raise changed(kind, key, expected)
+            entry = self._documents[kind, key] = Entry(kind, key, expected + 1, kept, self._clock())
+            return entry
+
+    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
+        """Documents of a kind, by key."""
+        with self._lock:
+            keys = sorted(key for each, key in self._documents if each == kind and key > after)
+            return tuple(self._documents[kind, key] for key in keys[:limit])
+
+    async def now(self) -> datetime:
+        """The store's time."""
+        return self._clock()
+
+    async def aclose(self) -> None:
+        """Nothing to let go of."""
+
+    def _state(self, run_id: str) -> _State:
+        state = self._states.get(run_id)
+        if state is None:
+            now = self._clock()
+            state = self._states[run_id] = _State("running", now, now)
+        return state
+
+    def _held(self, lease: Lease, run_id: str) -> None:
+        state = self._states.get(run_id)
+        if (
+            state is None
+            or lease.run_id != run_id
+            or state.fence != lease.fence
+            or state.owner != lease.owner
+            or state.expires <= self._clock()
+        ):
+            raise lost(lease, run_id)
+
+    def _summary(self, run_id: str) -> RunSummary:
+        state, records = self._states[run_id], len(self._runs.get(run_id, ()))
+        detail = body_of(state.detail)
+        return RunSummary(run_id, state.status, records, state.fence, state.created, state.updated, detail)

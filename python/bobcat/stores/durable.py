@@ -1,0 +1,149 @@
+"""What a store offers beyond the two methods of `RunStore`, so that a run can be fenced, listed and waited for.
+
+The kernel asks `isinstance(store, DurableStore)`: a store of two methods still journals, and what it cannot guarantee
+is said. All times are those of the store (the database's clock), never of the caller's machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from bobcat.journal import RunStore, StepRecord
+
+RunStatus = Literal["queued", "running", "suspended", "succeeded", "failed", "cancelled"]
+"""Where a run stands. The last three are final; only `succeeded` cannot be resumed."""
+
+
+class LeaseLost(Exception):
+    """The lease is over, or the run is somebody else's by now: whoever gets this must not have any further effect."""
+
+
+class RunBusy(Exception):
+    """Another worker holds a live lease on the run. `expires` says until when, at the earliest."""
+
+    def __init__(self, run_id: str, owner: str, expires: datetime) -> None:
+        super().__init__(f"run {run_id!r} is being worked on by {owner!r}, at least until {expires.isoformat()}")
+        self.run_id, self.owner, self.expires = run_id, owner, expires
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write one run's journal, until `expires`. `fence` grows with every holder of the run."""
+
+    run_id: str
+    owner: str
+    fence: int
+    expires: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of a listing."""
+
+    run_id: str
+    status: RunStatus
+    records: int
+    fence: int
+    created: datetime
+    updated: datetime
+    """When its status or its lease last changed. A record alone changes nothing here: the run's renewals do."""
+    detail: Mapping[str, Any]
+    """What `set_status` was given: JSON, such as the error of a failed run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One document of a store: JSON under a kind and a key. `version` grows by one with every change, from 1."""
+
+    kind: str
+    key: str
+    version: int
+    body: Mapping[str, Any]
+    updated: datetime
+
+
+class VersionConflict(Exception):
+    """The document changed, or came into being, since it was read: read it again."""
+
+
+class Transaction(Protocol):
+    """A transaction of the store that a tool's own writes share with the record of its result."""
+
+    @property
+    def connection(self) -> Any:  # Any: sqlite3.Connection, psycopg.AsyncConnection
+        """The connection, inside the transaction. The tool writes through it, and neither commits nor rolls back."""
+
+    async def append(self, record: StepRecord) -> None:
+        """Keep the record in the same transaction, under the fence that the transaction was begun with."""
+
+
+@runtime_checkable
+class DurableStore(RunStore, Protocol):
+    """A store that fences: only the holder of a run's lease writes its journal, checked in the write itself."""
+
+    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
+        """Take the run with the next fence. Raises `RunBusy` while another owner's lease is alive.
+
+        The same owner may acquire again: a worker that lost its memory, not its name, takes the next fence. An unknown
+        run becomes known, as `running`.
+        """
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """The lease, for longer from now. Raises `LeaseLost` when the run has another fence by now, or was released. A
+        lease that ended and that nobody took since can be renewed."""
+
+    async def release(self, lease: Lease) -> None:
+        """Give the run back before the lease ends. A lease that was lost is nobody's: nothing happens."""
+
+    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
+        """`append`, and in the same transaction: `LeaseLost` unless the run still has the lease's fence and the lease
+        is not over."""
+
+    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
+        """Records of a run from `seq` on, by `seq`, at most `limit` of them."""
+
+    async def set_status(
+        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+    ) -> None:
+        """Say where a run stands; under a lease, only while it is held (`LeaseLost`). Makes the run known if it is
+        not. The detail is replaced, by nothing when there is none."""
+
+    async def runs(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    ) -> Sequence[RunSummary]:
+        """Runs, the last changed first; `after` pages on from the last one seen. A run is known from its first record,
+        lease or status on."""
+
+    async def run(self, run_id: str) -> RunSummary | None:
+        """One run, or None."""
+
+    async def get(self, kind: str, key: str) -> Entry | None:
+        """One document, or None."""
+
+    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
+        """Write a document if its version is `expected` (0: there is none yet), atomically. Else `VersionConflict`."""
+
+    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
+        """Documents of a kind with keys greater than `after`, by key in code point order."""
+
+    async def now(self) -> datetime:
+        """The store's time, with its zone."""
+
+    async def aclose(self) -> None:
+        """Let go of connections and files; what was appended stays."""
+
+
+@runtime_checkable
+class TransactionalStore(DurableStore, Protocol):
+    """A store whose own transactions a tool can write in: SQLite, PostgreSQL."""
+
+    def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction under a lease: committed when the block ends, rolled back when it raises. `LeaseLost` when the
+        lease is not held at its beginning, or when another worker can have taken the run by its end.
+
+        SQLite has one writer: while the block runs, every other write to the file waits, renewals among them.
+        """

@@ -1,0 +1,89 @@
+"""Files as a store needs them: locked, written through to the disk, replaced whole, named as every disk allows."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from bobcat.errors import StoreError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - no such locks on this platform
+    fcntl = None  # type: ignore[assignment]
+
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+LONGEST_NAME = 180
+"""Bytes of a file's name before its ending; longer ones become a digest."""
+
+
+def file_name(name: str) -> str:
+    """The name of a run, a kind or a key as a file's: of small letters, because some disks know no others."""
+    raw = name.encode()
+    encoded = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in raw)
+    return encoded if len(encoded) <= LONGEST_NAME else "=" + hashlib.sha256(raw).hexdigest()
+
+
+@contextlib.contextmanager
+def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator[int]:
+    """A file, open and locked against every other process and thread. It is made when it is not there."""
+    if fcntl is None:
+        raise StoreError("no_locks", "this platform has no `flock`: take a `SQLiteStore`")
+    fresh = False
+    flags = (os.O_RDONLY if shared else os.O_RDWR | os.O_APPEND) | getattr(os, "O_CLOEXEC", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        if not create:
+            raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+        fresh = True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        if fresh:
+            sync_directory(path.parent)
+        yield descriptor
+    finally:
+        os.close(descriptor)  # unlocks
+
+
+def write_whole(descriptor: int, data: bytes, size: int) -> None:
+    """Add `data` to a file of `size` bytes and wait for the disk, or leave the file as it was."""
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(descriptor, size)
+        raise
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Make `path` hold `data`, whole, or leave it as it was. Under a lock of its own."""
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Wait until the names in a directory are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,88 @@
+"""The file of one run: JSON Lines, of which only the last can be torn.
+
+A record is one line, written and synced under a lock. A crash can leave a part of the last line, which nobody was told
+of: readers pass over it, the next writer cuts it off. A last line that is whole and lacks only its end is a record.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bobcat.errors import StoreError
+from bobcat.journal import StepRecord, step_record_from_json
+from bobcat.stores.file.disk import write_whole
+from bobcat.stores.refusals import taken
+from bobcat.stores.written import Row, line_of
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a store object knows of a run's file, so that it reads only what others added since."""
+
+    inode: int = 0
+    size: int = 0
+    positions: set[int] = field(default_factory=set)
+    torn: int = 0
+    """Bytes after `size` that are no record."""
+    lacks_end: bool = False
+    """Whether the last line is whole and has no newline."""
+
+
+def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple[StepRecord, int]]:
+    """The records in `data`, each with where it ends; `first` is the number of its first line."""
+    start, number = 0, first
+    while start < len(data):
+        newline = data.find(b"\n", start)
+        end = len(data) if newline < 0 else newline + 1
+        try:
+            record = step_record_from_json(data[start:end].decode())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if end == len(data):
+                return
+            raise StoreError("damaged", f"`{path}`, line {number}: no record ({type(error).__name__})") from error
+        if record.run_id != run_id:
+            raise StoreError("damaged", f"`{path}`, line {number}: a record of run `{record.run_id}`")
+        yield record, end
+        start, number = end, number + 1
+
+
+def refresh(descriptor: int, path: Path, run_id: str, seen: Seen) -> None:
+    """Read what was added since. INVARIANT: under the file's lock."""
+    status = os.fstat(descriptor)
+    if status.st_ino != seen.inode or status.st_size < seen.size:
+        seen.inode, seen.size, seen.positions = status.st_ino, 0, set()
+    start = seen.size
+    data = _read_from(descriptor, start)
+    seen.lacks_end = False
+    for record, end in read(path, run_id, data, len(seen.positions) + 1):
+        seen.positions.add(record.seq)
+        seen.size, seen.lacks_end = start + end, not data[:end].endswith(b"\n")
+    seen.torn = status.st_size - seen.size
+
+
+def append(descriptor: int, row: Row, seen: Seen) -> None:
+    """Keep a record, after what is torn was mended. INVARIANT: under the file's lock, refreshed."""
+    if row.seq in seen.positions:
+        raise taken(row.run_id, row.seq)
+    if seen.torn:
+        os.ftruncate(descriptor, seen.size)
+    line = (b"\n" if seen.lacks_end else b"") + line_of(row).encode() + b"\n"
+    write_whole(descriptor, line, seen.size)
+    seen.positions.add(row.seq)
+    seen.size, seen.torn, seen.lacks_end = seen.size + len(line), 0, False
+
+
+def load(descriptor: int, path: Path, run_id: str) -> list[StepRecord]:
+    """Every record, by position."""
+    return sorted((record for record, _ in read(path, run_id, _read_from(descriptor, 0))), key=lambda each: each.seq)
+
+
+def _read_from(descriptor: int, start: int) -> bytes:
+    os.lseek(descriptor, start, os.SEEK_SET)
+    parts = []
+    while part := os.read(descriptor, 1 << 20):
+        parts.append(part)
+    return b"".join(parts)

@@ -1,0 +1,53 @@
+"""Connections kept for the next call, in one event loop.
+
+It has no task of its own: an event loop that ends before the store was closed waits for nobody. (psycopg's pool
+connects in tasks, and one of those that is cancelled while it connects goes on for ever.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+Connection: TypeAlias = psycopg.AsyncConnection[Any]  # Any: rows are tuples of columns
+
+
+class Pool:
+    """At most `size` connections, made by `connect`."""
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
+        self._connect = connect
+        self._room = asyncio.Semaphore(size)
+        self._idle: list[Connection] = []
+        self._closed = False
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection, the one that rested shortest. Kept afterwards when it is still good."""
+        async with self._room:
+            connection = self._idle.pop() if self._idle else await self._connect()
+            try:
+                yield connection
+            finally:
+                good = connection.info.transaction_status == TransactionStatus.IDLE
+                if good and not self._closed:
+                    self._idle.append(connection)
+                else:
+                    broken = connection.broken
+                    await connection.close()
+                    if broken:  # the server was away: the others are no better
+                        await self._drop()
+
+    async def close(self) -> None:
+        """Close what rests, and the others when they come back."""
+        self._closed = True
+        await self._drop()
+
+    async def _drop(self) -> None:
+        while self._idle:
+            await self._idle.pop().close()

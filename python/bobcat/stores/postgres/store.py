@@ -1,0 +1,251 @@
+"""`PostgresStore`: a `TransactionalStore` in a PostgreSQL database, for workers on many machines."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from bobcat.errors import StoreError
+from bobcat.journal import StepRecord
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, Transaction
+from bobcat.stores.postgres.statements import statements_for
+from bobcat.stores.refusals import changed, lost, taken, without_driver
+from bobcat.stores.written import body_of, name_of, record_of, row_of, text_of
+
+if TYPE_CHECKING:
+    from bobcat.stores.postgres.pool import Connection
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class PostgresStore:
+    """Journals in PostgreSQL. What was appended is on the server's disk; times are the database's.
+
+    `conninfo` is a URL or a connection string of libpq. The tables are in the schema `schema`, which is made when it
+    is not there. At most `pool_size` connections are open. A call whose connection breaks is repeated for `patience`
+    seconds, so that runs outlive a restart of the server; it is never done twice. A server that would lose what it
+    acknowledged is refused, or with `durability="warn"` warned about. One event loop at a time.
+    """
+
+    def __init__(
+        self,
+        conninfo: str,
+        *,
+        schema: str = "bobcat",
+        pool_size: int = 8,
+        patience: float = 30.0,
+        durability: Literal["require", "warn"] = "require",
+    ) -> None:
+        if not _SCHEMA.fullmatch(schema):
+            raise StoreError("bad_name", f"a schema is named with a-z, 0-9 and _, not `{schema}`")
+        try:
+            from bobcat.stores.postgres.link import Link
+        except ModuleNotFoundError as error:
+            raise without_driver("PostgresStore", "psycopg", "postgres") from error
+        self._link = Link(conninfo, schema, pool_size=pool_size, patience=patience, durability=durability)
+        self._statements = statements_for(schema)
+
+    async def append(self, record: StepRecord) -> None:
+        """Keep `record` durably, or raise `DuplicateRecord`."""
+        values = _values(record)
+
+        async def work(connection: Connection) -> None:
+            if await self._one(connection, "append", values) is None:
+                await self._own_or_taken(connection, values)
+
+        await self._link.do(work)
+
+    async def load(self, run_id: str) -> Sequence[StepRecord]:
+        """Every record of a run, by `seq`."""
+        return await self.load_from(run_id)
+
+    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
+        """Take the run with the next fence, or raise `RunBusy`."""
+        values = {"run_id": name_of("run id", run_id), "owner": name_of("owner", owner), "seconds": float(seconds)}
+
+        async def work(connection: Connection) -> Lease:
+            while True:
+                got = await self._one(connection, "acquire", values)
+                if got is not None:
+                    return Lease(run_id, owner, got[0], got[1].astimezone(UTC))
+                holder = await self._one(connection, "holder", values)
+                if holder is not None:  # else it was given back meanwhile
+                    raise RunBusy(run_id, holder[0], holder[1].astimezone(UTC))
+
+        return await self._link.do(work)
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """The lease, for longer from now, or `LeaseLost`."""
+        got = await self._first("renew", {**_held(lease), "seconds": float(seconds)})
+        if got is None:
+            raise lost(lease, lease.run_id)
+        return replace(lease, expires=got[0].astimezone(UTC))
+
+    async def release(self, lease: Lease) -> None:
+        """Give the run back."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(self._statements["release"], _held(lease))
+
+        await self._link.do(work)
+
+    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
+        """`append`, while the lease is held, in one transaction."""
+        values = _values(record)
+        await self._link.do(lambda connection: self._append_fenced(connection, values, lease))
+
+    async def _append_fenced(self, connection: Connection, values: Mapping[str, Any], lease: Lease) -> None:
+        if values["run_id"] != lease.run_id:
+            raise lost(lease, values["run_id"])
+        held, kept = await self._one(connection, "append_fenced", {**values, **_held(lease)}) or (0, 0)
+        if not held:
+            raise lost(lease, lease.run_id)
+        if not kept:
+            await self._own_or_taken(connection, values)
+
+    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
+        """Records of a run from `seq` on, by `seq`."""
+        values = {"run_id": name_of("run id", run_id), "seq": seq, "limit": limit}
+        return tuple([record_of(row) for row in await self._every("load", values)])
+
+    async def set_status(
+        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+    ) -> None:
+        """Say where a run stands."""
+        name_of("run id", run_id)
+        values = {"run_id": run_id, "status": status, "detail": text_of("status", detail or {})}
+        if lease is None:
+            await self._first("set_status", values)
+        elif lease.run_id != run_id or await self._first("set_status_held", {**values, **_held(lease)}) is None:
+            raise lost(lease, run_id)
+
+    async def runs(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    ) -> Sequence[RunSummary]:
+        """Runs, the last changed first."""
+        updated, run_id = (None, None) if after is None else (after.updated, after.run_id)
+        values = {"status": status, "updated": updated, "run_id": run_id, "limit": limit}
+        return tuple([_summary(row) for row in await self._every("runs", values)])
+
+    async def run(self, run_id: str) -> RunSummary | None:
+        """One run, or None."""
+        row = await self._first("run", {"run_id": name_of("run id", run_id)})
+        return None if row is None else _summary(row)
+
+    async def get(self, kind: str, key: str) -> Entry | None:
+        """One document, or None."""
+        row = await self._first("get", {"kind": name_of("kind", kind), "key": name_of("key", key)})
+        return None if row is None else _entry(row)
+
+    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
+        """Write a document if its version is `expected`, or raise `VersionConflict`."""
+        name_of("kind", kind), name_of("key", key)
+        text = text_of("document", body)
+        values = {"kind": kind, "key": key, "body": text, "expected": expected, "token": uuid.uuid4()}
+
+        async def work(connection: Connection) -> Entry:
+            row = await self._one(connection, "change" if expected else "create", values)
+            if row is None:
+                row = await self._one(connection, "own_document", values)
+            if row is None:
+                raise changed(kind, key, expected)
+            return _entry((kind, key, expected + 1, text, row[0]))
+
+        return await self._link.do(work)
+
+    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
+        """Documents of a kind, by key."""
+        values = {"kind": name_of("kind", kind), "after": after, "limit": limit}
+        return tuple([_entry(row) for row in await self._every("scan", values)])
+
+    async def now(self) -> datetime:
+        """The database's time."""
+        (moment,) = await self._first("now", {}) or (None,)
+        assert isinstance(moment, datetime)
+        return moment.astimezone(UTC)
+
+    def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction under a lease. The run is locked only from its record on, so renewals go on meanwhile; a
+        worker that took the run in the meantime makes its end `LeaseLost`, and nothing of it is kept."""
+        return self._transaction(lease)
+
+    @asynccontextmanager
+    async def _transaction(self, lease: Lease) -> AsyncIterator[Transaction]:
+        async def held(connection: Connection, statement: str = "held") -> None:
+            if await self._one(connection, statement, _held(lease)) is None:
+                raise lost(lease, lease.run_id)
+
+        async with self._link.begun(held) as connection:
+            yield _PostgresTransaction(self, connection, lease)
+            await held(connection, "hold")
+
+    async def aclose(self) -> None:
+        """Close the connections. The store cannot be used any more."""
+        await self._link.aclose()
+
+    async def _own_or_taken(self, connection: Connection, values: Mapping[str, Any]) -> None:
+        """A position that is taken, unless by an earlier attempt of the same call."""
+        if await self._one(connection, "own_record", values) is None:
+            raise taken(values["run_id"], values["seq"])
+
+    async def _one(self, connection: Connection, statement: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        row: tuple[Any, ...] | None = await (await connection.execute(self._statements[statement], values)).fetchone()
+        return row
+
+    async def _first(self, statement: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
+        return await self._link.do(lambda connection: self._one(connection, statement, values))
+
+    async def _every(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        async def work(connection: Connection) -> list[tuple[Any, ...]]:
+            return await (await connection.execute(self._statements[statement], values)).fetchall()
+
+        return await self._link.do(work)
+
+
+class _PostgresTransaction:
+    """What a transactional tool gets. `connection` is a `psycopg.AsyncConnection` that has begun."""
+
+    def __init__(self, store: PostgresStore, connection: Connection, lease: Lease) -> None:
+        self._store, self._connection, self._lease = store, connection, lease
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, inside the transaction."""
+        return self._connection
+
+    async def append(self, record: StepRecord) -> None:
+        """Keep the record in the transaction."""
+        await self._store._append_fenced(self._connection, _values(record), self._lease)
+
+
+def _held(lease: Lease) -> dict[str, Any]:
+    return {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner}
+
+
+def _values(record: StepRecord) -> dict[str, Any]:
+    row = row_of(record)
+    return {
+        "run_id": row.run_id,
+        "seq": row.seq,
+        "kind": row.kind,
+        "key": row.idempotency_key,
+        "body": row.body,
+        "made": row.timestamp,
+        "token": uuid.uuid4(),
+    }
+
+
+def _summary(row: tuple[Any, ...]) -> RunSummary:
+    run_id, status, records, fence, created, updated, detail = row
+    moments = created.astimezone(UTC), updated.astimezone(UTC)
+    return RunSummary(run_id, status, records, fence, *moments, body_of(detail))
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    kind, key, version, body, updated = row
+    return Entry(kind, key, version, body_of(body), updated.astimezone(UTC))

@@ -1,0 +1,133 @@
+"""The Lua scripts of a Redis store. Redis runs each of them as one step, and its clock is the store's.
+
+`run:ID` is a hash, where a run stands. `records:ID` is a hash of its records by position, each after the token of the
+call that wrote it: a call that is repeated after a broken connection finds its own. `seqs:ID` is the index of the
+positions, `runs` that of the runs by their last change. `documents:KIND` is a hash by key, each value after version,
+time and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where Lua's are exact.
+"""
+
+from __future__ import annotations
+
+TOKEN = 32
+"""Hex digits of a token."""
+
+_NOW = """
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+local function text(number) return string.format('%.0f', number) end
+"""
+
+_RUN = (
+    _NOW
+    + """
+local run, runs, id = KEYS[1], KEYS[2], ARGV[1]
+local function change(...)
+    if redis.call('EXISTS', run) == 0 then
+        redis.call('HSET', run, 'status', 'running', 'detail', '{}', 'fence', '0', 'created', text(now))
+    end
+    redis.call('HSET', run, 'updated', text(now), ...)
+    redis.call('ZADD', runs, text(now), id)
+end
+local function mine(fence, owner)
+    local state = redis.call('HMGET', run, 'fence', 'owner')
+    return state[1] == fence and state[2] == owner
+end
+local function held(fence, owner)
+    return mine(fence, owner) and tonumber(redis.call('HGET', run, 'expires')) > now
+end
+"""
+)
+
+SCRIPTS = {
+    # run, runs, records, seqs: id, seq, token, line, fence, owner
+    "append": _RUN
+    + """
+if ARGV[5] ~= '' then
+    if not held(ARGV[5], ARGV[6]) then return 'lost' end
+elseif redis.call('EXISTS', run) == 0 then
+    change('status', 'running')
+end
+if redis.call('HSETNX', KEYS[3], ARGV[2], ARGV[3] .. ARGV[4]) == 0 then
+    local token = string.sub(redis.call('HGET', KEYS[3], ARGV[2]), 1, string.len(ARGV[3]))
+    if token ~= ARGV[3] then return 'taken' end
+end
+redis.call('ZADD', KEYS[4], ARGV[2], ARGV[2])
+return 'kept'
+""",
+    # run, runs: id, owner, microseconds
+    "acquire": _RUN
+    + """
+local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
+if state[1] and state[1] ~= ARGV[2] and tonumber(state[2]) > now then return {state[1], state[2]} end
+local fence, expires = text((tonumber(state[3] or '0')) + 1), text(now + ARGV[3])
+change('fence', fence, 'owner', ARGV[2], 'expires', expires)
+return {ARGV[2], expires, fence}
+""",
+    # run, runs: id, fence, owner, microseconds
+    "renew": _RUN
+    + """
+if not mine(ARGV[2], ARGV[3]) then return false end
+local expires = text(now + ARGV[4])
+change('expires', expires)
+return expires
+""",
+    # run, runs: id, fence, owner
+    "release": _RUN
+    + """
+if not mine(ARGV[2], ARGV[3]) then return false end
+redis.call('HDEL', run, 'owner')
+change('expires', '0')
+return 'released'
+""",
+    # run, runs: id, status, detail, fence, owner
+    "set_status": _RUN
+    + """
+if ARGV[4] ~= '' and not held(ARGV[4], ARGV[5]) then return false end
+change('status', ARGV[2], 'detail', ARGV[3])
+return 'said'
+""",
+    # documents, keys: key, expected, token, body
+    "put": _NOW
+    + """
+local was, version, updated, token = redis.call('HGET', KEYS[1], ARGV[1]), 0
+if was then
+    version, updated, token = string.match(was, '^(%d+) (%d+) (%x+) ')
+    version = tonumber(version)
+end
+local expected = tonumber(ARGV[2])
+if version ~= expected then
+    if version == expected + 1 and token == ARGV[3] then return updated end
+    return false
+end
+redis.call('HSET', KEYS[1], ARGV[1], text(expected + 1) .. ' ' .. text(now) .. ' ' .. ARGV[3] .. ' ' .. ARGV[4])
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+return text(now)
+""",
+    # runs: run key prefix, records key prefix, status, limit, microseconds, after id
+    "runs": """
+local function before(one, other)
+    for at = 1, math.min(#one, #other) do
+        local a, b = string.byte(one, at), string.byte(other, at)
+        if a ~= b then return a < b end
+    end
+    return #one < #other
+end
+local found, offset, top = {}, 0, ARGV[5] == '' and '+inf' or ARGV[5]
+while #found < tonumber(ARGV[4]) do
+    local page = redis.call('ZREVRANGEBYSCORE', KEYS[1], top, '-inf', 'WITHSCORES', 'LIMIT', offset, 256)
+    if #page == 0 then break end
+    offset = offset + 256
+    for at = 1, #page, 2 do
+        local id = page[at]
+        local later = page[at + 1] == ARGV[5] and not before(id, ARGV[6])
+        if not later and (ARGV[3] == '' or redis.call('HGET', ARGV[1] .. id, 'status') == ARGV[3]) then
+            local state = redis.call('HMGET', ARGV[1] .. id, 'status', 'fence', 'created', 'updated', 'detail')
+            table.insert(found, {id, redis.call('HLEN', ARGV[2] .. id), state})
+            if #found == tonumber(ARGV[4]) then break end
+        end
+    end
+end
+return found
+""",
+}
+"""Each with its keys and its arguments."""

@@ -1,0 +1,214 @@
+"""`RedisStore`: a `DurableStore` in a Redis server, for workers on many machines."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from bobcat.journal import StepRecord, step_record_from_json
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
+from bobcat.stores.redis.scripts import TOKEN
+from bobcat.stores.refusals import changed, lost, taken, without_driver
+from bobcat.stores.written import body_of, line_of, microseconds, moment_of, name_of, row_of, text_of
+
+if TYPE_CHECKING:
+    from bobcat.stores.redis.link import Client
+
+PAGE = 1000
+"""Records that are fetched in one request."""
+
+
+class RedisStore:
+    """Journals in Redis. Times are the server's. What was appended is as durable as the server is set to make it.
+
+    Once, before anything is entrusted to it, the server is asked for its settings: one that can lose what it
+    acknowledged (`appendonly`, `appendfsync`, `maxmemory-policy`) is refused, or with `durability="warn"` warned about.
+    `replicas` is how many replicas a write has to reach before it is acknowledged. No cluster.
+
+    `url` is of redis-py: `redis://`, `rediss://`, `unix://`. Keys begin with `prefix`. At most `pool_size` connections
+    are open. A call whose connection breaks is repeated for `patience` seconds; it is never done twice. One event loop
+    at a time.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        prefix: str = "bobcat:",
+        pool_size: int = 8,
+        patience: float = 30.0,
+        durability: Literal["require", "warn"] = "require",
+        replicas: int = 0,
+    ) -> None:
+        try:
+            from bobcat.stores.redis.link import Link
+        except ModuleNotFoundError as error:
+            raise without_driver("RedisStore", "redis", "redis") from error
+        self._prefix = name_of("prefix", prefix)
+        self._link = Link(url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas)
+
+    async def append(self, record: StepRecord) -> None:
+        """Keep `record`, or raise `DuplicateRecord`."""
+        await self._append(record, None)
+
+    async def load(self, run_id: str) -> Sequence[StepRecord]:
+        """Every record of a run, by `seq`."""
+        return await self.load_from(run_id)
+
+    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
+        """Take the run with the next fence, or raise `RunBusy`."""
+        name_of("run id", run_id), name_of("owner", owner)
+        holder, expires, *fence = await self._link.run(
+            "acquire", self._run_keys(run_id), run_id, owner, str(int(seconds * 1e6))
+        )
+        if not fence:
+            raise RunBusy(run_id, holder.decode(), moment_of(int(expires)))
+        return Lease(run_id, owner, int(fence[0]), moment_of(int(expires)))
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """The lease, for longer from now, or `LeaseLost`."""
+        expires = await self._link.run("renew", *self._leased(lease), str(int(seconds * 1e6)))
+        if expires is None:
+            raise lost(lease, lease.run_id)
+        return replace(lease, expires=moment_of(int(expires)))
+
+    async def release(self, lease: Lease) -> None:
+        """Give the run back."""
+        await self._link.run("release", *self._leased(lease))
+
+    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
+        """`append`, while the lease is held, in one step."""
+        if record.run_id != lease.run_id:
+            raise lost(lease, record.run_id)
+        await self._append(record, lease)
+
+    async def _append(self, record: StepRecord, lease: Lease | None) -> None:
+        row = row_of(record)
+        keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
+        under = ("", "") if lease is None else (str(lease.fence), lease.owner)
+        outcome = await self._link.run("append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under)
+        if outcome == b"taken":
+            raise taken(row.run_id, row.seq)
+        if outcome == b"lost":
+            assert lease is not None
+            raise lost(lease, row.run_id)
+
+    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
+        """Records of a run from `seq` on, by `seq`."""
+        records, index = self._key("records", name_of("run id", run_id)), self._key("seqs", run_id)
+
+        async def work(client: Client) -> list[bytes]:
+            positions = await client.zrangebyscore(index, seq, "+inf", 0, -1 if limit is None else limit)
+            found: list[bytes] = []
+            for start in range(0, len(positions), PAGE):
+                found += await client.hmget(records, positions[start : start + PAGE])
+            return found
+
+        return tuple([step_record_from_json(line[TOKEN:].decode()) for line in await self._link.do(work)])
+
+    async def set_status(
+        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+    ) -> None:
+        """Say where a run stands."""
+        name_of("run id", run_id)
+        if lease is not None and lease.run_id != run_id:
+            raise lost(lease, run_id)
+        text = text_of("status", detail or {})
+        under = ("", "") if lease is None else (str(lease.fence), lease.owner)
+        said = await self._link.run("set_status", self._run_keys(run_id), run_id, status, text, *under)
+        if said is None:
+            assert lease is not None
+            raise lost(lease, run_id)
+
+    async def runs(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    ) -> Sequence[RunSummary]:
+        """Runs, the last changed first."""
+        mark = ("", "") if after is None else (str(microseconds(after.updated)), after.run_id)
+        found = await self._link.run(
+            "runs", (f"{self._prefix}runs",), self._key("run", ""), self._key("records", ""), status or "",
+            str(limit), *mark,
+        )  # fmt: skip
+        return tuple([_summary(run_id.decode(), records, state) for run_id, records, state in found])
+
+    async def run(self, run_id: str) -> RunSummary | None:
+        """One run, or None."""
+        name_of("run id", run_id)
+
+        async def work(client: Client) -> list[Any]:
+            fields = "status", "fence", "created", "updated", "detail"
+            state = await client.hmget(self._key("run", run_id), fields)
+            return [await client.hlen(self._key("records", run_id)), state]
+
+        records, state = await self._link.do(work)
+        return None if state[0] is None else _summary(run_id, records, state)
+
+    async def get(self, kind: str, key: str) -> Entry | None:
+        """One document, or None."""
+        documents = self._key("documents", name_of("kind", kind))
+        name_of("key", key)
+
+        async def work(client: Client) -> bytes | None:
+            value: bytes | None = await client.hget(documents, key)
+            return value
+
+        value = await self._link.do(work)
+        return None if value is None else _entry(kind, key, value)
+
+    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
+        """Write a document if its version is `expected`, or raise `VersionConflict`."""
+        name_of("kind", kind), name_of("key", key)
+        text = text_of("document", body)
+        keys = (self._key("documents", kind), self._key("keys", kind))
+        updated = await self._link.run("put", keys, key, str(expected), uuid.uuid4().hex, text)
+        if updated is None:
+            raise changed(kind, key, expected)
+        return Entry(kind, key, expected + 1, body_of(text), moment_of(int(updated)))
+
+    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
+        """Documents of a kind, by key."""
+        documents, index = self._key("documents", name_of("kind", kind)), self._key("keys", kind)
+        start = b"-" if not after else b"(" + after.encode("utf-8", "surrogatepass")
+
+        async def work(client: Client) -> list[tuple[bytes, bytes]]:
+            keys = await client.zrangebylex(index, start, "+", 0, limit)
+            return list(zip(keys, await client.hmget(documents, keys), strict=True)) if keys else []
+
+        return tuple([_entry(kind, key.decode(), value) for key, value in await self._link.do(work)])
+
+    async def now(self) -> datetime:
+        """The server's time."""
+
+        async def work(client: Client) -> tuple[int, int]:
+            seconds, micros = await client.time()
+            return int(seconds), int(micros)
+
+        seconds, micros = await self._link.do(work)
+        return moment_of(seconds * 1_000_000 + micros)
+
+    async def aclose(self) -> None:
+        """Close the connections. The store cannot be used any more."""
+        await self._link.aclose()
+
+    def _key(self, what: str, name: str) -> str:
+        return f"{self._prefix}{what}:{name}"
+
+    def _run_keys(self, run_id: str) -> tuple[str, str]:
+        return self._key("run", run_id), f"{self._prefix}runs"
+
+    def _leased(self, lease: Lease) -> tuple[tuple[str, str], str, str, str]:
+        return self._run_keys(lease.run_id), lease.run_id, str(lease.fence), lease.owner
+
+
+def _summary(run_id: str, records: int, state: Sequence[bytes]) -> RunSummary:
+    status, fence, created, updated, detail = (each.decode() for each in state)
+    moments = moment_of(int(created)), moment_of(int(updated))
+    return RunSummary(run_id, status, records, int(fence), *moments, body_of(detail))  # type: ignore[arg-type]
+
+
+def _entry(kind: str, key: str, value: bytes) -> Entry:
+    version, updated, _, body = value.split(b" ", 3)
+    return Entry(kind, key, int(version), body_of(body), moment_of(int(updated)))

@@ -1,0 +1,64 @@
+"""A transaction that a tool writes in, on a connection of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from bobcat.journal import StepRecord
+from bobcat.stores.durable import Lease, Transaction
+from bobcat.stores.refusals import lost
+from bobcat.stores.settling import settle
+from bobcat.stores.sqlite.rows import check_held, insert
+from bobcat.stores.sqlite.schema import connect
+from bobcat.stores.sqlite.worker import worded
+from bobcat.stores.written import row_of
+
+
+class SQLiteTransaction:
+    """What a transactional tool gets. `connection` is a `sqlite3.Connection` that has begun."""
+
+    def __init__(self, connection: sqlite3.Connection, lease: Lease) -> None:
+        self._connection, self._lease = connection, lease
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, inside the transaction."""
+        return self._connection
+
+    async def append(self, record: StepRecord) -> None:
+        """Keep the record in the transaction. That the lease ended meanwhile is no matter: nobody takes the run before
+        the transaction ends, for that is a write."""
+        row = row_of(record)
+        if row.run_id != self._lease.run_id:
+            raise lost(self._lease, row.run_id)
+        insert(self._connection, row)
+
+
+@asynccontextmanager
+async def transaction(path: str, lease: Lease, *, busy_seconds: float) -> AsyncIterator[Transaction]:
+    """Begin, and commit when the block ends."""
+    connections: list[sqlite3.Connection] = []
+
+    def begin() -> None:
+        connections.append(connect(path, busy_seconds=busy_seconds))
+        connections[0].execute("BEGIN IMMEDIATE")
+
+    try:
+        await settle(asyncio.to_thread(_worded, path, begin))
+        connection = connections[0]
+        check_held(connection, lease, lease.run_id)
+        yield SQLiteTransaction(connection, lease)
+        await settle(asyncio.to_thread(_worded, path, lambda: connection.execute("COMMIT")))
+    finally:
+        for connection in connections:
+            connection.close()  # rolls back what was not committed
+
+
+def _worded(path: str, work: Callable[[], object]) -> None:
+    try:
+        work()
+    except sqlite3.Error as error:
+        raise worded(path, error) from error

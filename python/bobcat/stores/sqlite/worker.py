@@ -1,0 +1,155 @@
+"""The thread that owns a store's connection: it takes what is asked of it in order, many requests to a transaction.
+
+One `fsync` serves every request that waited for it, so concurrent runs share its cost. A request is answered after
+the commit, never before. Any event loop may ask; a request whose asker was cancelled is dropped while it waits, and is
+done whole once it was taken up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from bobcat.errors import StoreError
+from bobcat.stores.refusals import closed
+from bobcat.stores.sqlite.schema import connect
+
+T = TypeVar("T")
+
+MAX_BATCH = 256
+"""Requests in one transaction: it bounds what one of them waits for."""
+
+
+class Request(NamedTuple):
+    """What is to be done, and who waits for it. Any: the answer is whatever `work` returns."""
+
+    work: Callable[[sqlite3.Connection], Any]
+    writes: bool
+    answer: asyncio.Future[Any]
+
+
+class Worker:
+    """The thread of one store. It starts with the first request and ends with `close`."""
+
+    def __init__(self, path: str, busy_seconds: float) -> None:
+        self._path, self._busy_seconds = path, busy_seconds
+        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closed = False
+
+    def ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> asyncio.Future[T]:
+        """Have `work` done. INVARIANT: it raises before it writes, or writes in one statement: it has no transaction
+        of its own that could be undone."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        with self._starting:
+            if self._closed:
+                raise closed(f"the store in `{self._path}`")
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=f"bobcat {self._path}", daemon=True)
+                self._thread.start()
+            self._requests.put(Request(work, writes, answer))
+        return answer
+
+    def close(self) -> threading.Thread | None:
+        """Take no more requests; what was asked is still done. The thread, for who wants to wait for it."""
+        with self._starting:
+            if not self._closed:
+                self._closed = True
+                self._requests.put(None)
+            return self._thread
+
+    def _run(self) -> None:
+        connection: sqlite3.Connection | None = None
+        going = True
+        while going:
+            batch: list[Request] = []
+            waiting = self._requests.get()
+            while True:
+                if waiting is None:
+                    going = False
+                    break
+                if not waiting.answer.cancelled():
+                    batch.append(waiting)
+                if len(batch) == MAX_BATCH:
+                    break
+                try:
+                    waiting = self._requests.get_nowait()
+                except queue.Empty:
+                    break
+            try:
+                if connection is None and batch:
+                    connection = connect(self._path, busy_seconds=self._busy_seconds)
+            except Exception as error:
+                _deliver([(request, worded(self._path, error)) for request in batch])
+                continue
+            if connection is not None:
+                self._do(connection, batch)
+        if connection is not None:
+            connection.close()
+
+    def _do(self, connection: sqlite3.Connection, batch: list[Request]) -> None:
+        answers: list[tuple[Request, object]] = []
+        try:
+            if any(request.writes for request in batch):
+                connection.execute("BEGIN IMMEDIATE")
+            for request in batch:
+                try:
+                    answers.append((request, request.work(connection)))
+                except sqlite3.Error:
+                    raise
+                except Exception as refusal:
+                    answers.append((request, refusal))
+            if connection.in_transaction:
+                connection.execute("COMMIT")
+        except Exception as error:
+            if connection.in_transaction:
+                connection.rollback()
+            if len(batch) > 1:  # one of them may be to blame: let it fail alone
+                for request in batch:
+                    self._do(connection, [request])
+                return
+            answers = [(request, worded(self._path, error)) for request in batch]
+        _deliver(answers)
+
+
+def worded(path: str, error: Exception) -> Exception:
+    """An error of SQLite, in our words."""
+    if not isinstance(error, (sqlite3.Error, OSError)):
+        return error
+    text = str(error)
+    if "locked" in text:
+        coded = StoreError("busy", f"`{path}` is being written by somebody else for too long ({text})")
+    elif "not a database" in text or "malformed" in text:
+        coded = StoreError("damaged", f"`{path}` is no usable SQLite file ({text})")
+    else:
+        coded = StoreError("unavailable", f"`{path}` cannot be used: {text}")
+    coded.__cause__ = error
+    return coded
+
+
+def _deliver(answers: list[tuple[Request, object]]) -> None:
+    """Hand the answers to the loops that wait, each loop woken once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], object]]] = defaultdict(list)
+    for request, answer in answers:
+        by_loop[request.answer.get_loop()].append((request.answer, answer))
+    for loop, settled in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_settle, settled)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            continue
+
+
+def _settle(settled: list[tuple[asyncio.Future[Any], object]]) -> None:
+    for future, answer in settled:
+        if future.done():
+            continue
+        if isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)

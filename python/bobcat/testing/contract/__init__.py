@@ -1,0 +1,6 @@
+"""The contract of stores, as a test suite: clause by clause, over a store that the user makes."""
+
+from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
+from bobcat.testing.contract.suite import run_store_contract
+
+__all__ = ["ContractReport", "StoreContractError", "Violation", "run_store_contract"]

@@ -1,0 +1,78 @@
+"""What survives when the storage fails under the store: a killed server, a torn write, a closed file."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+
+from bobcat.journal import DuplicateRecord, StepRecord
+from bobcat.testing.contract.subject import NotApplicable, Subject, demand, demand_refused, demand_same, record, refusal
+
+PATIENCE = 60.0
+"""Seconds that a store has to work again after its storage came back."""
+
+
+async def closing_keeps_everything(subject: Subject) -> None:
+    """What was appended is there after the store was closed and another was made."""
+    if not subject.shared:
+        raise NotApplicable("store objects share nothing (`shared=False`)")
+    run_id = subject.run_id()
+    wanted = [record(run_id, seq) for seq in range(5)]
+    store = await subject.store()
+    for each in wanted:
+        await store.append(each)
+    await subject.close()
+    store = await subject.store()
+    demand_same(await store.load(run_id), wanted, "the new store")
+    await demand_refused(store.append(record(run_id, 4)), DuplicateRecord, "an append to a taken position")
+
+
+async def a_crash_loses_nothing_acknowledged(subject: Subject) -> None:
+    """The storage crashes while runs are written: every acknowledged record is there afterwards, every other one is
+    there whole or not at all, positions stay unique, and the store works again."""
+    if subject.crash is None:
+        raise NotApplicable("no `crash` was given")
+    store = await subject.store()
+    runs = [subject.run_id(str(number)) for number in range(4)]
+    acknowledged: dict[str, list[StepRecord]] = {run_id: [] for run_id in runs}
+    attempted: dict[str, list[StepRecord]] = {run_id: [] for run_id in runs}
+    crashed = False
+
+    async def write(run_id: str) -> None:
+        seq, after = 0, 0
+        until = time.monotonic() + PATIENCE
+        while after < 5:
+            entry = record(run_id, seq, {"step": seq, "text": "x" * 2000})
+            attempted[run_id].append(entry)
+            error = await refusal(store.append(entry))
+            if error is None:
+                acknowledged[run_id].append(entry)
+                after += crashed
+            elif isinstance(error, DuplicateRecord):
+                demand(False, f"position {seq}, which one writer alone uses, was called taken")
+            elif time.monotonic() > until:
+                demand(False, f"{PATIENCE} s after the crash an append still raises {error!r}")
+            else:
+                await asyncio.sleep(0.05)
+            seq += 1
+            await asyncio.sleep(0)
+
+    writing = [asyncio.ensure_future(write(run_id)) for run_id in runs]
+    await asyncio.sleep(0.1)
+    crashing = subject.crash()
+    if inspect.isawaitable(crashing):
+        await crashing
+    crashed = True
+    for task in writing:
+        await task
+    for run_id in runs:
+        found = await store.load(run_id)
+        kept = {each.seq for each in found}
+        lost = [each.seq for each in acknowledged[run_id] if each.seq not in kept]
+        demand(not lost, f"{len(lost)} acknowledged records are gone, the first at position {lost[0] if lost else ''}")
+        demand_same(found, [each for each in attempted[run_id] if each.seq in kept], "the records that were kept")
+
+
+CLAUSES = (closing_keeps_everything, a_crash_loses_nothing_acknowledged)
+"""In the order in which they are tried."""

@@ -1,0 +1,137 @@
+"""What a `DurableStore` owes for documents: versions that only grow, changes that never overwrite each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from bobcat.plain_json import describe, json_text
+from bobcat.stores.durable import DurableStore, Entry, VersionConflict
+from bobcat.testing.contract.journal_clauses import BODIES
+from bobcat.testing.contract.subject import Subject, demand, demand_refused, refusal
+
+INCREMENTS = 5
+"""Times that each writer of a race adds one."""
+
+
+def _demand_entry(entry: Entry | None, key: str, version: int, body: Mapping[str, Any], what: str) -> None:
+    demand(entry is not None, f"{what}: there is none")
+    assert entry is not None
+    demand((entry.key, entry.version) == (key, version), f"{what}: {entry.key!a} at version {entry.version}")
+    demand(
+        json_text(dict(entry.body)) == json_text(dict(body)),
+        f"{what}: `{json_text(dict(entry.body))[:80]}` instead of `{json_text(dict(body))[:80]}`",
+    )
+    demand(entry.updated.tzinfo is not None, f"{what}: its time has no zone")
+
+
+async def a_document_has_versions(subject: Subject) -> None:
+    """A document begins at version 1 and grows by one; a change from any other version is `VersionConflict` and
+    changes nothing."""
+    store, kind = await subject.durable(), subject.run_id("kind")
+    demand(await store.get(kind, "k") is None, "a document is there before it was written")
+    await demand_refused(store.put(kind, "k", {"n": 0}, expected=1), VersionConflict, "changing a missing document")
+    _demand_entry(await store.put(kind, "k", {"n": 1}, expected=0), "k", 1, {"n": 1}, "the first `put`")
+    _demand_entry(await store.get(kind, "k"), "k", 1, {"n": 1}, "`get` after it")
+    for expected in (0, 2):
+        call = store.put(kind, "k", {"n": 99}, expected=expected)
+        await demand_refused(call, VersionConflict, f"a change from version {expected} of a document at version 1")
+    _demand_entry(await store.put(kind, "k", {"n": 2}, expected=1), "k", 2, {"n": 2}, "the second `put`")
+    await demand_refused(store.put(kind, "k", {"n": 3}, expected=1), VersionConflict, "a late change")
+    _demand_entry(await store.get(kind, "k"), "k", 2, {"n": 2}, "at the end")
+
+
+async def changes_do_not_overwrite_each_other(subject: Subject) -> None:
+    """Many writers that read, add one and write back, again on a conflict, lose no addition."""
+    stores = [await subject.durable(), await subject.other()]
+    kind = subject.run_id("kind")
+    first = stores[0]
+    assert isinstance(first, DurableStore)
+    await first.put(kind, "sum", {"n": 0}, expected=0)
+
+    async def add(number: int) -> None:
+        store = stores[number % 2]
+        assert isinstance(store, DurableStore)
+        for _ in range(INCREMENTS):
+            while True:
+                entry = await store.get(kind, "sum")
+                assert entry is not None
+                try:
+                    await store.put(kind, "sum", {"n": entry.body["n"] + 1}, expected=entry.version)
+                    break
+                except VersionConflict:
+                    await asyncio.sleep(0)
+
+    writers = max(subject.writers // 4, 2)
+    await asyncio.gather(*(add(number) for number in range(writers)))
+    total = writers * INCREMENTS
+    _demand_entry(await first.get(kind, "sum"), "sum", total + 1, {"n": total}, f"after {total} additions")
+
+
+async def one_of_many_creators_wins(subject: Subject) -> None:
+    """Of many that create one document exactly one succeeds: what is to be used once is used once."""
+    stores = [await subject.durable(), await subject.other()]
+    kind = subject.run_id("kind")
+
+    async def create(number: int) -> Exception | None:
+        store = stores[number % 2]
+        assert isinstance(store, DurableStore)
+        return await refusal(store.put(kind, "once", {"by": number}, expected=0))
+
+    errors = await asyncio.gather(*(create(number) for number in range(subject.writers)))
+    odd = [error for error in errors if error is not None and not isinstance(error, VersionConflict)]
+    demand(not odd, f"one of them got {describe(odd[0]) if odd else ''}")
+    winners = [number for number, error in enumerate(errors) if error is None]
+    demand(len(winners) == 1, f"{len(winners)} of {subject.writers} succeeded")
+    store = stores[0]
+    assert isinstance(store, DurableStore)
+    _demand_entry(await store.get(kind, "once"), "once", 1, {"by": winners[0]}, "the document")
+
+
+async def documents_are_scanned_in_order(subject: Subject) -> None:
+    """`scan` gives the documents of one kind by key, in code point order, after a key and at most `limit`."""
+    store, kind = await subject.durable(), subject.run_id("kind")
+    keys = ["B", "a", "a ", "a/b", "ab", "a.b", "Z", "z", "é", "e\u0301", "10", "2", "\uffee", "𝕒", "ß", "_", "~"]
+    for key in keys:
+        await store.put(kind, key, {"key": key}, expected=0)
+    await store.put(kind + "x", "a", {"other": True}, expected=0)
+    wanted = sorted(keys)
+    found = [entry.key for entry in await store.scan(kind)]
+    demand(found == wanted, f"{found!a} instead of {wanted!a}")
+    paged: list[str] = []
+    while page := await store.scan(kind, after=paged[-1] if paged else "", limit=4):
+        demand(len(page) <= 4, f"{len(page)} documents on a page of 4")
+        paged += [entry.key for entry in page]
+        if len(paged) > len(keys):
+            break
+    demand(paged == wanted, f"pages of 4 give {paged!a}")
+    demand(
+        [e.key for e in await store.scan(kind, after="z", limit=2)] == wanted[wanted.index("z") + 1 :][:2], "after z"
+    )
+    demand(not await store.scan(subject.run_id("unknown kind")), "an unknown kind has documents")
+    other = [entry.kind for entry in await store.scan(kind + "x")]
+    demand(other == [kind + "x"], f"the other kind has {other!a}")
+
+
+async def document_bodies_come_back_unchanged(subject: Subject) -> None:
+    """A document holds any JSON, and what was changed in it by its writer afterwards is not in it."""
+    store, kind = await subject.durable(), subject.run_id("kind")
+    for key, body in BODIES.items():
+        error = await refusal(store.put(kind, key, body, expected=0))
+        demand(error is None, f"{key}: put raised {describe(error) if error else ''}")
+        _demand_entry(await store.get(kind, key), key, 1, body, key)
+    mine = {"list": [1]}
+    await store.put(kind, "mine", mine, expected=0)
+    mine["list"].append(2)
+    _demand_entry(await store.get(kind, "mine"), "mine", 1, {"list": [1]}, "after the writer changed its own value")
+
+
+CLAUSES = (
+    a_document_has_versions,
+    changes_do_not_overwrite_each_other,
+    one_of_many_creators_wins,
+    documents_are_scanned_in_order,
+    document_bodies_come_back_unchanged,
+)
+"""In the order in which they are tried."""

@@ -1,0 +1,365 @@
+"""What a `DurableStore` owes beyond a journal: leases and fences, statuses, listings, transactions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from datetime import timedelta
+
+from bobcat.journal import DuplicateRecord, StepRecord
+from bobcat.plain_json import describe
+from bobcat.stores.durable import DurableStore, Lease, LeaseLost, RunBusy, RunSummary
+from bobcat.testing.contract.subject import Subject, demand, demand_refused, demand_same, record, refusal
+
+LONG = 120.0
+"""Seconds of a lease that does not end within a clause."""
+
+BRIEF = 0.2
+"""Seconds of a lease that a clause lets end."""
+
+TAKEN_AFTER = (0, 0.0003, 0.0007, 0.001, 0.0015, 0.002, 0.003, 0.005)
+"""Seconds of appending after which a run is taken."""
+
+
+async def _ended(store: DurableStore, lease: Lease) -> None:
+    """Wait until the lease is over, by the store's time."""
+    while await store.now() <= lease.expires:  # noqa: ASYNC110 - only the store can say
+        await asyncio.sleep(0.02)
+
+
+async def a_lease_keeps_others_out(subject: Subject) -> None:
+    """A run with a live lease is `RunBusy` for other owners, who learn by whom and until when."""
+    store, run_id = await subject.durable(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    demand((lease.run_id, lease.owner) == (run_id, "a"), f"the lease is {lease!r}")
+    demand(lease.fence >= 1, f"the first fence is {lease.fence}")
+    error = await demand_refused(store.acquire(run_id, owner="b", seconds=LONG), RunBusy, "another owner's acquire")
+    assert isinstance(error, RunBusy)
+    demand((error.run_id, error.owner) == (run_id, "a"), f"the error names {error.run_id!r} and {error.owner!r}")
+    demand(error.expires == lease.expires, f"the error says until {error.expires}, the lease {lease.expires}")
+    await store.append_fenced(record(run_id, 0), lease)
+    other = await store.acquire(subject.run_id("other"), owner="b", seconds=LONG)
+    demand(other.owner == "b", "another run could not be taken")
+
+
+async def the_same_owner_takes_the_next_fence(subject: Subject) -> None:
+    """The same owner acquires again, with a greater fence; its earlier lease is lost."""
+    store, run_id = await subject.durable(), subject.run_id()
+    first = await store.acquire(run_id, owner="a", seconds=LONG)
+    second = await store.acquire(run_id, owner="a", seconds=LONG)
+    demand(second.fence > first.fence, f"fence {second.fence} after {first.fence}")
+    await demand_refused(store.append_fenced(record(run_id, 0), first), LeaseLost, "an append under the first lease")
+    await demand_refused(store.renew(first, seconds=LONG), LeaseLost, "renewing the first lease")
+    await store.append_fenced(record(run_id, 0), second)
+
+
+async def a_lease_ends(subject: Subject) -> None:
+    """A lease that is over, by the store's time, allows no append; it can be renewed while nobody took the run."""
+    store, run_id = await subject.durable(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=BRIEF)
+    await _ended(store, lease)
+    await demand_refused(store.append_fenced(record(run_id, 0), lease), LeaseLost, "an append after the lease's end")
+    demand_same(await store.load(run_id), [], "after the refused append")
+    error = await refusal(store.renew(lease, seconds=LONG))
+    demand(error is None, f"renewing it raised {describe(error) if error else ''}")
+    await store.append_fenced(record(run_id, 0), lease)
+
+
+async def a_renewal_counts_from_now(subject: Subject) -> None:
+    """`renew` gives the same fence, `seconds` from now, and the earlier lease object stays good."""
+    store, run_id = await subject.durable(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    before = await store.now()
+    renewed = await store.renew(lease, seconds=2 * LONG)
+    after = await store.now()
+    demand((renewed.fence, renewed.owner) == (lease.fence, "a"), f"the renewed lease is {renewed!r}")
+    slack, span = timedelta(seconds=1), timedelta(seconds=2 * LONG)
+    demand(before + span - slack <= renewed.expires <= after + span + slack, f"it ends at {renewed.expires}")
+    await store.append_fenced(record(run_id, 0), lease)
+    await store.append_fenced(record(run_id, 1), renewed)
+
+
+async def a_taken_run_is_lost(subject: Subject) -> None:
+    """Once another owner took the run, the earlier lease appends, renews and says nothing any more, and releasing it
+    changes nothing."""
+    store, run_id = await subject.durable(), subject.run_id()
+    old = await store.acquire(run_id, owner="a", seconds=BRIEF)
+    await _ended(store, old)
+    new = await store.acquire(run_id, owner="b", seconds=LONG)
+    demand(new.fence > old.fence, f"fence {new.fence} after {old.fence}")
+    await demand_refused(store.append_fenced(record(run_id, 0), old), LeaseLost, "an append under the old lease")
+    await demand_refused(store.renew(old, seconds=LONG), LeaseLost, "renewing the old lease")
+    await demand_refused(
+        store.set_status(run_id, "failed", lease=old), LeaseLost, "setting the status under the old lease"
+    )
+    await store.release(old)
+    await demand_refused(store.acquire(run_id, owner="a", seconds=LONG), RunBusy, "acquire after that release")
+    await store.append_fenced(record(run_id, 0, {"by": "b"}), new)
+    found = await store.run(run_id)
+    demand(found is not None and found.status == "running", f"the run is {found!r}")
+    demand_same(await store.load(run_id), [record(run_id, 0, {"by": "b"})], "the journal")
+
+
+async def a_released_run_is_free(subject: Subject) -> None:
+    """After `release` another owner takes the run at once, and the released lease is lost."""
+    store, run_id = await subject.durable(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    await store.release(lease)
+    await demand_refused(store.append_fenced(record(run_id, 0), lease), LeaseLost, "an append after the release")
+    await demand_refused(store.renew(lease, seconds=LONG), LeaseLost, "renewing after the release")
+    await store.release(lease)
+    new = await store.acquire(run_id, owner="b", seconds=LONG)
+    demand(new.fence > lease.fence, f"fence {new.fence} after {lease.fence}")
+    await store.append_fenced(record(run_id, 0), new)
+
+
+async def a_lease_is_for_one_run(subject: Subject) -> None:
+    """A lease on one run allows no append to another."""
+    store = await subject.durable()
+    lease = await store.acquire(subject.run_id("one"), owner="a", seconds=LONG)
+    other = subject.run_id("other")
+    await store.acquire(other, owner="a", seconds=LONG)
+    await demand_refused(store.append_fenced(record(other, 0), lease), LeaseLost, "an append to another run")
+    demand_same(await store.load(other), [], "the other run")
+
+
+async def a_fenced_append_refuses_taken_positions(subject: Subject) -> None:
+    """Under a lease, too, a taken position is `DuplicateRecord`, also when it was taken without a lease."""
+    store, run_id = await subject.durable(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    await store.append_fenced(record(run_id, 0, {"first": True}), lease)
+    await store.append(record(run_id, 1, {"first": True}))
+    for seq in (0, 1):
+        call = store.append_fenced(record(run_id, seq), lease)
+        await demand_refused(call, DuplicateRecord, f"an append to position {seq}")
+    demand_same(await store.load(run_id), [record(run_id, seq, {"first": True}) for seq in (0, 1)], "the journal")
+
+
+async def one_of_many_owners_wins(subject: Subject) -> None:
+    """Of many owners racing for a run exactly one gets it, the others get `RunBusy`."""
+    stores = [await subject.durable(), await subject.other()]
+    run_id = subject.run_id()
+
+    async def take(number: int) -> Lease | Exception:
+        store = stores[number % 2]
+        assert isinstance(store, DurableStore)
+        try:
+            return await store.acquire(run_id, owner=f"owner {number}", seconds=LONG)
+        except Exception as error:
+            return error
+
+    outcomes = await asyncio.gather(*(take(number) for number in range(subject.writers)))
+    winners = [each for each in outcomes if isinstance(each, Lease)]
+    odd = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, RunBusy)]
+    demand(not odd, f"a losing owner got {describe(odd[0]) if odd else ''}")
+    demand(len(winners) == 1, f"{len(winners)} of {subject.writers} owners won")
+
+
+async def nothing_is_written_after_a_takeover(subject: Subject) -> None:
+    """While a worker appends without pause, another takes its run: from the moment `acquire` returned, no record of
+    the first one appears."""
+    stores = [await subject.durable(), await subject.other()]
+    first, second = stores
+    assert isinstance(first, DurableStore)
+    assert isinstance(second, DurableStore)
+    for pause in TAKEN_AFTER:
+        run_id = subject.run_id(str(pause))
+        lease = await first.acquire(run_id, owner="a", seconds=LONG)
+        kept: list[StepRecord] = []
+        going = asyncio.Event()
+
+        async def write(
+            run_id: str = run_id,
+            lease: Lease = lease,
+            kept: list[StepRecord] = kept,
+            going: asyncio.Event = going,
+        ) -> Exception:
+            for seq in range(100_000):
+                error = await refusal(first.append_fenced(record(run_id, seq), lease))
+                if error is not None:
+                    going.set()
+                    return error
+                kept.append(record(run_id, seq))
+                if len(kept) == 3:
+                    going.set()
+                await asyncio.sleep(0)
+            return AssertionError("it was never stopped")
+
+        writing = asyncio.ensure_future(write())
+        await going.wait()
+        await asyncio.sleep(pause)
+        await second.acquire(run_id, owner="a", seconds=LONG)  # the same name: it need not wait for the lease's end
+        then = await second.load(run_id)
+        error = await writing
+        demand(isinstance(error, LeaseLost), f"the first worker was stopped by {describe(error)}")
+        demand_same(await second.load(run_id), then, "after the takeover")
+        demand_same(then, kept, "acknowledged records")
+
+
+async def part_of_a_journal_can_be_loaded(subject: Subject) -> None:
+    """`load_from` gives the records from a position on, at most `limit`."""
+    store, run_id = await subject.durable(), subject.run_id()
+    wanted = [record(run_id, seq) for seq in (0, 2, 3, 9, 10, 11, 100)]
+    for each in wanted:
+        await store.append(each)
+    demand_same(await store.load_from(run_id), wanted, "load_from without bounds")
+    demand_same(await store.load_from(run_id, seq=2), wanted[1:], "load_from(seq=2)")
+    demand_same(await store.load_from(run_id, seq=4, limit=2), wanted[3:5], "load_from(seq=4, limit=2)")
+    demand_same(await store.load_from(run_id, seq=101), [], "load_from(seq=101)")
+    demand_same(await store.load_from(subject.run_id("never-written")), [], "load_from of an unknown run")
+
+
+async def a_run_has_a_status(subject: Subject) -> None:
+    """A run is known from its first record, lease or status on; statuses and their details come back, and times are
+    the store's."""
+    store = await subject.durable()
+    ids = {name: subject.run_id(name) for name in ("appended", "leased", "said", "never")}
+    before = await store.now()
+    await store.append(record(ids["appended"], 0))
+    lease = await store.acquire(ids["leased"], owner="a", seconds=LONG)
+    await store.append_fenced(record(ids["leased"], 0), lease)
+    await store.append_fenced(record(ids["leased"], 1), lease)
+    await store.set_status(ids["said"], "queued", detail={"why": "\ud800 é", "n": 2**70})
+    found = {name: await store.run(run_id) for name, run_id in ids.items()}
+    demand(found["never"] is None, "a run that was never mentioned is known")
+    for name, status, count in (("appended", "running", 1), ("leased", "running", 2), ("said", "queued", 0)):
+        summary = found[name]
+        demand(summary is not None, f"the run that was {name} is unknown")
+        assert summary is not None
+        seen = (summary.run_id, summary.status, summary.records)
+        demand(seen == (ids[name], status, count), f"the run that was {name} is {summary!r}")
+        slack = timedelta(seconds=1)
+        demand(before - slack <= summary.created <= summary.updated, f"its times are {summary!r}")
+    said, leased = found["said"], found["leased"]
+    assert said is not None
+    assert leased is not None
+    demand(dict(said.detail) == {"why": "\ud800 é", "n": 2**70}, f"its detail is {dict(said.detail)!a}")
+    demand(leased.fence == lease.fence, f"its fence is {leased.fence}, the lease's {lease.fence}")
+    await store.set_status(ids["leased"], "succeeded", detail={"answer": 1}, lease=lease)
+    await store.set_status(ids["leased"], "failed", lease=lease)
+    last = await store.run(ids["leased"])
+    demand(
+        last is not None and last.status == "failed" and not last.detail and last.fence == lease.fence,
+        f"after `failed` without detail it is {last!r}",
+    )
+    await store.append_fenced(record(ids["leased"], 2), lease)
+
+
+async def runs_are_listed(subject: Subject) -> None:
+    """`runs` lists the last changed first, by status when asked, and pages without losing or repeating one."""
+    store = await subject.durable()
+    ids = [subject.run_id(str(number)) for number in range(9)]
+    for number, run_id in enumerate(ids):
+        await store.set_status(run_id, "suspended" if number % 3 == 0 else "queued")
+    await store.set_status(ids[2], "queued")
+
+    async def listed(size: int, wanted: int, **options: str) -> list[str]:
+        found: list[RunSummary] = []
+        seen: list[str] = []
+        while len(seen) < wanted:
+            page = await store.runs(limit=size, after=found[-1] if found else None, **options)  # type: ignore[arg-type]
+            demand(len(page) <= size, f"{len(page)} runs on a page of {size}")
+            if not page:
+                break
+            found += page
+            seen += [each.run_id for each in page if each.run_id in ids]
+        updated = [each.updated for each in found]
+        demand(updated == sorted(updated, reverse=True), "the runs are not by their last change")
+        demand(len({each.run_id for each in found}) == len(found), "a run is listed twice")
+        return seen
+
+    demand(await listed(4, len(ids)) != [], "no run is listed")
+    demand(sorted(await listed(4, len(ids))) == sorted(ids), "pages of 4 lose runs")
+    demand((await listed(100, len(ids)))[0] == ids[2], "the last changed run is not the first")
+    suspended = await listed(2, 3, status="suspended")
+    demand(sorted(suspended) == sorted(ids[::3]), f"{len(suspended)} of 3 suspended runs are listed")
+
+
+async def time_is_the_stores(subject: Subject) -> None:
+    """`now` has a zone and does not go back; leases count from it."""
+    store = await subject.durable()
+    before = await store.now()
+    demand(before.tzinfo is not None, "`now` has no zone")
+    lease = await store.acquire(subject.run_id(), owner="a", seconds=LONG)
+    after = await store.now()
+    demand(before <= after, f"`now` went back from {before} to {after}")
+    slack, span = timedelta(milliseconds=5), timedelta(seconds=LONG)
+    demand(
+        before + span - slack <= lease.expires <= after + span + slack,
+        f"a lease of {LONG} s, taken between {before} and {after}, ends at {lease.expires}",
+    )
+
+
+class _Abandoned(Exception):
+    """Ends a transaction."""
+
+
+async def a_transaction_is_all_or_nothing(subject: Subject) -> None:
+    """A transaction's record is there after its block, and is not when the block raised; a lost lease begins none; a
+    taken position is `DuplicateRecord`."""
+    store, run_id = await subject.transactional(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    with contextlib.suppress(_Abandoned):
+        async with store.transaction(lease) as transaction:
+            await transaction.append(record(run_id, 0, {"abandoned": True}))
+            raise _Abandoned
+    demand_same(await store.load(run_id), [], "after a block that raised")
+    async with store.transaction(lease) as transaction:
+        await transaction.append(record(run_id, 0))
+    demand_same(await store.load(run_id), [record(run_id, 0)], "after the block")
+
+    async def again() -> None:
+        async with store.transaction(lease) as transaction:
+            await transaction.append(record(run_id, 0))
+
+    await demand_refused(again(), DuplicateRecord, "a taken position in a transaction")
+    newer = await store.acquire(run_id, owner="a", seconds=LONG)
+
+    async def late() -> None:
+        async with store.transaction(lease) as transaction:
+            await transaction.append(record(run_id, 1, {"late": True}))
+
+    await demand_refused(late(), LeaseLost, "a transaction under a lost lease")
+    await store.append_fenced(record(run_id, 1), newer)
+    demand_same(await store.load(run_id), [record(run_id, 0), record(run_id, 1)], "the journal")
+
+
+async def a_cancelled_transaction_leaves_nothing(subject: Subject) -> None:
+    """A transaction that is cancelled inside its block keeps nothing and holds nothing up."""
+    store, run_id = await subject.transactional(), subject.run_id()
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    inside = asyncio.Event()
+
+    async def hang() -> None:
+        async with store.transaction(lease) as transaction:
+            await transaction.append(record(run_id, 0, {"abandoned": True}))
+            inside.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(hang())
+    await inside.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    demand_same(await store.load(run_id), [], "after the cancellation")
+    await store.append_fenced(record(run_id, 0), lease)
+
+
+CLAUSES = (
+    a_lease_keeps_others_out,
+    the_same_owner_takes_the_next_fence,
+    a_lease_ends,
+    a_renewal_counts_from_now,
+    a_taken_run_is_lost,
+    a_released_run_is_free,
+    a_lease_is_for_one_run,
+    a_fenced_append_refuses_taken_positions,
+    one_of_many_owners_wins,
+    nothing_is_written_after_a_takeover,
+    part_of_a_journal_can_be_loaded,
+    a_run_has_a_status,
+    runs_are_listed,
+    time_is_the_stores,
+    a_transaction_is_all_or_nothing,
+    a_cancelled_transaction_leaves_nothing,
+)
+"""In the order in which they are tried."""

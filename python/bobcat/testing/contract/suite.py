@@ -1,0 +1,80 @@
+"""Runs the clauses over a store, and reports every one that it does not keep."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Collection
+from typing import TypeAlias
+
+from bobcat.plain_json import describe
+from bobcat.testing.contract import crash_clauses, document_clauses, journal_clauses, lease_clauses
+from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
+from bobcat.testing.contract.subject import Crash, Make, NotApplicable, Subject, Violated
+
+Clause: TypeAlias = Callable[[Subject], Awaitable[None]]
+
+CLAUSES: tuple[Clause, ...] = (
+    *journal_clauses.CLAUSES,
+    *lease_clauses.CLAUSES,
+    *document_clauses.CLAUSES,
+    *crash_clauses.CLAUSES,
+)
+"""All of them. Their names are those of the functions; what they demand is their docstrings."""
+
+
+async def run_store_contract(
+    make: Make,
+    *,
+    shared: bool = True,
+    writers: int = 32,
+    crash: Crash | None = None,
+    only: Collection[str] | None = None,
+    seconds: float = 120.0,
+) -> ContractReport:
+    """Try every clause of the contract on the store that `make` makes, and raise `StoreContractError` with all that
+    are violated. A store of two methods owes the clauses of a journal; a `DurableStore` owes all of them.
+
+    `make` takes nothing and returns a store, or a coroutine that does: each call another object over the same storage,
+    as another worker would have it. Where objects share nothing, say `shared=False`. The storage need not be empty;
+    what the clauses write stays in it, under run ids that begin with `contract-`.
+
+    `crash` makes the storage fail under the store, and work again before it returns: it kills and restarts the server,
+    or tears the last write. `only` names the clauses to try. A clause that takes longer than `seconds` is violated.
+    """
+    known = {clause.__name__ for clause in CLAUSES}
+    if only is not None and (unknown := sorted(set(only) - known)):
+        raise ValueError(f"there is no clause `{unknown[0]}`; there are {', '.join(sorted(known))}")
+    kept: list[str] = []
+    skipped: list[tuple[str, str]] = []
+    violations: list[Violation] = []
+    for clause in CLAUSES:
+        name = clause.__name__
+        if only is not None and name not in only:
+            continue
+        subject = Subject(make, shared, writers, crash)
+        try:
+            await asyncio.wait_for(clause(subject), seconds)
+            kept.append(name)
+        except NotApplicable as reason:
+            skipped.append((name, str(reason)))
+        except Exception as error:
+            violations.append(Violation(name, _demand_of(clause), _seen(error, seconds)))
+        finally:
+            await subject.close()
+    report = ContractReport(tuple(kept), tuple(skipped), tuple(violations))
+    if violations:
+        raise StoreContractError(report)
+    return report
+
+
+def _demand_of(clause: Clause) -> str:
+    return " ".join((inspect.getdoc(clause) or "").split())
+
+
+def _seen(error: Exception, seconds: float) -> str:
+    if isinstance(error, Violated):
+        return str(error)
+    if isinstance(error, TimeoutError):
+        return f"no end after {seconds:g} s"
+    return describe(error)
