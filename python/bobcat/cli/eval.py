@@ -61,6 +61,8 @@ def eval_(
         click.echo(f"  rules      {', '.join(decision.matched_rules)}")
         if decision.approvers:
             click.echo(f"  approvers  {', '.join(map(str, decision.approvers))}")
+        if decision.approvals_needed != 1:
+            click.echo(f"  needed     {decision.approvals_needed}")
         if decision.timeout_seconds is not None:
             click.echo(f"  timeout    {decision.timeout_seconds} s")
         if decision.transform_args is not None:

@@ -23,6 +23,12 @@ class InputError(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
+class NotAllowed(InputError):
+    """What was asked for is understood, and not allowed."""
+
+    exit_code = NOT_ALLOWED
+
+
 def reason_of(error: OSError) -> str:
     """What the operating system says, in our style."""
     return (error.strerror or str(error)).lower()

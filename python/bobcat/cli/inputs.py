@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
+from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
 Profile = Literal["strict", "lynx"]
 HostRule = Callable[..., Any]  # Any: the callable is checked when the policy is compiled
 
+GivenRule = tuple[HostRule, int | None]
+"""A Python rule, and the priority that the command line gives it."""
+
 STDIN = "-"
+MODULE = ".py"
+"""How the name of a module of rules ends."""
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:
@@ -56,8 +62,10 @@ def open_policy(
     """The bundle in a bundle file, or the one that a policy source compiles to; its warnings go to stderr."""
     from bobcat.bundle import is_bundle, load_bundle
 
-    data, name = read_bytes(path)
     rules = [import_rule(spec) for spec in python_rules]
+    if path.endswith(MODULE):
+        return compile_sources([path], profile, rules)
+    data, name = read_bytes(path)
     if is_bundle(data):
         return load_bundle(data, [rule for rule, _ in rules], trusted_keys=trusted_keys)
     if trusted_keys:
@@ -66,32 +74,83 @@ def open_policy(
     return _compile(decode(data, name), name, profile, rules)
 
 
-def _compile(text: str, name: str, profile: Profile, rules: list[tuple[HostRule, int]]) -> PolicyBundle:
+def compile_sources(paths: Sequence[str], profile: Profile, rules: Sequence[GivenRule] = ()) -> PolicyBundle:
+    """The bundle of modules of rules and at most one policy; what the modules import is told on stderr."""
+    policies = [path for path in paths if not path.endswith(MODULE)]
+    if len(policies) > 1:
+        raise click.UsageError(f"one policy at a time; `{policies[1]}` is the second one")
+    given: list[GivenRule] = []
+    for path in paths:
+        if path.endswith(MODULE):
+            module = read_rules(path)
+            say_imports(module)
+            given.extend((rule, None) for rule in module.rules)
+    given.extend(rules)
+    if not policies:
+        built = [item for item in given if is_policy(item[0])]
+        if len(built) != 1:
+            return _compile({}, paths[0], profile, given)
+        # The only policy there is: its defaults count.
+        return _compile(built[0][0], paths[0], profile, [item for item in given if item is not built[0]])
+    data, name = read_bytes(policies[0])
+    return _compile(decode(data, name), name, profile, given)
+
+
+def read_rules(path: str) -> RuleModule:
+    """The rules of a module; importing it runs its code."""
+    data, name = read_bytes(path)
+    return load_rules(decode(data, name), name)
+
+
+def say_imports(module: RuleModule) -> None:
+    """Tell what importing a module of rules has imported."""
+    if module.imported:
+        click.echo(f"{module.name} imports {', '.join(module.imported)}", err=True)
+
+
+def host() -> Literal["refuse", "allow"]:
+    """What `--host` says."""
+    from bobcat.cli.options import HOST
+
+    context = click.get_current_context(silent=True)
+    return "allow" if context is not None and context.meta.get(HOST) == "allow" else "refuse"
+
+
+def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule]) -> PolicyBundle:  # Any: a policy
     """Compile; findings go to stderr, and errors end the command."""
     from bobcat.cli.output import show_diagnostics
     from bobcat.compiler import compile_policy
     from bobcat.errors import PolicyCompileError, PolicyWarning
 
+    texts = {name: source} if isinstance(source, str) else {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PolicyWarning)  # the same findings are printed below, with their places
             bundle = compile_policy(
-                text,
+                source,
                 name,
                 profile=profile,
                 python_rules=[rule for rule, _ in rules],
-                python_rule_priorities=[priority for _, priority in rules],
+                python_rule_priorities=_priorities(rules),
+                host=host(),
             )
     except PolicyCompileError as error:
         if not error.diagnostics:
             raise
-        show_diagnostics(error.diagnostics, {name: text}, err=True)
+        show_diagnostics(error.diagnostics, texts, err=True)
         raise click.exceptions.Exit(FINDINGS) from error
-    show_diagnostics(bundle.diagnostics, {name: text}, err=True)
+    show_diagnostics(bundle.diagnostics, texts, err=True)
     return bundle
 
 
-def import_rule(spec: str) -> tuple[HostRule, int]:
+def _priorities(rules: Sequence[GivenRule]) -> list[tuple[str, int]]:
+    """The priorities that were given on the command line."""
+    from bobcat.bundle.host_code import host_name
+
+    return [(host_name(rule), priority) for rule, priority in rules if priority is not None]
+
+
+def import_rule(spec: str) -> GivenRule:
     """The Python rule and the priority that `module:name@priority` names."""
     target, _, priority = spec.partition("@")
     module_name, _, attribute = target.partition(":")
@@ -108,7 +167,7 @@ def import_rule(spec: str) -> tuple[HostRule, int]:
             rule = getattr(rule, part)
     except Exception as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import the Python rule `{target}`: {type(error).__name__}: {error}") from error
-    return rule, int(priority or 0)  # type: ignore[return-value]  # not callable is refused by the compiler, with a diagnostic
+    return rule, int(priority) if priority else None  # type: ignore[return-value]  # not callable is refused by the compiler, with a diagnostic
 
 
 def read_request(source: str | None, tool: str | None, parts: dict[str, str | None]) -> ActionRequest:

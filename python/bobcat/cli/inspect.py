@@ -44,14 +44,24 @@ def inspect(
 
 def _rules(bundle: PolicyBundle) -> list[dict[str, Any]]:  # Any: JSON
     """Every rule in evaluation order, Python rules included."""
-    from bobcat.ir.schema import HostRule
+    from bobcat.ir.schema import FunctionRule, HostRule
 
     views = iter(bundle.rules)
     rows: list[dict[str, Any]] = []  # Any: JSON
-    for rule, digest in zip(bundle.ir.rules, bundle.rule_digests, strict=True):
+    places = bundle.source_map
+    for index, (rule, digest) in enumerate(zip(bundle.ir.rules, bundle.rule_digests, strict=True)):
         if isinstance(rule, HostRule):
             place = f"{rule.module}:{rule.qualname}"
             row = {"id": rule.name, "priority": rule.priority, "verdict": None, "source": place, "description": ""}
+        elif isinstance(rule, FunctionRule):
+            span = places.rule_span(index) if places is not None else None
+            row = {
+                "id": rule.name,
+                "priority": rule.priority,
+                "verdict": None,
+                "source": f"{span.file}:{span.line}:{span.column}" if span is not None else "<unknown>",
+                "description": places.rules[index].description if places is not None else "",
+            }
         else:
             view = next(views)
             span = view.span

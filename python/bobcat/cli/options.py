@@ -16,13 +16,36 @@ profile_option = click.option(
     show_default=True,
     help="The meaning of a policy source: `strict`, or that of lynx-agent 2.5. A bundle has its own.",
 )
-python_rule_option = click.option(
-    "--python-rule",
-    "python_rules",
-    multiple=True,
-    metavar="MODULE:NAME[@PRIORITY]",
-    help="A Python rule; may be given several times. The current directory is importable.",
-)
+HOST = "bobcat.host"
+"""Where the context of a command keeps what `--host` says."""
+
+
+def host_option(command: Decorated) -> Decorated:
+    """What becomes of Python rules that cannot be compiled; `inputs` reads it from the context."""
+    return click.option(
+        "--host",
+        type=click.Choice(["refuse", "allow"]),
+        default="refuse",
+        show_default=True,
+        expose_value=False,
+        callback=lambda context, _parameter, value: context.meta.update({HOST: value}),
+        help="What becomes of a Python rule that cannot be compiled: an error, or a callable that the bundle needs.",
+    )(command)
+
+
+def python_rule_option(command: Decorated) -> Decorated:
+    """Python rules beside a policy, and what becomes of those that cannot be compiled."""
+    return host_option(
+        click.option(
+            "--python-rule",
+            "python_rules",
+            multiple=True,
+            metavar="MODULE:NAME[@PRIORITY]",
+            help="A Python rule; may be given several times. The current directory is importable.",
+        )(command)
+    )
+
+
 format_option = click.option(
     "--format",
     "output_format",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -44,7 +45,14 @@ def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, st
         return
     from bobcat.render import render_text
 
+    sources = {**_texts(diagnostics), **sources}
     click.echo(render_text(diagnostics, sources, color=wants_colour(err=err)), err=err, color=True)
+
+
+def _texts(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
+    """The texts of the Python files that findings point into."""
+    files = {item.span.file for item in diagnostics if item.span is not None}
+    return {file: text for file in files if (text := "".join(linecache.getlines(file)))}
 
 
 def write_json(value: object) -> None:
@@ -73,6 +81,7 @@ def decision_to_json(decision: Decision) -> dict[str, Any]:  # Any: JSON
         "reason": decision.reason,
         "matched_rules": list(decision.matched_rules),
         "approvers": list(decision.approvers),
+        "approvals_needed": decision.approvals_needed,
         "timeout_seconds": decision.timeout_seconds,
         "transform_args": decision.transform_args,
     }

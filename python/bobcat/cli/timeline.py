@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.journal import JournalIndex, StepRecord, index_journal
+from bobcat.kernel.integrity import DamagedJournal, check_chain
 
 Body = Mapping[str, Any]  # Any: JSON
 
@@ -31,6 +32,10 @@ class Step:
     waiting: bool = False
     uncertain: bool = False
     resolved_uncertain: bool = False
+    effect: str | None = None
+    reconciled: bool = False
+    abandoned: str | None = None
+    """Why an intent of the step came to nothing, when one did and nothing was begun since."""
 
     @property
     def status(self) -> str:
@@ -49,6 +54,9 @@ class Attempt:
     number: int
     at: datetime
     bundle_id: str | None
+    end: str | None = None
+    """How it ended short of an answer, where that is on record, and when."""
+    ended: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -65,7 +73,7 @@ class Hop:
 
 @dataclass(slots=True)
 class Timeline:
-    """A whole run. `missing` are the positions where the journal has holes."""
+    """A whole run. `missing` are the positions where the journal has holes, `damage` is what else is wrong with it."""
 
     run_id: str
     records: int
@@ -78,6 +86,7 @@ class Timeline:
     final_answer: str | None = None
     finished: bool = False
     missing: list[int] = field(default_factory=list)
+    damage: str | None = None
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Plain data; points in time are RFC 3339 strings."""
@@ -96,11 +105,23 @@ def timeline(records: Sequence[StepRecord]) -> Timeline:
     line = Timeline(first.run_id, len(ordered), min(times), max(times))
     present = {record.seq for record in ordered}
     line.missing = [seq for seq in range(first.seq, last.seq) if seq not in present]
+    line.damage = _damage(ordered)
     steps: dict[int, Step] = {}
     for record in ordered:
         _take(line, steps, record)
     _settle(line, steps, index_journal(ordered))
     return line
+
+
+def _damage(ordered: Sequence[StepRecord]) -> str | None:
+    """What the hashes of the records say is wrong with them; a hole is said elsewhere."""
+    if any(record.seq != position for position, record in enumerate(ordered)):
+        return None
+    try:
+        check_chain(ordered, ordered[0].run_id)
+    except DamagedJournal as damaged:
+        return str(damaged)
+    return None
 
 
 def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
@@ -122,10 +143,19 @@ def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
             step = _step(steps, record, attempt)
             step.key, step.verdict = record.idempotency_key, _text(body.get("verdict"))
             step.args = body.get("args", step.args)
+            step.effect, step.abandoned = _text(body.get("effect", step.effect)), None
             if record.kind == "action.result":
                 step.ok, step.message = body.get("ok") is True, _text(body.get("message"))
                 step.duration_ms, step.ended, step.attempt = body.get("duration_ms"), at, attempt
                 step.resolved_uncertain = body.get("uncertain_retry") is True
+                step.reconciled = body.get("reconciled") is True
+        case "action.abandoned":
+            _step(steps, record, attempt).abandoned = _text(body.get("reason"))
+        case "run.failed" | "run.cancelled" | "run.suspended":
+            if line.attempts:
+                waits = f"suspended: waiting for approval {', '.join(map(str, body.get('approvals', ())))}"
+                line.attempts[-1].end = waits if record.kind == "run.suspended" else _text(body.get("error"))
+                line.attempts[-1].ended = at
         case "final":
             line.finished, line.final_answer = True, _text(body.get("final_answer"))
         case "handoff":

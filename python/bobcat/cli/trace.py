@@ -37,7 +37,9 @@ NOTES = {
 @click.argument("journal", metavar="FILE", type=click.Path(allow_dash=True))
 @click.option("--run-id", metavar="ID", help="Show this run only.")
 @click.option("--full", is_flag=True, help="Show arguments and messages in full.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when an action is uncertain or a run is unfinished.")
+@click.option(
+    "--exit-code", is_flag=True, help="Exit with 1 when an action is uncertain, a run unfinished or a journal changed."
+)
 @format_option
 def trace(journal: str, run_id: str | None, *, full: bool, exit_code: bool, output_format: str) -> int:
     """Show the runs in FILE, a journal with one record per line, as timelines.
@@ -57,7 +59,7 @@ def trace(journal: str, run_id: str | None, *, full: bool, exit_code: bool, outp
             if index:
                 click.echo()
             _show(line, full=full)
-    doubtful = any(not line.finished or any(step.uncertain for step in line.steps) for line in lines)
+    doubtful = any(not line.finished or line.damage or any(step.uncertain for step in line.steps) for line in lines)
     return FINDINGS if exit_code and doubtful else 0
 
 
@@ -89,6 +91,11 @@ def _show(line: Timeline, *, full: bool) -> None:
         (attempt.at, [_row(line, attempt.at, f"attempt {attempt.number}, policy {(attempt.bundle_id or '?')[:16]}")])
         for attempt in line.attempts
     ]
+    rows += [
+        (attempt.ended, [_row(line, attempt.ended, _cut(attempt.end, full=full))])
+        for attempt in line.attempts
+        if attempt.end is not None and attempt.ended is not None
+    ]
     rows += [(step.at, _step(line, step, full=full)) for step in line.steps]
     rows += [
         (hop.at, [_row(line, hop.at, f"hop {hop.hop}: {hop.node} {hop.status or ''} → {hop.next or 'done'}")])
@@ -99,6 +106,8 @@ def _show(line: Timeline, *, full: bool) -> None:
             out.print(text)
     if line.missing:
         out.print(Text(f"  records are missing: {', '.join(map(str, line.missing))}", style="bold red"))
+    if line.damage is not None:
+        out.print(Text(f"  the journal was changed: {line.damage}", style="bold red"))
     if line.final_answer is not None:
         out.print(Text(f"final: {_cut(line.final_answer, full=full)}", style="bold"))
     elif not line.finished:
@@ -130,8 +139,16 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
     if step.approver is not None:
         below.append((f"granted by {step.approver}", "bright_black"))
     if step.resolved_uncertain:
-        below.append(("retried after an uncertain attempt, which may have been executed too", "yellow"))
-    if step.status in NOTES:
+        refused = (step.message or "").startswith("[denied]")
+        what = "not run again after" if refused else "retried after"
+        below.append(
+            (f"{what} an uncertain attempt, which may have been executed{'' if refused else ' too'}", "yellow")
+        )
+    if step.reconciled:
+        below.append(("not run again: the reconciler says that an earlier attempt happened", "bright_black"))
+    if step.abandoned is not None and step.ok is None:
+        below.append((f"begun, and not done: {step.abandoned}", "bright_black"))
+    elif step.status in NOTES:
         below.append((NOTES[step.status], STATUS_COLOURS[step.status]))
     if step.message:
         below.append((_cut(step.message, full=full), "bright_black"))

@@ -1,0 +1,184 @@
+"""`bobcat runs`: the runs in a store: queue, list, show, resume and cancel them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.app_module import load_app
+from bobcat.cli.failures import FINDINGS, InputError, NotAllowed
+from bobcat.cli.options import format_option
+from bobcat.cli.output import write_json
+from bobcat.cli.store import since, store_option, with_store
+
+if TYPE_CHECKING:
+    from bobcat.stores.durable import RunSummary
+    from bobcat.workers import Delivery, Job, Jobs
+
+STATUSES = ("queued", "running", "suspended", "succeeded", "failed", "cancelled")
+
+
+@click.group()
+def runs() -> None:
+    """Queue, list, show, resume and cancel runs."""
+
+
+@runs.command("list")
+@store_option
+@click.option("--status", type=click.Choice(STATUSES), help="Runs of this status only.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
+@format_option
+def list_(store_url: str, status: Any, limit: int, output_format: str) -> None:  # Any: one of the choices
+    """List runs, the last changed first."""
+
+    async def work(store: Any) -> tuple[list[RunSummary], datetime]:
+        return list(await store.runs(status=status, limit=limit)), await store.now()
+
+    found, now = with_store(store_url, work)
+    if output_format == "json":
+        write_json([_summary(run) for run in found])
+        return
+    for run in found:
+        told = run.detail.get("error") or ""
+        click.echo(f"{run.run_id}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
+    if not found:
+        click.echo("no runs" if status is None else f"no {status} runs", err=True)
+
+
+@runs.command()
+@click.argument("run_id", metavar="RUN")
+@store_option
+@format_option
+def show(run_id: str, store_url: str, output_format: str) -> None:
+    """Show one run: where it stands, its job, and the approvals it waits for. `bobcat trace` shows what it did."""
+    from bobcat.errors import JobError
+
+    async def work(jobs: Jobs, store: Any) -> tuple[RunSummary | None, Job | None]:
+        try:
+            job = await jobs.get(run_id)
+        except JobError:
+            job = None
+        return await store.run(run_id), job
+
+    run, job = _with_jobs(store_url, work)
+    if run is None:
+        raise InputError(f"there is no run `{run_id}` in this store")
+    if output_format == "json":
+        write_json({**_summary(run), "job": None if job is None else job.to_json()})
+        return
+    rows = [
+        ("run", f"{run.run_id}, {run.status}"),
+        ("records", str(run.records)),
+        ("created", run.created.isoformat(timespec="seconds")),
+        ("updated", run.updated.isoformat(timespec="seconds")),
+        ("error", run.detail.get("error") or (job.error if job else None)),
+        ("approvals", ", ".join(map(str, run.detail.get("approvals") or ()))),
+    ]
+    if job is not None:
+        rows += [
+            ("job", f"{job.name} {json.dumps(job.payload, ensure_ascii=False)}"),
+            ("tenant", job.tenant),
+            ("priority", str(job.priority)),
+            ("attempts", str(job.attempts)),
+            ("run at", job.run_at.isoformat(timespec="seconds")),
+        ]
+    for name, text in rows:
+        if text:
+            click.echo(f"{name:<10} {text}")
+
+
+@runs.command()
+@click.argument("name", metavar="NAME")
+@click.option("--payload", metavar="JSON", default="{}", help="What the run is given: a JSON object.")
+@click.option("--run-id", metavar="ID", help="The id of the run: queueing it twice is queueing it once.")
+@click.option("--priority", type=int, default=0, show_default=True, help="A higher one goes first.")
+@click.option("--tenant", metavar="NAME", default="", help="For whom; see `tenant_limit`.")
+@click.option("--at", metavar="TIME", help="Not before this time, in ISO 8601; without a zone it is UTC.")
+@store_option
+def queue(
+    name: str, *, payload: str, run_id: str | None, priority: int, tenant: str, at: str | None, store_url: str
+) -> None:
+    """Queue a run of the app's function NAME; prints its id."""
+    try:
+        given = json.loads(payload)
+        run_at = None if at is None else datetime.fromisoformat(at)
+    except ValueError as error:
+        raise click.UsageError(f"--payload takes JSON, --at a time in ISO 8601: {error}") from error
+    if not isinstance(given, dict):
+        raise click.UsageError("--payload takes a JSON object")
+    if run_at is not None and run_at.tzinfo is None:
+        run_at = run_at.replace(tzinfo=UTC)
+
+    async def work(jobs: Jobs, _: Any) -> Job:
+        return await jobs.enqueue(name, given, run_id=run_id, priority=priority, run_at=run_at, tenant=tenant)
+
+    click.echo(_with_jobs(store_url, work, must_exist=False).run_id)
+
+
+@runs.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--app", metavar="APP", help="Make the run here and now, with this app, instead of queueing it.")
+@store_option
+def resume(run_id: str, app: str | None, store_url: str) -> int:
+    """Let a run go on that is suspended, failed or was cancelled. Exits with 1 when `--app` is given and it fails."""
+    workers = None if app is None else load_app(app)
+
+    async def work(jobs: Jobs, store: Any) -> Delivery | None:
+        await jobs.resume(run_id)
+        if workers is None:
+            return None
+        from bobcat.workers.runner import Runner
+
+        return await Runner(workers, store).execute(run_id)
+
+    delivery = _with_jobs(store_url, work)
+    if delivery is None:
+        click.echo(f"run {run_id} is queued")
+        return 0
+    click.echo(f"run {run_id} {delivery.outcome}" + (f": {delivery.error}" if delivery.error else ""))
+    return 0 if delivery.outcome in ("succeeded", "suspended") else FINDINGS
+
+
+@runs.command()
+@click.argument("run_id", metavar="RUN")
+@click.option("--reason", metavar="TEXT", default="cancelled by hand", help="Why; kept with the run.")
+@store_option
+def cancel(run_id: str, reason: str, store_url: str) -> None:
+    """Have a run not go on. One that a worker is at stops within a second, and its tool with it."""
+
+    async def work(jobs: Jobs, _: Any) -> RunSummary | None:
+        return await jobs.cancel(run_id, reason=reason)
+
+    run = _with_jobs(store_url, work)
+    stopping = run is not None and run.status == "running"
+    click.echo(f"run {run_id} is being stopped" if stopping else f"run {run_id} is cancelled")
+
+
+def _with_jobs(
+    store_url: str, work: Callable[[Jobs, Any], Awaitable[Any]], *, must_exist: bool = True
+) -> Any:  # Any: what `work` gives
+    from bobcat.errors import JobError
+    from bobcat.workers import Jobs
+
+    async def main(store: Any) -> Any:
+        return await work(Jobs(store), store)
+
+    try:
+        return with_store(store_url, main, must_exist=must_exist)
+    except JobError as error:
+        raise (InputError if error.code == "unknown" else NotAllowed)(f"{error} ({error.code})") from error
+
+
+def _summary(run: RunSummary) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id,
+        "status": run.status,
+        "records": run.records,
+        "created": run.created.isoformat(),
+        "updated": run.updated.isoformat(),
+        "detail": dict(run.detail),
+    }

@@ -1,0 +1,51 @@
+"""The store that a command works on: `--store`, and what happens to its errors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from bobcat.cli.failures import InputError
+
+if TYPE_CHECKING:
+    from bobcat.stores.durable import DurableStore
+
+T = TypeVar("T")
+
+store_option = click.option(
+    "--store",
+    "store_url",
+    metavar="URL",
+    required=True,
+    envvar="BOBCAT_STORE",
+    show_envvar=True,
+    help="The store: sqlite:///PATH, postgres://... or redis://...",
+)
+
+
+def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_exist: bool = True) -> T:
+    """What `work` makes of the store that `url` names, which is closed afterwards."""
+    from bobcat.errors import StoreError
+    from bobcat.stores.urls import open_store
+
+    async def main() -> T:
+        async with aclosing(open_store(url, must_exist=must_exist)) as store:
+            return await work(store)
+
+    try:
+        return asyncio.run(main())
+    except StoreError as error:
+        raise InputError(f"the store cannot be used ({error.code}): {error}") from error
+
+
+def since(moment: Any, now: Any) -> str:  # Any: datetimes; their module is loaded by whoever has some
+    """How long ago, or how long yet, in the largest unit that says enough."""
+    seconds = abs((now - moment).total_seconds())
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

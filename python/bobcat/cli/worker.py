@@ -1,0 +1,107 @@
+"""`bobcat worker`: make queued runs until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.app_module import load_app
+from bobcat.cli.failures import InputError
+from bobcat.cli.store import store_option, with_store
+
+if TYPE_CHECKING:
+    from bobcat.workers import Dispatcher, Workers
+
+
+@click.command()
+@click.argument("app", metavar="APP")
+@store_option
+@click.option("--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Runs at once.")
+@click.option(
+    "--dispatcher",
+    type=click.Choice(["store", "procrastinate"]),
+    help="The queue: the store itself, or procrastinate on PostgreSQL (the default there).",
+)
+@click.option("--lease-seconds", type=click.FloatRange(0.5), default=30.0, show_default=True,
+              help="How long a run whose worker died waits for another.")  # fmt: skip
+@click.option("--grace-seconds", type=click.FloatRange(0), default=30.0, show_default=True,
+              help="How long runs may go on after SIGTERM.")  # fmt: skip
+@click.option("--until-idle", is_flag=True, help="Stop when nothing is left to do now (--dispatcher store).")
+def worker(
+    app: str,
+    *,
+    store_url: str,
+    concurrency: int,
+    dispatcher: str | None,
+    lease_seconds: float,
+    grace_seconds: float,
+    until_idle: bool,
+) -> None:
+    """Make the runs of APP, a Python file or module (`app.py`, `package.module:NAME`) that holds a `Workers`.
+
+    SIGTERM and Ctrl-C drain: nothing more is begun, what runs may end, and the rest goes on elsewhere.
+    """
+    workers = load_app(app)
+    kind = dispatcher or ("procrastinate" if store_url.startswith("postgres") else "store")
+    if until_idle and kind != "store":
+        raise click.UsageError("--until-idle goes with --dispatcher store")
+    if kind == "procrastinate" and not store_url.startswith("postgres"):
+        raise click.UsageError("--dispatcher procrastinate needs a store at postgres://")
+    with_store(
+        store_url,
+        lambda store: _work(
+            workers,
+            store,
+            _dispatcher(kind, store_url, until_idle=until_idle),
+            concurrency=concurrency,
+            lease_seconds=lease_seconds,
+            grace_seconds=grace_seconds,
+        ),
+        must_exist=False,
+    )
+
+
+def _dispatcher(kind: str, store_url: str, *, until_idle: bool) -> Dispatcher:
+    from bobcat.errors import JobError
+
+    if kind == "store":
+        from bobcat.workers.store_loop import StoreDispatcher
+
+        return StoreDispatcher(until_idle=until_idle)
+    try:
+        from bobcat.workers.procrastinated import ProcrastinateDispatcher
+
+        return ProcrastinateDispatcher(store_url)
+    except (ImportError, JobError) as error:
+        raise InputError("--dispatcher procrastinate needs `pip install bobcat[workers,postgres]`") from error
+
+
+async def _work(
+    workers: Workers,
+    store: Any,  # Any: a DurableStore; its module is loaded when it is opened
+    dispatcher: Dispatcher,
+    *,
+    concurrency: int,
+    lease_seconds: float,
+    grace_seconds: float,
+) -> None:
+    from bobcat.workers.runner import Runner
+
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def drain(name: str) -> None:
+        if not stop.is_set():
+            click.echo(f"{name}: draining", err=True)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, drain, number.name)
+    runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds)
+    names = ", ".join(sorted(workers.makers)) or "nothing"
+    click.echo(f"worker {runner.owner} makes {names}", err=True)
+    await dispatcher.work(runner, concurrency=concurrency, stop=stop, grace_seconds=grace_seconds)
+    click.echo("worker stopped", err=True)

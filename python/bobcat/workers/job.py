@@ -1,0 +1,162 @@
+"""Jobs: which run is to be made, with what, when, and for whom. A document of the store for each.
+
+Where the run stands is said by the store's own status of it: `queued`, `running`, `suspended` and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from bobcat.errors import JobError
+from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, VersionConflict
+
+if TYPE_CHECKING:
+    from bobcat.workers.dispatch import Dispatcher
+
+KIND = "job"
+JOURNAL = ("records", "chain")
+"""What `run_agent` says of the journal beside a status, and checks when the run goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run to be made. `payload` is JSON, and what the program gave; `name` says which function of the app makes it.
+
+    A higher `priority` goes first. `attempts` counts those that failed. `cancelled` is why the run must not go on.
+    """
+
+    run_id: str
+    name: str
+    payload: Mapping[str, Any]
+    run_at: datetime
+    priority: int = 0
+    tenant: str = ""
+    attempts: int = 0
+    error: str | None = None
+    cancelled: str | None = None
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """The job as plain JSON data."""
+        return {
+            "run_id": self.run_id,
+            "name": self.name,
+            "payload": dict(self.payload),
+            "run_at": self.run_at.isoformat(),
+            "priority": self.priority,
+            "tenant": self.tenant,
+            "attempts": self.attempts,
+            "error": self.error,
+            "cancelled": self.cancelled,
+        }
+
+    def detail(self) -> dict[str, Any]:  # Any: JSON
+        """What a listing of queued runs says of the job, so that a worker need not read each."""
+        told = self.to_json()
+        return {"job": {name: told[name] for name in ("name", "run_at", "priority", "tenant", "attempts")}}
+
+
+def job_from_json(body: Mapping[str, Any]) -> Job:
+    """The job of a document."""
+    return Job(**{**body, "run_at": datetime.fromisoformat(body["run_at"])})
+
+
+async def say(store: DurableStore, run_id: str, status: RunStatus, **detail: Any) -> None:  # Any: JSON
+    """Set the status of a run that nobody works on. What its last attempt says of its journal stays."""
+    run = await store.run(run_id)
+    kept = {} if run is None else {name: run.detail[name] for name in JOURNAL if name in run.detail}
+    await store.set_status(run_id, status, detail={**kept, **detail})
+
+
+class Jobs:
+    """The queue as a program sees it: put runs in, cancel them, take them up again."""
+
+    def __init__(self, store: DurableStore, dispatcher: Dispatcher | None = None) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+
+    async def enqueue(
+        self,
+        name: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        run_id: str | None = None,
+        priority: int = 0,
+        run_at: datetime | None = None,
+        tenant: str = "",
+    ) -> Job:
+        """Queue a run, to be made at `run_at` or as soon as may be.
+
+        With a `run_id` of your own, doing so twice is doing so once. Raises `JobError` (`taken`) when that id is
+        another job's, and `ValueError` for a `run_at` without a time zone.
+        """
+        if run_at is not None and run_at.tzinfo is None:
+            raise ValueError("run_at needs a time zone: `datetime.now(UTC)`, not `datetime.now()`")
+        at = await self._store.now() if run_at is None else run_at.astimezone(UTC)
+        job = Job(run_id or uuid4().hex, name, payload or {}, at, priority, tenant)
+        try:
+            await self._store.put(KIND, job.run_id, job.to_json(), expected=0)
+        except VersionConflict:
+            known = await self.get(job.run_id)
+            if (known.name, known.payload, known.tenant) != (name, job.payload, tenant):
+                raise JobError("taken", f"the run id `{job.run_id}` is another job's, `{known.name}`") from None
+            job = known
+        if await self._store.run(job.run_id) is None:  # else it was queued, and may be anywhere by now
+            await self._queue(job)
+        return job
+
+    async def get(self, run_id: str) -> Job:
+        """One job. Raises `JobError` (`unknown`)."""
+        entry = await self._store.get(KIND, run_id)
+        if entry is None:
+            raise JobError("unknown", f"there is no job for a run `{run_id}` in this store")
+        return job_from_json(entry.body)
+
+    async def cancel(self, run_id: str, *, reason: str = "cancelled by hand") -> RunSummary | None:
+        """Have a run not go on; a worker that is at it stops within a moment. Its last known state.
+
+        Raises `JobError` (`unknown`, `over`).
+        """
+        run = await self._store.run(run_id)
+        if run is not None and run.status in ("succeeded", "cancelled"):
+            raise JobError("over", f"the run `{run_id}` is over: it was {run.status}")
+        await self.change(run_id, cancelled=reason)
+        if self._dispatcher is not None:
+            await self._dispatcher.cancel(run_id)
+        if run is None or run.status != "running":
+            await say(self._store, run_id, "cancelled", error=f"cancelled: {reason}")
+        return await self._store.run(run_id)
+
+    async def resume(self, run_id: str) -> Job:
+        """Queue a run that failed, was cancelled or is suspended, to go on where it stands.
+
+        Raises `JobError` (`unknown`; `over` when it has succeeded; `running`).
+        """
+        run = await self._store.run(run_id)
+        if run is not None and run.status == "succeeded":
+            raise JobError("over", f"the run `{run_id}` is over: it was succeeded")
+        job = await self.change(run_id, cancelled=None, attempts=0, run_at=await self._store.now())
+        if run is None or run.status != "running":  # a running one is somebody's, or is found when its lease ends
+            await self._queue(job)
+        return job
+
+    async def change(self, run_id: str, **fields: Any) -> Job:  # Any: fields of a job
+        """Replace fields of a job. Raises `JobError` (`unknown`)."""
+        while True:
+            entry = await self._store.get(KIND, run_id)
+            if entry is None:
+                raise JobError("unknown", f"there is no job for a run `{run_id}` in this store")
+            job = replace(job_from_json(entry.body), **fields)
+            try:
+                await self._store.put(KIND, run_id, job.to_json(), expected=entry.version)
+            except VersionConflict:
+                continue
+            return job
+
+    async def _queue(self, job: Job) -> None:
+        await say(self._store, job.run_id, "queued", **job.detail())
+        if self._dispatcher is not None:
+            await self._dispatcher.enqueue(job)
