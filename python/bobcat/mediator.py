@@ -12,12 +12,12 @@ import time
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from bobcat.approvals import ApprovalHandler, ask
+from bobcat.approvals import ApprovalHandler, Pending, ask
 from bobcat.executors import Executor, inline_executor
 from bobcat.frozen import deep_freeze, thaw
 from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, ToolDef, Verdict
 from bobcat.plain_json import describe
-from bobcat.tools import ToolSet, taken_by
+from bobcat.tools import GIVEN, ToolSet, taken_by
 
 NO_TRANSFORM_ARGS = (
     "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
@@ -42,6 +42,8 @@ async def mediate(
     tool = tools.tools.get(request.tool)
     if tool is None:
         return ActionResult(False, error=f"unknown tool: {request.tool!r}")
+    if GIVEN.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
+        return ActionResult(False, error=f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only")
     try:
         request = with_args(request, deep_freeze(dict(effective_args(request, decision))))
     except Exception as error:
@@ -52,6 +54,8 @@ async def mediate(
         case Verdict.APPROVE_REQUIRED:
             shown = with_args(request, deep_freeze(thaw(request.args)))
             answer = await ask(on_approval, ApprovalRequest(shown, decision, request.context.correlation_id))
+            if isinstance(answer, Pending):
+                return ActionResult(False, error="denied: the approval was left open, and nobody here can wait for it")
             if answer.refusal is not None:
                 return ActionResult(False, error=answer.refusal)
             if answer.args is not None:

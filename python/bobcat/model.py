@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from bobcat.frozen import FrozenDict
 from bobcat.quick import quick
 
 if TYPE_CHECKING:
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
         AuditEvent,
         Budget,
         FinalAnswer,
+        Happened,
         Message,
+        NotHappened,
         RunResult,
         ToolCall,
         ToolDef,
+        Unknown,
         Usage,
     )
 
@@ -42,19 +45,26 @@ __all__ = [
     "AuditEvent",
     "Budget",
     "Decision",
+    "Effect",
     "ExecutionContext",
     "FinalAnswer",
+    "Happened",
     "Message",
+    "NotHappened",
     "Principal",
     "RunResult",
     "ToolCall",
     "ToolDef",
     "ToolMetadata",
+    "Unknown",
     "Usage",
     "Verdict",
 ]
 
-_EMPTY: Mapping[str, Any] = MappingProxyType({})
+_EMPTY: Mapping[str, Any] = FrozenDict()
+
+Effect: TypeAlias = Literal["none", "idempotent", "keyed", "transactional", "fenced", "unsafe"]
+"""What running a tool twice for one action would do, and so what makes it run once. `bobcat.tools` has the meanings."""
 
 
 class Verdict(StrEnum):
@@ -100,6 +110,7 @@ class ToolMetadata:
     blast_radius_hint: int | None = None
     has_shadow: bool = False
     isolation: str | None = None
+    effect: Effect = "unsafe"
 
 
 @quick
@@ -120,7 +131,7 @@ class Decision:
 
     `matched_rules` names the rules that made it, with `<rule_error:RULE:CODE>` and `<default:...>` markers.
     `transform_args` holds the effective arguments when they differ from the proposed ones.
-    `timeout_seconds` bounds an approval wait.
+    `timeout_seconds` bounds an approval wait. `approvals_needed` is how many different approvers must grant.
     """
 
     verdict: Verdict
@@ -129,6 +140,7 @@ class Decision:
     approvers: tuple[str, ...] = ()
     transform_args: Mapping[str, Any] | None = None
     timeout_seconds: int | float | None = None
+    approvals_needed: int = 1
 
 
 def __getattr__(name: str) -> Any:  # Any: a module attribute

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from bobcat._core import canonical_text
+
 MAX_DEPTH = 64
 """Containers nested deeper than this are cut and shown as `"<too deep>"`."""
 
@@ -22,9 +24,15 @@ def json_text(value: Any) -> str:
 
     Any: that every value has a text is the point.
     """
+    text = canonical_text(value)
+    return any_json_text(value) if text is None else text
+
+
+def any_json_text(value: Any) -> str:
+    """`json_text` without the core, which writes plain values only; the oracle of its tests. Any: as above."""
     try:
         return _encode(value)
-    except (TypeError, ValueError, RecursionError):
+    except Exception:  # a subclass can make anything fail
         return _encode(_plain(value, 0, ()))
 
 
@@ -32,10 +40,16 @@ def loose_json_text(value: Any) -> str:
     """The canonical JSON of lynx-agent 2.5, for its keys and its records: as `json_text`, but NaN and infinities are
     bare words, and sets are lists in their own order. Any: as above.
     """
+    text = canonical_text(value)
+    return any_loose_json_text(value) if text is None else text
+
+
+def any_loose_json_text(value: Any) -> str:
+    """`loose_json_text` without the core, as `any_json_text`. Any: as above."""
     try:
         return _encode_loosely(value)
-    except (TypeError, ValueError, RecursionError):
-        return json_text(value)
+    except Exception:  # a subclass can make anything fail
+        return any_json_text(value)
 
 
 def _loosely(value: Any) -> Any:
@@ -84,25 +98,33 @@ def describe(error: BaseException) -> str:
 
 
 def _plain(value: Any, depth: int, above: tuple[int, ...]) -> Any:
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else _float_name(value)
-    if isinstance(value, int):
-        return _integer(value)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if id(value) in above:
-        return "<cycle>"
-    if depth >= MAX_DEPTH:
-        return "<too deep>"
     try:
-        return _container(value, depth + 1, (*above, id(value)))
+        return _plain_scalar(value) if _is_scalar(value) else _plain_container(value, depth, above)
     except Exception as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
-def _container(value: Any, depth: int, above: tuple[int, ...]) -> Any:
+def _is_scalar(value: Any) -> bool:
+    return value is None or isinstance(value, (str, int, float, datetime))
+
+
+def _plain_scalar(value: Any) -> Any:
+    """What is stored, whatever a subclass says."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float.__pos__(value) if math.isfinite(value) else _float_name(value)
+    return _integer(value) if isinstance(value, int) else value.isoformat()
+
+
+def _plain_container(value: Any, depth: int, above: tuple[int, ...]) -> Any:
+    if id(value) in above:
+        return "<cycle>"
+    if depth >= MAX_DEPTH:
+        return "<too deep>"
+    depth, above = depth + 1, (*above, id(value))
     if isinstance(value, Mapping):
         return {_key(key): _plain(item, depth, above) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -116,16 +138,16 @@ def _container(value: Any, depth: int, above: tuple[int, ...]) -> Any:
 
 
 def _key(key: object) -> str:
-    return key if isinstance(key, str) else json_text(key)
+    return str.__str__(key) if isinstance(key, str) else json_text(key)
 
 
 def _float_name(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return "NaN" if math.isnan(value) else "Infinity" if float.__pos__(value) > 0 else "-Infinity"
 
 
 def _integer(value: int) -> int | str:
     try:
         json.dumps(value)
     except ValueError:  # more digits than the interpreter converts to text
-        return hex(value)
-    return int(value)
+        return hex(int.__pos__(value))
+    return int.__pos__(value)

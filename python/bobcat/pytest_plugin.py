@@ -48,18 +48,20 @@ class BobcatBench:
         seconds: float = 1.0,
         profile: Literal["strict", "lynx"] = "strict",
         python_rules: Iterable[Callable[..., Any]] = (),  # Any: checked when the policy is compiled
+        host: Literal["refuse", "allow"] = "refuse",
     ) -> Report:
         """Measure, and fail the test when decisions take more than `fail_over` times the baseline's reference steps.
 
         `policy` is a source, a bundle file or a bundle. `requests` are a JSON Lines file, requests, or mappings of
-        their JSON; without them they are made from the policy. With `--bobcat-bench-save`, `baseline` is written.
+        their JSON; without them they are made from the policy. With `--bobcat-bench-save`,
+        `baseline` is written. `host` is that of `compile_policy`.
         """
         from bobcat.benchmark import as_json, bench, read_baseline
         from bobcat.benchmark.baseline import BaselineError
 
         if fail_over is not None and (baseline is None or not fail_over > 0):
             raise ValueError("`fail_over` is a ratio above 0, and needs a `baseline`")
-        bundle = self._bundle(policy, profile, python_rules)
+        bundle = self._bundle(policy, profile, python_rules, host)
         calls = self._calls(bundle, requests)
         if baseline is None:
             return bench(bundle, calls, seconds=seconds)
@@ -90,6 +92,7 @@ class BobcatBench:
         policy: str | os.PathLike[str] | PolicyBundle,
         profile: Literal["strict", "lynx"],
         python_rules: Iterable[Callable[..., Any]],  # Any: as above
+        host: Literal["refuse", "allow"],
     ) -> PolicyBundle:
         from bobcat.bundle import PolicyBundle, is_bundle, load_bundle
         from bobcat.compiler import compile_policy
@@ -99,7 +102,8 @@ class BobcatBench:
         data = (self._root / policy).read_bytes()
         if is_bundle(data):
             return load_bundle(data, python_rules)
-        return compile_policy(data.decode("utf-8-sig"), str(policy), profile=profile, python_rules=list(python_rules))
+        text = data.decode("utf-8-sig")
+        return compile_policy(text, str(policy), profile=profile, python_rules=list(python_rules), host=host)
 
     def _calls(self, bundle: PolicyBundle, requests: Requests) -> Calls:
         from bobcat.benchmark import Calls, directed_calls, read_calls

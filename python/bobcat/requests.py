@@ -57,6 +57,7 @@ def request_to_json(request: ActionRequest) -> str:
             "blast_radius_hint": declared.blast_radius_hint,
             "has_shadow": declared.has_shadow,
             "isolation": declared.isolation,
+            "effect": declared.effect,
         },
         "context": {
             "principal": {
@@ -79,7 +80,7 @@ def request_to_json(request: ActionRequest) -> str:
 
 
 def _declared(value: object) -> ToolMetadata:
-    names = ("cost", "reversible", "scope", "blast_radius_hint", "has_shadow", "isolation")
+    names = ("cost", "reversible", "scope", "blast_radius_hint", "has_shadow", "isolation", "effect")
     fields = _fields(value, "declared", names)
     return ToolMetadata(
         cost=_text(fields.get("cost", "high"), "declared.cost"),  # type: ignore[arg-type]  # any string is a request
@@ -88,6 +89,7 @@ def _declared(value: object) -> ToolMetadata:
         blast_radius_hint=_optional(fields.get("blast_radius_hint"), "declared.blast_radius_hint", _int),
         has_shadow=_bool(fields.get("has_shadow", False), "declared.has_shadow"),
         isolation=_optional(fields.get("isolation"), "declared.isolation", _text),
+        effect=_text(fields.get("effect", "unsafe"), "declared.effect"),  # type: ignore[arg-type]  # any string is a request
     )
 
 

@@ -24,6 +24,38 @@ class ToolDef:
     fn: Callable[..., Awaitable[Any]]
     shadow_fn: Callable[..., Awaitable[Any]] | None
     metadata: ToolMetadata
+    reconcile_fn: Reconcile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """A reconciler's answer: the action took effect. `value` is what the tool would have returned."""
+
+    value: Any = None  # Any: tools return what they like
+
+
+@dataclass(frozen=True, slots=True)
+class NotHappened:
+    """A reconciler's answer: the action took no effect, and will not take one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A reconciler's answer: it cannot tell."""
+
+    reason: str = ""
+
+
+Reconciliation: TypeAlias = Happened | NotHappened | Unknown
+# Any: arguments of any call.
+Reconcile: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Reconciliation]]
+"""Did the action with this idempotency key and these arguments happen? Asked about an action that may have run."""
+
+
+ResultStatus: TypeAlias = Literal["succeeded", "failed", "cancelled", "superseded", "suspended"]
+"""What became of a run. `superseded`: another worker has it, and this one did nothing."""
+
+_TOLD_BY_ERROR: tuple[Literal["cancelled"], Literal["superseded"]] = ("cancelled", "superseded")
 
 
 @quick
@@ -121,11 +153,20 @@ class ActionResult:
 @quick
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """What an approval handler is asked. `request.args` are the effective arguments: what a grant would run."""
+    """What an approval handler is asked. `request.args` are the effective arguments: what a grant would run.
+
+    In a journaled run, `run_id` and `round` say for which attempt at the step a grant would count: `round` is how often
+    the step's action was begun before. `bundle_id` is the digest of the policy that asks. Where a rule needs several
+    approvals, the handler is asked for one after the other, and `granted_by` says who has granted already.
+    """
 
     request: ActionRequest
     decision: Decision
     correlation_id: str
+    run_id: str = ""
+    bundle_id: str = ""
+    round: int = 0
+    granted_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +194,10 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended: `final_answer`, or `error`. `usage` is None when the agent reported none."""
+    """How a run ended: `final_answer`, or `error`. `usage` is None when the agent reported none.
+
+    A suspended run has not ended: it waits for the `approvals` with these ids, and goes on when it is resumed.
+    """
 
     correlation_id: str
     bundle_id: str
@@ -161,3 +205,16 @@ class RunResult:
     error: str | None = None
     steps_taken: int = 0
     usage: Usage | None = None
+    approvals: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> ResultStatus:
+        """What became of the run, in one word. Whatever is not `succeeded` has an `error`."""
+        if self.error is None:
+            return "succeeded"
+        if self.approvals:
+            return "suspended"
+        for status in _TOLD_BY_ERROR:
+            if self.error.startswith(f"{status}: "):
+                return status
+        return "failed"

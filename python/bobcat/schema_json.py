@@ -6,39 +6,63 @@ and the types of operands are the compiler's to check. Nothing here is read when
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 
 from bobcat.frontend.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
 from bobcat.frontend.operands import JUDGED_BY, SCALARS
-from bobcat.frontend.rules import MAX_PRIORITY, VERDICTS
-from bobcat.frontend.vocabulary import OPERATORS, Kind, closed_paths
+from bobcat.frontend.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, VERDICTS
+from bobcat.frontend.vocabulary import BELOW_ARGS, OPERATORS, Kind, closed_paths
+from bobcat.ir.schema import NESTING
 
 # Any: JSON.
 Schema = dict[str, Any]
 
 _SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
 _SCALARS: Schema = {"type": "array", "items": _SCALAR}
+_REF: Schema = {
+    "type": "object",
+    "properties": {"ref": {"type": "string", "description": "a path; the value there is compared with"}},
+    "required": ["ref"],
+    "additionalProperties": False,
+}
 _BOUND: Schema = {"type": ["string", "number"]}
 _BOUNDS: Schema = {"type": "array", "items": _BOUND, "minItems": 2, "maxItems": 2}
+_TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+_TESTS: Schema = {"$ref": "#/$defs/tests"}
 _MATCH: Schema = {"$ref": "#/$defs/match"}
 _MATCHES: Schema = {"type": "array", "items": _MATCH}
 _OPERANDS: dict[str, Schema] = {
     "eq": {},
     "matches": {"type": "string", "description": "an RE2 pattern, searched anywhere in the text"},
-    "in": _SCALARS,
-    "contains": _SCALAR,
+    "in": {"anyOf": [_SCALARS, _REF]},
+    "contains": {"anyOf": [_SCALAR, _REF]},
     "contains_any": _SCALARS,
     "contains_all": {**_SCALARS, "minItems": 1},
-    "gt": _BOUND,
-    "ge": _BOUND,
-    "lt": _BOUND,
-    "le": _BOUND,
+    "gt": {"anyOf": [_BOUND, _REF]},
+    "ge": {"anyOf": [_BOUND, _REF]},
+    "lt": {"anyOf": [_BOUND, _REF]},
+    "le": {"anyOf": [_BOUND, _REF]},
     "between": _BOUNDS,
     "not_between": _BOUNDS,
     "exists": {"type": "boolean"},
+    "starts_with": {"anyOf": [_TEXTS, _REF]},
+    "ends_with": {"anyOf": [_TEXTS, _REF]},
+    "glob": {"type": "string", "description": "`*` within a directory, `**` across them; the whole text"},
+    "length": {"anyOf": [{"type": "integer", "minimum": 0}, _TESTS]},
+    "lower": _TESTS,
+    "any": _TESTS,
+    "all": _TESTS,
+    "none": _TESTS,
 }
 _TYPES: dict[type, str] = {str: "string", float: "number", bool: "boolean", type(None): "null"}
-_OPEN_PATH = r"""(?:args|context\.extra)(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])*"""
+_STEP = r"""(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
+_OPEN_PATH = rf"(?:args|context\.extra){_STEP}*"
+_BELOW = rf"(?:args|context\.extra){_STEP}+"
+_CHAIN = rf"(?:{'|'.join(sorted(NESTING))})"
+
+
+_ALL = "|".join(OPERATORS)
 
 
 def policy_schema() -> Schema:
@@ -59,7 +83,7 @@ def policy_schema() -> Schema:
         "type": "object",
         "additionalProperties": False,
         "properties": {key: properties[key] for key in KEYS},
-        "$defs": {"match": _match(), "rule": _rule(), "transform": _transform()},
+        "$defs": {"match": _match(), "rule": _rule(), "transform": _transform(), "tests": _tests()},
     }
 
 
@@ -82,12 +106,28 @@ def _match() -> Schema:
         leaf[path] = _equal_to(kind) if kind is not Kind.STRINGS else False
         for operator in OPERATORS:
             if operator in JUDGED_BY[kind]:
-                leaf[f"{path}.{operator}"] = _equal_to(kind) if operator == "eq" else _OPERANDS[operator]
+                operand = {"anyOf": [_equal_to(kind), _REF]} if operator == "eq" else _OPERANDS[operator]
+                leaf[f"{path}.{operator}"] = operand
+        if JUDGED_BY[kind] & NESTING:
+            patterns[rf"^{re.escape(path)}(?:\.{_CHAIN})+\.(?:{_ALL})$"] = {}
     leaf["args"] = leaf["context.extra"] = False
     for operator in OPERATORS:
-        patterns[rf"^{_OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
+        patterns[rf"^{_BELOW if operator in BELOW_ARGS else _OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
     return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
+
+
+def _tests() -> Schema:
+    """Operators in a mapping; each may stand behind others: `lower.eq`."""
+    properties = {name: _OPERANDS[name] for name in OPERATORS if name != "exists"}
+    patterns: dict[str, Schema] = {rf"^(?:{_CHAIN}\.)+(?:{_ALL})$": {}}
+    return {
+        "type": "object",
+        "properties": properties,
+        "patternProperties": patterns,
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
 
 
 def _equal_to(kind: Kind) -> Schema:
@@ -115,12 +155,13 @@ def _rule() -> Schema:
             "decision": {"enum": list(VERDICTS)},
             "reason": {"type": "string", "description": "shown to the model"},
             "approvers": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "approvals_needed": {"type": "integer", "minimum": 1, "maximum": MAX_APPROVALS_NEEDED, "default": 1},
             "timeout_seconds": {"type": "number", "minimum": 0, "maximum": MAX_PRIORITY},
             "transform": {"$ref": "#/$defs/transform"},
         },
         "allOf": [
             _when("transform", {"required": ["transform"]}, {"properties": {"transform": False}}),
-            _when("approve_required", {}, {"properties": {"approvers": False, "timeout_seconds": False}}),
+            _when("approve_required", {}, {"properties": dict.fromkeys(PEOPLE, False)}),
         ],
     }
 

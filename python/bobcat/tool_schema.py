@@ -14,7 +14,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar, get_type_hints
 
 from bobcat.model import ToolDef
-from bobcat.tools import ToolSet
+from bobcat.tools import ToolSet, given_parameters
 from bobcat.type_schema import JsonSchema, Style, TypeSchemas, json_value
 
 INPUT_SCHEMA = "__bobcat_input_schema__"
@@ -37,8 +37,9 @@ def tooldef_to_json_schema(td: ToolDef, *, style: Style = Style.STANDARD) -> Jso
     default are required. `**kwargs` makes the object open; `*args` cannot be given and is left out.
     """
     declared = getattr(td.fn, INPUT_SCHEMA, None)
+    given = given_parameters(td)
     if isinstance(declared, Mapping):
-        return dict(declared)
+        return _without(declared, given) if given else dict(declared)
     types = TypeSchemas(style)
     properties: JsonSchema = {}
     required: list[str] = []
@@ -49,7 +50,7 @@ def tooldef_to_json_schema(td: ToolDef, *, style: Style = Style.STANDARD) -> Jso
         annotation = hints.get(name, Parameter.empty)
         if parameter.kind is Parameter.VAR_KEYWORD:
             extra = types.of(annotation) or True
-        if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY):
+        if parameter.kind not in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY) or name in given:
             continue
         if style is Style.LYNX and (name in ("self", "cls") or name.startswith("_")):
             continue
@@ -68,6 +69,17 @@ def tooldef_to_json_schema(td: ToolDef, *, style: Style = Style.STANDARD) -> Jso
     if types.definitions:
         schema["$defs"] = dict(types.definitions)
     return schema
+
+
+def _without(schema: Mapping[str, Any], names: frozenset[str]) -> JsonSchema:
+    """A declared schema without the parameters that the run gives. Any: JSON."""
+    found = dict(schema)
+    properties, required = found.get("properties"), found.get("required")
+    if isinstance(properties, Mapping):
+        found["properties"] = {name: kind for name, kind in properties.items() if name not in names}
+    if isinstance(required, (list, tuple)):
+        found["required"] = [name for name in required if name not in names]
+    return found
 
 
 def toolset_to_anthropic_tools(tools: ToolSet, *, style: Style = Style.STANDARD) -> list[JsonSchema]:

@@ -19,8 +19,9 @@ from inspect import Parameter
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
-from bobcat.frozen import deep_freeze
-from bobcat.model import ToolDef, ToolMetadata
+from bobcat.frozen import FrozenDict, deep_freeze
+from bobcat.model import Effect, ToolDef, ToolMetadata
+from bobcat.run_values import Reconcile
 
 META = "__bobcat_meta__"
 LYNX_META = "__lynx_meta__"
@@ -28,7 +29,21 @@ SIGNATURE = "__bobcat_signature__"
 
 # Any: tools take and return what they like.
 Fn = TypeVar("Fn", bound=Callable[..., Awaitable[Any]])
-_EMPTY: Mapping[str, ToolDef] = MappingProxyType({})
+_EMPTY: Mapping[str, ToolDef] = FrozenDict()
+_NONE: frozenset[str] = frozenset()
+ReconcileFn = TypeVar("ReconcileFn", bound=Reconcile)
+
+GIVEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "none": (),
+        "idempotent": (),
+        "keyed": ("idempotency_key",),
+        "transactional": ("transaction", "idempotency_key"),
+        "fenced": ("fence", "idempotency_key"),
+        "unsafe": (),
+    }
+)
+"""The effects, and which parameters the run gives to a tool of each. The first of them the tool must have."""
 
 
 class ArgumentError(ValueError):
@@ -44,16 +59,33 @@ def tool(
     isolation: str | None = None,
     name: str | None = None,
     description: str | None = None,
+    effect: Effect = "unsafe",
 ) -> Callable[[Fn], Fn]:
     """Declare an async function to be a tool, and what a policy may know about it.
 
-    The function comes back unchanged, with its `ToolDef` attached and a `.shadow` decorator for its dry-run twin.
-    The name defaults to the function's, the description to its docstring.
+    The function comes back unchanged, with its `ToolDef` attached, a `.shadow` decorator for its dry-run twin, and a
+    `.reconcile` decorator for the function that can tell whether an action happened. The name defaults to the
+    function's, the description to its docstring.
+
+    `effect` says what makes an action of the tool happen once, however often a run is interrupted and resumed:
+
+    * `none`: it has no effect;  `idempotent`: running it again with the same arguments changes nothing more;
+    * `keyed`: it gets `idempotency_key: str`, and whoever it calls acts once on one key;
+    * `transactional`: it gets `transaction`, writes through `transaction.connection`, and its result is committed
+      together with what it wrote;
+    * `fenced`: it gets `fence: int`; what it writes to refuses a lower fence than the highest it has seen, and a
+      repetition under a higher one replaces what was done;
+    * `unsafe`: none of these. An action that may have run is run again only with an approval.
+
+    What a tool gets in this way is not part of its schema, and no argument of a call can set it. A `transactional` and
+    a `fenced` tool may take `idempotency_key`, too.
     """
     given: object = scope
     if isinstance(given, str):  # one scope per letter otherwise, and no rule on `fs:write` would fire
         raise TypeError(f"scope must be a tuple of strings, got the string {scope!r}; write scope=({scope!r},)")
-    metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, False, isolation)
+    if effect not in GIVEN:
+        raise ValueError(f"effect must be one of {', '.join(map(repr, GIVEN))}, got {effect!r}")
+    metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, False, isolation, effect)
 
     def decorate(fn: Fn) -> Fn:
         label = _label(fn)
@@ -69,10 +101,14 @@ def tool(
             )
         text = description or (inspect.getdoc(fn) or "").strip()
         definition = ToolDef(name or label, text, fn, None, metadata)
+        missing = next(iter(GIVEN[effect][:1]), None)
+        if missing is not None and missing not in given_parameters(definition):
+            raise TypeError(f"@tool(effect={effect!r}) requires a parameter `{missing}`; {label} has none")
         _attach(fn, definition)
         with suppress(ValueError):  # defaults that cannot be frozen: said when a call needs them
             signature_of(definition)
         fn.shadow = lambda shadow_fn: _add_shadow(fn, shadow_fn)  # type: ignore[attr-defined]
+        fn.reconcile = lambda reconcile_fn: _add_reconcile(fn, reconcile_fn)  # type: ignore[attr-defined]
         return fn
 
     return decorate
@@ -83,6 +119,20 @@ def shadow(real_fn: Callable[..., Any]) -> Callable[[Fn], Fn]:
     if definition_of(real_fn) is None:
         raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a shadow")
     return lambda shadow_fn: _add_shadow(real_fn, shadow_fn)
+
+
+def reconcile(real_fn: Callable[..., Any]) -> Callable[[ReconcileFn], ReconcileFn]:
+    """What can tell whether an action of a tool happened: `@reconcile(pay)` is `@pay.reconcile`.
+
+        @pay.reconcile
+        async def did_pay(key: str, args: Mapping[str, Any]) -> Happened | NotHappened | Unknown: ...
+
+    It is asked about an action that was about to run when its run was interrupted, with the idempotency key and the
+    arguments of that action. What it raises counts as `Unknown`.
+    """
+    if definition_of(real_fn) is None:
+        raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a reconciler")
+    return lambda reconcile_fn: _add_reconcile(real_fn, reconcile_fn)
 
 
 def definition_of(fn: object) -> ToolDef | None:
@@ -99,10 +149,7 @@ class ToolSet:
     tools: Mapping[str, ToolDef] = field(default_factory=lambda: _EMPTY)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tools", MappingProxyType(dict(self.tools)))
-
-    def __reduce__(self) -> tuple[type[ToolSet], tuple[dict[str, ToolDef]]]:
-        return type(self), (dict(self.tools),)
+        object.__setattr__(self, "tools", FrozenDict(self.tools))
 
     @classmethod
     def from_functions(cls, *fns: Callable[..., Any]) -> ToolSet:
@@ -154,7 +201,7 @@ class ToolSet:
 class Signature:
     """What a tool's function accepts, read once: binds a call's arguments to it."""
 
-    __slots__ = ("_accepted", "_defaults", "_fn", "_open", "_required", "_tool", "exact")
+    __slots__ = ("_accepted", "_defaults", "_effect", "_fn", "_open", "_required", "_tool", "exact", "given")
 
     def __init__(self, definition: ToolDef) -> None:
         self._tool = definition.name
@@ -162,7 +209,11 @@ class Signature:
         actual = _parameters(definition.fn, follow_wrapped=False)
         declared = _parameters(definition.fn, follow_wrapped=True)
         self._open = any(p.kind is Parameter.VAR_KEYWORD for p in actual)
-        named = [p for p in actual if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)]
+        self._effect = definition.metadata.effect
+        self.given = given_parameters(definition)
+        """The parameters that the run gives, and no call may."""
+        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        named = [p for p in actual if p.kind in kinds and p.name not in self.given]
         self._accepted = frozenset(p.name for p in named)
         self.exact = None if self._open else self._accepted
         """The arguments that fit as they are, nothing missing and nothing to fill in; None where any may come."""
@@ -172,12 +223,13 @@ class Signature:
         self._defaults = {
             p.name: deep_freeze(p.default)
             for p in reversed(sources)
-            if p.default is not Parameter.empty and p.kind is not Parameter.POSITIONAL_ONLY
+            if p.default is not Parameter.empty and p.kind is not Parameter.POSITIONAL_ONLY and p.name not in self.given
         }
 
     def belongs_to(self, definition: ToolDef) -> bool:
-        """Whether it was read from this tool's own function, not from one that was wrapped, and under this name."""
-        return self._fn is definition.fn and self._tool == definition.name
+        """Whether it was read from this tool's own function, not from one that was wrapped, and as this tool."""
+        same = self._fn is definition.fn and self._tool == definition.name
+        return same and self._effect == definition.metadata.effect
 
     def bind(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """`args` with the defaults filled in; `args` itself when there are none to fill in.
@@ -186,8 +238,8 @@ class Signature:
         """
         if self.exact is not None and args.keys() == self.exact:
             return args
-        if not self._open and not self._accepted.issuperset(args):
-            unknown = sorted(name for name in args if name not in self._accepted)
+        if not self._accepted.issuperset(args) and (not self._open or not self.given.isdisjoint(args)):
+            unknown = sorted(name for name in args if name in self.given or not (self._open or name in self._accepted))
             raise ArgumentError(
                 f"unknown argument{_s(unknown)} {_quoted(unknown)} for tool {self._tool!r}; "
                 f"it takes {_quoted(sorted(self._accepted)) or 'none'}"
@@ -214,6 +266,18 @@ def signature_of(definition: ToolDef) -> Signature:
 def bind_arguments(definition: ToolDef, args: Mapping[str, Any]) -> Mapping[str, Any]:
     """The arguments a call really has: `args` with the signature's defaults. See `Signature.bind`."""
     return signature_of(definition).bind(args)
+
+
+def given_parameters(definition: ToolDef) -> frozenset[str]:
+    """The parameters that the run gives to a tool, and no call may: those of its effect that the function has."""
+    wanted = GIVEN.get(definition.metadata.effect, ())
+    if not wanted:
+        return _NONE
+    parameters = _parameters(definition.fn, follow_wrapped=False)
+    if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):  # a wrapper that passes on what it gets
+        parameters = parameters + _parameters(definition.fn, follow_wrapped=True)
+    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    return frozenset(p.name for p in parameters if p.kind in kinds and p.name in wanted)
 
 
 def taken_by(fn: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -246,6 +310,16 @@ def _add_shadow(real_fn: Callable[..., Any], shadow_fn: Fn) -> Fn:
     metadata = dataclasses.replace(current.metadata, has_shadow=True)
     _attach(real_fn, dataclasses.replace(current, shadow_fn=shadow_fn, metadata=metadata))
     return shadow_fn
+
+
+def _add_reconcile(real_fn: Callable[..., Any], reconcile_fn: ReconcileFn) -> ReconcileFn:
+    if not _is_async(reconcile_fn):
+        raise TypeError("reconcile function must be async")
+    current = definition_of(real_fn)
+    if current is None:
+        raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a reconciler")
+    _attach(real_fn, dataclasses.replace(current, reconcile_fn=reconcile_fn))
+    return reconcile_fn
 
 
 def _is_async(fn: object) -> bool:

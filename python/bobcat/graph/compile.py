@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import assert_never
 
 from bobcat.errors import GraphCompileError
 from bobcat.graph.model import GraphSpec
@@ -13,12 +14,21 @@ from bobcat.ir.schema import Profile
 def compile_graph(text: str, source_path: str = "<inline>", *, profile: Profile = "strict") -> GraphSpec:
     """Compile a graph, given as YAML text. See `docs/how-to/handoff-graphs.md` for the language.
 
-    Raises `GraphCompileError` with every finding. The `lynx` profile takes what lynx-agent 2.5 takes: unknown keys, a
-    start that no edge knows, and patterns of Python's `re`.
+    Raises `GraphCompileError` with every finding. The `lynx` profile takes what lynx-agent 2.5 takes: YAML 1.1, unknown
+    keys, a start that no edge knows, and patterns of Python's `re`.
     """
-    from bobcat.graph.source import read_graph  # PERF: YAML and google-re2, which running a graph does not need
+    # PERF: YAML and google-re2, which running a graph does not need, are imported here.
+    match profile:
+        case "strict":
+            from bobcat.graph.source import read_graph
 
-    return read_graph(text, source_path, profile)
+            return read_graph(text, source_path)
+        case "lynx":
+            from bobcat.graph.lynx_source import read_lynx_graph
+
+            return read_lynx_graph(text)
+        case _:
+            assert_never(profile)
 
 
 def load_graph_file(path: str | os.PathLike[str], *, profile: Profile = "strict") -> GraphSpec:

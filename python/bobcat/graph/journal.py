@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from bobcat.graph.model import NodeOutcome
 from bobcat.journal import DuplicateRecord, RunStore, StepRecord, usage_from_body, usage_to_body
+from bobcat.kernel.journaling import CLOSING_SECONDS
 from bobcat.kernel.manner import STORE_TIMEOUT_SECONDS
+from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, Tenure, default_owner
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
+from bobcat.stores.durable import DurableStore, LeaseLost, RunBusy, RunStatus
 
 T = TypeVar("T")
 LOST_ERROR = "failed in an earlier attempt, which left no error on record"
@@ -28,6 +32,10 @@ LOST_ERROR = "failed in an earlier attempt, which left no error on record"
 
 class JournalError(Exception):
     """The journal cannot be read or written, or belongs to another graph. The message is the graph's error."""
+
+
+class Busy(Exception):
+    """Another worker executes the graph, and is alive."""
 
 
 class Overtaken(Exception):
@@ -78,8 +86,19 @@ def read_node(records: Sequence[StepRecord]) -> NodeRecord:
 class GraphJournal:
     """Reads and writes the journal of one graph. Without a store it has nothing and keeps nothing."""
 
-    def __init__(self, store: RunStore | None, run_id: str, *, plain: bool) -> None:
+    def __init__(
+        self,
+        store: RunStore | None,
+        run_id: str,
+        *,
+        plain: bool,
+        owner: str | None = None,
+        lease_seconds: float = DEFAULT_LEASE_SECONDS,
+    ) -> None:
         self._store = store
+        self._tenure: Tenure | None = None
+        if isinstance(store, DurableStore) and not plain:
+            self._tenure = Tenure(store, run_id, owner=owner or default_owner(), seconds=lease_seconds)
         self._run_id = run_id
         self._plain = plain
         self._claimed = False
@@ -87,7 +106,19 @@ class GraphJournal:
         self.progress = Progress()
 
     async def load(self) -> None:
-        """Read what is on record. Raises `JournalError`."""
+        """Take the graph where the store has leases, and read what is on record. Raises `JournalError`, and `Busy`."""
+        if self._tenure is not None:
+            try:
+                async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                    await self._tenure.take()
+            except RunBusy as busy:
+                raise Busy(str(busy)) from busy
+            except asyncio.CancelledError as error:
+                raise _unless_cancelled(error, "store.acquire failed") from error
+            except (Exception, SystemExit) as error:
+                raise JournalError(f"store.acquire failed: {describe(error)}") from error
+            # What another worker took, the next write says: every node is fenced on its own.
+            self._tenure.keep(lambda loss: None)
         self.progress = await self._load(self._run_id, read_progress)
         self._next_seq = self.progress.next_seq
 
@@ -133,14 +164,36 @@ class GraphJournal:
         record = StepRecord(self._run_id, seq, kind, "", body, datetime.now(UTC))
         try:
             async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                await self._store.append(record)
-        except DuplicateRecord as duplicate:
-            raise Overtaken(str(duplicate)) from duplicate
+                await self._write(self._store, record)
+        except (DuplicateRecord, LeaseLost) as lost:
+            raise Overtaken(str(lost)) from lost
         except asyncio.CancelledError as error:
             raise _unless_cancelled(error, "store.append failed") from error
         except (Exception, SystemExit) as error:
             raise JournalError(f"store.append failed: {describe(error)}") from error
         self._next_seq = seq + 1
+
+    async def _write(self, store: RunStore, record: StepRecord) -> None:
+        tenure = self._tenure
+        if tenure is None or not isinstance(store, DurableStore):
+            await store.append(record)
+            return
+        if tenure.is_due():
+            await tenure.renew()
+        await store.append_fenced(record, tenure.lease)
+
+    async def close(self, status: RunStatus | None, detail: Mapping[str, Any]) -> None:
+        """Note how the graph stands, when it stands anywhere, and give it back."""
+        tenure, store = self._tenure, self._store
+        if tenure is None or not isinstance(store, DurableStore):
+            return
+        with suppress(Exception):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                if status is not None:
+                    await store.set_status(self._run_id, status, detail=detail, lease=tenure.lease)
+        with suppress(Exception):
+            async with asyncio.timeout(CLOSING_SECONDS):
+                await tenure.give_back()
 
 
 def result_to_body(result: RunResult) -> dict[str, Any]:

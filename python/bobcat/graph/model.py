@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from bobcat.agent import Agent
@@ -18,6 +20,11 @@ DEFAULT_MAX_TRANSITIONS = 12
 """How many nodes a graph runs when nobody says."""
 
 Status: TypeAlias = Literal["succeeded", "failed"]
+
+STATUSES: Mapping[str, Status] = MappingProxyType({"failed": "failed", "succeeded": "succeeded"})
+EDGE_KEYS = ("from", "to", "when")
+PREDICATES = ("answer_matches", "denials_gt", "error_matches", "status", "steps_gt")
+"""What `when` can ask."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ router, a sink or a store does wrong comes out as an exception; `GraphResult.err
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeAlias
@@ -18,14 +18,17 @@ from bobcat.cancel import Cancelled, cancelled_reason
 from bobcat.executors import Executor
 from bobcat.frozen import FrozenDict
 from bobcat.graph.arguments import check_node, checked_bound, default_task
-from bobcat.graph.journal import LOST_ERROR, GraphJournal, JournalError, Overtaken, result_from_body
+from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, JournalError, Overtaken, result_from_body
 from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
 from bobcat.journal import RunStore
+from bobcat.kernel.journaling import STORE_FAILURES
 from bobcat.kernel.loop import run_agent
+from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.model import AuditEvent, Principal, RunResult
 from bobcat.plain_json import describe
 from bobcat.sinks import Sink
 from bobcat.sinks.fanout import Fanout
+from bobcat.stores.durable import RunStatus
 
 GRAPH_BUNDLE = "graph"
 """What stands for a bundle's id in the events of a graph, which has none."""
@@ -61,6 +64,9 @@ async def run_graph(
     store: RunStore | None = None,
     run_id: str | None = None,
     cancel: Cancelled | None = None,
+    owner: str | None = None,
+    lease_seconds: float = DEFAULT_LEASE_SECONDS,
+    allow_changed: Collection[str] = (),
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` says which is next.
 
@@ -69,7 +75,8 @@ async def run_graph(
     arguments are those of `run_agent`, for every node.
 
     With a `store`, node runs are journaled under `RUN_ID::HOP:NODE` and the graph under `run_id`. Calling again with
-    the same `run_id` goes on where the journal ends: a node that has finished, failed or not, is not run again.
+    the same `run_id` goes on where the journal ends: a node that has finished, failed or not, is not run again. In a
+    store with leases the graph itself is leased, too.
 
     Raises `ValueError` and `TypeError` for arguments that are no graph, before anything runs.
     """
@@ -89,6 +96,9 @@ async def run_graph(
         environment=environment,
         workspace=workspace,
         executor=executor,
+        owner=owner or default_owner(),
+        lease_seconds=lease_seconds,
+        allow_changed=allow_changed,
     )
 
 
@@ -128,7 +138,13 @@ async def drive(
         bound=checked_bound(bound),
         compose=compose_task or default_task,
         sinks=tuple(sinks),
-        journal=GraphJournal(store, run_id or "", plain=manner.plain),
+        journal=GraphJournal(
+            store,
+            run_id or "",
+            plain=manner.plain,
+            owner=surroundings.get("owner"),
+            lease_seconds=surroundings.get("lease_seconds", DEFAULT_LEASE_SECONDS),
+        ),
         store=store,
         run_id=run_id,
         cancel=cancel,
@@ -189,8 +205,20 @@ class _Graph:
     async def run(self, start: str) -> GraphResult:
         """The graph, from its journal to its result."""
         self._start = start
+        result = None
+        try:
+            result = await self._run(start)
+            return result
+        finally:
+            status, error = _status(result), result.error if result is not None else None
+            await self._journal.close(status, {} if error is None else {"error": error})
+
+    async def _run(self, start: str) -> GraphResult:
         try:
             await self._journal.load()
+        except Busy as busy:
+            await self._emit("graph.superseded", {"hop": 0, "detail": str(busy)})
+            return GraphResult(None, (), 0, f"superseded: {busy}")
         except JournalError as error:
             return GraphResult(None, (), 0, str(error))
         resumed = self._journal.progress.records > 0
@@ -252,13 +280,16 @@ class _Graph:
         error = outcome.result.error or ""
         if error.startswith("cancelled:"):
             raise _End(error, ("graph.cancelled", {"reason": error, "hops": self._hop}))
+        if outcome.result.approvals:  # the node is not finished: a resumed graph runs it on
+            body = {"hop": self._hop, "node": name, "approvals": list(outcome.result.approvals)}
+            raise _End(error, ("graph.suspended", body))
         if error.startswith("superseded:"):
             text = f"superseded: node {name!r} was overtaken by another worker"
             raise _End(text, ("graph.superseded", {"hop": self._hop}))
         if error.startswith("required sink "):  # nor does a graph go on without what its nodes must be audited by
             raise _failed(error)
         # Only the kernel's own words: an agent's error that speaks of some store is a failed node, to be routed.
-        if self._store is not None and error.startswith(("store.append failed: ", "store.load failed: ")):
+        if self._store is not None and error.startswith(STORE_FAILURES):
             raise _failed(error)
         await self._journal.finish(outcome)
         return outcome
@@ -357,6 +388,17 @@ class _Graph:
         event = AuditEvent(self._correlation_id, GRAPH_BUNDLE, self._events, kind, datetime.now(UTC), FrozenDict(body))
         self._events += 1
         await self._fanout.deliver(event)
+
+
+def _status(result: GraphResult | None) -> RunStatus | None:
+    """Where a graph stands; None when it is somebody else's, or the caller ended it."""
+    if result is None or (result.error or "").startswith("superseded: "):
+        return None
+    if result.error is None:
+        return "succeeded"
+    if result.error.startswith("cancelled:"):
+        return "cancelled"
+    return "suspended" if result.error.startswith("suspended: ") else "failed"
 
 
 def _failed(error: str) -> _End:

@@ -5,42 +5,33 @@ Loads PyYAML, and google-re2 for a graph with patterns; only `compile_graph` imp
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from typing import assert_never
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bobcat.errors import GraphCompileError, PolicyWarning
+from bobcat.errors import GraphCompileError
 from bobcat.frontend.nodes import Entry, entries, string_of, value
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.source import compose
 from bobcat.frontend.suggest import closest
 from bobcat.graph.findings import finding
-from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, Edge, GraphSpec, Status
+from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, EDGE_KEYS, PREDICATES, STATUSES, Edge, GraphSpec, Status
 from bobcat.graph.pattern import TextPattern
-from bobcat.ir.schema import Profile
 from bobcat.render import render_text
 
 _KEYS = ("version", "start", "max_transitions", "edges")
-_EDGE_KEYS = ("from", "to", "when")
-_PREDICATES = ("answer_matches", "denials_gt", "error_matches", "status", "steps_gt")
-_STATUSES: dict[str, Status] = {"failed": "failed", "succeeded": "succeeded"}
 _MEANT = {"ok": "succeeded", "success": "succeeded", "done": "succeeded", "error": "failed", "failure": "failed"}
 
 
-def read_graph(text: str, file: str, profile: Profile) -> GraphSpec:
-    """The graph in `text`. Raises `GraphCompileError`."""
+def read_graph(text: str, file: str) -> GraphSpec:
+    """The graph in `text`. Raises `GraphCompileError` with every finding."""
     report = Report(file)
     root = compose(text, report)
-    reader = _Reader(report, profile)
-    spec = None if report.has_errors() else reader.graph(root)
+    spec = None if report.has_errors() else _Reader(report).graph(root)
     if spec is not None and not report.has_errors():
         return spec
     found = report.sorted()
     yaml_itself = any(item.code.startswith("E") for item in found)
-    if profile == "lynx":  # it stops at the first mistake, and says so in a line
-        raise GraphCompileError(f"invalid YAML: {found[0].message}" if yaml_itself else reader.first, found)
     readable = render_text(found, {file: text})
     raise GraphCompileError(f"invalid YAML:\n\n{readable}" if yaml_itself else readable, found)
 
@@ -48,21 +39,17 @@ def read_graph(text: str, file: str, profile: Profile) -> GraphSpec:
 class _Reader:
     """Reads one graph. What is wrong goes into the report."""
 
-    def __init__(self, report: Report, profile: Profile) -> None:
+    def __init__(self, report: Report) -> None:
         self._report = report
-        self._profile = profile
-        self._strict = profile == "strict"
-        self.first = ""
 
     def graph(self, root: Node | None) -> GraphSpec | None:
         if not isinstance(root, MappingNode):
             self._add("G01", root)
             return None
         found = entries(root, self._report)
-        if self._strict:
-            self._unknown(found, _KEYS, "G02")
+        self._unknown(found, _KEYS, "G02")
         nodes = {key: node for key, _, node in found}
-        if self._strict and "version" in nodes and self._integer(nodes["version"]) != 1:
+        if "version" in nodes and self._integer(nodes["version"]) != 1:
             self._add("G03", nodes["version"])
         start = self._start(nodes.get("start"), root)
         bound = self._bound(nodes.get("max_transitions"))
@@ -70,7 +57,7 @@ class _Reader:
         if self._report.has_errors() or start is None or bound is None:
             return None
         spec = GraphSpec(start, bound, tuple(edges))
-        if self._strict and start not in spec.node_names():
+        if start not in spec.node_names():
             near = closest(start, sorted(spec.node_names()))
             self._add("G06", nodes["start"], help=_meant(near), name=shown(start))
         return spec
@@ -99,7 +86,7 @@ class _Reader:
             edge = self._edge(item, f"edges[{index}]")
             if edge is None:
                 continue
-            if self._strict and edge.src in always:
+            if edge.src in always:
                 self._add("G18", item, edge=f"edges[{index}]", other=always[edge.src], name=shown(edge.src))
             if edge.is_unconditional() and not self._report.has_errors():
                 always.setdefault(edge.src, f"edges[{index}]")
@@ -111,7 +98,7 @@ class _Reader:
             self._add("G09", node, edge=where)
             return None
         found = entries(node, self._report)
-        self._unknown(found, _EDGE_KEYS, "G10", edge=where)
+        self._unknown(found, EDGE_KEYS, "G10", edge=where)
         nodes = {key: item for key, _, item in found}
         ends: dict[str, str] = {}
         for key in ("from", "to"):
@@ -127,13 +114,13 @@ class _Reader:
         return self._when(nodes.get("when"), Edge(ends["from"], ends["to"]), where)
 
     def _when(self, node: Node | None, edge: Edge, where: str) -> Edge:
-        if node is None or (not self._strict and _is_null(node, self._report)):
+        if node is None:
             return edge
         if not isinstance(node, MappingNode):
             self._add("G13", node, edge=where)
             return edge
         found = entries(node, self._report)
-        self._unknown(found, _PREDICATES, "G14", edge=where, allowed=list(_PREDICATES))
+        self._unknown(found, PREDICATES, "G14", edge=where, allowed=list(PREDICATES))
         nodes = {key: item for key, _, item in found}
         return Edge(
             edge.src,
@@ -146,12 +133,12 @@ class _Reader:
         )
 
     def _status(self, node: Node | None, where: str) -> Status | None:
-        if node is None or (not self._strict and _is_null(node, self._report)):
+        if node is None:
             return None
         text = string_of(node, self._report) or ""
-        status = _STATUSES.get(text)
+        status = STATUSES.get(text)
         if status is None:
-            near = _MEANT.get(text.lower()) or closest(text, _STATUSES)
+            near = _MEANT.get(text.lower()) or closest(text, STATUSES)
             self._add("G15", node, help=_meant(near), edge=where)
         return status
 
@@ -159,7 +146,7 @@ class _Reader:
         if node is None:
             return None
         count = self._integer(node)
-        if count is None or (self._strict and count < 0):
+        if count is None or count < 0:
             self._add("G17", node, edge=where, key=key)
         return count
 
@@ -170,15 +157,6 @@ class _Reader:
         if text is None:
             self._add("G16", node, help="quote it", edge=where, problem="a pattern must be a string")
             return None
-        match self._profile:
-            case "strict":
-                return self._linear(node, text, where)
-            case "lynx":
-                return self._python(node, text, where)
-            case _:
-                assert_never(self._profile)
-
-    def _linear(self, node: Node, text: str, where: str) -> TextPattern | None:
         from bobcat.frontend.patterns import check_pattern  # PERF: google-re2 is loaded by graphs with patterns only
 
         refused = check_pattern(text, "re2")
@@ -186,26 +164,6 @@ class _Reader:
             problem = f"Invalid regex `{shown(text)}`: {item.message} ({item.code})"
             self._add("G16", node, help=item.help, edge=where, problem=problem)
         return None if refused else TextPattern(text, "re2")
-
-    def _python(self, node: Node, text: str, where: str) -> TextPattern | None:
-        """A pattern as Python's `re` reads it: on the linear engine, where it has a linear form."""
-        from bobcat.frontend.lynx_match import Refused, check_python_pattern
-
-        try:
-            check_python_pattern(text, node)
-        except Refused as refused:
-            self._add("G16", node, edge=where, problem=str(refused))
-            return None
-        try:
-            return TextPattern(text, "python")
-        except ValueError:
-            warnings.warn(
-                f"{where}: the pattern {text!r} has no linear form; it runs on Python's `re`, in time that an answer "
-                "can blow up",
-                PolicyWarning,
-                stacklevel=2,
-            )
-            return TextPattern(text, "stdlib")
 
     def _integer(self, node: Node) -> int | None:
         found = value(node, self._report) if isinstance(node, ScalarNode) else None
@@ -220,14 +178,8 @@ class _Reader:
 
     def _add(self, code: str, node: Node | None, help: str | None = None, **params: object) -> None:
         span = self._report.span(node) if node is not None else None
-        found = finding(code, span, help, **params)
-        self.first = self.first or found.message
-        self._report.append(found)
+        self._report.append(finding(code, span, help, **params))
 
 
 def _meant(name: str | None) -> str | None:
     return f"did you mean `{name}`?" if name else None
-
-
-def _is_null(node: Node, report: Report) -> bool:
-    return isinstance(node, ScalarNode) and value(node, report) is None

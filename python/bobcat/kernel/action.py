@@ -10,16 +10,26 @@ INVARIANT: no `Execute` without a decision that permits it, nor, in a journaled 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from bobcat.approvals import Answer
 from bobcat.frozen import FrozenDict, deep_freeze, thaw
-from bobcat.journal import StepRecord, idempotency_key
-from bobcat.kernel.commands import Approved, AskApproval, Decide, Decided, Execute, Interrupted, ToolReturned
+from bobcat.journal import StepRecord
+from bobcat.kernel.commands import Approved, AskApproval, Decide, Decided, Execute, Interrupted, Suspended, ToolReturned
+from bobcat.kernel.doubt import (
+    MAY_HAVE_HAPPENED,
+    NOTHING,
+    UNCERTAIN,
+    close_intents,
+    doubt_about,
+    investigate,
+    is_about_doubt,
+    with_approval,
+)
 from bobcat.kernel.reply import Proposal
-from bobcat.kernel.state import RunState, Steps, expect
-from bobcat.limits import duration_stop
+from bobcat.kernel.state import NOT_BEGUN, RunState, Steps, expect
 from bobcat.mediator import refused, with_args
 from bobcat.model import (
     ActionRequest,
@@ -27,14 +37,13 @@ from bobcat.model import (
     ApprovalRequest,
     Decision,
     ExecutionContext,
+    Happened,
     ToolDef,
+    Unknown,
     Verdict,
 )
 from bobcat.plain_json import describe, show
-from bobcat.tools import ArgumentError
-
-_NOTHING: Mapping[str, Any] = FrozenDict()
-_UNCERTAIN: Mapping[str, Any] = FrozenDict({"uncertain_retry": True})
+from bobcat.tools import GIVEN, ArgumentError, given_parameters
 
 
 def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
@@ -60,8 +69,7 @@ def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
     try:
         tool, args = _resolve(run, call, tool)
     except ValueError as error:
-        yield from run.emit("action.failed", {"seq": run.step, "reason": str(error)})
-        tell(run, call, f"[error] {error}")
+        yield from _not_made(run, call, f"{error}; {MAY_HAVE_HAPPENED}" if orphan and count_all else str(error))
         return
     yield from _Action(run, call, tool, orphan is not None).run_with(args, wall)
 
@@ -74,7 +82,7 @@ def tell(run: RunState, call: Proposal, text: str) -> None:
 class _Action:
     """A call of a known tool with arguments it takes."""
 
-    __slots__ = ("call", "key", "manner", "observed", "run", "seq", "tool", "uncertain")
+    __slots__ = ("call", "intent", "key", "manner", "observed", "run", "seq", "tool", "uncertain", "unsafe")
 
     def __init__(self, run: RunState, call: Proposal, tool: ToolDef, uncertain: bool) -> None:
         self.run = run
@@ -82,14 +90,19 @@ class _Action:
         self.call = call
         self.tool = tool
         self.uncertain = uncertain
+        self.unsafe = False
+        """Whether the action may have run, and must not run again because a rule says nothing about that."""
+        self.intent = -1
         self.seq = run.step
         self.observed = run.setup.observed
         self.key = ""
         if run.setup.journaled:
-            self.key = idempotency_key(run.setup.run_id, run.step, call.tool, call.args, text=run.manner.json)
+            self.key = run.key(run.step, call.tool, call.args)
 
     def run_with(self, args: Mapping[str, Any], wall: datetime) -> Steps[None]:
         """Have the call judged, and do what the decision lets happen."""
+        if self.uncertain and self.manner.resolves_doubt and (yield from self.settle_doubt()):
+            return
         setup = self.run.setup
         context = ExecutionContext(
             setup.principal,
@@ -98,7 +111,7 @@ class _Action:
             setup.correlation_id,
             self.seq,
             wall,
-            _UNCERTAIN if self.uncertain else _NOTHING,
+            UNCERTAIN if self.uncertain else NOTHING,
         )
         request = ActionRequest(self.call.tool, args, self.tool.metadata, context)
         request, decision = yield from self.decide(request)
@@ -110,6 +123,7 @@ class _Action:
             if self.manner.intent_follows_approval:
                 yield from self.intend(request, decision)
             yield from self.announce("action.started", request, decision)
+            refusal = self.with_doubt(refusal)
             yield from self.settle(decision, ActionResult(False, error=refusal), decision.verdict is Verdict.DENY)
             return
         if decision.verdict is Verdict.APPROVE_REQUIRED:
@@ -124,6 +138,34 @@ class _Action:
             yield from self.intend(request, decision)
         yield from self.execute(request, decision)
 
+    def settle_doubt(self) -> Steps[bool]:
+        """Find out what became of an action that may have run. True when it happened, and the step is over."""
+        doubt = doubt_about(self.run, self.seq, self.tool)
+        if doubt is None:
+            return False
+        answer = yield from investigate(self.run, self.call, self.tool, doubt)
+        self.uncertain = isinstance(answer, Unknown)
+        if isinstance(answer, Happened):
+            verdict = doubt.intents[-1].body.get("verdict", "allow")
+            result = ActionResult(True, answer.value)
+            yield from self.settle(Decision(Verdict(verdict)), result, denied=False, reconciled=True)
+            return True
+        self.unsafe = self.uncertain and doubt.effect == "unsafe"
+        return False
+
+    def with_doubt(self, refusal: str) -> str:
+        """A refusal of an action that may have happened all the same, which the model must know."""
+        return f"{refusal}; {MAY_HAVE_HAPPENED}" if self.uncertain and self.manner.resolves_doubt else refusal
+
+    def about_doubt(self, request: ActionRequest, decision: Decision) -> Steps[Decision]:
+        """The decision, unless it would run an unsafe action again without a word about the doubt."""
+        if not self.unsafe or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
+            return decision
+        context = replace(request.context, extra=NOTHING)
+        calm = ActionRequest(request.tool, request.args, request.declared, context)
+        without = expect((yield Decide(calm)), Decided).decision
+        return decision if is_about_doubt(decision, without) else with_approval(decision)
+
     def decide(self, request: ActionRequest) -> Steps[tuple[ActionRequest, Decision]]:
         """The decision, and the request with the arguments it is about."""
         judged = request if self.manner.read_only else with_args(request, thaw(request.args))
@@ -132,10 +174,11 @@ class _Action:
         if not isinstance(verdict, Verdict):
             reason = f"unknown verdict {show(verdict)!r}"
             decision = Decision(Verdict.DENY, reason, tuple(decision.matched_rules))
+        decision = yield from self.about_doubt(request, decision)
         effective = decision.transform_args if self.transforms(decision) else None
         if isinstance(effective, Mapping):
             try:
-                request = with_args(request, deep_freeze(dict(effective)))
+                request = with_args(request, self.not_given(deep_freeze(dict(effective))))
             except Exception as error:
                 reason = f"transformed arguments cannot be used: {describe(error)}"
                 decision = Decision(Verdict.DENY, reason, decision.matched_rules)
@@ -148,6 +191,14 @@ class _Action:
             }
             yield from self.run.emit("policy.evaluated", self.with_effective(body, request))
         return request, decision
+
+    def not_given(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`args`, which set nothing that the run gives to the tool itself."""
+        given = given_parameters(self.tool)
+        if not given.isdisjoint(args):
+            names = ", ".join(f"`{name}`" for name in sorted(given.intersection(args)))
+            raise ValueError(f"the run itself gives {names}")
+        return args
 
     def transforms(self, decision: Decision) -> bool:
         """Whether the decision's own arguments are the ones that run."""
@@ -164,13 +215,15 @@ class _Action:
             yield from self.record_approval("approval.requested", request, decision)
         yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
         if earlier is None:
-            event = yield AskApproval(ApprovalRequest(shown, decision, request.context.correlation_id))
+            event = yield AskApproval(self.question(shown, decision))
         else:
             event = Approved(earlier)
         if isinstance(event, Interrupted):
-            why = f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.run.setup.budget).error
+            why = self.run.why(event)
             yield from self.run.emit("approval.denied", {"seq": self.seq, "ok": False, "error": why})
             raise (yield from self.run.interrupted(event, "approval", seq=self.seq))
+        if isinstance(event, Suspended):
+            raise (yield from self.run.suspend(event.approvals))
         answer = expect(event, Approved).answer
         asked = request
         if answer.refusal is None and answer.args is not None:
@@ -180,22 +233,32 @@ class _Action:
             body = {"seq": self.seq, "ok": False, "error": answer.refusal, "approver": answer.approver}
             if told:
                 yield from self.run.emit("approval.denied", body)
-            yield from self.settle(decision, ActionResult(False, error=answer.refusal), denied=True)
+            yield from self.settle(decision, ActionResult(False, error=self.with_doubt(answer.refusal)), denied=True)
             return None
         if told:
             body = {"seq": self.seq, "ok": True, "error": None, "approver": answer.approver}
             yield from self.run.emit("approval.granted", self.with_effective(body, request))
         if earlier is None:
             edited = None if request is asked else request.args
+            by = {"granted_by": list(answer.by)} if answer.by else {}
             yield from self.record_approval(
-                "approval.granted", asked, decision, approver=answer.approver, edited=edited
+                "approval.granted", asked, decision, approver=answer.approver, edited=edited, **by
             )
         return request
+
+    def question(self, shown: ActionRequest, decision: Decision) -> ApprovalRequest:
+        """What the approver is asked, and for which attempt at this step of which run."""
+        setup, correlation_id = self.run.setup, shown.context.correlation_id
+        if not self.key or not self.manner.journals_approvals:
+            return ApprovalRequest(shown, decision, correlation_id)
+        begun = setup.journal.begun.get(self.seq, 0)
+        return ApprovalRequest(shown, decision, correlation_id, setup.run_id, setup.bundle_id, begun)
 
     def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:
         """Keep on record that an approval is waited for, or that it was granted, and for what."""
         if self.key and self.manner.journals_approvals:
             body = {"step": self.seq, "tool": self.call.tool, "args": self.run.out(request.args), **more}
+            body["bundle_id"] = self.run.setup.bundle_id
             body["matched_rules"] = list(decision.matched_rules)
             body["approvers"] = list(decision.approvers)
             yield from self.run.append(kind, body, self.key)
@@ -203,15 +266,19 @@ class _Action:
     def granted_before(self, request: ActionRequest, decision: Decision) -> Answer | None:
         """The grant on record for exactly this, when nothing was begun on its account and it would count today."""
         grant = self.run.setup.journal.grants.get(self.seq)
-        if grant is None or self.uncertain or not self.manner.journals_approvals:
+        if grant is None or not self.manner.journals_approvals:
             return None
         approver, text = grant.get("approver"), self.manner.json
         same = (
             grant.get("tool") == self.call.tool
+            and grant.get("bundle_id") == self.run.setup.bundle_id
             and text(grant.get("args")) == text(request.args)
             and list(grant.get("matched_rules", ())) == list(decision.matched_rules)
         )
-        if not same or not isinstance(approver, str) or (decision.approvers and approver not in decision.approvers):
+        by = tuple(grant.get("granted_by") or (approver,))
+        if not same or not isinstance(approver, str) or len(set(by)) < decision.approvals_needed:
+            return None
+        if decision.approvers and not set(by) <= set(decision.approvers):
             return None
         edited = grant.get("edited")
         return Answer(approver, None, edited if isinstance(edited, Mapping) else None)
@@ -242,23 +309,34 @@ class _Action:
         """Write the intent. Whatever happens after it, the journal knows that the action may have run."""
         if self.key:
             body = {"step": self.seq, "tool": self.call.tool, "verdict": decision.verdict.value}
-            yield from self.run.append("action.intent", self.with_effective(body, request), self.key)
+            if self.manner.resolves_doubt:
+                body["effect"] = self.tool.metadata.effect
+            self.intent = yield from self.run.append("action.intent", self.with_effective(body, request), self.key)
 
     def execute(self, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Run the tool, or its shadow for a dry run, and settle the outcome."""
         shadow = decision.verdict is Verdict.DRY_RUN
         if decision.verdict is not Verdict.APPROVE_REQUIRED:
             yield from self.announce("action.dry_run" if shadow else "action.started", request, decision)
-        event = yield Execute(request, self.tool, shadow, self.key)
+        event = yield Execute(request, self.tool, shadow, self.key or self.key_without_journal())
         if isinstance(event, Interrupted):
-            why = f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.run.setup.budget).error
+            why = self.run.why(event)
             fate = "it may have taken effect" if event.started else "it was not started"
+            if not event.started:
+                yield from self.abandon(event)
             yield from self.run.emit("action.failed", {"seq": self.seq, "reason": f"{why}; {fate}"})
             raise (yield from self.run.interrupted(event, "execute", seq=self.seq))
         denied = decision.verdict is Verdict.APPROVE_REQUIRED and not self.manner.approval_precedes_action
         yield from self.settle(decision, expect(event, ToolReturned).result, denied)
 
-    def settle(self, decision: Decision, result: ActionResult, denied: bool) -> Steps[None]:
+    def abandon(self, event: Interrupted) -> Steps[None]:
+        """Put on record that the intent came to nothing: the action was not begun, or was undone."""
+        if self.key and self.manner.journals_ends and event.lost is None:
+            yield from close_intents(self.run, self.call, (self.intent,), NOT_BEGUN, self.key)
+
+    def settle(
+        self, decision: Decision, result: ActionResult, denied: bool, *, reconciled: bool = False
+    ) -> Steps[None]:
         """Record how the action came out, and tell the model. `denied` says that what is not ok was refused."""
         if denied:
             self.run.forgive()
@@ -277,25 +355,37 @@ class _Action:
             kind = "action.denied" if denied else "action.failed"
             body["reason"] = error
             message = f"{'[denied]' if denied else '[error]'} {show(error)}"
+        record: dict[str, Any] = {
+            "step": self.seq,
+            "tool": self.call.tool,
+            "verdict": decision.verdict.value,
+            "ok": ok,
+            "error": error,
+            "duration_ms": result.duration_ms,
+            "message": message,
+        }
+        if self.uncertain:
+            record["uncertain_retry"] = True
+        if reconciled:
+            record["reconciled"] = True
+        # A transaction is committed with the record of its result: before that, there is nothing to tell.
+        together = self.key and self.tool.metadata.effect == "transactional" and self.manner.resolves_doubt
+        if together:
+            yield from self.run.append("action.result", record, self.key)
         if self.observed:
             if decision.verdict is Verdict.APPROVE_REQUIRED and not self.manner.approval_precedes_action:
                 answer = "approval.granted" if ok else "approval.denied"
                 yield from self.run.emit(answer, {"seq": self.seq, "ok": ok, "error": error})
             yield from self.run.emit(kind, body)
-        if self.key:
-            record: dict[str, Any] = {
-                "step": self.seq,
-                "tool": self.call.tool,
-                "verdict": decision.verdict.value,
-                "ok": ok,
-                "error": error,
-                "duration_ms": result.duration_ms,
-                "message": message,
-            }
-            if self.uncertain:
-                record["uncertain_retry"] = True
+        if self.key and not together:
             yield from self.run.append("action.result", record, self.key)
         tell(self.run, self.call, message)
+
+    def key_without_journal(self) -> str:
+        """The key for a tool that takes one, in a run that nobody resumes: the correlation id stands for the run's."""
+        if not GIVEN.get(self.tool.metadata.effect):
+            return ""
+        return self.run.key(self.seq, self.call.tool, self.call.args)
 
     def announce(self, kind: str, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Say that the action is about to be dealt with."""
@@ -320,6 +410,16 @@ def _resolve(run: RunState, call: Proposal, tool: ToolDef | None) -> tuple[ToolD
         return tool, call.args
     bound = run.signature(call.tool).bind(call.args)
     return tool, bound if bound is call.args else FrozenDict(bound)
+
+
+def _not_made(run: RunState, call: Proposal, error: str) -> Steps[None]:
+    """A call that cannot be made: of an unknown tool, or with arguments that it does not take."""
+    yield from run.emit("action.failed", {"seq": run.step, "reason": error})
+    message = f"[error] {error}"
+    if run.setup.journaled and run.manner.journals_ends:
+        body = {"step": run.step, "tool": call.tool, "verdict": None, "ok": False, "error": error, "duration_ms": 0}
+        yield from run.append("action.result", {**body, "message": message}, run.key(run.step, call.tool, call.args))
+    tell(run, call, message)
 
 
 def _replay(run: RunState, call: Proposal, result: Mapping[str, Any]) -> Steps[None]:

@@ -6,7 +6,7 @@ which command. A driver performs commands with asyncio, a test performs them by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -18,9 +18,12 @@ from bobcat.model import (
     ActionResult,
     ApprovalRequest,
     Decision,
+    Happened,
     Message,
+    NotHappened,
     RunResult,
     ToolDef,
+    Unknown,
 )
 
 
@@ -44,7 +47,7 @@ class Decide(msgspec.Struct, frozen=True):
 
 
 class AskApproval(msgspec.Struct, frozen=True):
-    """Ask a person. Answer: `Approved`, `Interrupted`."""
+    """Ask a person. Answer: `Approved`, `Suspended`, `Interrupted`."""
 
     request: ApprovalRequest
 
@@ -64,6 +67,14 @@ class Execute(msgspec.Struct, frozen=True):
     tool: ToolDef
     shadow: bool
     key: str
+
+
+class Reconcile(msgspec.Struct, frozen=True):
+    """Ask a tool's reconciler whether the action with this key happened. Answer: `Reconciled`, `Interrupted`."""
+
+    tool: ToolDef
+    key: str
+    args: Mapping[str, Any]  # Any: arguments of any call
 
 
 class Emit(msgspec.Struct, frozen=True):
@@ -117,14 +128,28 @@ class Approved(msgspec.Struct, frozen=True):
     answer: Answer
 
 
+class Suspended(msgspec.Struct, frozen=True):
+    """The question is on record and will be answered some day: this attempt of the run ends here."""
+
+    approvals: tuple[str, ...]
+
+
 class ToolReturned(msgspec.Struct, frozen=True):
     """The action came out somehow."""
 
     result: ActionResult
 
 
+class Reconciled(msgspec.Struct, frozen=True):
+    """What the reconciler said; `Unknown` when it said nothing that can be used."""
+
+    answer: Happened | NotHappened | Unknown
+
+
 class StoreAcked(msgspec.Struct, frozen=True):
-    """The record is durable."""
+    """The record is durable, at this position."""
+
+    seq: int = -1
 
 
 class StoreFailed(msgspec.Struct, frozen=True):
@@ -142,18 +167,20 @@ class Superseded(msgspec.Struct, frozen=True):
 class Interrupted(msgspec.Struct, frozen=True):
     """What was waited for was ended from outside: by the kill switch, or by a clock.
 
-    `cancelled` is the switch's reason; without one, `step` says whether the step's or the run's time was over.
-    `started` is false when nothing had begun yet.
+    `cancelled` is the switch's reason, `lost` says that the run is no longer this worker's; without either, `step` says
+    whether the step's or the run's time was over. `started` is false when nothing had begun yet, or what had begun was
+    undone.
     """
 
     cancelled: str | None = None
     step: bool = False
     started: bool = True
+    lost: Superseded | StoreFailed | None = None
 
 
-Command: TypeAlias = Look | AskModel | Decide | AskApproval | Append | Execute | Emit | Finish
+Command: TypeAlias = Look | AskModel | Decide | AskApproval | Append | Execute | Reconcile | Emit | Finish
 Event: TypeAlias = (
-    Moment | ModelReplied | ModelFailed | Cruised | Decided | Approved | ToolReturned
+    Moment | ModelReplied | ModelFailed | Cruised | Decided | Approved | Suspended | ToolReturned | Reconciled
     | StoreAcked | StoreFailed | Superseded | Interrupted
 )  # fmt: skip
 
@@ -161,9 +188,10 @@ ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
     Look: (Moment,),
     AskModel: (ModelReplied, ModelFailed, Cruised, StoreFailed, Superseded, Interrupted),
     Decide: (Decided,),
-    AskApproval: (Approved, Interrupted),
+    AskApproval: (Approved, Suspended, Interrupted),
     Append: (StoreAcked, StoreFailed, Superseded),
     Execute: (ToolReturned, Interrupted),
+    Reconcile: (Reconciled, Interrupted),
     Emit: (type(None),),
     Finish: (),
 }

@@ -15,39 +15,45 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from bobcat._core import action_key, begin, frozen_if_flat
 from bobcat.agent import Agent
 from bobcat.bundle import PolicyBundle
 from bobcat.executors.inline import failure_text, late_text
-from bobcat.frozen import FrozenDict, frozen_if_flat
-from bobcat.journal import DuplicateRecord, RunStore, StepRecord, idempotency_key
+from bobcat.frozen import FrozenDict
+from bobcat.journal import DuplicateRecord
+from bobcat.kernel.begun import resumed
 from bobcat.kernel.commands import Cruised, Event, Interrupted, ModelFailed, ModelReplied, StoreFailed, Superseded
 from bobcat.kernel.interrupts import Interrupts
+from bobcat.kernel.journaling import RunJournal
 from bobcat.kernel.judging import judge
-from bobcat.kernel.state import RunState
+from bobcat.kernel.state import NOT_BEGUN, RunState
 from bobcat.model import ActionRequest, Decision, ExecutionContext, ToolCall, ToolDef, Verdict
 from bobcat.plain_json import describe, show
+from bobcat.quick import maker
+from bobcat.stores.durable import LeaseLost
+from bobcat.tools import GIVEN
 
 _NOTHING: Mapping[str, Any] = FrozenDict()
+_context, _request = maker(ExecutionContext), maker(ActionRequest)
 
 
 class Express:
     """The lane of one run. `decided` is a decision that the machine need not ask for again."""
 
     def __init__(
-        self, run: RunState, *, agent: Agent, policy: PolicyBundle, interrupts: Interrupts, store: RunStore | None
+        self, run: RunState, *, agent: Agent, policy: PolicyBundle, interrupts: Interrupts, journal: RunJournal | None
     ) -> None:
         self.decided: Decision | None = None
-        self.journal_seq = 0
         self._run = run
         self._agent = agent
         self._policy = policy
         self._interrupts = interrupts
-        self._store = store
+        self._journal = journal
         self._tools: dict[str, tuple[ToolDef, frozenset[str]]] = {}
 
     def is_open(self) -> bool:
@@ -62,6 +68,8 @@ class Express:
             manner.intent_follows_approval,
             manner.strict_replies,
             manner.tells_timeouts_apart,
+            manner.guards_journal,
+            manner.journals_ends,
         }
         return (
             len(same_habits) == 1
@@ -79,8 +87,13 @@ class Express:
         safe = setup.manner.read_only
         view = conversation.view if safe else conversation.as_tuple
         out, failure_of = run.out, partial(_failure, tells_timeouts_apart=setup.manner.tells_timeouts_apart)
-        store, run_id, limit = self._store, setup.run_id, setup.manner.store_seconds
-        calm = interrupts.is_calm()
+        journal = self._journal
+        fenced = journal is not None and journal.is_fenced()
+        calm = interrupts.is_calm() and not fenced
+        if journal is not None:
+            append, record, kept = journal.append, journal.chain.record, journal.chain.kept
+        # PERF: a key that needs no care for its names is made in one call.
+        named = setup.run_id if "|" not in setup.run_id else ""
         while True:
             if not calm and (stop := interrupts.due()) is not None:
                 return stop
@@ -106,33 +119,38 @@ class Express:
                 return ModelReplied(reply, now)
             shown = args if safe else dict(args)
             tool = known[0]
-            context = ExecutionContext(
+            context = _context(
                 setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, now, _NOTHING
             )
-            decision = judge(policy, ActionRequest(name, shown, tool.metadata, context))
+            decision = judge(policy, _request(name, shown, tool.metadata, context))
             if decision.verdict is not Verdict.ALLOW or decision.transform_args is not None:
                 self.decided = decision
                 return ModelReplied(reply, now)
-            if store is not None:
-                key = idempotency_key(run_id, run.step, name, args, text=run.manner.json)
+            if journal is not None:
+                key = (action_key(named, run.step, name, args) if named else None) or run.key(run.step, name, args)
                 said = {"step": run.step, "type": "tool_call", "tool": name, "args": out(args), "call_id": call_id}
                 intent = {"step": run.step, "tool": name, "verdict": "allow"}
-                interrupts.shield(limit)
+                if safe:
+                    intent["effect"] = tool.metadata.effect
                 try:
-                    await store.append(StepRecord(run_id, self.journal_seq, "model.output", "", said, now))
-                    self.journal_seq += 1
-                    interrupts.let_count(limit)
+                    writing = append(record("model.output", said, "", now))
+                    if (waits := begin(writing)) is not None:
+                        await self._insist(writing, waits)
+                    kept()
                     if safe and not calm and (stop := interrupts.due()) is not None:
                         return stop
-                    await store.append(StepRecord(run_id, self.journal_seq, "action.intent", key, intent, now))
-                    self.journal_seq += 1
-                    interrupts.let_count(limit)
+                    writing = append(record("action.intent", intent, key, now))
+                    if (waits := begin(writing)) is not None:
+                        await self._insist(writing, waits)
+                    kept()
                 except BaseException as error:
                     return _not_kept(error, interrupts)
-                finally:
-                    interrupts.unshield()
-            if not calm and (stop := interrupts.due(deadline=safe)) is not None:
-                return stop
+            if not calm:
+                stop = interrupts.due(deadline=safe)
+                if stop is None and fenced:
+                    stop = await self._secure()
+                if stop is not None:
+                    return stop if journal is None or not safe else await self._abandon(journal, stop, name, key)
             started = time.perf_counter()
             try:
                 value = await tool.fn(**args)
@@ -143,7 +161,7 @@ class Express:
                 message = f"[error] {failure}"
             else:
                 failure, message = None, f"[ok] {value if type(value) is str else show(value)}"
-            if store is not None:
+            if journal is not None:
                 took = int((time.perf_counter() - started) * 1000)
                 result = {
                     "step": run.step,
@@ -154,16 +172,14 @@ class Express:
                     "duration_ms": took,
                     "message": message,
                 }
-                interrupts.shield(limit)
                 try:
                     now = datetime.now(UTC)
-                    await store.append(StepRecord(run_id, self.journal_seq, "action.result", key, result, now))
-                    self.journal_seq += 1
-                    interrupts.let_count(limit)
+                    writing = append(record("action.result", result, key, now))
+                    if (waits := begin(writing)) is not None:
+                        await self._insist(writing, waits)
+                    kept()
                 except BaseException as error:
                     return _not_kept(error, interrupts)
-                finally:
-                    interrupts.unshield()
             call_id = call_id or f"step_{run.step}"
             tell(("assistant", "", name, call_id, out(args)))
             tell(("tool", message, name, call_id))
@@ -171,10 +187,50 @@ class Express:
             if cap is not None and run.step >= cap:
                 return Cruised()
 
+    async def _insist(self, writing: Awaitable[None], waits: tuple[Any, ...]) -> None:  # Any: what a task waits for
+        """Wait for a write that did not end at once, whatever the switch and the deadline say."""
+        limit = self._run.manner.store_seconds
+        self._interrupts.shield(limit)
+        try:
+            await (resumed(writing, waits[0]) if waits else writing)
+            self._interrupts.let_count(limit)
+        finally:
+            self._interrupts.unshield()
+
+    async def _secure(self) -> Interrupted | None:
+        """See to it that the lease is good for a tool's while."""
+        journal, interrupts = self._journal, self._interrupts
+        if journal is None or not journal.is_due():
+            return None
+        interrupts.shield(self._run.manner.store_seconds)
+        try:
+            lost = await journal.secure()
+            interrupts.let_count(None)
+        finally:
+            interrupts.unshield()
+        return None if lost is None else Interrupted(lost=lost, started=False)
+
+    async def _abandon(self, journal: RunJournal, stop: Interrupted, tool: str, key: str) -> Event:
+        """Keep on record that an action whose intent is there was not begun."""
+        if stop.lost is not None:
+            return stop
+        interrupts, limit = self._interrupts, self._run.manner.store_seconds
+        body = {"step": self._run.step, "tool": tool, "reason": NOT_BEGUN, "intents": [journal.chain.seq - 1]}
+        interrupts.shield(limit)
+        try:
+            await journal.write("action.abandoned", body, key, datetime.now(UTC))
+            interrupts.let_count(limit)
+        except BaseException as error:
+            return _not_kept(error, interrupts)
+        finally:
+            interrupts.unshield()
+        return stop
+
     def _look_up(self, name: str) -> tuple[ToolDef, frozenset[str]] | None:
-        """A tool and the arguments that fit it exactly, kept for the next time; None for a tool that takes any."""
+        """A tool and the arguments that fit it exactly, kept for the next time. None for a tool that takes any, or what
+        the run gives it, or whose name needs care in a key."""
         tool = self._run.setup.tools.tools.get(name)
-        if tool is None:
+        if tool is None or GIVEN.get(tool.metadata.effect) or "|" in name:
             return None
         fitting = self._run.signature(name).exact if self._run.manner.binds_arguments else frozenset[str]()
         if fitting is None:
@@ -185,7 +241,7 @@ class Express:
 
 def _not_kept(error: BaseException, interrupts: Interrupts) -> Event:
     """What an exception says that ended a write. The write is shielded: only its own limit can have cancelled it."""
-    if isinstance(error, DuplicateRecord):
+    if isinstance(error, (DuplicateRecord, LeaseLost)):
         return Superseded(str(error))
     if _goes_through(error, interrupts):
         raise error

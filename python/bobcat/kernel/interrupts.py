@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from bobcat.cancel import Cancelled, cancelled_reason
-from bobcat.kernel.commands import Interrupted
+from bobcat.kernel.commands import Interrupted, StoreFailed, Superseded
 
 T = TypeVar("T")
 
@@ -50,6 +50,7 @@ class Interrupts:
         self._timer_at = math.inf
         self._poller: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] | None = None
+        self._lost: Interrupted | None = None
 
     def __enter__(self) -> Self:
         if self._switch is not None and self._reach:
@@ -81,12 +82,21 @@ class Interrupts:
 
     def is_calm(self) -> bool:
         """Whether nothing can be due: there is neither a switch nor a deadline."""
-        return self._switch is None and self._deadline == math.inf
+        return self._switch is None and self._deadline == math.inf and self._lost is None
+
+    def lose(self, why: Superseded | StoreFailed) -> None:
+        """End the wait in progress: the run is lost, or its lease about to end. After a loss nothing new may begin."""
+        if isinstance(why, Superseded):
+            self._lost = Interrupted(lost=why, started=False)
+        if not self._deaf:
+            self._fire(Interrupted(lost=why))
 
     def due(self, *, deadline: bool = True) -> Interrupted | None:
         """Why nothing new may begin, if something says so."""
         if self.fired is not None:
             return self.fired
+        if self._lost is not None:
+            return self._lost
         if self._switch is not None:
             reason = cancelled_reason(self._switch)
             if reason is not None:

@@ -7,7 +7,7 @@ of the calling task, Ctrl-C and arguments that are no run at all do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from math import isfinite
@@ -17,13 +17,14 @@ from uuid import uuid4
 import msgspec
 
 from bobcat.agent import Agent
-from bobcat.approvals import Answer, ApprovalHandler, ask, ask_loosely, auto_deny
+from bobcat.approvals import Answer, ApprovalHandler, Pending, ask, ask_loosely, auto_deny, scope
 from bobcat.bundle import PolicyBundle
 from bobcat.cancel import Cancelled
 from bobcat.executors import Executor
 from bobcat.executors.inline import run_inline
 from bobcat.frozen import FrozenDict, FrozenList, thaw
-from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, JournalIndex, RunStore, StepRecord, index_journal
+from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, RunStore
+from bobcat.kernel.binding import binding_of, check_allowed
 from bobcat.kernel.commands import (
     Append,
     Approved,
@@ -40,34 +41,41 @@ from bobcat.kernel.commands import (
     ModelFailed,
     ModelReplied,
     Moment,
+    Reconcile,
+    Reconciled,
     StoreAcked,
     StoreFailed,
     Superseded,
+    Suspended,
     ToolReturned,
 )
 from bobcat.kernel.express import Express, model_failed
 from bobcat.kernel.interrupts import Interrupts
+from bobcat.kernel.journaling import CannotOpen, RunJournal
 from bobcat.kernel.judging import judge
 from bobcat.kernel.machine import Machine
 from bobcat.kernel.manner import SAFE, Manner
-from bobcat.kernel.reply import Proposal, reply_from_body
 from bobcat.kernel.state import Setup
+from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
 from bobcat.limits import check_budget
-from bobcat.mediator import execute, preview
+from bobcat.mediator import execute, preview, with_args
 from bobcat.model import (
     ActionResult,
     AuditEvent,
     Budget,
     Decision,
-    FinalAnswer,
+    Happened,
+    NotHappened,
     Principal,
     RunResult,
     ToolDef,
+    Unknown,
 )
 from bobcat.plain_json import describe
 from bobcat.sinks import Sink
 from bobcat.sinks.fanout import Fanout
-from bobcat.tools import ToolSet
+from bobcat.stores.durable import DurableStore, LeaseLost, TransactionalStore
+from bobcat.tools import ToolSet, given_parameters
 
 
 async def run_agent(
@@ -87,6 +95,9 @@ async def run_agent(
     run_id: str | None = None,
     executor: Executor | None = None,
     cancel: Cancelled | None = None,
+    owner: str | None = None,
+    lease_seconds: float = DEFAULT_LEASE_SECONDS,
+    allow_changed: Collection[str] = (),
     manner: Manner = SAFE,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
@@ -97,13 +108,19 @@ async def run_agent(
     `manner` changes single habits of a run: see `docs/migrating-from-lynx.md`.
     `correlation_id` defaults to `run_id`, or a new UUID; a resumed run gets `run_id#xxxxxxxx`.
 
-    Raises `ValueError` for a store without a run id and for a budget below zero, `TypeError` for arguments of the
-    wrong kind. Everything else that goes wrong is in `RunResult.error`.
+    In a store with leases (`bobcat.stores.durable`) the run belongs to `owner` as long as it is heard of every
+    `lease_seconds`: nobody else executes anything of it meanwhile, and a worker that lost it executes nothing more. A
+    worker that starts again under the same name need not wait for its own lease; the default is a name for this call.
+    A run is resumed with the same task, tools, agent and principal, but for those that `allow_changed` names.
+
+    Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers and for a
+    budget below zero, `TypeError` for arguments of the wrong kind. Everything else that goes wrong is in
+    `RunResult.error`.
     """
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
-        executor=executor, cancel=cancel,
+        executor=executor, cancel=cancel, owner=owner, lease_seconds=lease_seconds, allow_changed=allow_changed,
     )  # fmt: skip
     return await run_in_manner(manner, agent, task, options)
 
@@ -124,6 +141,9 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     run_id: str | None
     executor: Executor | None
     cancel: Cancelled | None
+    owner: str | None = None
+    lease_seconds: float = DEFAULT_LEASE_SECONDS
+    allow_changed: Collection[str] = ()
 
 
 async def run_in_manner(
@@ -137,8 +157,12 @@ async def run_in_manner(
             "your retry layer keeps constant across attempts"
         )
     _check_kinds(options.tools, policy)
+    _check_effects(options.tools, options.store, leases=manner.guards_journal)
+    allowed = check_allowed(options.allow_changed)
+    _check_lease(options)
     if manner.checks_budget:
         check_budget(budget)
+    guarded = manner.guards_journal and options.store is not None
     bounded = {} if isfinite(manner.sinks_may_take) else {"total_seconds": manner.sinks_may_take}
     fanout = Fanout(options.sinks, timeout_seconds=manner.sinks_may_take, reporter=manner.name, **bounded)
     setup = Setup(
@@ -156,11 +180,13 @@ async def run_in_manner(
         journal=EMPTY_JOURNAL,
         replies={},
         manner=manner,
+        binding=binding_of(task, options.tools, agent, options.principal) if guarded else None,
     )
-    with Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts) as interrupts:
+    interrupting = Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts)
+    with scope(str(run_id or setup.correlation_id)), interrupting as interrupts:
         driver = _Driver(setup, agent, options, fanout, interrupts)
         driver.by_express = by_express
-        return await driver.run(named=options.correlation_id is not None)
+        return await driver.run(named=options.correlation_id is not None, allowed=allowed)
 
 
 class _Driver:
@@ -175,34 +201,48 @@ class _Driver:
         self._policy = options.policy
         self._fanout = fanout
         self._on_approval = options.on_approval or auto_deny("no on_approval handler configured")
-        self._store = options.store
         self._executor = options.executor
         self._interrupts = interrupts
         self._events = 0
-        self._journal_seq = 0
+        self._journal: RunJournal | None = None
+        if options.store is not None:
+            self._journal = RunJournal(
+                options.store,
+                setup.run_id,
+                manner=setup.manner,
+                interrupts=interrupts,
+                owner=options.owner,
+                lease_seconds=options.lease_seconds,
+            )
         self.by_express = True
         self._lane: Express | None = None
 
-    async def run(self, *, named: bool) -> RunResult:
+    async def run(self, *, named: bool, allowed: frozenset[str]) -> RunResult:
         """The run, from its journal to its result. `named`: the caller chose the correlation id."""
-        setup = self._setup
-        if self._store is not None:
-            loaded = await self._load(self._store)
-            if isinstance(loaded, str):
-                return await self._failed_to_load(loaded)
-            journal, replies = loaded
-            self._journal_seq = journal.next_seq
+        kept = self._journal
+        if kept is None:
+            return await self._drive(Machine(self._setup))
+        result = None
+        try:
+            try:
+                journal, replies = await kept.open(self._setup.binding or {}, allowed)
+            except CannotOpen as problem:
+                result = await self._not_opened(problem)
+                return result
+            setup = self._setup
             fresh = named or not journal.records
             correlation_id = setup.correlation_id if fresh else f"{setup.run_id}#{str(uuid4())[:8]}"
             fields = {name: getattr(setup, name) for name in Setup.__struct_fields__}
-            setup = Setup(**{**fields, "journal": journal, "replies": replies, "correlation_id": correlation_id})
-            self._setup = setup
-        return await self._drive(Machine(setup))
+            self._setup = Setup(**{**fields, "journal": journal, "replies": replies, "correlation_id": correlation_id})
+            result = await self._drive(Machine(self._setup))
+            return result
+        finally:
+            await kept.close(result)
 
     async def _drive(self, machine: Machine) -> RunResult:
         if self._executor is None and self.by_express:
             lane = Express(
-                machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, store=self._store
+                machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, journal=self._journal
             )
             self._lane = lane if lane.is_open() else None
         command = machine.start()
@@ -222,6 +262,8 @@ class _Driver:
                     event = None
                 case Look():
                     event = Moment(self._interrupts.elapsed, datetime.now(UTC), self._interrupts.cancelled)
+                case Reconcile():
+                    event = await self._reconcile(command)
                 case AskApproval():
                     event = await self._ask_approval(command)
                 case Finish():
@@ -239,9 +281,7 @@ class _Driver:
 
     async def _cruise(self, lane: Express) -> Event:
         """Take plain steps, and ask the model for one that is not."""
-        lane.journal_seq = self._journal_seq
         came_to = await self._interrupts.wait(lane.go, keep_late=True)
-        self._journal_seq = lane.journal_seq
         if isinstance(came_to, Interrupted) and came_to.step and self._manner.store_seconds is not None:
             return StoreFailed("store.append failed: TimeoutError: ")  # no model call has a limit of its own there
         return came_to
@@ -283,6 +323,12 @@ class _Driver:
         if due is not None:
             return due
         answer = await self._interrupts.wait(question, self._on_approval, command.request)
+        if isinstance(answer, Pending):
+            if self._journal is not None:
+                return Suspended((answer.approval,))
+            answer = Answer(
+                "system", "denied: the approval was left open, and a run without a store cannot wait for it"
+            )
         return answer if isinstance(answer, Interrupted) else Approved(answer)
 
     async def _execute(self, command: Execute) -> Event:
@@ -295,11 +341,90 @@ class _Driver:
         if command.shadow:
             act = partial(preview, request, tool, trim=self._manner.trims_shadow_args)
             result = await self._interrupts.wait(act, keep_late=True)
-        elif self._executor is not None:
-            result = await self._interrupts.wait(execute, request, tool, self._executor, keep_late=True)
         else:
-            result = await self._interrupts.wait(self._run_inline, tool, thaw(request.args), keep_late=True)
+            lost = await self._secured()
+            if lost is not None:
+                return lost
+            given = self._given(command)
+            if tool.metadata.effect == "transactional":
+                return await self._execute_together(command, given)
+            result = await self._run(command, given)
         return result if isinstance(result, Interrupted) else ToolReturned(result)
+
+    async def _run(self, command: Execute, given: dict[str, Any]) -> ActionResult | Interrupted:
+        request, tool, wait = command.request, command.tool, self._interrupts.wait
+        if self._executor is None:
+            return await wait(self._run_inline, tool, {**thaw(request.args), **given}, keep_late=True)
+        whole = with_args(request, {**request.args, **given}) if given else request
+        return await wait(execute, whole, tool, self._executor, keep_late=True)
+
+    async def _execute_together(self, command: Execute, given: dict[str, Any]) -> Event:
+        """Run a tool in a transaction, which is committed with its result, or undone."""
+        journal = self._journal
+        if journal is None:
+            return ToolReturned(ActionResult(False, error="a transactional tool runs in a journaled run only"))
+        try:
+            begun = await self._interrupts.insist(journal.begin_transaction, seconds=self._manner.store_seconds)
+        except LeaseLost as lost:
+            return Interrupted(lost=Superseded(str(lost)), started=False)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            return ToolReturned(ActionResult(False, error=f"the transaction did not begin: {describe(error)}"))
+        if isinstance(begun, Interrupted):
+            return ToolReturned(ActionResult(False, error="the transaction did not begin: the store took too long"))
+        result = await self._run(command, {**given, "transaction": begun})
+        if isinstance(result, ActionResult) and result.ok is True:
+            return ToolReturned(result)
+        try:
+            await journal.roll_back()
+        except Exception as error:
+            return Interrupted(lost=StoreFailed(f"store.append failed: {describe(error)}"))
+        return (
+            Interrupted(result.cancelled, result.step, False, result.lost)
+            if isinstance(result, Interrupted)
+            else ToolReturned(result)
+        )
+
+    def _given(self, command: Execute) -> dict[str, Any]:
+        """What the run gives to a tool beside the arguments of the call."""
+        wanted = given_parameters(command.tool)
+        given: dict[str, Any] = {}
+        if "idempotency_key" in wanted:
+            given["idempotency_key"] = command.key
+        if "fence" in wanted and self._journal is not None and self._journal.tenure is not None:
+            given["fence"] = self._journal.tenure.lease.fence
+        return given
+
+    async def _reconcile(self, command: Reconcile) -> Event:
+        """Ask the tool's reconciler. What it raises, and what is no answer, leaves the doubt as it is."""
+        due, ask_it = self._due(), command.tool.reconcile_fn
+        if due is not None:
+            return due
+        if ask_it is None:
+            return Reconciled(Unknown())
+        try:
+            answer: object = await self._interrupts.wait(ask_it, command.key, thaw(command.args))
+        except asyncio.CancelledError as error:
+            if _being_cancelled():
+                raise
+            return Reconciled(Unknown(f"reconcile raised {describe(error)}"))
+        except (Exception, SystemExit) as error:
+            return Reconciled(Unknown(f"reconcile raised {describe(error)}"))
+        if isinstance(answer, Interrupted):
+            return answer
+        if isinstance(answer, (Happened, NotHappened, Unknown)):
+            return Reconciled(answer)
+        return Reconciled(Unknown(f"reconcile returned {type(answer).__name__}, not Happened, NotHappened or Unknown"))
+
+    async def _secured(self) -> Interrupted | None:
+        """Nothing, when the run is this worker's for another while."""
+        if self._journal is None or not self._journal.is_due():
+            return None
+        lost = await self._interrupts.insist(self._journal.secure)
+        if isinstance(lost, Interrupted):
+            return lost
+        return None if lost is None else Interrupted(lost=lost, started=False)
 
     async def _run_inline(self, tool: ToolDef, args: Mapping[str, Any]) -> ActionResult:
         try:
@@ -314,14 +439,15 @@ class _Driver:
         return self._interrupts.due() if self._manner.interrupts else None
 
     async def _append(self, command: Append) -> Event:
-        if self._store is None:
+        if self._journal is None:
             return StoreFailed("store.append failed: there is no store")
-        run_id, now = self._setup.run_id, datetime.now(UTC)
-        record = StepRecord(run_id, self._journal_seq, command.kind, command.key, command.body, now)
+        write, now = self._journal.write, datetime.now(UTC)
         try:
-            kept = await self._interrupts.insist(self._store.append, record, seconds=self._manner.store_seconds)
-        except DuplicateRecord as duplicate:
-            return Superseded(str(duplicate))
+            kept = await self._interrupts.insist(
+                write, command.kind, command.body, command.key, now, seconds=self._manner.store_seconds
+            )
+        except (DuplicateRecord, LeaseLost) as lost:
+            return Superseded(str(lost))
         except asyncio.CancelledError as error:
             if _being_cancelled():
                 raise
@@ -330,31 +456,16 @@ class _Driver:
             return StoreFailed(f"store.append failed: {describe(error)}")
         if isinstance(kept, Interrupted):
             return StoreFailed("store.append failed: TimeoutError: ")
-        self._journal_seq += 1
-        return StoreAcked()
+        return StoreAcked(self._journal.chain.seq - 1)
 
-    async def _load(self, store: RunStore) -> tuple[JournalIndex, dict[int, tuple[Proposal, ...] | FinalAnswer]] | str:
-        """The journal so far, read completely; or why it cannot be used."""
-        try:
-            records = await self._interrupts.insist(store.load, self._setup.run_id, seconds=self._manner.store_seconds)
-            if isinstance(records, Interrupted):
-                raise TimeoutError
-            journal = index_journal(records, doubt_stays=self._manner.doubt_stays)
-            replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
-            if journal.final is not None and not isinstance(journal.final.get("step", 0), int):
-                raise TypeError("the final record has no step number")
-        except asyncio.CancelledError as error:
-            if _being_cancelled():
-                raise
-            return f"store.load failed: {describe(error)}"
-        except (Exception, SystemExit) as error:
-            return f"store.load failed: {describe(error)}"
-        return journal, replies
-
-    async def _failed_to_load(self, error: str) -> RunResult:
-        setup = self._setup
-        await self._emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
-        await self._emit("run.failed", {"reason": error})
+    async def _not_opened(self, problem: CannotOpen) -> RunResult:
+        """Say why the run does not go on. Nothing was executed, and nothing is on record."""
+        setup, error = self._setup, problem.error
+        if problem.busy:
+            await self._emit("run.superseded", {"detail": error.removeprefix("superseded: ")})
+        else:
+            await self._emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
+            await self._emit("run.failed", {"reason": error})
         return RunResult(setup.correlation_id, setup.bundle_id, error=error)
 
 
@@ -384,3 +495,30 @@ def _check_kinds(tools: object, policy: object) -> None:
         raise TypeError(
             f"policy must be a PolicyBundle, got {type(policy).__name__}; build one with compile_policy(...)"
         )
+
+
+def _check_lease(options: Options) -> None:
+    seconds: object = options.lease_seconds
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
+        raise TypeError(f"lease_seconds must be a number, got {seconds!r}")
+    if not (isfinite(seconds) and seconds >= MIN_LEASE_SECONDS):
+        raise ValueError(f"lease_seconds must be at least {MIN_LEASE_SECONDS} and finite, got {seconds!r}")
+    owner: object = options.owner
+    if owner is not None and (not isinstance(owner, str) or not owner):
+        raise TypeError(f"owner must be a non-empty string, got {owner!r}")
+
+
+def _check_effects(tools: ToolSet, store: RunStore | None, *, leases: bool) -> None:
+    """Refuse tools whose effect needs more of a store than this one offers."""
+    for tool in tools.tools.values():
+        effect = tool.metadata.effect
+        if effect == "fenced" and not (leases and isinstance(store, DurableStore)):
+            offer = "a store with leases (a `DurableStore`)"
+        elif effect == "transactional" and not (leases and isinstance(store, TransactionalStore)):
+            offer = "a store with transactions (a `TransactionalStore`), such as SQLite or PostgreSQL"
+        else:
+            continue
+        have = "none" if store is None else type(store).__name__
+        if not leases:
+            have = f"{have}, and lynx-agent's manner takes no lease"
+        raise ValueError(f"tool {tool.name!r} is {effect}: it needs {offer}, got {have}")

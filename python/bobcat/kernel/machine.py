@@ -85,11 +85,12 @@ def _begin(run: RunState) -> Steps[None]:
         yield from run.emit("run.bundle_changed", body)
     if journal.final is not None:
         raise (yield from _answer_again(run, journal.final))
+    bound = {} if setup.binding is None else {"binding": setup.binding}
     if journal.records:
-        yield from run.append("run.resumed", {"records": journal.records, "bundle_id": setup.bundle_id})
+        yield from run.append("run.resumed", {"records": journal.records, "bundle_id": setup.bundle_id, **bound})
         yield from run.emit("run.resumed", {"records": journal.records, "attempt": journal.attempts + 1})
     else:
-        yield from run.append("run.started", {"task": setup.task, "bundle_id": setup.bundle_id})
+        yield from run.append("run.started", {"task": setup.task, "bundle_id": setup.bundle_id, **bound})
 
 
 def _loop(run: RunState) -> Steps[None]:

@@ -67,6 +67,14 @@ class Manner(msgspec.Struct, frozen=True):
     constant time. Else plain copies, and a tuple."""
     tells_timeouts_apart: bool
     """A `TimeoutError` that an agent or a tool raises is an error of theirs. Else a timeout of ours."""
+    guards_journal: bool
+    """The run holds a lease where the store has leases, its records are chained by hashes, and a journal is checked
+    before it is gone on with, also against the task, the tools, the agent and the principal."""
+    journals_ends: bool
+    """How a run failed or was cancelled is on record, and what became of a call that could not be made or begun."""
+    resolves_doubt: bool
+    """An action that may have run is asked about, and run again by its tool's effect; an unsafe one asks for an
+    approval. Else whatever the policy says of it."""
     sinks_may_take: float
     """How long a sink may take for an event before it is left out; without a bound, also for all of them together."""
     store_seconds: float | None
@@ -97,6 +105,9 @@ SAFE = Manner(
     strict_results=True,
     read_only=True,
     tells_timeouts_apart=True,
+    guards_journal=True,
+    journals_ends=True,
+    resolves_doubt=True,
     sinks_may_take=SINK_TIMEOUT_SECONDS,
     store_seconds=STORE_TIMEOUT_SECONDS,
     json=json_text,
@@ -124,6 +135,9 @@ INCUMBENT = Manner(
     strict_results=False,
     read_only=False,
     tells_timeouts_apart=False,
+    guards_journal=False,
+    journals_ends=False,
+    resolves_doubt=False,
     sinks_may_take=inf,
     store_seconds=None,
     json=loose_json_text,

@@ -99,8 +99,8 @@ def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
     complaint = _misfit(call, strict)
     if complaint is not None:
         return complaint
-    args: object = call.args
-    if type(args) is not dict and not isinstance(args, Mapping):
+    args: Any = call.args  # Any: whatever the agent put there
+    if type(args) is not dict and not isinstance(args, Mapping) and (strict or not _is_pairs(args)):
         problem = f"arguments must be a mapping, got {type(args).__name__}"
         return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     try:
@@ -115,6 +115,11 @@ def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
                 problem = f"argument names must be strings, got {type(name).__name__}"
                 return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     return Proposal(call.tool, frozen, call.call_id, call.usage, call.problem, call.text)
+
+
+def _is_pairs(args: object) -> bool:
+    """Whether `dict` takes it, every time it is asked."""
+    return isinstance(args, (list, tuple)) and all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in args)
 
 
 def _misfit(call: ToolCall, strict: bool) -> Complaint | None:

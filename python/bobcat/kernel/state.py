@@ -9,8 +9,19 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from bobcat.frozen import thaw
-from bobcat.journal import JournalIndex
-from bobcat.kernel.commands import Append, Command, Emit, Event, Interrupted, Look, Moment, StoreFailed, Superseded
+from bobcat.journal import JournalIndex, action_key_of, idempotency_key
+from bobcat.kernel.commands import (
+    Append,
+    Command,
+    Emit,
+    Event,
+    Interrupted,
+    Look,
+    Moment,
+    StoreAcked,
+    StoreFailed,
+    Superseded,
+)
 from bobcat.kernel.conversation import Conversation
 from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal
@@ -24,6 +35,7 @@ Steps: TypeAlias = Generator[Command, Event | None, T]
 """A part of the protocol: it yields commands, is sent events, and returns a T."""
 
 LOOK = Look()
+NOT_BEGUN = "the run was stopped before the action began"
 
 
 class Setup(msgspec.Struct, frozen=True):
@@ -43,6 +55,8 @@ class Setup(msgspec.Struct, frozen=True):
     journal: JournalIndex
     replies: Mapping[int, tuple[Proposal, ...] | FinalAnswer]
     manner: Manner = SAFE
+    binding: Mapping[str, Any] | None = None
+    """What the run is bound to, for its journal."""
 
 
 class Ended(Exception):
@@ -81,23 +95,31 @@ class RunState:
         """The present moment."""
         return expect((yield LOOK), Moment)
 
-    def append(self, kind: str, body: dict[str, Any], key: str = "") -> Steps[None]:
-        """Write a journal record, if the run has a journal. The run ends when that fails."""
+    def key(self, step: int, tool: str, args: Mapping[str, Any]) -> str:
+        """The idempotency key of an action."""
+        name = action_key_of if self.manner.guards_journal else idempotency_key
+        return name(self.setup.run_id or self.setup.correlation_id, step, tool, args, text=self.manner.json)
+
+    def append(self, kind: str, body: dict[str, Any], key: str = "") -> Steps[int]:
+        """Write a journal record, if the run has a journal; its position. The run ends when that fails."""
         if not self.setup.journaled:
-            return
+            return -1
         event = yield Append(kind, body, key)
         if isinstance(event, (StoreFailed, Superseded)):
             raise (yield from self.not_kept(event))
+        return expect(event, StoreAcked).seq
 
     def not_kept(self, event: StoreFailed | Superseded) -> Steps[Ended]:
         """Announce that a record is not on record; the end to raise."""
         if isinstance(event, StoreFailed):
-            return (yield from self.fail(Stop(event.error, event.error)))
+            yield from self.emit("run.failed", {"reason": event.error})
+            return self.ended(event.error)
         yield from self.emit("run.superseded", {"detail": event.detail or "duplicate journal position"})
         return self.ended(f"superseded: another worker is executing run {self.setup.run_id!r}")
 
     def fail(self, stop: Stop, **more: Any) -> Steps[Ended]:
-        """Announce a failure; the end to raise. `more` goes into the event's body."""
+        """Put a failure on record and announce it; the end to raise. `more` goes into the event's body."""
+        yield from self.record_end("run.failed", stop.error)
         yield from self.emit("run.failed", {"reason": stop.reason, **more})
         return self.ended(stop.error)
 
@@ -119,22 +141,50 @@ class RunState:
         )
 
     def cancel(self, reason: str, at: str, **more: Any) -> Steps[Ended]:
-        """Announce that the kill switch was thrown; the end to raise."""
+        """Put on record that the kill switch was thrown, and announce it; the end to raise."""
+        yield from self.record_end("run.cancelled", f"cancelled: {reason}")
         yield from self.emit("run.cancelled", {"reason": reason, "at": at, **more})
         return self.ended(f"cancelled: {reason}")
 
+    def record_end(self, kind: str, error: str) -> Steps[None]:
+        """Keep how the run ends. It ends so whether or not the store keeps it."""
+        if self.setup.journaled and self.manner.journals_ends:
+            yield Append(kind, {"step": self.step, "error": error}, "")
+
     def interrupted(self, event: Interrupted, at: str, **more: Any) -> Steps[Ended]:
         """Announce that something the run waited for was ended from outside; the end to raise."""
+        if event.lost is not None:
+            return (yield from self.not_kept(event.lost))
         if event.cancelled is not None:
             return (yield from self.cancel(event.cancelled, at, **more))
         return (yield from self.fail(duration_stop(self.setup.budget)))
 
-    def ended(self, error: str | None = None, final_answer: str | None = None, steps: int | None = None) -> Ended:
+    def why(self, event: Interrupted) -> str:
+        """What ended a wait, in words."""
+        if event.lost is not None:
+            return event.lost.error if isinstance(event.lost, StoreFailed) else "the run is another worker's by now"
+        return f"cancelled: {event.cancelled}" if event.cancelled else duration_stop(self.setup.budget).error
+
+    def suspend(self, approvals: tuple[str, ...]) -> Steps[Ended]:
+        """Put on record that the run waits for approvals, and announce it; the end of this attempt, to raise."""
+        body = {"step": self.step, "approvals": list(approvals)}
+        yield from self.append("run.suspended", body)
+        yield from self.emit("run.suspended", {"seq": self.step, "approvals": list(approvals)})
+        return self.ended(f"suspended: waiting for approval {', '.join(approvals)}", approvals=approvals)
+
+    def ended(
+        self,
+        error: str | None = None,
+        final_answer: str | None = None,
+        *,
+        steps: int | None = None,
+        approvals: tuple[str, ...] = (),
+    ) -> Ended:
         """The end of the run, as an exception."""
         taken = self.step if steps is None else steps
         setup = self.setup
         totals = self.meter.totals()
-        return Ended(RunResult(setup.correlation_id, setup.bundle_id, final_answer, error, taken, totals))
+        return Ended(RunResult(setup.correlation_id, setup.bundle_id, final_answer, error, taken, totals, approvals))
 
     def repeated(self, call: Proposal) -> Stop | None:
         """Count a proposal; the end of the run when it was made too often with the same arguments."""

@@ -5,9 +5,14 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import runpy
 import sys
+import zipfile
+from importlib.machinery import SourceFileLoader
+from io import open_code
+from types import ModuleType
 
 from bobcat.lynx.installing import install
 
@@ -32,8 +37,24 @@ def main(arguments: list[str]) -> int:
         # As `python script.py` does: the script's directory takes the place of the current one.
         directory = os.path.dirname(os.path.realpath(rest[0]))
         sys.path[:] = [directory, *(path for path in sys.path if path not in ("", os.getcwd()) or path == directory)]
-        runpy.run_path(rest[0], run_name="__main__")
+        _run(rest[0])
     return 0
+
+
+def _run(path: str) -> None:
+    """What `python path` does: the script is `__main__` to its end, under its absolute path."""
+    if not os.path.isfile(path) or zipfile.is_zipfile(path):  # a directory or an archive with a `__main__` in it
+        runpy.run_path(path, run_name="__main__")
+        return
+    where = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)  # as Python does: nothing is normalised
+    script = ModuleType("__main__")
+    vars(script).update(
+        __file__=where, __loader__=SourceFileLoader("__main__", where), __cached__=None, __builtins__=builtins
+    )
+    with open_code(where) as file:
+        code = compile(file.read(), where, "exec", dont_inherit=True)
+    sys.modules["__main__"] = script
+    exec(code, vars(script))
 
 
 if __name__ == "__main__":

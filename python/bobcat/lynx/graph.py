@@ -43,18 +43,12 @@ class GraphNode(graph.GraphNode):
 
 def compile_graph(text: str) -> GraphSpec:
     """The table of edges in a YAML text."""
-    try:
-        return graph.compile_graph(text)
-    except GraphCompileError as error:
-        raise _plain(error) from None
+    return graph.compile_graph(text, profile="lynx")
 
 
 def load_graph_file(path: str | os.PathLike[str]) -> GraphSpec:
     """The table of edges in a YAML file. Raises OSError."""
-    try:
-        return graph.load_graph_file(path)
-    except GraphCompileError as error:
-        raise _plain(error) from None
+    return graph.load_graph_file(path, profile="lynx")
 
 
 async def run_graph(
@@ -92,8 +86,3 @@ async def run_graph(
         run_id=run_id,
         cancel=cancel,
     )
-
-
-def _plain(error: GraphCompileError) -> GraphCompileError:
-    """The error with its bare words, which is how programs written for lynx-agent know it."""
-    return GraphCompileError(error.diagnostics[0].message, error.diagnostics) if error.diagnostics else error

@@ -20,7 +20,7 @@ from bobcat.decisions import allow, approve_required, deny, dry_run, transform
 from bobcat.diagnostics import Severity
 from bobcat.errors import PolicyCompileError
 from bobcat.ir.construct import all_
-from bobcat.ir.schema import HostRule, Rule
+from bobcat.ir.schema import Rule
 from bobcat.model import ActionRequest, Decision, ExecutionContext, Verdict
 from bobcat.pdp import evaluate
 
@@ -95,7 +95,7 @@ class PolicyBundle(model.PolicyBundle):
     def eval_order(self) -> tuple[tuple[str, int], ...]:
         """Every rule in evaluation order, as its id and its priority."""
         rules = self.ir.rules
-        return tuple((rule.name if isinstance(rule, HostRule) else str(rule.id), rule.priority) for rule in rules)
+        return tuple((str(rule.id) if isinstance(rule, Rule) else rule.name, rule.priority) for rule in rules)
 
     def _compiled(self, view: RuleView, rule: Rule) -> CompiledRule:
         def matcher(request: ActionRequest, context: ExecutionContext) -> bool:

@@ -1,7 +1,10 @@
-"""The values, under lynx-agent's path and with its defaults: `Budget()` caps nothing, a `Decision` is the same value.
+"""The values, under lynx-agent's path and with its defaults: `Budget()` caps nothing.
 
-Everything else is `bobcat.model`'s and `bobcat.tools`' own type. Two have more fields than there, behind theirs and
-with defaults: `ToolCall` (`text`, `problem`) and `ApprovalDecision` (`args`).
+Everything else is `bobcat.model`'s and `bobcat.tools`' own type. Some have more fields than there, behind theirs and
+with defaults: `ToolCall` (`text`, `problem`), `ApprovalDecision` (`args`), `ApprovalRequest` (`run_id`, `bundle_id`,
+`round`, `granted_by`), `Decision` (`approvals_needed`), `RunResult` (`approvals`), `ToolDef` (`reconcile_fn`) and
+`ToolMetadata` (`effect`). Here requests, decisions and results never have theirs set, and no policy of the `lynx`
+profile finds an effect.
 """
 
 from __future__ import annotations

@@ -1,0 +1,58 @@
+"""A fixed list of what needs nobody's approval: as an approval handler, and on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.approvals.targets import target_of, tool_name
+from bobcat.errors import ActionBlocked
+from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
+
+
+class Allowlist:
+    """The targets that are allowed: exactly these, however often.
+
+        recipients = Allowlist(["ops@example.com"], target=lambda request: request.args["to"])
+        await run_agent(..., on_approval=recipients)        # as a handler
+        recipients.require("ops@example.com")               # in a tool: raises `ActionBlocked` for any other
+
+    `target` says what a tool call is aimed at; by default the tool itself. As a handler the list grants what is on it
+    as `approver`, and has `otherwise` asked about the rest.
+    """
+
+    def __init__(
+        self,
+        allowed: Iterable[str],
+        *,
+        target: Callable[[ActionRequest], str] = tool_name,
+        approver: str = "allowlist",
+        otherwise: ApprovalHandler | None = None,
+    ) -> None:
+        if isinstance(allowed, str):
+            raise TypeError(f"an allowlist is a collection of strings, not the string {allowed!r}: write [{allowed!r}]")
+        self._allowed = frozenset(allowed)
+        for item in self._allowed:
+            if not isinstance(item, str) or not item:
+                raise TypeError(f"an allowlist holds strings that are not empty, got {item!r}")
+        self._target = target
+        self._approver = approver
+        self._otherwise = otherwise
+
+    def permits(self, target: str) -> bool:
+        """Whether `target` is on the list, spelt exactly so."""
+        return isinstance(target, str) and target in self._allowed
+
+    def require(self, target: str) -> None:
+        """Raise `ActionBlocked` unless `target` is on the list."""
+        if not self.permits(target):
+            raise ActionBlocked(f"{target!r} is not on the allowlist", target)
+
+    async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
+        """Answer an approval of a run."""
+        target = target_of(self._target, req.request)
+        if self.permits(target):
+            return ApprovalDecision(True, self._approver)
+        if self._otherwise is not None:
+            return await self._otherwise(req)
+        return ApprovalDecision(False, self._approver, f"{target!r} is not on the allowlist")

@@ -1,0 +1,33 @@
+"""What a grant is bound to, as digests: arguments, and a question as a whole.
+
+INVARIANT: what has no canonical form has no digest. `EncodingError` comes out, and nothing is granted on its account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from bobcat.frozen import thaw
+from bobcat.ir.canonical import check_const, encode_value
+
+_ARGS = b"bobcat/args/v1\0"
+_QUESTION = b"bobcat/question/v1\0"
+
+
+def canonical(value: Any) -> bytes:  # Any: what it refuses is decided here
+    """The canonical bytes of a JSON value. Raises `EncodingError` for any other."""
+    plain = thaw(value)
+    check_const(plain)
+    return encode_value(plain)
+
+
+def args_digest(args: Mapping[str, Any]) -> str:
+    """The digest of the arguments of a call: 64 hexadecimal digits."""
+    return sha256(_ARGS + canonical(args)).hexdigest()
+
+
+def question_digest(policy: str, tool: str, args: Mapping[str, Any]) -> str:
+    """The digest of what an approval is about: under which policy (its digest) which tool is called, and how."""
+    return sha256(_QUESTION + canonical({"policy": policy, "tool": tool, "args": args})).hexdigest()

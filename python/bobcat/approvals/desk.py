@@ -1,0 +1,171 @@
+"""`Approvals`: what people do with the questions that runs have put on record. `bobcat approvals` is this on the shell.
+
+An answer is checked when it is given, and again, against the policy, when the run takes it up. Every refusal says which
+of the two it is: an `ApprovalError` here, a refused call there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from bobcat.approvals.binding import canonical
+from bobcat.approvals.record import KIND, STEP_KIND, Approval, ApprovalStatus, GivenAnswer, approval_from_json, step_key
+from bobcat.errors import ApprovalError
+from bobcat.frozen import thaw
+from bobcat.ir.canonical import EncodingError
+from bobcat.stores.durable import DurableStore, VersionConflict
+
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What an answer came to. `changed` is false when it had been given before: a double click is no second answer."""
+
+    approval: Approval
+    changed: bool
+    woken: bool
+    """Whether the suspended run was put back in the queue."""
+
+
+class Approvals:
+    """The approvals in a store."""
+
+    def __init__(self, store: DurableStore) -> None:
+        self._store = store
+
+    async def list(
+        self, *, status: ApprovalStatus | None = "pending", run_id: str | None = None
+    ) -> tuple[Approval, ...]:
+        """Approvals, the oldest first; by default those that wait for an answer. `status=None` lists all."""
+        now = await self._store.now()
+        found: list[Approval] = []
+        after = ""
+        while True:
+            page = await self._store.scan(KIND, after=after, limit=PAGE)
+            for entry in page:
+                approval = approval_from_json(entry.body).as_of(now)
+                if status in (None, approval.status) and run_id in (None, approval.run_id):
+                    found.append(approval)
+            if len(page) < PAGE:
+                return tuple(sorted(found, key=lambda approval: (approval.created, approval.id)))
+            after = page[-1].key
+
+    async def show(self, id: str) -> Approval:
+        """One approval. Raises `ApprovalError` (`unknown`)."""
+        entry = await self._store.get(KIND, id)
+        if entry is None:
+            raise ApprovalError("unknown", f"there is no approval `{id}` in this store")
+        return approval_from_json(entry.body).as_of(await self._store.now())
+
+    async def grant(
+        self,
+        id: str,
+        *,
+        approver: str,
+        args: Mapping[str, Any] | None = None,
+        reason: str = "",
+    ) -> Answered:
+        """Grant as `approver`, with other arguments if `args` are given; they are judged again before anything runs.
+
+        Where several approvals are needed, the run goes on after the last. Raises `ApprovalError`.
+        """
+        edited = None if args is None else _plain(args)
+
+        def answered(approval: Approval, now: datetime) -> Approval:
+            if edited is not None and approval.needed > 1:
+                raise ApprovalError("not_editable", f"`{id}` needs several approvals: its arguments cannot be edited")
+            if approval.status == "denied":
+                raise _closed(approval, f"`{id}` was denied by {approval.answers[-1].approver} already")
+            if approver in approval.granted_by and edited in (None, approval.edited):
+                return approval
+            if approval.status == "granted":
+                raise _closed(approval, f"`{id}` was granted by {', '.join(approval.granted_by)} already")
+            answers = (*approval.answers, GivenAnswer(approver, True, now, reason))
+            enough = sum(answer.granted for answer in answers) >= approval.needed
+            return replace(approval, answers=answers, edited=edited, status="granted" if enough else "pending")
+
+        return await self._settle(id, approver, answered)
+
+    async def deny(self, id: str, *, approver: str, reason: str = "") -> Answered:
+        """Refuse as `approver`. One refusal is enough, and a grant that no run has taken up yet is taken back by it.
+
+        Raises `ApprovalError`.
+        """
+
+        def answered(approval: Approval, now: datetime) -> Approval:
+            if approval.status == "denied":
+                if approval.answers[-1].approver == approver:
+                    return approval
+                raise _closed(approval, f"`{id}` was denied by {approval.answers[-1].approver} already")
+            if approval.used is not None:
+                raise ApprovalError("used", f"the run took the grant of `{id}` up at {approval.used.isoformat()}")
+            return replace(
+                approval, status="denied", answers=(*approval.answers, GivenAnswer(approver, False, now, reason))
+            )
+
+        return await self._settle(id, approver, answered)
+
+    async def _settle(self, id: str, approver: str, answered: Callable[[Approval, datetime], Approval]) -> Answered:
+        if not isinstance(approver, str) or not approver.strip():
+            raise ApprovalError("not_entitled", "an answer needs the name of who gives it")
+        while True:
+            entry = await self._store.get(KIND, id)
+            if entry is None:
+                raise ApprovalError("unknown", f"there is no approval `{id}` in this store")
+            now = await self._store.now()
+            before = approval_from_json(entry.body).as_of(now)
+            await self._check(before, approver)
+            after = answered(before, now)
+            if after is before:
+                return Answered(before, changed=False, woken=await self._wake(before))
+            try:
+                await self._store.put(KIND, id, after.to_json(), expected=entry.version)
+            except VersionConflict:
+                continue  # another answer came first: look at it
+            return Answered(after, changed=True, woken=await self._wake(after))
+
+    async def _check(self, approval: Approval, approver: str) -> None:
+        """Refuse an answer that cannot count, whatever it says. Raises `ApprovalError`."""
+        id = approval.id
+        if approval.approvers and approver not in approval.approvers:
+            names = ", ".join(approval.approvers)
+            raise ApprovalError("not_entitled", f"`{approver}` is not among the approvers of `{id}` ({names})")
+        if approval.status == "expired":
+            raise ApprovalError("expired", f"the time to answer `{id}` was over at {approval.expires}")
+        if approval.status == "withdrawn":
+            pointer = await self._store.get(STEP_KIND, step_key(approval.run_id, approval.step))
+            other = None if pointer is None else pointer.body["approval"]
+            now_asks = f"; it asks `{other}`" if other not in (None, id) else ""
+            raise ApprovalError("withdrawn", f"the run no longer asks `{id}`{now_asks}")
+        run = await self._store.run(approval.run_id)
+        if run is not None and run.status in ("succeeded", "cancelled"):
+            raise ApprovalError("run_over", f"the run of `{id}` is over: it was {run.status}")
+
+    async def _wake(self, approval: Approval) -> bool:
+        """Put the run of an answered approval back in the queue. Whoever takes it asks for the answer itself."""
+        if approval.status == "pending" or approval.used is not None:
+            return False
+        run = await self._store.run(approval.run_id)
+        if run is None or run.status != "suspended":
+            return False
+        await self._store.set_status(approval.run_id, "queued", detail={**run.detail, "woken_by": approval.id})
+        return True
+
+
+def _plain(args: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(args, Mapping):
+        raise TypeError(f"args must be a mapping, got {type(args).__name__}")
+    try:
+        canonical(args)
+    except EncodingError as error:
+        raise ApprovalError("not_editable", f"the arguments cannot be put on record: {error}") from error
+    plain: dict[str, Any] = thaw(args)
+    return plain
+
+
+def _closed(approval: Approval, message: str) -> ApprovalError:
+    return ApprovalError(approval.status, message)

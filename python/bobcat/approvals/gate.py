@@ -1,0 +1,131 @@
+"""Grants given ahead of time, one action each: as an approval handler, and on their own.
+
+    gate = ConfirmationGate()
+    gate.grant("refund", args={"amount": 40}, scope="run-7", approver="alice")
+    await run_agent(..., run_id="run-7", on_approval=gate)
+
+A grant is spent by the first action that fits it. Of several that fit, the most specific one is spent: for the target
+and the arguments before for the target alone, for any target last; for the scope before for every scope.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+from bobcat.approvals.grants import (
+    Grant,
+    Slot,
+    check_approver,
+    check_seconds,
+    entitled,
+    slot_for,
+    slot_for_any,
+    slots,
+)
+from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.approvals.scope import current_scope
+from bobcat.approvals.targets import checked, target_of, tool_name
+from bobcat.errors import ActionBlocked
+from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
+
+
+class ConfirmationGate:
+    """Grants in the memory of one process, safe between its threads. `StoredConfirmationGate` keeps them in a store.
+
+    `target` says what a tool call is aimed at; by default the tool itself. A `strict` gate spends, inside a scope,
+    only grants that were given for that scope, and outside of every scope none. As a handler the gate has
+    `otherwise` asked when it has no grant.
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Callable[[ActionRequest], str] = tool_name,
+        strict: bool = False,
+        otherwise: ApprovalHandler | None = None,
+    ) -> None:
+        self._target = target
+        self._strict = strict
+        self._otherwise = otherwise
+        self._lock = Lock()
+        self._grants: dict[Slot, list[tuple[str, float]]] = {}
+
+    def grant(
+        self,
+        target: str,
+        *,
+        args: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        approver: str = "gate",
+        seconds: float | None = None,
+    ) -> None:
+        """Let one action aimed at `target` happen: with exactly `args` and in `scope`, where given, within `seconds`.
+
+        Raises `EncodingError` for arguments that are no JSON: nothing can be bound to them.
+        """
+        self._add(slot_for(target, args, scope), approver, seconds)
+
+    def grant_any(self, *, scope: str | None = None, approver: str = "gate", seconds: float | None = None) -> None:
+        """Let one action happen, whatever it is aimed at."""
+        self._add(slot_for_any(scope), approver, seconds)
+
+    def consume(
+        self,
+        target: str,
+        *,
+        args: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        approvers: Sequence[str] = (),
+        granted_by: Sequence[str] = (),
+    ) -> Grant | None:
+        """Spend the most specific grant that fits, and return it; None when there is none.
+
+        `scope` defaults to the current one. With `approvers`, only a grant by one of them fits, and none by one of
+        `granted_by`.
+        """
+        place = current_scope() if scope is None else scope
+        with self._lock:
+            for slot in slots(checked(target), args, place, strict=self._strict):
+                approver = self._take(slot, approvers, granted_by)
+                if approver is not None:
+                    return Grant(slot.target, slot.scope, approver)
+        return None
+
+    def require(self, target: str, *, args: Mapping[str, Any] | None = None, scope: str | None = None) -> Grant:
+        """Spend a grant, or raise `ActionBlocked`. For the body of a tool."""
+        grant = self.consume(target, args=args, scope=scope)
+        if grant is None:
+            raise ActionBlocked(f"nobody has granted {target!r}", target)
+        return grant
+
+    async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
+        """Answer an approval of a run."""
+        target = target_of(self._target, req.request)
+        grant = self.consume(target, args=req.request.args, approvers=req.decision.approvers, granted_by=req.granted_by)
+        if grant is not None:
+            return ApprovalDecision(True, grant.approver)
+        if self._otherwise is not None:
+            return await self._otherwise(req)
+        return ApprovalDecision(False, "gate", f"nobody has granted {target!r}")
+
+    def _add(self, slot: Slot, approver: str, seconds: float | None) -> None:
+        check_seconds(seconds)
+        expires = math.inf if seconds is None else time.monotonic() + seconds
+        with self._lock:
+            self._grants.setdefault(slot, []).append((check_approver(approver), expires))
+
+    def _take(self, slot: Slot, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
+        """Remove the oldest grant of a slot that counts; its approver. The lock is held."""
+        now = time.monotonic()
+        alive = [grant for grant in self._grants.get(slot, ()) if grant[1] > now]
+        found = next((index for index, (by, _) in enumerate(alive) if entitled(by, approvers, granted_by)), None)
+        taken = None if found is None else alive.pop(found)[0]
+        if alive:
+            self._grants[slot] = alive
+        else:
+            self._grants.pop(slot, None)
+        return taken

@@ -1,0 +1,88 @@
+"""A grant given ahead of time: what it is good for, and in which order grants are looked for.
+
+Both gates, the one in memory and the one in a store, share this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from bobcat.approvals.binding import args_digest, canonical
+from bobcat.approvals.targets import checked
+from bobcat.ir.canonical import EncodingError
+
+
+class Slot(NamedTuple):
+    """What grants are good for: a target (None: any), exact arguments (None: any), a scope (None: any)."""
+
+    target: str | None
+    args: str | None
+    scope: str | None
+
+    def key(self) -> str:
+        """A name of fixed length, for a store."""
+        return sha256(canonical([self.target, self.args, self.scope])).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A grant that was spent, and so is none any more."""
+
+    target: str | None
+    """What it was good for; None: for anything."""
+    scope: str | None
+    """Where it was good; None: everywhere."""
+    approver: str
+
+
+def slot_for(target: str, args: Mapping[str, Any] | None, scope: str | None) -> Slot:
+    """Where a grant for `target` belongs. Raises `EncodingError` for arguments that have no canonical form."""
+    return Slot(checked(target), None if args is None else args_digest(args), _scope(scope))
+
+
+def slot_for_any(scope: str | None) -> Slot:
+    """Where a grant for any target belongs."""
+    return Slot(None, None, _scope(scope))
+
+
+def slots(target: str, args: Mapping[str, Any] | None, scope: str | None, *, strict: bool) -> Iterator[Slot]:
+    """Where a grant for this action may be found, the most specific place first."""
+    digests: list[str | None] = [None]
+    if args is not None:
+        with suppress(EncodingError):  # no grant names arguments that cannot be named
+            digests = [args_digest(args), None]
+    scopes = [] if scope is None else [scope]
+    places: Sequence[str | None] = scopes if strict else [*scopes, None]
+    for digest in digests:
+        for place in places:
+            yield Slot(target, digest, place)
+    for place in places:
+        yield Slot(None, None, place)
+
+
+def check_approver(approver: object) -> str:
+    """The name of who gives a grant. Raises `TypeError`."""
+    if not isinstance(approver, str) or not approver:
+        raise TypeError(f"an approver is named by a string that is not empty, got {approver!r}")
+    return approver
+
+
+def check_seconds(seconds: float | None) -> None:
+    """Refuse a lifetime that is none. Raises `ValueError`."""
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"a grant is good for some seconds or for ever (None), got {seconds!r}")
+
+
+def entitled(approver: str, approvers: Sequence[str], granted_by: Sequence[str] = ()) -> bool:
+    """Whether somebody may grant under a rule with these approvers (none: anybody), who has not granted already."""
+    return (not approvers or approver in approvers) and approver not in granted_by
+
+
+def _scope(scope: str | None) -> str | None:
+    if scope is not None and (not isinstance(scope, str) or not scope):
+        raise ValueError(f"a scope is a string that is not empty, got {scope!r}")
+    return scope

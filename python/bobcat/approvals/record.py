@@ -1,0 +1,153 @@
+"""An approval on record: the question, what it is bound to, and the answers so far.
+
+It is one document of a store. Whoever asks and whoever answers read it, decide on a new body, and write that by
+compare-and-set, so that of two answers one comes first everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Literal
+
+from bobcat.approvals.binding import canonical, question_digest
+from bobcat.model import ApprovalRequest
+
+KIND = "approval"
+STEP_KIND = "approval-step"
+"""One document for each step of a run: the approval it waits for."""
+
+ApprovalStatus = Literal["pending", "granted", "denied", "expired", "withdrawn"]
+"""Where an approval stands. `withdrawn`: the run asks something else by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """One answer of one approver."""
+
+    approver: str
+    granted: bool
+    at: datetime
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One question to people, and how it stands.
+
+    `args` are the effective arguments: what a grant lets happen. `edited` replaces them when the approver gave others.
+    `digest` names policy, tool and arguments together. `used` says when a run took the grant up, `told` whether the
+    approvers were notified.
+    """
+
+    id: str
+    status: ApprovalStatus
+    run_id: str
+    step: int
+    round: int
+    tool: str
+    args: Mapping[str, Any]
+    reason: str
+    rules: tuple[str, ...]
+    bundle_id: str
+    digest: str
+    principal: str
+    environment: str
+    approvers: tuple[str, ...]
+    needed: int
+    created: datetime
+    expires: datetime | None
+    answers: tuple[GivenAnswer, ...] = ()
+    edited: Mapping[str, Any] | None = None
+    used: datetime | None = None
+    told: bool = False
+
+    @property
+    def granted_by(self) -> tuple[str, ...]:
+        """Who has granted, in order."""
+        return tuple(answer.approver for answer in self.answers if answer.granted)
+
+    def as_of(self, now: datetime) -> Approval:
+        """The approval with its end taken into account: a pending one whose time is over has expired."""
+        if self.status == "pending" and self.expires is not None and now >= self.expires:
+            return replace(self, status="expired")
+        return self
+
+    def to_json(self) -> dict[str, Any]:  # Any: JSON
+        """The approval as plain JSON data; points in time as ISO 8601."""
+        return {
+            "id": self.id,
+            "status": self.status,
+            "run_id": self.run_id,
+            "step": self.step,
+            "round": self.round,
+            "tool": self.tool,
+            "args": dict(self.args),
+            "reason": self.reason,
+            "rules": list(self.rules),
+            "bundle_id": self.bundle_id,
+            "digest": self.digest,
+            "principal": self.principal,
+            "environment": self.environment,
+            "approvers": list(self.approvers),
+            "needed": self.needed,
+            "created": self.created.isoformat(),
+            "expires": None if self.expires is None else self.expires.isoformat(),
+            "answers": [
+                {"approver": one.approver, "granted": one.granted, "at": one.at.isoformat(), "reason": one.reason}
+                for one in self.answers
+            ],
+            "edited": None if self.edited is None else dict(self.edited),
+            "used": None if self.used is None else self.used.isoformat(),
+            "told": self.told,
+        }
+
+
+def approval_from_json(body: Mapping[str, Any]) -> Approval:
+    """The approval of a document. Raises `KeyError`, `TypeError` or `ValueError` for what is none."""
+    fields = dict(body)
+    for name in ("created", "expires", "used"):
+        fields[name] = None if fields[name] is None else datetime.fromisoformat(fields[name])
+    for name in ("rules", "approvers"):
+        fields[name] = tuple(fields[name])
+    fields["answers"] = tuple(
+        GivenAnswer(one["approver"], one["granted"] is True, datetime.fromisoformat(one["at"]), one["reason"])
+        for one in fields["answers"]
+    )
+    return Approval(**fields)
+
+
+def question(req: ApprovalRequest, created: datetime, expires: datetime | None) -> Approval:
+    """The approval that a run asks for. Raises `EncodingError` when its arguments have no canonical form.
+
+    The id follows from run, step, round and what is asked: whoever asks the same again means the same approval.
+    """
+    request, decision, step = req.request, req.decision, req.request.context.step_seq
+    digest = question_digest(req.bundle_id, request.tool, request.args)
+    name = sha256(b"bobcat/approval/v1\0" + canonical([req.run_id, step, req.round, digest])).hexdigest()
+    return Approval(
+        id=name[:20],
+        status="pending",
+        run_id=req.run_id,
+        step=step,
+        round=req.round,
+        tool=request.tool,
+        args=request.args,
+        reason=decision.reason,
+        rules=tuple(map(str, decision.matched_rules)),
+        bundle_id=req.bundle_id,
+        digest=digest,
+        principal=request.context.principal.id,
+        environment=request.context.environment,
+        approvers=tuple(decision.approvers),
+        needed=decision.approvals_needed,
+        created=created,
+        expires=expires,
+    )
+
+
+def step_key(run_id: str, step: int) -> str:
+    """The key of the document that says which approval a step waits for."""
+    return sha256(canonical([run_id, step])).hexdigest()

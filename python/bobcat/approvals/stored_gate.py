@@ -1,0 +1,170 @@
+"""Grants given ahead of time, kept in a store: good in every process that opens it, spent once among all of them.
+
+Each place a grant can be given for is one document, changed by compare-and-set: of two who find the same grant, one
+spends it and the other reads the document again. What a grant was spent on is kept for a while, so that a run that
+lost its process between the grant and its own record of it gets the same answer, not another refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from bobcat.approvals.grants import (
+    Grant,
+    Slot,
+    check_approver,
+    check_seconds,
+    entitled,
+    slot_for,
+    slot_for_any,
+    slots,
+)
+from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.approvals.scope import current_scope
+from bobcat.approvals.targets import checked, target_of, tool_name
+from bobcat.errors import ActionBlocked
+from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
+from bobcat.stores.durable import DurableStore, VersionConflict
+
+KIND = "grant"
+SPENT_KEPT = 100
+"""How many spent grants a place remembers."""
+
+
+class StoredConfirmationGate:
+    """`ConfirmationGate` over a store. Gates of the same `name` on the same store share their grants.
+
+    Expiry goes by the store's clock. The methods are those of `ConfirmationGate`, as coroutines.
+    """
+
+    def __init__(
+        self,
+        store: DurableStore,
+        *,
+        name: str = "default",
+        target: Callable[[ActionRequest], str] = tool_name,
+        strict: bool = False,
+        otherwise: ApprovalHandler | None = None,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._target = target
+        self._strict = strict
+        self._otherwise = otherwise
+
+    async def grant(
+        self,
+        target: str,
+        *,
+        args: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        approver: str = "gate",
+        seconds: float | None = None,
+    ) -> None:
+        """Let one action aimed at `target` happen, anywhere. Raises as `ConfirmationGate.grant` does."""
+        await self._add(slot_for(target, args, scope), approver, seconds)
+
+    async def grant_any(
+        self, *, scope: str | None = None, approver: str = "gate", seconds: float | None = None
+    ) -> None:
+        """Let one action happen, whatever it is aimed at."""
+        await self._add(slot_for_any(scope), approver, seconds)
+
+    async def consume(
+        self,
+        target: str,
+        *,
+        args: Mapping[str, Any] | None = None,
+        scope: str | None = None,
+        approvers: Sequence[str] = (),
+        granted_by: Sequence[str] = (),
+        by: str = "",
+    ) -> Grant | None:
+        """Spend the most specific grant that fits, and return it; None when there is none.
+
+        `scope`, `approvers` and `granted_by` are those of `ConfirmationGate.consume`. `by` names who spends it: the
+        same one gets the same grant again.
+        """
+        place = current_scope() if scope is None else scope
+        places = list(slots(checked(target), args, place, strict=self._strict))
+        if by:
+            for slot in places:
+                earlier = await self._spent(slot, by, approvers, granted_by)
+                if earlier is not None:
+                    return Grant(slot.target, slot.scope, earlier)
+        for slot in places:
+            approver = await self._take(slot, approvers, granted_by, by)
+            if approver is not None:
+                return Grant(slot.target, slot.scope, approver)
+        return None
+
+    async def require(self, target: str, *, args: Mapping[str, Any] | None = None, scope: str | None = None) -> Grant:
+        """Spend a grant, or raise `ActionBlocked`. For the body of a tool."""
+        grant = await self.consume(target, args=args, scope=scope)
+        if grant is None:
+            raise ActionBlocked(f"nobody has granted {target!r}", target)
+        return grant
+
+    async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
+        """Answer an approval of a run."""
+        target = target_of(self._target, req.request)
+        by = f"{req.run_id}/{req.request.context.step_seq}/{req.round}/{len(req.granted_by)}" if req.run_id else ""
+        grant = await self.consume(
+            target, args=req.request.args, approvers=req.decision.approvers, granted_by=req.granted_by, by=by
+        )
+        if grant is not None:
+            return ApprovalDecision(True, grant.approver)
+        if self._otherwise is not None:
+            return await self._otherwise(req)
+        return ApprovalDecision(False, "gate", f"nobody has granted {target!r}")
+
+    def _key(self, slot: Slot) -> str:
+        return f"{self._name}/{slot.key()}"
+
+    async def _add(self, slot: Slot, approver: str, seconds: float | None) -> None:
+        check_seconds(seconds)
+        expires = None if seconds is None else (await self._store.now() + timedelta(seconds=seconds)).isoformat()
+        given = {"approver": check_approver(approver), "expires": expires}
+        while True:
+            entry = await self._store.get(KIND, self._key(slot))
+            body = {**slot._asdict(), "grants": [], "spent": []} if entry is None else dict(entry.body)
+            body["grants"] = [*body["grants"], given]
+            try:
+                await self._store.put(KIND, self._key(slot), body, expected=0 if entry is None else entry.version)
+            except VersionConflict:
+                continue  # somebody else got one in: that is progress
+            return
+
+    async def _spent(self, slot: Slot, by: str, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
+        """The approver of the grant that `by` has spent here before."""
+        entry = await self._store.get(KIND, self._key(slot))
+        for spent in () if entry is None else entry.body["spent"]:
+            if spent["by"] == by and entitled(spent["approver"], approvers, granted_by):
+                return str(spent["approver"])
+        return None
+
+    async def _take(self, slot: Slot, approvers: Sequence[str], granted_by: Sequence[str], by: str) -> str | None:
+        """Spend the oldest grant of a slot that counts; its approver."""
+        while True:
+            entry = await self._store.get(KIND, self._key(slot))
+            if entry is None or not entry.body["grants"]:
+                return None
+            now = await self._store.now()
+            alive = [grant for grant in entry.body["grants"] if _alive(grant, now)]
+            taken = next((grant for grant in alive if entitled(grant["approver"], approvers, granted_by)), None)
+            if taken is None:
+                return None
+            alive.remove(taken)
+            spent = [*entry.body["spent"], {"approver": taken["approver"], "by": by, "at": now.isoformat()}]
+            body = {**entry.body, "grants": alive, "spent": spent[-SPENT_KEPT:]}
+            try:
+                await self._store.put(KIND, self._key(slot), body, expected=entry.version)
+            except VersionConflict:
+                continue
+            return str(taken["approver"])
+
+
+def _alive(grant: Mapping[str, Any], now: datetime) -> bool:
+    return grant["expires"] is None or datetime.fromisoformat(grant["expires"]) > now
