@@ -1,4 +1,4 @@
-"""The instruction gate: six hot paths of the core, counted by callgrind, against a committed baseline.
+"""The instruction gate: hot paths of the core, counted by callgrind, against a committed baseline.
 
 Counts do not depend on how busy the machine is, so 1 % is enough to fail on. They do depend on the compiler and on what
 the processor offers: a baseline of another one is not compared with. `--update` writes the baseline anew.
@@ -75,6 +75,11 @@ def needle(number: int) -> JsonObject:
     return {"args.cmd.contains": f"/host-{number}/"}
 
 
+def pattern(number: int) -> JsonObject:
+    """A pattern of its own for each rule."""
+    return {"args.cmd.matches": rf"(?i)\b(drop|truncate)\s+table\s+t{number}\b"}
+
+
 SCENARIOS = (
     Scenario("load, 1,000 rules", "load", 3, mixed(1_000)),
     Scenario("decide, 1 rule", "decide", 21, mixed(1)),
@@ -82,6 +87,7 @@ SCENARIOS = (
     Scenario("decide, 1,000 rules", "decide", 21, mixed(1_000)),
     Scenario("decide, 1,000 bands", "decide", 2_001, crowded(band)),
     Scenario("decide, 1,000 needles", "decide", 2_001, crowded(needle)),
+    Scenario("decide, 1,000 patterns", "decide", 2_001, crowded(pattern)),
 )
 
 

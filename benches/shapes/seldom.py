@@ -1,0 +1,194 @@
+"""What an average hides: the slowest calls, first calls, cold caches, memory; and many decisions at once."""
+
+from __future__ import annotations
+
+import gc
+import json
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import bobcat
+from bobcat.requests import request_from_json
+from corpora.mixed import workload
+from engines.sides import python_engine
+
+Row = dict[str, Any]  # Any: JSON
+
+SIZES = (1, 10, 100, 1_000, 10_000)
+PASSES = 60
+EVICTED = 96 << 20
+"""Bytes walked through between two calls: more than the caches of a processor hold."""
+COLD_CALLS = 150
+BATCH = 2_000
+BATCH_ROUNDS = 80
+MEMORY = """
+import gc, json, sys, bobcat
+from bobcat.requests import request_from_json
+def resident():
+    gc.collect()
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096
+bobcat.load_bundle(sys.argv[3]), bobcat.request_from_json
+requests = [request_from_json(json.loads(line)) for line in open(sys.argv[2])]
+before = resident()
+bundle = bobcat.load_bundle(sys.argv[1])
+loaded = resident()
+for request in requests:
+    bobcat.evaluate(bundle, request)
+print(json.dumps([loaded - before, resident() - before]))
+"""
+
+
+def spread(rules: int) -> Row:
+    """Single calls of the mixed workload, timed one by one: half of them take at most p50, all but a hundredth p99."""
+    work = workload(rules)
+    bundle = bobcat.compile_policy(work.text)
+    requests = [request_from_json(call) for call in work.requests]
+    evaluate, now = bobcat.evaluate, time.perf_counter_ns
+    for request in requests:
+        evaluate(bundle, request)
+    taken: list[int] = []
+    best = [1 << 62] * len(requests)
+    gc.collect()
+    gc.disable()
+    for _ in range(PASSES):
+        for at, request in enumerate(requests):
+            started = now()
+            evaluate(bundle, request)
+            ended = now()
+            taken.append(ended - started)
+            best[at] = min(best[at], ended - started)
+    clock = min(_clock() for _ in range(1_000))
+    gc.enable()
+    p50, p99 = (value - clock for value in _percentiles(taken))
+    calm50, calm99 = (value - clock for value in _percentiles(best))
+    return {
+        "rules": rules,
+        "p50_ns": p50,
+        "p99_ns": p99,
+        "ratio": round(p99 / p50, 2),
+        "best_p50_ns": calm50,
+        "best_p99_ns": calm99,
+        "best_ratio": round(calm99 / calm50, 2),
+    }
+
+
+def first() -> Row:
+    """The first call after loading 1,000 rules, the first about another tool, and the hundredth."""
+    work = workload(1_000)
+    data = bobcat.compile_policy(work.text).to_bytes()
+    by_tool = {call["tool"]: request_from_json(call) for call in work.requests}
+    requests = list(by_tool.values())
+    firsts, others, later = [], [], []
+    for turn in range(9):
+        bundle = bobcat.load_bundle(data)
+        order = requests[turn % len(requests) :] + requests[: turn % len(requests)]
+        taken = [_timed(partial(bobcat.evaluate, bundle, request)) for request in order]
+        firsts.append(taken[0])
+        others += taken[1:]
+        later += [_timed(partial(bobcat.evaluate, bundle, request)) for request in order]
+    return {
+        "rules": 1_000,
+        "first_us": round(statistics.median(firsts) / 1_000, 1),
+        "first_of_a_tool_us": round(statistics.median(others) / 1_000, 1),
+        "later_us": round(statistics.median(later) / 1_000, 2),
+    }
+
+
+def cold(rules: int) -> Row:
+    """One call after the caches were filled with something else; so Python by hand, and an empty call."""
+    work = workload(rules)
+    bundle, by_hand = bobcat.compile_policy(work.text), python_engine(work)
+    requests = [request_from_json(call) for call in work.requests]
+    for ours, theirs in zip(requests, by_hand.requests, strict=True):
+        bobcat.evaluate(bundle, ours)
+        by_hand.decide(theirs)
+    other = bytearray(EVICTED)
+    taken: dict[str, list[int]] = {"us": [], "by_hand_us": [], "empty_us": []}
+    for turn in range(COLD_CALLS):
+        at = turn % len(requests)
+        actions: tuple[Callable[[], object], ...] = (
+            partial(bobcat.evaluate, bundle, requests[at]),
+            partial(by_hand.decide, by_hand.requests[at]),
+            _nothing,
+        )
+        for mine, action in zip(taken.values(), actions, strict=True):
+            other.find(b"\x01")
+            mine.append(_timed(action))
+    return {"rules": rules} | {name: round(statistics.median(mine) / 1_000, 2) for name, mine in taken.items()}
+
+
+def memory(rules: int) -> Row:
+    """Resident memory of a loaded bundle, and after 200 calls of the mixed workload, in a process of its own."""
+    import tempfile
+    from pathlib import Path
+
+    work, small = workload(rules), workload(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        bundle, tiny, requests = (Path(scratch) / name for name in ("bundle", "tiny", "requests"))
+        bobcat.compile_policy(work.text).save(bundle)
+        bobcat.compile_policy(small.text).save(tiny)
+        requests.write_text("\n".join(map(json.dumps, work.requests)), encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "-c", MEMORY, bundle, requests, tiny], check=True, capture_output=True, text=True
+        )
+    loaded, used = json.loads(done.stdout)
+    return {"rules": rules, "loaded_mib": round(loaded / 2**20, 1), "used_mib": round(used / 2**20, 1)}
+
+
+def batches(rules: int) -> Row:
+    """Millions of decisions a second: `evaluate_many` on requests, `evaluate_json` on lines with one thread and two."""
+    work = workload(rules)
+    bundle = bobcat.compile_policy(work.text)
+    requests = [request_from_json(call) for call in work.requests] * (BATCH // len(work.requests))
+    lines = "".join(json.dumps(call) + "\n" for call in work.requests).encode() * (BATCH // len(work.requests))
+
+    def parse() -> None:
+        bobcat.evaluate_json(bundle, lines)
+
+    def two() -> None:
+        threads = [threading.Thread(target=parse) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    many = partial(bobcat.evaluate_many, bundle, requests)
+    best = [float("inf")] * 3
+    for _ in range(BATCH_ROUNDS):
+        taken = [_timed(action) / 1e9 for action in (many, parse, two)]
+        best = [min(pair) for pair in zip(best, taken, strict=True)]
+    return {
+        "rules": rules,
+        "many": round(len(requests) / best[0] / 1e6, 2),
+        "json": round(len(requests) / best[1] / 1e6, 2),
+        "json_two_threads": round(2 * len(requests) / best[2] / 1e6, 2),
+        "two_threads_times": round(2 * best[1] / best[2], 2),
+        "bytes_a_line": round(len(lines) / len(requests)),
+    }
+
+
+def _timed(action: Callable[[], object]) -> int:
+    started = time.perf_counter_ns()
+    action()
+    return time.perf_counter_ns() - started
+
+
+def _nothing() -> None:
+    pass
+
+
+def _clock() -> int:
+    started = time.perf_counter_ns()
+    return time.perf_counter_ns() - started
+
+
+def _percentiles(taken: list[int]) -> tuple[int, int]:
+    ordered = sorted(taken)
+    return ordered[len(ordered) // 2], ordered[len(ordered) * 99 // 100]

@@ -1,0 +1,104 @@
+"""The tables about shapes in `docs/explanation/performance.md`, from `benches/results-shapes.json` and nothing else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benches" / "results-shapes.json"
+PAGE = ROOT / "docs" / "explanation" / "performance.md"
+BEGIN = "<!-- shapes: written by `make bench-shapes` -->\n"
+END = "<!-- end of shapes -->\n"
+
+Results = dict[str, Any]  # Any: JSON
+Row = dict[str, Any]  # Any: JSON
+
+
+def tables(results: Results) -> str:
+    """The Markdown of the figures."""
+    machine = results["machine"]
+    units: dict[str, list[Row]] = {}
+    for row in results["shapes"]:
+        units.setdefault(" | ".join(f"{int(size):,}" for size in row["ns"]) + f" {row['unit']}", []).append(row)
+    lines = ["One decision on a call that no rule fires on, by the number of rules, or by what there is to read:", ""]
+    for sizes, rows in units.items():
+        columns = len(rows[0]["ns"])
+        lines += [f"| shape | {sizes} | growth |", "|---|" + "---:|" * (columns + 1)]
+        lines += [
+            "| " + " | ".join([row["name"], *map(_time, row["ns"].values()), f"{row['growth']:,.1f}"]) + " |"
+            for row in rows
+        ]
+        lines.append("")
+    gate, first = results["gate"], results["first"]
+    shared = results["busy"] > machine["cores"] / 2
+    lines += [
+        "Single calls of the mixed workload, each timed by itself; cold: after 96 MiB went through the caches:",
+        "",
+        "| rules | p50 | p99 | p99 / p50 | of the best times | cold | by hand, cold | an empty call, cold |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|",
+        *(
+            f"| {warm['rules']:,} | {_time(warm['p50_ns'])} | {_time(warm['p99_ns'])} | {warm['ratio']:.1f} "
+            f"| {warm['best_ratio']:.1f} | {cold['us']:.1f} µs | {cold['by_hand_us']:.1f} µs "
+            f"| {cold['empty_us']:.1f} µs |"
+            for warm, cold in zip(results["spread"], results["cold"], strict=True)
+        ),
+        "",
+        f"The first call after loading {first['rules']:,} rules takes {first['first_us']:,.0f} µs, the first about "
+        f"another tool {first['first_of_a_tool_us']:,.0f} µs, a later one {first['later_us']:.1f} µs (timed singly).",
+        "",
+        "Many decisions at once, in millions a second:",
+        "",
+        "| rules | `evaluate_many` | `evaluate_json` | with two threads | times one |",
+        "|---:|---:|---:|---:|---:|",
+        *(
+            f"| {row['rules']:,} | {row['many']:.2f} | {row['json']:.2f} | "
+            + ("– | – |" if shared else f"{row['json_two_threads']:.2f} | {row['two_threads_times']:.2f} |")
+            for row in results["batches"]
+        ),
+        "",
+        f"A line of JSON has {results['batches'][0]['bytes_a_line']} bytes. "
+        + " ".join(
+            f"{row['rules']:,} rules take {row['loaded_mib']:.1f} MiB loaded, {row['used_mib']:.1f} after 200 calls."
+            for row in results["memory"]
+        ),
+        "",
+        f"The whole gate of a tool call among {gate['rules']:,} rules (build the request, decide, mediate a tool that "
+        f"does nothing, emit to no sink) takes {gate['us']:.1f} µs, the tool alone {gate['tool_alone_us']:.1f} µs.",
+        "",
+        f"Measured by `{results['command']}` in one run: {machine['python']}, {machine['cpu']}, "
+        f"{machine['cores']} cores. Times of shapes are the best of 30 rounds, in turn, without the call itself; "
+        "those of single calls are without the clock.",
+        *(
+            [f"{results['busy']:.0f} other programs wanted the cores, so two threads and p99 say little."]
+            if shared
+            else []
+        ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _time(nanoseconds: float) -> str:
+    if nanoseconds >= 1_000:
+        return f"{nanoseconds / 1_000:,.1f} µs"
+    return f"{nanoseconds:,.0f} ns"
+
+
+def page_with(results: Results) -> str:
+    """The page with the figures of `results` between its markers."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}{tables(results)}{END}{after}"
+
+
+def update_page(results: Results) -> None:
+    """Put the figures into the page."""
+    PAGE.write_text(page_with(results), encoding="utf-8")
+
+
+def committed_results() -> Results:
+    """The committed artefact."""
+    results: Results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return results
