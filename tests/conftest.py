@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis profiles, and the switch for campaigns."""
+"""What every test shares: hypothesis profiles, the switch for campaigns, and the servers that stores need."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from services import own_postgres, own_redis, postgres_url, redis_url
+
+__all__ = ["own_postgres", "own_redis", "postgres_url", "redis_url"]
 
 CAMPAIGN = "BOBCAT_CAMPAIGN"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import linecache
 import logging
 import re
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bobcat import build
 from bobcat.analysis.check import check_source
 from bobcat.compiler import compile_policy
 from bobcat.diagnostics import Diagnostic
@@ -64,7 +66,7 @@ def raised(section: Section) -> tuple[Diagnostic, ...]:
 
 
 def rendered(section: Section) -> str:
-    sources = {FILE: section.example} if section.example is not None else {}
+    sources = {FILE: section.example} if section.example is not None else {RULES_FILE: RULES}
     return render_text(raised(section), sources) + "\n"
 
 
@@ -84,6 +86,11 @@ def _with_rules(*rules: Any, profile: str = "strict", **options: Any) -> tuple[D
     except PolicyCompileError as error:
         return error.diagnostics
     return bundle.diagnostics
+
+
+def _built(expression: str) -> Any:
+    """What an expression of `bobcat.build` makes, written in a file of its own."""
+    return eval(compile(expression, "policy.py", "eval"), {**vars(build), "__name__": "policy"})
 
 
 def _bomb() -> str:
@@ -128,6 +135,40 @@ def _reaching_out() -> Callable[[Any, Any], None]:
     return logs
 
 
+RULES_FILE = "rules.py"
+RULES = """\
+import random
+import re
+
+tables = {"gold": 500}
+
+
+def looks_back(request, context):
+    return re.search(r"(?<=x)y", request.tool)
+
+
+def sometimes(request, context):
+    return None if random.random() < 0.5 else 5
+
+
+def by_table(request, context):
+    return tables.get(request.tool)
+"""
+
+
+@functools.cache
+def _rules_of_a_file() -> dict[str, Any]:
+    """The functions of a text that diagnostics can show."""
+    namespace: dict[str, Any] = {"__name__": "rules"}
+    linecache.cache[RULES_FILE] = (len(RULES), None, RULES.splitlines(keepends=True), RULES_FILE)
+    exec(compile(RULES, RULES_FILE, "exec", dont_inherit=True), namespace)
+    return namespace
+
+
+def _with_rule_of_a_file(name: str, **options: Any) -> tuple[Diagnostic, ...]:
+    return _with_rules(_rules_of_a_file()[name], **options)
+
+
 MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0102": lambda: _strict({"rules": [{"id": "\ud800", "match": {}, "decision": "deny"}]}),
     "E0103": lambda: _strict("rules:\n  - match: {args.text: a\x07b}\n    decision: deny\n"),
@@ -148,6 +189,14 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0804": lambda: _with_rules(functools.partial(_rule), profile="lynx"),
     "E0805": lambda: _with_rules(_rule, python_rule_priorities=[("_ruel", 5)]),
     "E0806": lambda: _with_rules(_rule, python_rule_priorities=[1, 2]),
+    "E0820": lambda: _with_rules(_built('when(tool == "shell").deny()')),
+    "E0821": lambda: _with_rules(_built('Policy(when(tool == "shell").deny(), on_no_match="allow")')),
+    "E0822": lambda: _with_rules(_built('when(tool == "shell").deny(id="no-shell")'), profile="lynx"),
     "E0902": lambda: check(_bomb(), "E0902"),
-    "W0114": lambda: _with_rules(_reaching_out()),
+    "E0807": lambda: _with_rule_of_a_file("looks_back"),
+    "E0808": lambda: _with_rule_of_a_file("sometimes"),
+    "W0115": lambda: _with_rule_of_a_file("looks_back", host="allow"),
+    "W0116": lambda: _with_rule_of_a_file("sometimes", host="allow"),
+    "W0117": lambda: _with_rule_of_a_file("by_table"),
+    "W0114": lambda: _with_rules(_reaching_out(), host="allow"),
 }

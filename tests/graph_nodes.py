@@ -66,7 +66,7 @@ class Nodes:
         """A node that says `replies`; a plain string is a final answer."""
         ran = self.ran
 
-        @tool()
+        @tool(effect="idempotent")
         async def work(what: str) -> str:
             ran.append(f"{name}:{what}")
             return what

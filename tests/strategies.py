@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from bobcat.ir import construct
 from bobcat.ir.constants import timestamp_const, to_const
-from bobcat.ir.schema import Defaults, Expr, Policy, Rule
+from bobcat.ir.schema import COMPARED, NESTING, Defaults, Expr, Policy, Rule
 from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 KEYS = ["a", "b", "c"]
@@ -148,6 +148,7 @@ _fields: list[tuple[str, tuple[str, ...]]] = [
     ("declared", ("scope",)),
     ("declared", ("blast_radius_hint",)),
     ("declared", ("isolation",)),
+    ("declared", ("effect",)),
     ("context", ("environment",)),
     ("context", ("step_seq",)),
     ("context", ("principal", "kind")),
@@ -182,6 +183,8 @@ def operands(op: str) -> st.SearchStrategy[Any]:
             return scalars
         case "exists":
             return st.booleans()
+        case "starts_with" | "ends_with":
+            return st.sampled_from(TEXTS) | st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3)
         case "between" | "not_between":
             return _bounds(NUMBERS) | _bounds(TEXTS)
     return st.sampled_from(NUMBERS + TEXTS)
@@ -189,8 +192,58 @@ def operands(op: str) -> st.SearchStrategy[Any]:
 
 _OPERATORS = [
     "eq", "eq", "matches", "in", "contains", "contains_any", "contains_all", "gt", "ge", "lt", "le", "between",
-    "not_between", "exists",
+    "not_between", "exists", "starts_with", "ends_with", "length", "lower", "any", "all", "none",
 ]  # fmt: skip
+_COUNTED = ["eq", "in", "gt", "ge", "lt", "le", "between", "not_between"]
+_LOWERED = [
+    "eq", "matches", "in", "contains", "contains_any", "contains_all", "gt", "le", "between", "starts_with",
+    "ends_with",
+]  # fmt: skip
+_counts = st.integers(0, 3)
+
+
+def refs(op: str) -> st.SearchStrategy[Any]:
+    """Operands that are the value at another path."""
+    return paths.map(lambda path: construct.reference(*path))
+
+
+def _plain_or_ref(op: str) -> st.SearchStrategy[Any]:
+    plain = operands(op).map(to_const)
+    return st.one_of(plain, plain, refs(op)) if op in COMPARED else plain
+
+
+@st.composite
+def _one_test(draw: st.DrawFn, ops: list[str], depth: int) -> Any:
+    op = draw(st.sampled_from(ops))
+    if op in NESTING:
+        return construct.check(op, draw(nested(op, depth)))  # type: ignore[arg-type]  # a Literal
+    return construct.check(op, draw(_plain_or_ref(op)), "re2" if op == "matches" else None)  # type: ignore[arg-type]
+
+
+def nested(op: str, depth: int = 0) -> st.SearchStrategy[Any]:
+    """The operand of a nesting operator."""
+    match op:
+        case "length":
+            items = st.one_of(_counted_tests(), _one_test(["eq", "gt", "le"], depth))
+        case "lower":
+            items = _one_test(_LOWERED, depth)
+        case _:
+            ops = [name for name in _OPERATORS if name != "exists" and (depth < 2 or name not in NESTING)]
+            items = _one_test(ops, depth + 1)
+    return st.lists(items, min_size=1, max_size=2).map(construct.checks)
+
+
+@st.composite
+def _counted_tests(draw: st.DrawFn) -> Any:
+    op = draw(st.sampled_from(_COUNTED))
+    match op:
+        case "in":
+            operand: Any = draw(st.lists(_counts, max_size=3))
+        case "between" | "not_between":
+            operand = sorted(draw(st.tuples(_counts, _counts)))
+        case _:
+            operand = draw(_counts)
+    return construct.check(op, operand)  # type: ignore[arg-type]  # a Literal
 
 
 @st.composite
@@ -203,7 +256,7 @@ def leaves(draw: st.DrawFn) -> Expr:
         picked = draw(st.lists(st.sampled_from(moments), min_size=2, max_size=2))
         bounds = sorted(picked, key=lambda moment: moment["timestamp"])
         return construct.leaf(head, path, op, bounds if op == "between" else picked[0])
-    operand = to_const(draw(operands(op)))
+    operand = draw(nested(op)) if op in NESTING else draw(_plain_or_ref(op))
     return construct.leaf(head, path, op, operand, "re2" if op == "matches" else None)
 
 
@@ -266,6 +319,7 @@ def _requests(content: st.SearchStrategy[Any]) -> st.SearchStrategy[ActionReques
         st.sampled_from([None, 1, 5]),
         st.booleans(),
         st.sampled_from([None, "a"]),
+        st.sampled_from(["unsafe", "keyed"]),
     )
     principal = st.builds(Principal, st.sampled_from(["user", "agent"]), st.just("x"), st.sampled_from([None, "a"]))
     context = st.builds(

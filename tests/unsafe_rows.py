@@ -48,7 +48,7 @@ def decide(
     at: ExecutionContext | None = None,
 ) -> Decision:
     """The strict profile's decision."""
-    return compile_policy(source, python_rules=host_rules).evaluate(request, at)
+    return compile_policy(source, python_rules=host_rules, host="allow").evaluate(request, at)
 
 
 def verdict(source: str | Mapping[str, Any], **args: Any) -> Verdict:

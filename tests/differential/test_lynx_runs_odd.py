@@ -82,6 +82,8 @@ def call(*args: Any, **named: Any) -> Callable[[Any], Any]:
 
 REPLIES = {
     "no call id": [call("act", {}, None)],
+    "arguments as pairs": [call("act", [("how", "plain"), ["x", 1]])],
+    "no arguments as pairs": [call("act", []), call("act", ())],
     "a call id that is a number": [call("act", {}, 7)],
     "a final answer without text": [lambda api: api.FinalAnswer(None)],
     "a final answer that is a number": [lambda api: api.FinalAnswer(5)],

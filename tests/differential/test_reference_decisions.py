@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from typing import Any
@@ -13,7 +14,7 @@ from bobcat import _core
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import construct
 from bobcat.ir.schema import HostRule, Policy, Rule
-from bobcat.model import ActionRequest, Decision, Verdict
+from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
 from bobcat.requests import request_to_json
 from oracle.corpus import plain, typed
 from oracle.reference import HostFn, decide, judge
@@ -42,6 +43,43 @@ def test_the_core_decides_as_the_reference_does(policy: Policy, calls: list[Acti
     bundle = PolicyBundle.from_policy(policy)
     for call in calls:
         assert shown(_core.evaluate(bundle, call)) == shown(decide(policy, call))
+
+
+class NamedRequest(ActionRequest):
+    """Not the very type: the core asks for its attributes by name, and takes no short way in."""
+
+
+class NamedMetadata(ToolMetadata):
+    """As `NamedRequest`."""
+
+
+class NamedContext(ExecutionContext):
+    """As `NamedRequest`."""
+
+
+class NamedPrincipal(Principal):
+    """As `NamedRequest`."""
+
+
+def named(call: ActionRequest) -> ActionRequest:
+    def again(kind: Any, value: Any, **changes: Any) -> Any:
+        return kind(**{field.name: getattr(value, field.name) for field in dataclasses.fields(value)} | changes)
+
+    context = again(NamedContext, call.context, principal=again(NamedPrincipal, call.context.principal))
+    return again(NamedRequest, call, declared=again(NamedMetadata, call.declared), context=context)
+
+
+@SETTINGS
+@given(policies(), st.lists(requests, min_size=1, max_size=5))
+def test_attributes_read_by_name_and_from_slots_make_the_same_decision(
+    policy: Policy, calls: list[ActionRequest]
+) -> None:
+    bundle = PolicyBundle.from_policy(policy)
+    for call in calls:
+        expected = shown(_core.evaluate(bundle, call))
+        assert shown(_core.evaluate(bundle, named(call))) == expected
+        assert shown(_core.evaluate(bundle=bundle, request=call)) == expected
+        assert shown(_core.evaluate(bundle, named(call), named(call).context)) == expected
 
 
 @SETTINGS

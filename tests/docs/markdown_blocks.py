@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import os
 import re
 import subprocess
@@ -76,8 +77,10 @@ def run_page(page: Path, scratch: Path) -> int:
 def _run_python(block: Block, namespace: dict[str, Any], page: Path, expected: str | None) -> None:
     printed = io.StringIO()
     source = "\n" * block.line + block.body  # so that a traceback names the line of the page
+    name = f"{page}:{block.line}"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)  # rules are read from it
     with contextlib.redirect_stdout(printed):
-        exec(compile(source, str(page), "exec"), namespace)
+        exec(compile(source, name, "exec"), namespace)
     if expected is not None:
         _compare(printed.getvalue(), expected, f"{page}:{block.line}")
 

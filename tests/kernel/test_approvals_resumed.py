@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 
-from bobcat import ApprovalDecision, ApprovalRequest, MemoryStore, StepRecord
+from bobcat import ApprovalDecision, ApprovalRequest, MemoryStore, StepRecord, compile_policy
 from bobcat.journal import step_record_from_json, step_record_to_json
 from kernel.scripted import POLICY, Seen, call, seen
 
@@ -75,6 +76,11 @@ def test_a_request_without_an_answer_is_asked_again() -> None:
     assert len(approver.asked) == 2
 
 
+def unchained(line: str) -> str:
+    """A record as an older journal has it, without a hash."""
+    return re.sub(r'"chain":"[0-9a-f]{64}",?', "", line)
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -117,7 +123,14 @@ def test_an_action_that_may_have_run_needs_a_grant_of_its_own() -> None:
 def test_a_grant_for_something_else_is_no_grant(old: str, new: str) -> None:
     approver = Approver()
     shelf = cut_off(approver)
-    shelf.lines = [line.replace(old, new) if "approval.granted" in line else line for line in shelf.lines]
+    whole, shelf.lines = (
+        shelf.lines,
+        [line.replace(old, new) if "approval.granted" in line else line for line in shelf.lines],
+    )
+    forged = resumed(shelf, approver)
+    assert str(forged.result.error).startswith("journal refused: ")
+    assert (len(approver.asked), forged.ran) == (1, [])
+    shelf.lines = [line.replace(old, new) if "approval.granted" in line else line for line in map(unchained, whole)]
     resumed(shelf, approver)
     assert len(approver.asked) == 2
 
@@ -136,8 +149,11 @@ def test_records_of_approvals_name_what_is_asked() -> None:
     store = MemoryStore()
     seen(call("deploy", version="1"), store=store, run_id="r", on_approval=Approver())
     asked, granted = [
-        dict(record.body) for record in asyncio.run(store.load("r")) if record.kind.startswith("approval.")
+        {name: value for name, value in record.body.items() if name != "chain"}
+        for record in asyncio.run(store.load("r"))
+        if record.kind.startswith("approval.")
     ]
-    who = {"matched_rules": ["ask"], "approvers": ["alice", "oncall"]}
+    policy = compile_policy(POLICY).id
+    who = {"matched_rules": ["ask"], "approvers": ["alice", "oncall"], "bundle_id": policy}
     assert asked == {"step": 0, "tool": "deploy", "args": {"version": "1"}, **who}
     assert granted == {**asked, "approver": "alice", "edited": None}

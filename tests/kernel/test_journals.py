@@ -63,15 +63,20 @@ def test_a_run_writes_its_records_in_the_order_of_things() -> None:
     written = records(store)
     assert [record.seq for record in written] == list(range(6))
     durations = [record.body.get("duration_ms") for record in written if record.kind == "action.result"]
-    assert [(record.kind, dict(record.body)) for record in written] == [
-        ("run.started", {"task": "task", "bundle_id": run.result.bundle_id}),
+    bodies = [(r.kind, {name: value for name, value in r.body.items() if name != "chain"}) for r in written]
+    binding = written[0].body["binding"]
+    assert bodies == [
+        ("run.started", {"task": "task", "bundle_id": run.result.bundle_id, "binding": binding}),
         (
             "model.output",
             {"step": 0, "type": "tool_call", "tool": "echo", "args": {"text": "a"}, "call_id": "call-1",
              "usage": {"input_tokens": 1, "output_tokens": 2, "cache_read_tokens": None, "cache_write_tokens": None,
                        "model": None}},
         ),
-        ("action.intent", {"step": 0, "tool": "echo", "verdict": "allow", "args": {"text": "a", "times": 1}}),
+        (
+            "action.intent",
+            {"step": 0, "tool": "echo", "verdict": "allow", "effect": "unsafe", "args": {"text": "a", "times": 1}},
+        ),
         (
             "action.result",
             {"step": 0, "tool": "echo", "verdict": "allow", "ok": True, "error": None, "duration_ms": durations[0],
@@ -117,7 +122,7 @@ def test_a_resumed_run_replays_what_is_on_record_and_goes_on() -> None:
     again = journaled(store, call("echo", text="d"))
     assert again.ran == [("echo", {"text": "d", "times": 1})]
     assert again.told == ["[ok] a", "[ok] b", "[ok] c LIMIT 1", "[ok] d"]
-    assert again.bodies("run.resumed") == [{"records": 9, "attempt": 2}]
+    assert again.bodies("run.resumed") == [{"records": 10, "attempt": 2}]
     assert [body["tool"] for body in again.bodies("step.replayed")] == ["echo", "echo", "query"]
     assert len(again.agent.seen) == 2
 
@@ -174,7 +179,7 @@ def test_a_policy_can_refuse_to_run_again_what_may_have_run() -> None:
         journaled(store, tools=tools, policy=DENY_RETRIES)
     third = journaled(store, tools=tools, policy=DENY_RETRIES)
     assert len(tools.ran) == 1
-    assert third.told == ["[denied] denied: may have run"]
+    assert third.told == ["[denied] denied: may have run; an earlier attempt of this action may have taken effect"]
 
 
 def test_a_switch_thrown_during_an_approval_leaves_no_false_doubt() -> None:

@@ -112,3 +112,57 @@ def test_child_processes_follow_only_when_asked(tmp_path: Path) -> None:
     )
     assert python("-c", code % True, cwd=tmp_path).strip() == "bobcat.lynx"
     assert python("-c", code % False, cwd=tmp_path).strip() == "lynx"
+
+
+WHAT_A_SCRIPT_SEES = """
+import atexit, os, pickle, sys, traceback
+import __main__
+
+class Value:
+    pass
+
+def seen():
+    return [__name__, __file__, sys.argv, sys.path[0], __spec__, __main__.__file__, sys.modules["__main__"] is __main__,
+            type(pickle.loads(pickle.dumps(Value()))) is Value, annotated.__annotations__, __doc__, __package__]
+
+def annotated(x: int): ...
+
+os.chdir("/")
+print(seen())
+atexit.register(lambda: print(__name__, sys.modules["__main__"] is __main__, Value is __main__.Value))
+try:
+    1 / 0
+except ZeroDivisionError:
+    traceback.print_exc(file=sys.stdout)
+"""
+
+
+@pytest.mark.parametrize("where", ["script.py", "deep/script.py", "./deep/../script.py"])
+def test_a_script_sees_what_it_sees_under_python(tmp_path: Path, where: str) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / where).write_text(WHAT_A_SCRIPT_SEES)
+    plain = python(where, "a", cwd=tmp_path)
+    assert len(plain.splitlines()) > 4
+    assert python("-m", "bobcat.lynx", where, "a", cwd=tmp_path) == plain
+
+
+def test_a_script_can_start_processes_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "import multiprocessing, lynx\n"
+        "def work(n):\n"
+        "    import lynx\n"
+        "    return n * 2, lynx.__name__\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.map(work, [1, 2]))\n"
+    )
+    out = python("-m", "bobcat.lynx", "script.py", cwd=tmp_path)
+    assert out == "[(2, 'bobcat.lynx'), (4, 'bobcat.lynx')]\n"
+
+
+def test_a_directory_with_a_main_module_runs(tmp_path: Path) -> None:
+    (tmp_path / "program").mkdir()
+    (tmp_path / "program" / "__main__.py").write_text(
+        "import lynx, sys\nprint(__name__, lynx.__name__, sys.argv[1:])\n"
+    )
+    assert python("-m", "bobcat.lynx", "program", "a", cwd=tmp_path) == "__main__ bobcat.lynx ['a']\n"

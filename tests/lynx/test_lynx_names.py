@@ -16,6 +16,7 @@ import pytest
 import bobcat
 from bobcat import PolicyWarning
 from bobcat import lynx as ours
+from lynx_differences import EXTRA_FIELDS
 
 _PATHS = """
 adapters adapters._schema adapters.anthropic_sdk adapters.crewai_adapter adapters.langgraph_adapter adapters.mcp
@@ -35,11 +36,12 @@ MORE = {
 }
 VALUES = {name for name in lynx.__all__ if dataclasses.is_dataclass(getattr(lynx, name))} - {"PolicyBundle"}
 """A bundle is a program of the core, and no dataclass."""
-EXTRA_FIELDS = {"ToolCall": ["text", "problem"], "ApprovalDecision": ["args"]}
 EXTRA_PARAMETERS = {
-    "ToolCall", "ApprovalDecision", "Agent", "ApprovalHandler", "Executor", "Sink", "Router", "RunStore", "Cancelled",
-    "jsonl_sink", "stdout_sink", "callback_sink", "CrewAIAgent", "PolicyBundle", "GraphSpec", "ClaudeAgent",
-    "OpenAIAgent", "LangGraphAgent", "mcp_tools", "PolicyCompileError", "GraphCompileError", "evaluate",
+    "ToolCall", "ToolDef", "ToolMetadata", "ApprovalDecision", "ApprovalRequest", "Decision", "RunResult", "Agent",
+    "ApprovalHandler", "Executor", "Sink", "Router", "RunStore", "Cancelled", "jsonl_sink", "stdout_sink",
+    "callback_sink", "CrewAIAgent", "PolicyBundle", "GraphSpec", "ClaudeAgent", "OpenAIAgent", "LangGraphAgent",
+    "mcp_tools", "PolicyCompileError", "GraphCompileError", "evaluate",
+    "approve_required",
 }  # fmt: skip
 """Names that take something more, behind what lynx-agent's take, or are called in no program."""
 

@@ -26,6 +26,7 @@ _DECLARED: dict[str, Any] = {
     "blast_radius_hint": None,
     "has_shadow": False,
     "isolation": None,
+    "effect": "unsafe",
 }
 _CONTEXT: dict[str, Any] = {
     "principal": {"kind": "user", "id": "anonymous"},

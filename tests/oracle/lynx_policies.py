@@ -89,6 +89,7 @@ OTHER_PATHS = [
     "declared.isolation", "declared.has_shadow", "context.environment", "context.step_seq",
     "context.principal.kind", "context.principal.id",
     "context.extra.k", "context.extra", "context.timestamp", "context.workspace", "tool.name", "declared.nothing",
+    "declared.effect",
     "context.nothing", "context.principal.nothing", "declared.scope.x", "args.", "args..x",
     "declared", "context", "context.principal",
 ]  # fmt: skip

@@ -58,7 +58,7 @@ def _has_string_keys(value: Any) -> bool:
 
 def lower(policy: Any) -> Policy:
     """A corpus policy as IR."""
-    lowered = compile_strict(policy, "policy.yaml", ())
+    lowered = compile_strict(policy, "policy.yaml")
     assert lowered.policy is not None, lowered.diagnostics
     return lowered.policy
 

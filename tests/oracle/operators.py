@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from oracle.values import Missing, Timestamp, Unjudgeable, checked, step, type_name
+from oracle.values import Missing, Ref, Test, Timestamp, Unjudgeable, checked, step, type_name
 
 
 class Kind(Enum):
@@ -155,9 +155,27 @@ def _attempt(test: Callable[[], bool]) -> Truth:
         return Truth(Kind.ERROR, failure.code)
 
 
-def operate(value: Any, op: str, operand: Any) -> Truth:
-    """One operator on a value that is there."""
+At = Callable[[Ref], Any]
+"""Reads another path; raises `Missing` or `Unjudgeable`."""
+
+MAX_REF_IN_ELEMENTS = 1000
+
+
+def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) -> Truth:
+    """One operator on a value that is there. `each`: the value is an element, or made from one."""
+    if isinstance(operand, Ref):
+        return _relate(value, op, operand, at, each)
     match op:
+        case "starts_with" | "ends_with":
+            return _attempt(lambda: affix(value, op, operand))
+        case "length" | "lower":
+            try:
+                made = length(value) if op == "length" else lower(value)
+            except Unjudgeable as failure:
+                return Truth(Kind.ERROR, failure.code)
+            return _every(made, operand, at, each)
+        case "any" | "all" | "none":
+            return _elements(value, op, operand, at)
         case "eq":
             return _attempt(lambda: equals(value, operand))
         case "in":
@@ -192,3 +210,100 @@ def _containing(value: Any, operand: list[Any], fold: Callable[[list[Truth]], Tr
         if kind not in ("string", "list", "mapping"):
             return Truth(Kind.ERROR, "wrong_type")
     return fold([_attempt(functools.partial(contains, value, item)) for item in operand])
+
+
+def affix(value: Any, op: str, operand: Any) -> bool:
+    seen = checked(value)
+    if not isinstance(seen, str):
+        raise Unjudgeable("wrong_type")
+    texts = tuple(operand) if isinstance(operand, list) else operand
+    return seen.startswith(texts) if op == "starts_with" else seen.endswith(texts)
+
+
+def length(value: Any) -> int:
+    """Code points of a string, items of a list, entries of a mapping."""
+    seen = checked(value)
+    match type_name(seen):
+        case "string" | "list":
+            return len(seen)
+        case "mapping" if isinstance(seen, dict):
+            return dict.__len__(seen)
+        case "mapping":
+            try:
+                return len(list(seen.keys()))
+            except Exception:
+                raise Unjudgeable("wrong_type") from None
+    raise Unjudgeable("wrong_type")
+
+
+def lower(value: Any) -> str:
+    seen = checked(value)
+    if not isinstance(seen, str):
+        raise Unjudgeable("wrong_type")
+    return seen.lower()
+
+
+def _every(value: Any, tests: list[Test], at: At, each: bool) -> Truth:
+    return all_of([operate(value, test.op, test.operand, at, each=each) for test in tests])
+
+
+def _elements(value: Any, op: str, tests: list[Test], at: At) -> Truth:
+    try:
+        seen = checked(value)
+    except Unjudgeable as failure:
+        return Truth(Kind.ERROR, failure.code)
+    if type_name(seen) != "list":
+        return Truth(Kind.ERROR, "wrong_type")
+    outcomes = [_every(element, tests, at, True) for element in seen]
+    match op:
+        case "any":
+            return any_of(outcomes)
+        case "all":
+            return all_of(outcomes)
+        case _:
+            return negate(any_of(outcomes))
+
+
+def _relate(value: Any, op: str, ref: Ref, at: At, each: bool) -> Truth:
+    """A comparison with the value at another path: by kind of operator, on two values that are there."""
+    try:
+        seen = checked(value)
+        other = at(ref)
+    except Missing:
+        return ABSENT
+    except Unjudgeable as failure:
+        return Truth(Kind.ERROR, failure.code)
+    return _attempt(lambda: _related(seen, op, checked(other), each))
+
+
+def _related(left: Any, op: str, right: Any, each: bool) -> bool:
+    if op in ("starts_with", "ends_with"):
+        if type_name(right) != "string":
+            raise Unjudgeable("wrong_type")
+        return affix(left, op, right)
+    if op == "in":
+        if type_name(right) != "list":
+            raise Unjudgeable("wrong_type")
+        _bounded(each, len(right))
+        return contains(right, _single(left))
+    if op == "contains":
+        wanted = _single(right)
+        if each and isinstance(left, str) and isinstance(wanted, str):
+            _bounded(each, len(wanted.encode()))
+        return contains(left, wanted)
+    if op == "eq":
+        return scalars_equal(_single(left), _single(right))
+    if type_name(right) not in ("number", "string", "timestamp"):
+        raise Unjudgeable("wrong_type")
+    return compare(left, op, right)
+
+
+def _single(value: Any) -> Any:
+    if type_name(value) in ("list", "mapping"):
+        raise Unjudgeable("wrong_type")
+    return value
+
+
+def _bounded(each: bool, size: int) -> None:
+    if each and size > MAX_REF_IN_ELEMENTS:
+        raise Unjudgeable("out_of_range")

@@ -16,7 +16,7 @@ from typing import Any
 from bobcat.ir import schema as ir
 from bobcat.model import ActionRequest, Decision, ExecutionContext, Verdict
 from oracle.operators import ABSENT, FALSE, Kind, Truth, all_of, any_of, negate, operate, truth
-from oracle.values import Missing, Unjudgeable, constant, read, view
+from oracle.values import Missing, Ref, Unjudgeable, constant, read, view
 
 HostFn = Callable[[ActionRequest, ExecutionContext], Any]
 
@@ -38,7 +38,7 @@ def judge(expr: ir.Expr, request: ActionRequest, permits: bool, context: Executi
 def _judge_leaf(leaf: ir.Leaf, request: ActionRequest, permits: bool, context: ExecutionContext) -> Truth:
     operand = constant(leaf.operand)
     try:
-        value = read(leaf, request, context)
+        value = read(leaf.head, leaf.path, request, context)
     except Missing:
         if leaf.op == "exists":
             return truth(operand is False)
@@ -49,7 +49,12 @@ def _judge_leaf(leaf: ir.Leaf, request: ActionRequest, permits: bool, context: E
         return Truth(Kind.ERROR, failure.code)
     if leaf.op == "exists":
         return truth(operand is True)
-    return operate(value, leaf.op, operand)
+
+    def at(ref: Ref) -> Any:
+        return read(ref.head, ref.path, request, context)
+
+    outcome = operate(value, leaf.op, operand, at)
+    return FALSE if outcome.kind is Kind.ABSENT and not permits else outcome
 
 
 def rewrite(transform: ir.Transform, args: Any) -> dict[str, Any]:
@@ -141,7 +146,13 @@ class _Run:
             except Unjudgeable as failure:
                 return self.in_error(rule.id, failure.code, permits=True)
         decision = Decision(
-            Verdict(rule.verdict), rule.reason, (rule.id,), tuple(rule.approvers), args, rule.timeout_seconds
+            Verdict(rule.verdict),
+            rule.reason,
+            (rule.id,),
+            tuple(rule.approvers),
+            args,
+            rule.timeout_seconds,
+            rule.approvals_needed if isinstance(rule.approvals_needed, int) else 1,
         )
         return _Fired(decision, args)
 
@@ -197,7 +208,13 @@ def decide(
         verdict = Verdict.TRANSFORM
     effective = None if args is None or verdict is Verdict.DENY else MappingProxyType(dict(args))
     return Decision(
-        verdict, decision.reason, (*run.markers, *names), decision.approvers, effective, decision.timeout_seconds
+        verdict,
+        decision.reason,
+        (*run.markers, *names),
+        decision.approvers,
+        effective,
+        decision.timeout_seconds,
+        decision.approvals_needed,
     )
 
 

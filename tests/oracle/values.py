@@ -101,10 +101,27 @@ def step(value: Any, key: str) -> Any:
     raise Unjudgeable("wrong_type")
 
 
-def read(leaf: ir.Leaf, request: ActionRequest, context: ExecutionContext) -> Any:
-    """The value a leaf is about; raises `Missing` or `Unjudgeable`."""
-    path = leaf.path
-    match leaf.head:
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An operand that is the value at another path."""
+
+    head: str
+    path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """One of the tests of a nesting operator."""
+
+    __test__ = False
+
+    op: str
+    operand: Any
+
+
+def read(head: str, path: tuple[str, ...], request: ActionRequest, context: ExecutionContext) -> Any:
+    """The value at a path; raises `Missing` or `Unjudgeable`."""
+    match head:
         case "tool":
             return request.tool
         case "args":
@@ -138,6 +155,10 @@ def constant(const: ir.Const) -> Any:
         return [constant(item) for item in const]
     if isinstance(const, Mapping):
         ((tag, body),) = const.items()
+        if tag == "ref":
+            return Ref(body[0], tuple(body[1:]))
+        if tag == "tests":
+            return [Test(item["op"], constant(item["operand"])) for item in body]
         if tag == "map":
             return {key: constant(item) for key, item in body.items()}
         if tag == "timestamp":

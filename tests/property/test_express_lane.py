@@ -97,6 +97,8 @@ def outcomes(act: Callable[[], Any], manner: Any = SAFE, **options: Any) -> list
             "principal": bobcat.Principal("user", "u"), "environment": "dev", "workspace": ".", "correlation_id": None,
             "executor": None, "cancel": None, **options, "store": store, "run_id": "r",
         }  # fmt: skip
+        if callable(full["cancel"]):
+            full["cancel"] = full["cancel"]()
         result = asyncio.run(run_in_manner(manner, Plain(), "t", Options(**full), by_express=by_express))
         records = asyncio.run(store.load("r"))
         found.append((result, [(r.seq, r.kind, comparable(dict(r.body))) for r in records]))
@@ -122,7 +124,7 @@ def test_a_tool_that_swallows_its_cancellation_has_happened() -> None:
 
     with_lane, without = outcomes(act, budget=bobcat.Budget(duration_seconds=0.05))
     assert with_lane == without
-    assert with_lane[1][-1][1] == "action.result"
+    assert [kind for _, kind, _ in with_lane[1][-2:]] == ["action.result", "run.failed"]
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError("by hand"), SystemExit(3), TimeoutError("mine")])
@@ -176,21 +178,26 @@ def test_a_late_write_counts() -> None:
 
 
 def test_the_switch_does_not_reach_a_write_but_the_tool_behind_it() -> None:
-    token = bobcat.CancelToken()
+    tokens: list[bobcat.CancelToken] = []
 
     class Throwing(bobcat.MemoryStore):
         async def append(self, record: Any) -> None:
             if record.kind == "action.intent":
-                token.cancel("stop")
+                tokens[-1].cancel("stop")
                 await asyncio.sleep(0.01)
             await super().append(record)
 
     async def act() -> str:
         raise AssertionError("it must not run")
 
+    def token() -> bobcat.CancelToken:
+        tokens.append(bobcat.CancelToken())
+        return tokens[-1]
+
     with_lane, without = outcomes(act, cancel=token, store=Throwing)
     assert with_lane[0].error == without[0].error == "cancelled: stop"
-    assert with_lane[1][-1][1] == "action.intent"
+    assert [kind for _, kind, _ in with_lane[1][-3:]] == ["action.intent", "action.abandoned", "run.cancelled"]
+    assert with_lane == without
 
 
 def test_ctrl_c_and_cancellation_from_outside_come_out() -> None:

@@ -30,16 +30,54 @@ CONSTANTS = st.one_of(
 PATHS = st.sampled_from([("x",), ("y",), ("x", "a"), ()])
 
 
+TEXTS = st.sampled_from(["", "a", "b", "ab", "B"])
+REFS = st.sampled_from([construct.reference("args", ("y",)), construct.reference("context", ("environment",))])
+
+
+@st.composite
+def checks_of(draw: st.DrawFn, ops: list[str]) -> Any:
+    """Tests as they are written: with repetitions, in any order, lists of one, floats that are integers."""
+    found: list[Any] = []
+    for op in draw(st.lists(st.sampled_from(ops), min_size=1, max_size=3)):
+        match op:
+            case "in":
+                operand: Any = draw(st.lists(SCALARS, max_size=3))
+            case "between":
+                operand = sorted([draw(NUMBERS), draw(NUMBERS)])
+            case "starts_with":
+                operand = draw(st.one_of(TEXTS, st.lists(TEXTS, min_size=1, max_size=3)))
+            case "length":
+                operand = draw(checks_of(["eq", "gt"]))
+            case "lower":
+                operand = draw(checks_of(["eq", "in"]))
+            case _:
+                operand = draw(st.one_of(NUMBERS if op == "gt" else SCALARS, REFS))
+        found.append(construct.check(op, operand))  # type: ignore[arg-type]  # a Literal
+    return construct.checks(found)
+
+
+OPERATORS = [
+    "eq", "in", "contains", "contains_any", "contains_all", "gt", "le", "between", "not_between", "exists",
+    "starts_with", "ends_with", "length", "lower", "any", "all", "none",
+]  # fmt: skip
+
+
 @st.composite
 def raw_leaves(draw: st.DrawFn) -> Leaf:
     path = draw(PATHS)
-    op = draw(
-        st.sampled_from(
-            ["eq", "in", "contains", "contains_any", "contains_all", "gt", "le", "between", "not_between", "exists"]
-        )
-    )
+    op = draw(st.sampled_from(OPERATORS))
     operand: Any
     match op:
+        case "starts_with" | "ends_with":
+            operand = draw(st.one_of(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), REFS))
+        case "length":
+            operand = draw(checks_of(["eq", "in", "gt", "between"]))
+        case "lower":
+            operand = draw(checks_of(["eq", "in", "starts_with", "contains"]))
+        case "any" | "all" | "none":
+            operand = draw(checks_of(["eq", "in", "starts_with", "gt", "length", "lower"]))
+        case "eq" | "contains" | "gt" if draw(st.integers(0, 4)) == 0:
+            operand = draw(REFS)
         case "eq":
             operand = draw(CONSTANTS)
         case "in" | "contains_any":
@@ -98,7 +136,12 @@ def shuffled(expr: Expr) -> Expr:
         case Not(item):
             return Not(shuffled(item))
         case Leaf():
-            if isinstance(expr.operand, list) and expr.op in ("in", "contains_any", "contains_all"):
+            if isinstance(expr.operand, dict) and "tests" in expr.operand:
+                items = expr.operand["tests"]
+                return Leaf(expr.head, expr.path, expr.op, {"tests": [*reversed(items), *items[:1]]})
+            if isinstance(expr.operand, list) and expr.op in (
+                "in", "contains_any", "contains_all", "starts_with", "ends_with",
+            ):  # fmt: skip
                 return Leaf(expr.head, expr.path, expr.op, [*reversed(expr.operand), *expr.operand[:1]])
             return expr
 
@@ -155,6 +198,18 @@ Z = Leaf("args", ("z",), "gt", 3)
         (construct.leaf("args", ("x",), "contains_any", ["a"]), Leaf("args", ("x",), "contains", "a")),
         (construct.leaf("args", ("x",), "contains_all", ["a", "a"]), Leaf("args", ("x",), "contains", "a")),
         (construct.leaf("args", ("x",), "eq", 1.0), X),
+        (construct.leaf("args", ("x",), "starts_with", ["a"]), Leaf("args", ("x",), "starts_with", "a")),
+        (construct.leaf("args", ("x",), "ends_with", ["b", "a", "b"]), Leaf("args", ("x",), "ends_with", ["a", "b"])),
+        (
+            construct.leaf("args", ("x",), "length", 5.0),
+            Leaf("args", ("x",), "length", {"tests": [{"op": "eq", "operand": 5}]}),
+        ),
+        (
+            construct.leaf(
+                "args", ("x",), "any", construct.checks([construct.check("lt", 9), construct.check("in", [1.0, 1])])
+            ),
+            Leaf("args", ("x",), "any", {"tests": [{"op": "eq", "operand": 1}, {"op": "lt", "operand": 9}]}),
+        ),
         (construct.leaf("args", ("x",), "eq", [1.0, "a"]), Leaf("args", ("x",), "eq", [1, "a"])),
         (construct.leaf("args", ("x",), "eq", {"map": {"k": -0.0}}), Leaf("args", ("x",), "eq", {"map": {"k": 0}})),
         (construct.leaf("args", ("x",), "between", [2, 2]), Leaf("args", ("x",), "between", [2, 2])),

@@ -13,10 +13,23 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from bobcat.approvals import Answer
 from bobcat.journal import EMPTY_JOURNAL, StepRecord, index_journal
 from bobcat.kernel import commands as c
+from bobcat.kernel.doubt import is_about_doubt, with_approval
 from bobcat.kernel.machine import Machine, ProtocolError
 from bobcat.kernel.reply import reply_from_body
 from bobcat.kernel.state import Setup
-from bobcat.model import ActionResult, Budget, Decision, FinalAnswer, Principal, ToolCall, Usage, Verdict
+from bobcat.model import (
+    ActionResult,
+    Budget,
+    Decision,
+    FinalAnswer,
+    Happened,
+    NotHappened,
+    Principal,
+    ToolCall,
+    Unknown,
+    Usage,
+    Verdict,
+)
 from bobcat.tools import ToolSet, tool
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -33,12 +46,23 @@ async def act_shadow(n: int) -> None:
     """Never called either."""
 
 
-@tool()
-async def other(n: int) -> None:
+@tool(effect="keyed")
+async def other(n: int, idempotency_key: str) -> None:
     """Has no shadow."""
 
 
-TOOLS = ToolSet.from_functions(act, other)
+@tool()
+async def asked(n: int) -> None:
+    """Has a reconciler."""
+
+
+@asked.reconcile  # type: ignore[attr-defined]
+async def did_asked(key: str, args: object) -> Unknown:
+    """Never called: the test answers."""
+    return Unknown()
+
+
+TOOLS = ToolSet.from_functions(act, other, asked)
 ARGS = st.one_of(
     st.fixed_dictionaries({"n": st.integers(0, 3)}),
     st.fixed_dictionaries({"n": st.integers(0, 3)}),
@@ -49,13 +73,14 @@ ARGS = st.one_of(
 )
 CALLS = st.builds(
     ToolCall,
-    st.sampled_from(["act", "act", "other", "missing"]),
+    st.sampled_from(["act", "act", "other", "asked", "missing"]),
     ARGS,
     usage=st.none() | st.builds(Usage, st.integers(0, 9), st.integers(0, 9)),
 )
 REPLIES = st.one_of(
     CALLS, CALLS, st.lists(CALLS, max_size=3), st.builds(FinalAnswer, st.text(max_size=3)), st.none()
 )  # fmt: skip
+RECONCILIATIONS = st.one_of(st.just(Happened("paid")), st.just(NotHappened()), st.just(Unknown("?")))
 DECISIONS = st.builds(
     Decision,
     st.sampled_from([*Verdict, *Verdict, *Verdict, "allow", None]),
@@ -70,7 +95,11 @@ ANSWERS = st.one_of(
     st.just(Answer("alice", None, {"m": 7})),
 )
 WRONG = (c.StoreAcked(), c.Moment(0.0, NOW), c.Decided(Decision(Verdict.ALLOW)), c.Interrupted())
-INTERRUPTIONS = st.sampled_from([None] * 9 + [c.Interrupted(), c.Interrupted("stop"), c.Interrupted(started=False)])
+INTERRUPTIONS = st.sampled_from(
+    [None] * 12
+    + [c.Interrupted(), c.Interrupted("stop"), c.Interrupted(started=False), c.Interrupted(lost=c.Superseded(""))]
+)
+LAST_WORDS = {"run.failed", "run.cancelled", "action.abandoned", "run.suspended"}
 
 
 class Protocol(RuleBasedStateMachine):
@@ -91,7 +120,10 @@ class Protocol(RuleBasedStateMachine):
         journal = index_journal(self.records) if self.records else EMPTY_JOURNAL
         replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
         self.grants = journal.grants
-        self.in_doubt = {record.idempotency_key for record in journal.orphans.values()}
+        self.in_doubt = {intent.idempotency_key for intents in journal.open.values() for intent in intents}
+        assert {step for step in journal.open if journal.open[step]} == {
+            step for step in journal.orphans if journal.uncertain(step) is not None
+        }
         self.seq = journal.next_seq
         setup = Setup(
             "task", TOOLS, Budget(None, self.steps), Principal("user", "u"), "dev", ".", "cid", "bundle", "run",
@@ -102,6 +134,10 @@ class Protocol(RuleBasedStateMachine):
         self.granted = False
         self.judging_again = False
         self.stopped = False
+        self.cut_off = False
+        self.weighed: Decision | None = None
+        self.about_doubt = False
+        self.cleared = False
         self.intent: str | None = None
         self.open_approvals = 0
         command = self.machine.start()
@@ -134,7 +170,8 @@ class Protocol(RuleBasedStateMachine):
     def taken(self, command: c.Command) -> None:
         """Check a command the moment it is given."""
         if self.stopped:
-            assert isinstance(command, (c.Emit, c.Finish)), "a stopped run did something"
+            last = isinstance(command, c.Append) and command.kind in LAST_WORDS and not self.cut_off
+            assert last or isinstance(command, (c.Emit, c.Finish)), "a stopped run did something"
         match command:
             case c.AskApproval():
                 assert self.decision is not None
@@ -163,6 +200,8 @@ class Protocol(RuleBasedStateMachine):
             if not command.shadow:
                 again = command.key in self.executed
                 assert not again or command.key in self.in_doubt, "two executions for one key, and nobody was told"
+                meant = self.granted or self.about_doubt or self.cleared or command.tool.metadata.effect != "unsafe"
+                assert not again or meant, "an unsafe action was run again, and nobody meant it"
                 self.executed.append(command.key)
                 self.in_doubt.discard(command.key)
 
@@ -171,8 +210,9 @@ class Protocol(RuleBasedStateMachine):
     def looked(self, cancelled: str | None) -> None:
         self.answer(c.Moment(0.5, NOW, cancelled))
         if cancelled:
-            assert isinstance(self.command, (c.Emit, c.Finish))
+            assert isinstance(self.command, (c.Emit, c.Append, c.Finish))
             self.stopped = True
+            self.taken(self.command)
 
     @precondition(lambda self: isinstance(self.command, c.AskModel))
     @rule(reply=REPLIES, interruption=INTERRUPTIONS)
@@ -181,11 +221,29 @@ class Protocol(RuleBasedStateMachine):
 
     def or_interrupted(self, event: Any, interruption: c.Interrupted | None) -> Any:
         self.stopped = interruption is not None
+        self.cut_off = interruption is not None and interruption.lost is not None
         return event if interruption is None else interruption
 
     @precondition(lambda self: isinstance(self.command, c.Decide))
     @rule(decision=DECISIONS)
     def decided(self, decision: Decision) -> None:
+        command, first = self.command, self.weighed
+        assert isinstance(command, c.Decide)
+        doubtful = command.request.context.extra.get("uncertain_retry") is True
+        unsafe = command.request.declared.effect == "unsafe"
+        if first is not None:
+            assert not doubtful
+            self.weighed, self.about_doubt = None, is_about_doubt(first, decision)
+            self.settle(first if self.about_doubt else with_approval(first))
+        elif doubtful and unsafe and decision.verdict in (Verdict.ALLOW, Verdict.TRANSFORM):
+            self.weighed = decision
+        else:
+            self.about_doubt = False
+            self.settle(decision)
+        self.answer(c.Decided(decision))
+
+    def settle(self, decision: Decision) -> None:
+        """What the machine takes the policy to have said."""
         if self.judging_again and self.decision is not None:
             same = decision.verdict is self.decision.verdict and decision.matched_rules == self.decision.matched_rules
             self.granted = decision.verdict is Verdict.ALLOW or same
@@ -193,7 +251,6 @@ class Protocol(RuleBasedStateMachine):
         else:
             self.decision, self.granted, self.intent = decision, False, None
             self.take_grant_on_record(decision)
-        self.answer(c.Decided(decision))
 
     def take_grant_on_record(self, decision: Decision) -> None:
         """A grant that an earlier attempt journaled, and did nothing with, is good for the same decision."""
@@ -210,12 +267,29 @@ class Protocol(RuleBasedStateMachine):
         self.judging_again = answer.args is not None and "n" in answer.args
         self.answer(self.or_interrupted(c.Approved(answer), interruption))
 
+    @precondition(lambda self: isinstance(self.command, c.AskApproval))
+    @rule()
+    def left_open(self) -> None:
+        self.granted, self.stopped, self.cut_off = False, True, False
+        self.open_approvals = 0  # it is asked for again by the attempt that has the answer
+        self.answer(c.Suspended(("a-1",)))
+
     @precondition(lambda self: isinstance(self.command, c.Execute))
     @rule(ok=st.booleans(), interruption=INTERRUPTIONS)
     def returned(self, ok: bool, interruption: c.Interrupted | None) -> None:
-        self.decision = None
+        self.decision, self.cleared = None, False
+        if interruption is not None and not interruption.started and self.intent in self.executed:
+            self.executed.remove(self.intent)  # nothing ran after all
         result = ActionResult(ok, "value", None if ok else "error")
         self.answer(self.or_interrupted(c.ToolReturned(result), interruption))
+
+    @precondition(lambda self: isinstance(self.command, c.Reconcile))
+    @rule(answer=RECONCILIATIONS, interruption=INTERRUPTIONS)
+    def reconciled(self, answer: Any, interruption: c.Interrupted | None) -> None:
+        assert isinstance(self.command, c.Reconcile)
+        assert self.command.key in self.in_doubt, "a reconciler was asked about what is not in doubt"
+        self.cleared = isinstance(answer, NotHappened) and interruption is None
+        self.answer(self.or_interrupted(c.Reconciled(answer), interruption))
 
     @precondition(lambda self: isinstance(self.command, c.Append))
     @rule(fate=st.sampled_from(["ok"] * 16 + ["failed", "superseded", "dies before", "dies after"]))
@@ -234,9 +308,9 @@ class Protocol(RuleBasedStateMachine):
             if fate == "dies after":
                 self.start()
             else:
-                self.answer(c.StoreAcked())
+                self.answer(c.StoreAcked(record.seq))
         else:
-            self.stopped = True
+            self.stopped = self.cut_off = True
             self.answer(c.StoreFailed("gone") if fate == "failed" else c.Superseded(""))
 
     @precondition(lambda self: isinstance(self.command, c.Finish))

@@ -13,7 +13,8 @@ from bobcat.requests import request_from_json
 
 FULL = (
     '{"tool":"pay","args":{"n":12,"f":1.5e3,"deep":[{"x":null},true,"\\u00e9\\ud83d\\ude00"]},'
-    '"declared":{"cost":"low","reversible":true,"scope":["a"],"blast_radius_hint":3,"has_shadow":false,"isolation":"x"},'
+    '"declared":{"cost":"low","reversible":true,"scope":["a"],"blast_radius_hint":3,"has_shadow":false,"isolation":"x",'
+    '"effect":"none"},'
     '"context":{"principal":{"kind":"agent","id":"7","name":"Bob"},"environment":"prod","workspace":"/w",'
     '"correlation_id":"c","step_seq":4,"timestamp":"2026-01-31T12:00:00.25+02:00","extra":{"k":[1]}}}'
 )

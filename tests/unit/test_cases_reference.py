@@ -15,7 +15,7 @@ GROUPS = load()
 
 
 def lower(policy: Any) -> Policy:
-    lowered = compile_strict(policy, "policy.yaml", ())
+    lowered = compile_strict(policy, "policy.yaml")
     assert lowered.policy is not None, lowered.diagnostics
     return lowered.policy
 

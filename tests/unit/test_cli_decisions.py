@@ -57,6 +57,7 @@ def test_eval_gives_json(run: Run) -> None:
         "reason": "",
         "matched_rules": ["round-down"],
         "approvers": [],
+        "approvals_needed": 1,
         "timeout_seconds": None,
         "transform_args": {"amount": 50},
     }

@@ -142,10 +142,25 @@ class TestCompile:
     def test_takes_python_rules(self, run: Run, here: Path) -> None:
         (here / "my_rules.py").write_text("def nobody_pays(request, context):\n    return None\n")
         assert run("compile", "good.yaml", "-o", "p.bobcat", "--python-rule", "my_rules:nobody_pays@5").code == 0
-        assert run("inspect", "p.bobcat").code == 3
-        shown = run("inspect", "p.bobcat", "--python-rule", "my_rules:nobody_pays", "--format", "json").json()
-        first = shown["rules"][0]
+        first = run("inspect", "p.bobcat", "--format", "json").json()["rules"][0]
         assert (first["id"], first["priority"]) == ("nobody_pays", 5)
+        assert first["source"].endswith("my_rules.py:1:1")
+
+    def test_refuses_a_python_rule_that_stays_a_callable_unless_told(self, run: Run, here: Path) -> None:
+        (here / "looking_rules.py").write_text("def looks(request, context):\n    vars(request)\n")
+        rule = ("--python-rule", "looking_rules:looks@5")
+        refused = run("compile", "good.yaml", "-o", "p.bobcat", *rule)
+        assert refused.code == 1
+        assert "error[E0807]" in refused.err
+        assert "looking_rules.py:2:5" in refused.err
+        assert "    vars(request)" in refused.err
+        assert not (here / "p.bobcat").exists()
+        allowed = run("compile", "good.yaml", "-o", "p.bobcat", *rule, "--host", "allow")
+        assert allowed.code == 0
+        assert "warning[W0115]" in allowed.err
+        assert run("inspect", "p.bobcat").code == 3
+        shown = run("inspect", "p.bobcat", "--python-rule", "looking_rules:looks", "--format", "json").json()
+        assert (shown["rules"][0]["id"], shown["rules"][0]["priority"]) == ("looks", 5)
 
     @pytest.mark.usefixtures("here")
     @pytest.mark.parametrize("spec", ["nothing", "a:b@x", "no_such_module_here:rule"])

@@ -133,14 +133,17 @@ def test_holes_of_a_journal_are_named(run: Run) -> None:
 
 def test_the_json_form_has_every_fact(run: Run) -> None:
     (told,) = run("trace", "-", "--format", "json", stdin=journal(STARTED, CALL, INTENT, RESULT, ANSWER, FINAL)).json()
-    assert told["attempts"] == [{"number": 1, "at": "2026-01-31T12:00:00+00:00", "bundle_id": "f" * 64}]
+    assert told["attempts"] == [
+        {"number": 1, "at": "2026-01-31T12:00:00+00:00", "bundle_id": "f" * 64, "end": None, "ended": None}
+    ]
     assert told["final_answer"] == "all paid"
     (step,) = told["steps"]
     assert step == {
         "step": 0, "tool": "pay", "args": {"to": "ann"}, "at": "2026-01-31T12:00:01+00:00", "attempt": 1,
         "key": "k" * 32, "verdict": "allow", "ok": True, "message": "[ok] paid", "duration_ms": 7,
         "ended": "2026-01-31T12:00:03+00:00", "approver": None, "waiting": False,
-        "uncertain": False, "resolved_uncertain": False, "status": "ok",
+        "uncertain": False, "resolved_uncertain": False, "effect": None, "reconciled": False, "abandoned": None,
+        "status": "ok",
     }  # fmt: skip
 
 
@@ -190,3 +193,36 @@ def test_python_m_bobcat_is_the_command() -> None:
     assert done.stdout.startswith("bobcat ")
     refused = subprocess.run([sys.executable, "-m", "bobcat", "nothing"], capture_output=True, text=True)
     assert (refused.returncode, json.dumps("Traceback") in refused.stderr) == (2, False)
+
+
+def test_an_attempt_that_ended_short_of_an_answer_says_how(run: Run) -> None:
+    failed = ("run.failed", {"step": 0, "error": "duration budget exhausted (3s)"})
+    waiting = ("run.suspended", {"step": 0, "approvals": ["a1"]})
+    done = run("trace", "-", stdin=journal(STARTED, CALL, failed, RESUMED, waiting))
+    assert "     +2.000  duration budget exhausted (3s)\n     +3.000  attempt 2" in done.out
+    assert "     +4.000  suspended: waiting for approval a1\n" in done.out
+    assert done.out.endswith("final: (run incomplete)\n")
+
+
+def test_an_intent_that_came_to_nothing_is_no_doubt(run: Run) -> None:
+    abandoned = ("action.abandoned", {"step": 0, "tool": "pay", "reason": "stopped", "intents": [2]})
+    done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, abandoned))
+    assert "allow  unfinished\n             begun, and not done: stopped\n" in done.out
+
+
+def test_what_became_of_a_doubt_is_told(run: Run) -> None:
+    reconciled = ("action.result", {**RESULT[1], "reconciled": True})
+    done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, reconciled))
+    assert "not run again: the reconciler says that an earlier attempt happened\n" in done.out
+    denied = {**RESULT[1], "uncertain_retry": True, "ok": False, "message": "[denied] denied: no"}
+    done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, ("action.result", denied)))
+    assert "not run again after an uncertain attempt, which may have been executed\n" in done.out
+
+
+def test_a_journal_that_was_changed_is_named(run: Run) -> None:
+    changed = ("run.started", {**STARTED[1], "chain": "0" * 64})
+    done = run("trace", "-", "--exit-code", stdin=journal(changed, CALL, INTENT, RESULT, ANSWER, FINAL))
+    assert (
+        "  the journal was changed: record 0 is not what was written, or does not follow those before it\n" in done.out
+    )
+    assert done.code == 1

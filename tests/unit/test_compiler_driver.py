@@ -62,7 +62,24 @@ def refused(source: Any = POLICY, **options: Any) -> PolicyCompileError:
 def test_python_rules_stand_among_the_others_by_priority(priorities: Priorities, order: list[str]) -> None:
     bundle = compile_policy(POLICY, python_rules=(refuse, permit), python_rule_priorities=priorities)
     assert evaluation_order(bundle) == order
-    assert [name for name, _, _ in bundle.python_rules] == [name for name in order if name in ("refuse", "permit")]
+    assert bundle.python_rules == ()
+
+
+def looking(name: str) -> Any:
+    """A rule that stays a callable."""
+
+    def rule(request: Any, context: Any) -> bobcat.Decision:
+        return bobcat.deny(str(vars(request)))
+
+    rule.__name__ = name
+    return rule
+
+
+def test_host_rules_and_compiled_ones_stand_in_one_order() -> None:
+    rules = (refuse, looking("first"), permit, looking("second"))
+    bundle = compile_policy(POLICY, python_rules=rules, python_rule_priorities=(5, 5, 0, 9), host="allow")
+    assert evaluation_order(bundle) == ["second", "mid", "refuse", "first", "low", "permit"]
+    assert [(name, priority) for name, priority, _ in bundle.python_rules] == [("second", 9), ("first", 5)]
 
 
 def test_the_callables_are_called_in_evaluation_order() -> None:
@@ -78,7 +95,7 @@ def test_partials_objects_and_lambdas_can_be_rules() -> None:
 
     rules = (functools.partial(refuse), Rule(), lambda request, context: None)
     bundle = compile_policy(POLICY, python_rules=rules)
-    assert [name for name, _, _ in bundle.python_rules] == ["refuse", "Rule", "<lambda>"]
+    assert evaluation_order(bundle) == ["mid", "low", "refuse", "Rule", "<lambda>"]
 
 
 async def later(request: Any, context: Any) -> None: ...
@@ -133,7 +150,7 @@ def test_a_dependency_that_no_digest_covers_is_a_warning() -> None:
     def logging_rule(request: Any, context: Any) -> None:
         log.info("seen")
 
-    bundle = compile_policy(POLICY, python_rules=(logging_rule,))
+    bundle = compile_policy(POLICY, python_rules=(logging_rule,), host="allow")
     assert "W0114" in [item.code for item in bundle.warnings]
     assert all(item.severity is Severity.WARNING for item in bundle.warnings)
 

@@ -44,6 +44,46 @@ def test_the_three_ways_to_evaluate_agree() -> None:
     assert _core.evaluate_many(SHELL, iter(requests)) == expected
 
 
+def test_evaluate_is_called_by_position_or_by_name() -> None:
+    rule = construct.rule("prod", construct.leaf("context", ("environment",), "eq", "prod"), "allow")
+    prod = ExecutionContext(Principal("user", "u"), "prod", ".", "", 0, CONTEXT.timestamp)
+    program, request = program_of(rule), request_of()
+    plain = [
+        _core.evaluate(program, request),
+        _core.evaluate(program, request, None),
+        _core.evaluate(program, request=request),
+        program.evaluate(request),
+        program.evaluate(request, None),
+        program.evaluate(request=request),
+        program.evaluate(request, context=None),
+    ]
+    assert {decision.verdict for decision in plain} == {Verdict.DENY}
+    moved = [
+        _core.evaluate(program, request, prod),
+        _core.evaluate(program, request, context=prod),
+        _core.evaluate(context=prod, request=request, bundle=program),
+        program.evaluate(request, prod),
+        program.evaluate(request, context=prod),
+        program.evaluate(context=prod, request=request),
+    ]
+    assert {decision.verdict for decision in moved} == {Verdict.ALLOW}
+
+
+def test_arguments_that_do_not_fit_are_type_errors_that_name_them() -> None:
+    evaluate: Any = _core.evaluate
+    request = request_of()
+    for wrong, message in (
+        (lambda: evaluate(), "bundle"),
+        (lambda: evaluate(SHELL), "request"),
+        (lambda: evaluate(SHELL, request, None, None), "3 positional arguments"),
+        (lambda: evaluate(SHELL, request, request=request), "request"),
+        (lambda: evaluate(SHELL, request, contxt=None), "contxt"),
+        (lambda: evaluate(request, SHELL), "Program"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            wrong()
+
+
 def test_a_program_can_be_subclassed_with_arguments_of_its_own() -> None:
     class Bundle(_core.Program):
         def __init__(self, ir: bytes, host_rules: tuple[Any, ...], name: str, *, more: int) -> None:

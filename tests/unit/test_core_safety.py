@@ -175,6 +175,28 @@ def test_evaluating_leaks_nothing() -> None:
     assert after - before < 20_000
 
 
+def test_exceptions_met_while_deciding_are_let_go_at_once() -> None:
+    made: list[weakref.ref[Exception]] = []
+
+    class Noted(Exception):
+        pass
+
+    class Failing(BrokenMapping):
+        def __getitem__(self, key: Any) -> Any:
+            raise self.noted(Noted(key))
+
+        def noted(self, error: Noted) -> Noted:
+            made.append(weakref.ref(error))
+            return error
+
+    leaf = construct.leaf("args", ("part", "key"), "eq", 1)
+    program, request = program_of(construct.rule("r", leaf, "deny")), request_of(part=Failing({}))
+    for _ in range(3):
+        assert program.evaluate(request).matched_rules == ("<rule_error:r:wrong_type>",)
+    assert made
+    assert [alive for alive in made if alive() is not None] == []
+
+
 def test_a_program_in_a_cycle_with_its_host_rule_is_collected() -> None:
     class Rule:
         program: Any = None

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bobcat.frontend.key_syntax import written
 from bobcat.frontend.keys import Key, KeyProblem, parse_key
-from bobcat.frontend.vocabulary import OPERATORS
+from bobcat.frontend.vocabulary import BELOW_ARGS, NESTING, OPERATORS
 
 
 def parsed(text: str) -> Key:
@@ -50,7 +50,48 @@ def test_an_operator_is_an_argument_when_it_is_quoted(name: str) -> None:
     assert parsed(f'args["{name}"]').path == (name,)
     assert parsed(f"args.x['{name}']").path == ("x", name)
     assert parsed(f'args["{name}"].{name}').op == name
-    assert parsed(f"args.{name}").path == ()
+    assert parsed(f"args.x.{name}").path == ("x",)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_right_under_args_only_what_judges_mappings_is_an_operator(name: str) -> None:
+    of_all = parsed(f"args.{name}")
+    assert (of_all.path, of_all.op) == (((name,), "eq") if name in BELOW_ARGS else ((), name))
+    assert parsed(f"context.extra.{name}").path == (("extra", name) if name in BELOW_ARGS else ("extra",))
+    assert parsed(f"args.{name}.gt").path == (name,)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "chain", "op"),
+    [
+        ("args.cmd.length", ("cmd",), (), "length"),
+        ("args.cmd.length.gt", ("cmd",), ("length",), "gt"),
+        ("args.tags.any.eq", ("tags",), ("any",), "eq"),
+        ("args.tags.none.lower.starts_with", ("tags",), ("none", "lower"), "starts_with"),
+        ("args.length.length", ("length",), (), "length"),
+        ("args.length.gt", ("length",), (), "gt"),
+        ("args.any.any.any", ("any",), ("any",), "any"),
+        ('args.cmd["length"].gt', ("cmd", "length"), (), "gt"),
+        ('args.cmd["any"].length', ("cmd", "any"), (), "length"),
+        ("args.box.length.cm", ("box", "length", "cm"), (), "eq"),
+        ("context.extra.team.lower.eq", ("extra", "team"), ("lower",), "eq"),
+        ("tool.lower.glob", (), ("lower",), "glob"),
+        ("declared.scope.all.starts_with", ("scope",), ("all",), "starts_with"),
+    ],
+)
+def test_operators_that_make_something_stand_before_the_one_that_judges_it(
+    text: str, path: tuple[str, ...], chain: tuple[str, ...], op: str
+) -> None:
+    key = parsed(text)
+    assert (key.path, key.chain, key.op) == (path, chain, op)
+
+
+@pytest.mark.parametrize("text", ["args.items.any.price", "args.items.all.price.gt", "args.x.none.y.z"])
+def test_the_fields_of_elements_are_out_of_reach_and_it_is_said_so(text: str) -> None:
+    found = problem(text)
+    assert found.code == "E0303"
+    assert found.help is not None
+    assert "elements are judged whole" in found.help
 
 
 @pytest.mark.parametrize(
@@ -59,9 +100,16 @@ def test_an_operator_is_an_argument_when_it_is_quoted(name: str) -> None:
         ("args.cmd.regex", "args.cmd.matches"),
         ("args.cmd.not_in", "not: {args.cmd.in: ...}"),
         ("args.cmd.ne", "not: {args.cmd.eq: ...}"),
-        ("args.cmd.startswith", "args.cmd.matches"),
+        ("args.cmd.startswith", "args.cmd.starts_with"),
+        ("args.cmd.endsWith", "args.cmd.ends_with"),
+        ("args.cmd.len", "args.cmd.length"),
+        ("args.cmd.lenght", "args.cmd.length"),
+        ("args.cmd.icontains", "args.cmd.lower.contains"),
+        ("args.tags.any.equals", "args.tags.any.eq"),
+        ("args.tags.some", "args.tags.any"),
+        ("tool.lower.equals", "tool.lower.eq"),
+        ("declared.scope.none_of", "declared.scope.none"),
         ("args.cmd.equals", "args.cmd.eq"),
-        ("args.cmd.any", "args.cmd.contains_any"),
         ("args.n.GT", "args.n.gt"),
         ("args.cmd.MATCHES", "args.cmd.matches"),
         ("args.cmd.matchs", "args.cmd.matches"),
@@ -140,11 +188,15 @@ def test_a_group_of_fields_is_no_value(text: str) -> None:
 
 
 @given(
-    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=4),
+    st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from([*NESTING, "gt"]), max_size=4
+    ),
     st.sampled_from([None, *OPERATORS]),
 )
 def test_every_path_can_be_written_and_reads_as_itself(steps: list[str], operator: str | None) -> None:
     path = tuple(step for step in steps if all(char.isprintable() or ord(char) <= 0xFFFF for char in step))
+    if operator in BELOW_ARGS and not path:
+        path = ("x",)
     key = parsed(written("args", path, operator))
     assert (key.path, key.op) == (path, operator or "eq")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from bobcat.bundle.source_map import SourceMap
+from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics import Span
-from bobcat.frontend.strict import compile_strict
+from bobcat.frontend.pyrules.host import PythonRules
+from bobcat.frontend.strict import NO_PYTHON, compile_strict
+from bobcat.ir import construct
 from bobcat.ir.schema import HostRule, Policy, Rule
 from bobcat.ir.visit import leaves
 
@@ -28,8 +30,8 @@ rules:
 """
 
 
-def lowered(source: object, hosts: tuple[HostRule, ...] = ()) -> tuple[Policy, SourceMap]:
-    found = compile_strict(source, "p.yaml", hosts)  # type: ignore[arg-type]
+def lowered(source: object, python: PythonRules = NO_PYTHON) -> tuple[Policy, SourceMap]:
+    found = compile_strict(source, "p.yaml", python)  # type: ignore[arg-type]
     assert found.policy is not None
     assert found.source_map is not None
     return found.policy, found.source_map
@@ -67,10 +69,21 @@ def test_every_leaf_of_the_normal_form_leads_to_its_text() -> None:
 
 def test_host_rules_have_a_row_and_no_place() -> None:
     host = HostRule("h", 3, "m", "h", "code")
-    policy, source_map = lowered(TEXT, (host,))
+    policy, source_map = lowered(TEXT, PythonRules((host,), (RuleSource(-1, 0, 0, 0, 0, "", 0),)))
     assert policy.rules[1] == host
     assert source_map.rule_span(1) is None
     assert len(source_map.rules) == 3
+
+
+def test_rules_lowered_from_python_lead_to_their_own_file() -> None:
+    function = PythonRules(
+        (construct.rule("f", construct.TRUE, "deny", priority=3),),
+        (RuleSource(0, 7, 1, 9, 2, "", 0),),
+        files=("rules.py",),
+    )
+    _, source_map = lowered(TEXT, function)
+    assert source_map.files == ("p.yaml", "rules.py")
+    assert source_map.rule_span(1) == Span("rules.py", 7, 1, 9, 2)
 
 
 def test_a_mapping_has_paths_instead_of_lines() -> None:

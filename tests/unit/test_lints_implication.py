@@ -20,19 +20,35 @@ BOUNDS = st.sampled_from([1, 2, 3, 1.5]) | st.sampled_from(["a", "b"])
 PATHS = st.sampled_from([("args", ("x",)), ("args", ("y",)), ("tool", ())])
 
 
+OPERATORS = [
+    "eq", "in", "gt", "ge", "lt", "le", "between", "not_between", "exists", "contains", "starts_with", "length", "any",
+    "none",
+]  # fmt: skip
+REFS = st.sampled_from([construct.reference("args", ("y",)), construct.reference("tool", ())])
+
+
 @st.composite
 def leaves(draw: st.DrawFn) -> Expr:
     head, path = draw(PATHS)
-    op = draw(st.sampled_from(["eq", "in", "gt", "ge", "lt", "le", "between", "not_between", "exists", "contains"]))
+    op = draw(st.sampled_from(OPERATORS))
     operand: Any
     match op:
         case "in":
-            operand = draw(st.lists(SCALARS, max_size=3))
+            operand = draw(st.lists(SCALARS, max_size=3) | REFS)
         case "between" | "not_between":
             kind = draw(st.sampled_from([[1, 2, 3], ["a", "b"]]))
             operand = sorted([draw(st.sampled_from(kind)), draw(st.sampled_from(kind))])
         case "exists":
             operand = draw(st.booleans())
+        case "starts_with":
+            operand = draw(st.sampled_from(["a", "ab", ["a", "b"], ["ab", "b"]]) | REFS)
+        case "length":
+            operand = draw(st.integers(0, 2))
+        case "any" | "none":
+            inner = draw(st.sampled_from(["eq", "gt"]))
+            operand = construct.checks([construct.check(inner, draw(BOUNDS | REFS))])  # type: ignore[arg-type]
+        case "eq" | "contains" | "in" | "gt" | "le" if draw(st.integers(0, 3)) == 0:
+            operand = draw(REFS)
         case "eq" | "contains":
             operand = draw(SCALARS)
         case _:

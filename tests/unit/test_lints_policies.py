@@ -51,6 +51,30 @@ def test_an_allow_that_cannot_hide_the_deny_is_fine(first: str, second: str) -> 
     assert codes(f"rules:\n  - {{{first}}}\n  - {{{second}}}\n") == []
 
 
+def test_an_allow_that_looks_at_the_path_a_deny_compares_with_is_not_blind() -> None:
+    mine = "{id: mine, match: {args.owner.eq: {ref: context.principal.id}}, decision: allow}"
+    theirs = "{id: root, match: {args.owner.eq: {ref: args.actor}}, decision: deny}"
+    assert codes(f"rules:\n  - {mine}\n  - {theirs}\n") == ["W0102"]
+    same = "{id: root, match: {context.principal.id: root}, decision: deny}"
+    assert codes(f"rules:\n  - {mine}\n  - {same}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("clause", "found"),
+    [
+        ("args.cmd.lower.matches: ^ls", ["W0106"]),
+        ("args.cmds.all: {matches: ls, length.lt: 9}", ["W0106"]),
+        ("args.cmds.none.matches: rm", []),
+        ("not: {args.cmds.none.matches: rm}", ["W0106"]),
+        ("args.cmds.all.matches: ^ls$", []),
+        ("args.path.glob: /srv/**", []),
+        ("args.path.starts_with: /srv/", []),
+    ],
+)
+def test_patterns_inside_of_other_operators_are_looked_at(clause: str, found: list[str]) -> None:
+    assert codes(f"rules: [{{match: {{{clause}}}, decision: allow}}]") == found
+
+
 @pytest.mark.parametrize(
     "pattern",
     [

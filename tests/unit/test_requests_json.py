@@ -26,6 +26,7 @@ FULL = {
         "blast_radius_hint": 3,
         "has_shadow": True,
         "isolation": "subprocess",
+        "effect": "keyed",
     },
     "context": {
         "principal": {"kind": "agent", "id": "7", "name": "Bob"},
@@ -152,7 +153,7 @@ def test_every_key_finds_its_field() -> None:
     assert request_from_json(FULL) == ActionRequest(
         tool="pay",
         args=FULL["args"],  # type: ignore[arg-type]
-        declared=ToolMetadata("low", True, ("a", "b"), 3, True, "subprocess"),
+        declared=ToolMetadata("low", True, ("a", "b"), 3, True, "subprocess", "keyed"),
         context=ExecutionContext(
             Principal("agent", "7", "Bob"),
             "prod",
@@ -167,7 +168,7 @@ def test_every_key_finds_its_field() -> None:
 
 def test_what_is_missing_counts_as_the_worst() -> None:
     request = request_from_json('{"tool": "t"}')
-    assert request.declared == ToolMetadata("high", False, ())
+    assert request.declared == ToolMetadata("high", False, (), effect="unsafe")
     assert request.args == {}
     assert request.context == ExecutionContext(
         Principal("user", "anonymous"), "dev", ".", "", 0, datetime(1970, 1, 1, tzinfo=UTC), {}

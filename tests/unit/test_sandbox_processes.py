@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,19 @@ def read_pids(path: Path) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def _nothing_left_behind() -> Iterator[None]:
-    """No open descriptor and no zombie after any of these tests."""
-    before = set(os.listdir("/proc/self/fd"))
+    """No open descriptor, no process and no zombie after any of these tests that was not there before."""
+    before, processes = set(os.listdir("/proc/self/fd")), _children()
     yield
     assert set(os.listdir("/proc/self/fd")) <= before
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert _children() <= processes
+
+
+def _children() -> set[str]:
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(FileNotFoundError):  # a thread that has just ended
+            found.update((task / "children").read_text().split())
+    return found
 
 
 def test_a_value_comes_back_as_json_carries_it() -> None:

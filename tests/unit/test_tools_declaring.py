@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bobcat import ToolDef, ToolMetadata, ToolSet, shadow, tool
+from bobcat import Happened, ToolDef, ToolMetadata, ToolSet, Unknown, reconcile, shadow, tool
+from bobcat.tool_schema import tooldef_to_json_schema, with_input_schema
 from bobcat.tools import ArgumentError, bind_arguments
 
 
@@ -173,3 +174,99 @@ def test_a_mutable_default_is_bound_as_a_frozen_copy() -> None:
     assert bound == {"items": [1]}
     with pytest.raises(TypeError):
         bound["items"].append(3)
+
+
+@pytest.mark.parametrize("effect", ["none", "idempotent", "keyed", "transactional", "fenced", "unsafe"])
+def test_an_effect_is_declared(effect: Any) -> None:
+    @tool(effect=effect)
+    async def fn(n: int, idempotency_key: str = "", fence: int = 0, transaction: Any = None) -> None: ...
+
+    assert definition(fn).metadata == ToolMetadata("low", True, (), effect=effect)
+
+
+def test_a_tool_that_says_nothing_is_unsafe_to_repeat_even_a_reversible_one() -> None:
+    @tool(reversible=True)
+    async def fn() -> None: ...
+
+    assert definition(fn).metadata.effect == "unsafe"
+
+
+@pytest.mark.parametrize(
+    "effect, parameter", [("keyed", "idempotency_key"), ("fenced", "fence"), ("transactional", "transaction")]
+)
+def test_an_effect_needs_its_parameter(effect: Any, parameter: str) -> None:
+    async def fn(n: int) -> None: ...
+
+    with pytest.raises(TypeError) as raised:
+        tool(effect=effect)(fn)
+    assert str(raised.value) == f"@tool(effect='{effect}') requires a parameter `{parameter}`; fn has none"
+
+
+def test_an_effect_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ValueError, match=r"effect must be one of 'none', 'idempotent', .*, got 'safe'"):
+        tool(effect="safe")  # type: ignore[arg-type]
+
+
+@tool(effect="keyed")
+async def pay(amount: int, *, idempotency_key: str) -> str:
+    """Pay."""
+    return f"{amount}{idempotency_key}"
+
+
+def test_the_model_neither_sees_nor_sets_what_the_run_gives() -> None:
+    assert tooldef_to_json_schema(definition(pay)) == {
+        "type": "object",
+        "properties": {"amount": {"type": "integer"}},
+        "required": ["amount"],
+        "additionalProperties": False,
+    }
+    assert bind_arguments(definition(pay), {"amount": 1}) == {"amount": 1}
+    with pytest.raises(ArgumentError) as raised:
+        bind_arguments(definition(pay), {"amount": 1, "idempotency_key": "mine"})
+    assert str(raised.value) == "unknown argument `idempotency_key` for tool 'pay'; it takes `amount`"
+
+
+def test_a_wrapper_that_takes_anything_hides_the_key_too() -> None:
+    @functools.wraps(pay)
+    async def wrapper(**kwargs: Any) -> str:
+        return await pay(**kwargs)
+
+    del wrapper.__bobcat_meta__, wrapper.__lynx_meta__  # type: ignore[attr-defined]
+    wrapped = definition(tool(effect="keyed", name="wrapped")(wrapper))
+    assert bind_arguments(wrapped, {"amount": 1}) == {"amount": 1}
+    with pytest.raises(ArgumentError, match="unknown argument `idempotency_key`"):
+        bind_arguments(wrapped, {"amount": 1, "idempotency_key": "mine"})
+    assert list(tooldef_to_json_schema(wrapped)["properties"]) == ["amount"]
+
+
+def test_a_declared_schema_loses_what_the_run_gives() -> None:
+    async def fn(*, idempotency_key: str, **kwargs: Any) -> None: ...
+
+    schema = {"properties": {"n": {}, "idempotency_key": {}}, "required": ["n", "idempotency_key"]}
+    made = definition(tool(effect="keyed")(with_input_schema(fn, schema)))
+    assert tooldef_to_json_schema(made) == {"type": "object", "properties": {"n": {}}, "required": ["n"]}
+
+
+def test_an_unsafe_tool_may_call_an_argument_as_it_likes() -> None:
+    @tool()
+    async def fn(fence: str, idempotency_key: str) -> None: ...
+
+    assert bind_arguments(definition(fn), {"fence": "garden", "idempotency_key": "k"})
+    assert list(tooldef_to_json_schema(definition(fn))["properties"]) == ["fence", "idempotency_key"]
+
+
+@pytest.mark.parametrize("how", ["attribute", "function"])
+def test_a_reconciler_is_attached(how: str) -> None:
+    @tool()
+    async def fn(n: int) -> None: ...
+
+    async def did(key: str, args: Any) -> Happened | Unknown:
+        return Happened(key)
+
+    attach = fn.reconcile if how == "attribute" else reconcile(fn)  # type: ignore[attr-defined]
+    assert attach(did) is did
+    assert definition(fn).reconcile_fn is did
+    with pytest.raises(TypeError, match="reconcile function must be async"):
+        attach(lambda key, args: Unknown())
+    with pytest.raises(TypeError, match="did is not decorated with @tool"):
+        reconcile(did)

@@ -165,7 +165,7 @@ def test_u33_the_context_that_is_passed_is_the_one_every_rule_sees() -> None:
         seen.append(context.environment)
 
     policy = ALLOWING + "rules: [{id: r, match: {context.environment: prod}, decision: deny}]"
-    bundle = compile_policy(policy, python_rules=(look,), python_rule_priorities=(("look", 5),))
+    bundle = compile_policy(policy, python_rules=(look,), python_rule_priorities=(("look", 5),), host="allow")
     request = call(at=context(environment="dev"))
     assert bundle.evaluate(request).verdict is Verdict.ALLOW
     assert bundle.evaluate(request, context(environment="prod")).verdict is Verdict.DENY

@@ -78,7 +78,7 @@ def test_u36_a_python_rule_cannot_change_what_runs() -> None:
         meddle(request.args)
 
     tools, agent = Tools(), Scripted(call("restart", targets=["a"]))
-    policy = bobcat.compile_policy(POLICY, python_rules=[meddler], python_rule_priorities=[99])
+    policy = bobcat.compile_policy(POLICY, python_rules=[meddler], python_rule_priorities=[99], host="allow")
     asyncio.run(run_agent(agent, "t", tools=tools.toolset(), policy=policy, on_approval=auto_approve()))
     assert tools.ran == [("restart", {"targets": ["a"]})]
 

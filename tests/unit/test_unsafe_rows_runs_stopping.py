@@ -73,7 +73,8 @@ def test_u49_a_run_that_is_stopped_before_an_action_leaves_no_intent() -> None:
 
     run = seen(call("echo", text="a"), store=store, run_id="r", cancel=switch, sinks=[sink])
     assert run.bodies("run.cancelled")[0]["at"] == "pre_execute"
-    assert [record.kind for record in asyncio.run(store.load("r"))] == ["run.started", "model.output"]
+    kinds = [record.kind for record in asyncio.run(store.load("r"))]
+    assert kinds == ["run.started", "model.output", "run.cancelled"]
     again = seen(store=store, run_id="r")
     assert "action.uncertain" not in again.kinds
     assert again.ran == [("echo", {"text": "a", "times": 1})]

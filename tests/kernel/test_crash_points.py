@@ -1,0 +1,113 @@
+"""A run of three payments whose worker dies at every write, and at every pair of writes: nothing double, nothing lost.
+
+A death before the write of a result is one after the payment, and a death after the write of an intent one before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bobcat import MemoryStore, SQLiteStore
+from kernel.mortal import AMOUNTS, Death, Outcome, all_of, survive, writes_of_a_run
+
+
+@asynccontextmanager
+async def store_of(kind: str, directory: Path) -> AsyncIterator[Any]:
+    """A store of this kind."""
+    if kind == "memory":
+        yield MemoryStore()
+        return
+    store = SQLiteStore(directory / "runs.db")
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+def deaths_of(writes: int) -> list[tuple[Death, ...]]:
+    """No death, every single one, and every pair. A second attempt writes no more than the first, but for one record
+    that it has resumed, one that it was abandoned, and a result for every intent."""
+    points = [Death(at, after) for at in range(1, writes + 4) for after in (False, True)]
+    singles: list[tuple[Death, ...]] = [(point,) for point in points]
+    return [(), *singles, *((first, second) for first in points for second in points)]
+
+
+async def campaign(store: Any, effect: Any, *, reconciled: bool) -> list[Outcome]:
+    deaths = deaths_of(await writes_of_a_run(store, effect))
+    assert len(deaths) > 1000
+    return await all_of(
+        [survive(store, f"r{number}", each, effect, reconciled=reconciled) for number, each in enumerate(deaths)]
+    )
+
+
+def outcomes(kind: str, directory: Path, effect: Any, *, reconciled: bool) -> list[Outcome]:
+    async def main() -> list[Outcome]:
+        async with store_of(kind, directory) as store:
+            return await campaign(store, effect, reconciled=reconciled)
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_with_a_reconciler_every_payment_is_made_once(kind: str, tmp_path: Path) -> None:
+    found = outcomes(kind, tmp_path, "unsafe", reconciled=True)
+    assert [each.paid for each in found if each.paid != dict.fromkeys(AMOUNTS, 1)] == []
+    assert all(each.result.final_answer == "all paid" for each in found)
+    assert all(each.told == dict.fromkeys(AMOUNTS, True) and not each.doubtful for each in found)
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_without_one_no_payment_is_made_twice_and_every_doubt_is_told(kind: str, tmp_path: Path) -> None:
+    found = outcomes(kind, tmp_path, "unsafe", reconciled=False)
+    assert sum(each.doubled for each in found) == 0
+    assert sum(each.lost for each in found) == 0
+    assert all(each.result.final_answer == "all paid" for each in found)
+    for (
+        each
+    ) in found:  # a doubt is a refusal that says so; what is no doubt was made, and the model was told that it was
+        assert all(each.told[amount] is (amount not in each.doubtful) for amount in AMOUNTS)
+        assert all(each.paid[amount] == 1 for amount in AMOUNTS if amount not in each.doubtful)
+    doubts = [each for each in found if each.doubtful]
+    assert {each.paid[amount] for each in doubts for amount in each.doubtful} == {0, 1}, "a doubt that is none"
+
+
+def test_a_keyed_tool_needs_neither_a_reconciler_nor_an_approval(tmp_path: Path) -> None:
+    found = outcomes("memory", tmp_path, "keyed", reconciled=False)
+    assert [each.paid for each in found if each.paid != dict.fromkeys(AMOUNTS, 1)] == []
+    assert all(each.told == dict.fromkeys(AMOUNTS, True) for each in found)
+
+
+def test_a_transactional_tool_commits_with_its_result(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+
+    async def main() -> list[Outcome]:
+        store = SQLiteStore(path)
+        try:
+            deaths = [each for each in deaths_of(await prepared(store)) if len(each) < 2]
+            return await all_of(
+                [survive(store, f"r{number}", each, "transactional") for number, each in enumerate(deaths)], 1
+            )
+        finally:
+            await store.aclose()
+
+    async def prepared(store: SQLiteStore) -> int:
+        await store.now()  # makes the file
+        with sqlite3.connect(path) as connection:
+            connection.execute("create table paid (run text, amount int)")
+        connection.close()
+        return await writes_of_a_run(store, "transactional")
+
+    found = asyncio.run(main())
+    assert all(each.told == dict.fromkeys(AMOUNTS, True) and not each.doubtful for each in found)
+    connection = sqlite3.connect(path)
+    rows = connection.execute("select run, amount, count(*) from paid group by run, amount").fetchall()
+    connection.close()
+    assert {count for _, _, count in rows} == {1}
+    assert len(rows) == 3 * (len(found) + 1)

@@ -1,0 +1,307 @@
+"""Actions that may have run: what is asked, what is run again, what waits for a person, and what the model is told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import bobcat
+from bobcat import (
+    AuditEvent,
+    CancelToken,
+    FinalAnswer,
+    Happened,
+    MemoryStore,
+    NotHappened,
+    RunResult,
+    ToolCall,
+    ToolSet,
+    Unknown,
+    auto_approve,
+    tool,
+)
+from kernel.scripted import Scripted
+
+PLAIN = "rules: [{id: pay, match: {tool: pay}, decision: allow}]"
+ABOUT = """
+rules:
+  - {id: again, match: {tool: pay, context.extra.uncertain_retry: true}, decision: DECISION, priority: 1}
+  - {id: pay, match: {tool: pay}, decision: allow}
+"""
+MAY = "; an earlier attempt of this action may have taken effect"
+
+
+NOBODY = "denied: approval refused by system — no on_approval handler configured"
+
+
+class Power(BaseException):
+    """The process is gone."""
+
+
+class Shop:
+    """Pays, and dies in the middle of it as often as it is told to: nobody knows afterwards whether it paid."""
+
+    def __init__(self, effect: Any = "unsafe", *, answer: Any = None, deaths: int = 1) -> None:
+        self.store = MemoryStore()
+        self.deaths = deaths
+        self.began = 0
+        self.asked: list[tuple[str, Any]] = []
+        self.events: list[AuditEvent] = []
+
+        async def body() -> str:
+            self.began += 1
+            if self.began <= self.deaths:
+                raise Power
+            return "paid"
+
+        if effect == "keyed":
+
+            @tool(effect="keyed", name="pay")
+            async def pay(amount: int, idempotency_key: str) -> str:
+                return await body()
+
+        elif effect == "fenced":
+
+            @tool(effect="fenced", name="pay")
+            async def pay(amount: int, fence: int) -> str:
+                return await body()
+
+        else:
+
+            @tool(effect=effect, name="pay")
+            async def pay(amount: int) -> str:
+                return await body()
+
+        if answer is not None:
+
+            @pay.reconcile  # type: ignore[attr-defined]
+            async def did_pay(key: str, args: Any) -> Any:
+                self.asked.append((key, dict(args)))
+                if isinstance(answer, BaseException):
+                    raise answer
+                return answer
+
+        self.tools = ToolSet.from_functions(pay)
+
+    def run(self, *, policy: str = PLAIN, **options: Any) -> RunResult:
+        self.agent = Scripted(ToolCall("pay", {"amount": 3}), FinalAnswer("over"))
+        self.events = []
+
+        async def sink(event: AuditEvent) -> None:
+            self.events.append(event)
+
+        if any(record.kind == "model.output" for record in asyncio.run(self.store.load("r"))):
+            self.agent.replies.pop(0)
+        return asyncio.run(
+            bobcat.run_agent(
+                self.agent, "task", tools=options.pop("tools", self.tools), policy=bobcat.compile_policy(policy),
+                store=self.store, run_id="r", owner="worker", sinks=[sink], **options,
+            )
+        )  # fmt: skip
+
+    def died(self, **options: Any) -> Shop:
+        with pytest.raises(Power):
+            self.run(**options)
+        return self
+
+    @property
+    def told(self) -> list[str]:
+        return [message.content for message in self.agent.seen[-1] if message.role == "tool"]
+
+    def bodies(self, kind: str) -> list[dict[str, Any]]:
+        return [dict(event.body) for event in self.events if event.kind == kind]
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        found = asyncio.run(self.store.load("r"))
+        return [{k: v for k, v in record.body.items() if k != "chain"} for record in found if record.kind == kind]
+
+
+def test_an_unsafe_action_in_doubt_is_not_run_again_by_a_rule_that_says_nothing_of_it() -> None:
+    shop = Shop().died()
+    assert shop.run().final_answer == "over"
+    assert shop.began == 1
+    assert shop.told == [f"[denied] {NOBODY}{MAY}"]
+    (decided,) = shop.bodies("policy.evaluated")
+    assert (decided["verdict"], decided["matched_rules"]) == ("approve_required", ["pay", "<default:on_uncertain>"])
+    assert decided["reason"] == "an earlier attempt may have taken effect, and running the tool again is not safe"
+    assert shop.records("action.result")[0]["uncertain_retry"] is True
+
+
+def test_a_person_who_is_told_may_have_it_run_again() -> None:
+    shop = Shop().died()
+    asked: list[Any] = []
+
+    async def approve(request: Any) -> bobcat.ApprovalDecision:
+        asked.append(dict(request.request.context.extra))
+        return bobcat.ApprovalDecision(True, "alice")
+
+    shop.run(on_approval=approve)
+    assert (shop.began, shop.told, asked) == (2, ["[ok] paid"], [{"uncertain_retry": True}])
+
+
+@pytest.mark.parametrize(
+    ("decision", "began", "told"),
+    [
+        ("allow", 2, "[ok] paid"),
+        ("deny", 1, f"[denied] denied: Policy denied this action{MAY}"),
+        (
+            "approve_required",
+            1,
+            f"[denied] denied: approval refused by system — no on_approval handler configured{MAY}",
+        ),
+    ],
+)
+def test_a_rule_that_speaks_of_the_doubt_decides_it(decision: str, began: int, told: str) -> None:
+    shop = Shop().died()
+    shop.run(policy=ABOUT.replace("DECISION", decision))
+    assert (shop.began, shop.told) == (began, [told])
+    assert "<default:on_uncertain>" not in shop.bodies("policy.evaluated")[0]["matched_rules"]
+
+
+def test_a_transform_that_says_nothing_of_the_doubt_asks_as_well() -> None:
+    policy = """
+rules: [{id: pay, match: {tool: pay}, decision: transform, transform: {jsonpath: $.args.amount, set: 4}}]
+"""
+    shop = Shop().died(policy=policy)
+    shop.run(policy=policy)
+    assert shop.began == 1
+    shop = Shop().died(policy=policy)
+    shop.run(policy=policy, on_approval=auto_approve("alice"))
+    assert shop.began == 2
+    assert shop.records("action.intent")[-1]["args"] == {"amount": 4}
+
+
+@pytest.mark.parametrize("effect", ["none", "idempotent", "keyed", "fenced"])
+def test_an_effect_that_can_be_repeated_is(effect: Any) -> None:
+    shop = Shop(effect).died()
+    shop.run()
+    assert (shop.began, shop.told) == (2, ["[ok] paid"])
+    keys = {record.idempotency_key for record in asyncio.run(shop.store.load("r")) if record.kind == "action.intent"}
+    assert len(keys) == 1
+    assert shop.bodies("action.uncertain")[0]["intent_key"] in keys
+
+
+@pytest.mark.parametrize("effect", ["idempotent", "keyed"])
+def test_a_rule_can_forbid_even_that(effect: Any) -> None:
+    shop = Shop(effect).died()
+    shop.run(policy=ABOUT.replace("DECISION", "deny"))
+    assert shop.began == 1
+
+
+def test_a_tool_whose_effect_changed_since_is_unsafe() -> None:
+    shop = Shop("unsafe").died()
+    later = Shop("idempotent")
+    assert str(shop.run(tools=later.tools).error).startswith(
+        "journal refused: the run was begun with other tools: `pay`"
+    )
+    shop.run(tools=later.tools, allow_changed=("tools",))
+    assert (shop.began, later.began) == (1, 0)
+
+
+def test_what_happened_is_not_run_again_and_its_value_is_the_result() -> None:
+    shop = Shop(answer=Happened("paid, says the bank")).died()
+    shop.run()
+    assert (shop.began, shop.told) == (1, ["[ok] paid, says the bank"])
+    intent = next(record for record in asyncio.run(shop.store.load("r")) if record.kind == "action.intent")
+    assert shop.asked == [(intent.idempotency_key, {"amount": 3})]
+    (result,) = shop.records("action.result")
+    assert (result["ok"], result["reconciled"], "uncertain_retry" in result) == (True, True, False)
+    assert [body["outcome"] for body in shop.bodies("action.reconciled")] == ["happened"]
+    assert shop.bodies("policy.evaluated") == []
+
+
+def test_what_did_not_happen_is_judged_and_run_as_if_for_the_first_time() -> None:
+    shop = Shop(answer=NotHappened()).died()
+    shop.run()
+    assert (shop.began, shop.told) == (2, ["[ok] paid"])
+    assert shop.bodies("policy.evaluated")[0]["matched_rules"] == ["pay"]
+    (abandoned,) = shop.records("action.abandoned")
+    assert (abandoned["intents"], abandoned["reason"]) == ([2], "the reconciler says that it did not happen")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Unknown("no route to the bank"), "no route to the bank"),
+        (ValueError("no"), "reconcile raised ValueError: no"),
+        (SystemExit(3), "reconcile raised SystemExit: 3"),
+        (asyncio.CancelledError("by hand"), "reconcile raised CancelledError: by hand"),
+        (True, "reconcile returned bool, not Happened, NotHappened or Unknown"),
+    ],
+)
+def test_a_reconciler_that_cannot_tell_leaves_the_doubt_to_the_effect(answer: Any, reason: str) -> None:
+    shop = Shop(answer=answer).died()
+    shop.run()
+    assert shop.began == 1
+    assert shop.told[0].endswith(MAY)
+    (body,) = shop.bodies("action.reconciled")
+    assert (body["outcome"], body["reason"]) == ("unknown", reason)
+
+
+@pytest.mark.parametrize("deaths", [1, 2, 3])
+def test_u61_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
+    """Every attempt but the last dies in the tool, or right behind the intent that its approval allowed."""
+    shop = Shop(deaths=deaths)
+    for _ in range(deaths):
+        shop.died(on_approval=auto_approve("alice"))
+    shop.run()
+    assert shop.began == deaths
+    assert shop.told[0].endswith(MAY)
+    assert len(shop.records("action.intent")) == deaths
+
+
+def test_u49_a_run_stopped_between_intent_and_action_leaves_no_doubt() -> None:
+    token = CancelToken()
+
+    class Throwing(MemoryStore):
+        async def append(self, record: Any) -> None:
+            await super().append(record)
+            if record.kind == "action.intent":
+                token.cancel("stop")
+
+    shop = Shop(deaths=0)
+    shop.store = Throwing()
+    assert shop.run(cancel=token).error == "cancelled: stop"
+    assert shop.began == 0
+    (abandoned,) = shop.records("action.abandoned")
+    assert (abandoned["intents"], abandoned["reason"]) == ([2], "the run was stopped before the action began")
+    shop.run()
+    assert (shop.began, shop.told, shop.bodies("action.uncertain")) == (1, ["[ok] paid"], [])
+
+
+def test_an_attempt_that_was_stopped_in_time_settles_no_earlier_doubt() -> None:
+    token = CancelToken()
+    shop = Shop().died()
+    write = shop.store.append
+
+    async def throwing(record: Any) -> None:
+        await write(record)
+        if record.kind == "action.intent":
+            token.cancel("stop")
+
+    shop.store.append = throwing  # type: ignore[method-assign]
+    assert shop.run(cancel=token, on_approval=auto_approve("alice")).error == "cancelled: stop"
+    assert shop.records("action.abandoned")[0]["intents"] == [6]
+    shop.run()
+    assert shop.began == 1
+    assert shop.told[0].endswith(MAY)
+
+
+def test_u64_the_key_of_an_action_is_its_own() -> None:
+    from bobcat.journal import action_key_of, idempotency_key
+
+    assert idempotency_key("r", 1, "2|x", {}) == idempotency_key("r|1", 2, "x", {})
+    assert action_key_of("r", 1, "2|x", {}) != action_key_of("r|1", 2, "x", {})
+    assert action_key_of("r", 1, "x", {}) == idempotency_key("r", 1, "x", {})
+
+
+def test_u67_a_call_of_an_unknown_tool_has_its_result_on_record() -> None:
+    shop = Shop(deaths=0)
+    shop.tools = ToolSet()
+    shop.run()
+    (result,) = shop.records("action.result")
+    assert (result["ok"], result["message"]) == (False, "[error] unknown tool: 'pay'")
+    view = bobcat.replay(asyncio.run(shop.store.load("r")))
+    assert [step.ok for step in view.steps] == [False, True]

@@ -1,0 +1,144 @@
+"""Tools that write in the transaction of the store: with their result, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bobcat
+from bobcat import (
+    AuditEvent,
+    CancelToken,
+    FinalAnswer,
+    RunResult,
+    SQLiteStore,
+    ToolCall,
+    ToolSet,
+    inline_executor,
+    tool,
+)
+from kernel.scripted import Scripted
+
+ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
+
+
+class Shop:
+    """Writes a row, and then does what the test says."""
+
+    def __init__(self, path: Path, after: Callable[[], Any] | None = None) -> None:
+        self.path = path
+        self.events: list[str] = []
+        self.kinds_when_told: list[list[str]] = []
+        connection = sqlite3.connect(path)
+        connection.execute("create table if not exists paid (amount int, key text)")
+        connection.commit()
+        connection.close()
+
+        @tool(effect="transactional")
+        async def pay(amount: int, transaction: Any, idempotency_key: str) -> str:
+            transaction.connection.execute("insert into paid values (?, ?)", (amount, idempotency_key))
+            waits = None if after is None else after()
+            if waits is not None:
+                await waits
+            return "paid"
+
+        self.tools = ToolSet.from_functions(pay)
+
+    def run(self, *replies: object, **options: Any) -> RunResult:
+        async def main() -> RunResult:
+            store = SQLiteStore(self.path)
+
+            async def sink(event: AuditEvent) -> None:
+                self.events.append(event.kind)
+                if event.kind == "action.completed":
+                    self.kinds_when_told.append([record.kind for record in await store.load("r")])
+
+            try:
+                async with asyncio.timeout(60):
+                    return await bobcat.run_agent(
+                        Scripted(*(replies or (ToolCall("pay", {"amount": 3}),))), "task", tools=self.tools,
+                        policy=ALLOW, store=store, run_id="r", sinks=[sink], owner="a", **options,
+                    )  # fmt: skip
+            finally:
+                await store.aclose()
+
+        return asyncio.run(main())
+
+    @property
+    def rows(self) -> list[Any]:
+        connection = sqlite3.connect(self.path)
+        try:
+            return connection.execute("select amount, key from paid").fetchall()
+        finally:
+            connection.close()
+
+    def records(self) -> list[Any]:
+        async def main() -> list[Any]:
+            store = SQLiteStore(self.path)
+            try:
+                return list(await store.load("r"))
+            finally:
+                await store.aclose()
+
+        return asyncio.run(main())
+
+
+@pytest.mark.parametrize("executor", [None, inline_executor()])
+def test_what_a_tool_wrote_is_committed_with_its_result_and_told_afterwards(tmp_path: Path, executor: Any) -> None:
+    shop = Shop(tmp_path / "shop.db")
+    assert shop.run(ToolCall("pay", {"amount": 3}), ToolCall("pay", {"amount": 4}), executor=executor).error is None
+    results = [record for record in shop.records() if record.kind == "action.result"]
+    assert shop.rows == [(3, results[0].idempotency_key), (4, results[1].idempotency_key)]
+    assert [kinds[-1] for kinds in shop.kinds_when_told] == ["action.result"] * 2
+
+
+def test_what_a_failing_tool_wrote_is_undone(tmp_path: Path) -> None:
+    def fail() -> None:
+        raise ValueError("no money")
+
+    shop = Shop(tmp_path / "shop.db", fail)
+    assert shop.run().final_answer == "done"
+    assert shop.rows == []
+    (result,) = [record.body for record in shop.records() if record.kind == "action.result"]
+    assert (result["ok"], result["message"].splitlines()[0]) == (False, "[error] ValueError: no money")
+
+
+@pytest.mark.parametrize("how", ["switch", "deadline"])
+def test_what_a_tool_wrote_that_was_stopped_is_undone_and_no_doubt(tmp_path: Path, how: str) -> None:
+    token = CancelToken()
+
+    async def hang() -> None:
+        if how == "switch":
+            token.cancel("stop")
+        await asyncio.sleep(60)
+
+    calls: list[Any] = [hang]
+    shop = Shop(tmp_path / "shop.db", lambda: calls.pop()() if calls else None)
+    options: dict[str, Any] = {"cancel": token} if how == "switch" else {"budget": bobcat.Budget(duration_seconds=1)}
+    assert str(shop.run(**options).error).startswith("cancelled" if how == "switch" else "duration budget")
+    assert shop.rows == []
+    assert [record.kind for record in shop.records()][-2] == "action.abandoned"
+    shop.events.clear()
+    assert shop.run(FinalAnswer("over")).final_answer == "over"
+    assert "action.uncertain" not in shop.events
+    assert [amount for amount, _ in shop.rows] == [3]
+
+
+def test_a_process_that_dies_in_the_transaction_has_written_nothing(tmp_path: Path) -> None:
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    calls = [die]
+    shop = Shop(tmp_path / "shop.db", lambda: calls.pop()() if calls else None)
+    with pytest.raises(KeyboardInterrupt):
+        shop.run()
+    assert shop.rows == []
+    assert shop.run(FinalAnswer("over")).final_answer == "over"
+    assert [amount for amount, _ in shop.rows] == [3]
+    abandoned = [record.body for record in shop.records() if record.kind == "action.abandoned"]
+    assert [body["reason"] for body in abandoned] == ["its transaction was not committed"]

@@ -1,0 +1,14 @@
+"""Where the values of `bobcat.lynx` have more than those of lynx-agent 2.5: tests compare all the rest."""
+
+from __future__ import annotations
+
+EXTRA_FIELDS = {
+    "ToolCall": ["text", "problem"],
+    "ApprovalDecision": ["args"],
+    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by"],
+    "Decision": ["approvals_needed"],
+    "RunResult": ["approvals"],
+    "ToolDef": ["reconcile_fn"],
+    "ToolMetadata": ["effect"],
+}
+"""Fields behind those of lynx-agent. `docs/migrating-from-lynx.md` names each."""

@@ -1,0 +1,217 @@
+"""The core writes canonical JSON, keys and record hashes exactly as Python does, or leaves the value to Python."""
+
+from __future__ import annotations
+
+import enum
+import math
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from bobcat import journal
+from bobcat._core import action_key, canonical_text, chained_hash
+from bobcat.frozen import FrozenDict, FrozenList
+from bobcat.plain_json import any_json_text, any_loose_json_text, json_text, loose_json_text
+from odd_values import pick
+from odd_values import values as odd_values
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Size(enum.IntEnum):
+    BIG = 2
+
+
+class Faceless:
+    """A value that does not even say what it is."""
+
+    @property
+    def __class__(self) -> Any:
+        raise RuntimeError("faceless")
+
+
+class Keyed(dict[Any, Any]):
+    """A dict that says something else than it holds."""
+
+    def items(self) -> Any:
+        return [("lie", 1)]
+
+
+# Any below: every value has a text is the point.
+well_formed = st.text(max_size=6) | st.sampled_from(
+    ["", '"', "\\", "/", "\x00\x1f\x7f\x80", "\n\r\t\b\f", "é\u2028\U0001f600"]
+)
+any_text = st.text(st.characters(exclude_categories=()), max_size=6) | st.sampled_from(
+    ["\ud800", "a\udfff", "\ud83d\ude00"]
+)
+edges = [
+    -0.0,
+    0.0,
+    1e16,
+    1e15,
+    9999999999999998.0,
+    1e-4,
+    1e-5,
+    1e-7,
+    5e-324,
+    1.7976931348623157e308,
+    0.1,
+    1e22,
+    2.0**70,
+]
+integers = st.integers() | st.sampled_from([0, -1, 2**63 - 1, -(2**63), 2**63, -(2**64), 10**30])
+finite = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from(edges)
+plain_leaves = st.none() | st.booleans() | integers | finite | well_formed
+odd_leaves = any_text | pick(
+    [
+        math.nan,
+        math.inf,
+        -math.inf,
+        10**5000,
+        -(10**5000),
+        b"a",
+        Colour.RED,
+        Size.BIG,
+        {1, "a"},
+        frozenset(),
+        object,
+        Faceless(),
+    ]
+)
+
+
+def containers(inner: st.SearchStrategy[Any], keys: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    lists = st.lists(inner, max_size=4)
+    dicts = st.dictionaries(keys, inner, max_size=4)
+    return (
+        lists | lists.map(tuple) | lists.map(FrozenList) | dicts | dicts.map(FrozenDict) | dicts.map(MappingProxyType)
+        | dicts.map(FrozenDict).map(MappingProxyType)
+    )  # fmt: skip
+
+
+plain = st.recursive(plain_leaves, lambda inner: containers(inner, well_formed), max_leaves=12)
+anything = st.recursive(
+    plain_leaves | odd_leaves | odd_values,
+    lambda inner: (
+        containers(inner, any_text | st.none() | st.integers() | st.sampled_from([Colour.RED, 1.5, True, (1, 2)]))
+        | st.dictionaries(well_formed, inner, max_size=2).map(Keyed)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=600, deadline=None)
+@given(plain)
+def test_the_core_writes_every_plain_value_as_python_does(value: Any) -> None:
+    assert canonical_text(value) == any_json_text(value) == any_loose_json_text(value)
+
+
+@settings(max_examples=600, deadline=None)
+@given(anything)
+def test_what_the_core_does_not_leave_to_python_it_writes_in_both_manners(value: Any) -> None:
+    text = canonical_text(value)
+    assert text is None or text == any_json_text(value) == any_loose_json_text(value)
+    assert json_text(value) == any_json_text(value)
+    assert loose_json_text(value) == any_loose_json_text(value)
+
+
+def nested(depth: int, innermost: Any) -> Any:
+    value = innermost
+    for level in range(depth):
+        value = [value] if level % 2 else {"a": value}
+    return value
+
+
+@pytest.mark.parametrize("depth", [1, 62, 63, 64, 65, 66, 200])
+@pytest.mark.parametrize("seal", [lambda value: value, MappingProxyType], ids=["dict", "proxy"])
+def test_deep_values_are_cut_where_they_were(depth: int, seal: Any) -> None:
+    value = seal({"a": nested(depth, 1)})
+    assert json_text(value) == any_json_text(value)
+    assert loose_json_text(value) == any_loose_json_text(value)
+    assert (canonical_text(value) is None) == (depth > 63)
+
+
+def test_a_value_that_contains_itself_is_left_to_python() -> None:
+    value: dict[str, Any] = {}
+    value["self"] = [value]
+    assert canonical_text(value) is None
+    assert json_text(value) == '{"self":["<cycle>"]}'
+
+
+def test_keys_are_sorted_by_code_point() -> None:
+    keys = ["\U0001f600", "\uffff", "é", "z", "a", "A", ""]
+    assert (
+        json_text(dict.fromkeys(keys)) == json_text(dict.fromkeys(sorted(keys))) == any_json_text(dict.fromkeys(keys))
+    )
+
+
+def slow_key(run_id: str, step: int, tool: str, args: Any, *, text: Any) -> str:
+    return sha256(f"{run_id}|{step}|{tool}|{text(args)}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_text, integers, any_text, st.dictionaries(any_text, anything, max_size=3))
+def test_keys_are_the_hash_of_the_text(run_id: str, step: int, tool: str, args: dict[str, Any]) -> None:
+    for text in (json_text, loose_json_text):
+        assert journal.idempotency_key(run_id, step, tool, args, text=text) == slow_key(
+            run_id, step, tool, args, text=text
+        )
+
+
+def framed(*parts: str) -> bytes:
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_text, any_text, integers, any_text, any_text, st.dictionaries(any_text, anything, max_size=3))
+def test_record_hashes_are_the_hash_of_the_framed_fields(
+    previous: str, run_id: str, seq: int, kind: str, key: str, body: dict[str, Any]
+) -> None:
+    for text in (json_text, loose_json_text):
+        fields = framed(previous, run_id, str(seq), kind, key, text(body))
+        expected = sha256(b"bobcat/journal/v1\0" + fields).hexdigest()
+        made = journal.chain_hash(previous, body, run_id=run_id, seq=seq, kind=kind, key=key, text=text)
+        assert made == expected
+
+
+def test_a_plain_record_is_hashed_in_the_core() -> None:
+    body = MappingProxyType({"step": 1, "args": FrozenDict({"x": (1, 2.5)})})
+    made = journal.chain_hash("", body, run_id="r", seq=0, kind="final", key="")
+    assert chained_hash("", "r", 0, "final", "", body) == made
+    assert action_key("r", 0, "t", body) == journal.idempotency_key("r", 0, "t", body)
+
+
+def test_no_two_records_share_a_framing() -> None:
+    hashes = {
+        journal.chain_hash(previous, {}, run_id=run_id, seq=1, kind=kind, key=key)
+        for previous, run_id, kind, key in [
+            ("a", "b", "c", "d"),
+            ("ab", "", "c", "d"),
+            ("a", "bc", "", "d"),
+            ("", "abcd", "", ""),
+        ]
+    }
+    assert len(hashes) == 4
+
+
+@pytest.mark.parametrize("wrong", [None, True, 1.0, "1", Size.BIG], ids=repr)
+def test_a_step_that_is_no_exact_number_is_left_to_python(wrong: Any) -> None:
+    assert action_key("r", wrong, "t", {}) is None
+    assert chained_hash("", "r", wrong, "k", "", {}) is None
+
+
+@pytest.mark.parametrize("wrong", [None, b"r", 1, Colour.RED, "\ud800"], ids=ascii)
+def test_a_name_that_is_no_exact_text_is_left_to_python(wrong: Any) -> None:
+    assert action_key(wrong, 1, "t", {}) is None
+    assert action_key("r", 1, wrong, {}) is None
+    for position in range(4):
+        names: list[Any] = ["p", "r", "k", "i"]
+        names[position] = wrong
+        assert chained_hash(names[0], names[1], 1, names[2], names[3], {}) is None

@@ -1,0 +1,261 @@
+"""What cannot be lowered exactly is refused where it stands, with the reason and what to write instead."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import time
+from typing import Any
+
+import pytest
+
+import bobcat
+from bobcat import PolicyCompileError, compile_policy
+
+HEADER = """\
+import datetime
+import functools
+import math
+import os
+import random
+import re
+import time
+from bobcat import Decision, Verdict, allow, deny, transform
+
+LIMITS = {"gold": 500}
+changing = 5
+COUNT = 0
+later = []
+WORD = re.compile("x")
+
+
+def change():
+    global changing
+    changing = 6
+    later.append(5)
+
+
+def loop(x):
+    return loop(x)
+
+
+def any_number(*xs):
+    return xs
+
+
+def yields(x):
+    yield x
+
+
+@functools.lru_cache
+def cached(x):
+    return x
+
+
+class Box:
+    def __init__(self):
+        self.size = 5
+
+    def grow(self):
+        self.size = 6
+
+
+box = Box()
+
+"""
+FILE = "refused_rules.py"
+
+
+def rule_of(body: str, head: str = "def made(req, ctx):") -> Any:
+    """The function of a text that is `rules.py`."""
+    text = HEADER + head + "\n" + "".join(f"    {line}\n" for line in body.splitlines())
+    linecache.cache[FILE] = (len(text), None, text.splitlines(keepends=True), FILE)
+    namespace: dict[str, Any] = {"__name__": "refused_rules"}
+    exec(compile(text, FILE, "exec", dont_inherit=True), namespace)
+    return namespace["made"]
+
+
+def findings(rule: Any, **options: Any) -> tuple[bobcat.Diagnostic, ...]:
+    try:
+        return compile_policy("rules: []", python_rules=[rule], **options).diagnostics
+    except PolicyCompileError as error:
+        return error.diagnostics
+
+
+SHAPES = [
+    ("while True:\n    pass", "loops with `while`"),
+    ("with open('x'):\n    pass", "uses `with`"),
+    ("return yields(req.tool)", "yields"),
+    ("return loop(req.tool)", "calls `loop`, which calls itself"),
+    ("return any_number(req.tool)", "takes any number of arguments"),
+    ("return cached(req.tool)", "calls the function `cached`"),
+    ("return req", "uses the request as a value"),
+    ("return f'{ctx.principal}'", "uses the principal as a value"),
+    ("return [req.declared]", "uses the declared as a value"),
+    ("return req.args == ctx", "uses the context as a value"),
+    ("return req.args['n'] % 2", "applies `%`"),
+    ("return 'a %s' % req.tool", "formats text with `%`"),
+    ("return '{}'.format(req.tool)", "calls the method `format`"),
+    ("return req.tool is ctx.environment", "compares by identity"),
+    ("return getattr(req, 'tool')", "calls `getattr`"),
+    ("return type(req.tool)", "calls `type`"),
+    ("return req.args['path'].parts", "reads the attribute `parts`"),
+    ("return ctx.timestamp - ctx.timestamp", "calculates with points in time"),
+    ("return ctx.timestamp.strftime('%H')", "calls `strftime` of a point in time"),
+    ("return str(ctx.timestamp)", "shows a datetime"),
+    ("req.args['x'] = 5", "changes something that it did not make"),
+    ("x = req.args\nx['y'] = 5", "changes `x`, which something else may hold"),
+    ("x = []\ny = x\nx.append(1)\nreturn y", "changes `x`, which something else may hold"),
+    ("x = req.args['l']\nx += [1]", "changes `x` in place"),
+    ("for x in {1, 2}:\n    pass", "goes over a set"),
+    ("return ', '.join({req.tool})", "goes over a set"),
+    ("return f'{ {req.tool} }'", "shows a set"),
+    ("return list(set(req.args['x']))", "goes over a set"),
+    ("x = req.args.items()\nreturn x", "keeps a view"),
+    ("return lambda: 5", "keeps a function as a value"),
+    ("return (x for x in req.args)", "keeps a generator"),
+    ("return re.search(req.tool, 'x')", "only known when the rule runs"),
+    ("return re.sub('a', 'b', req.tool)", "calls `sub`, which"),
+    ("return WORD.findall(req.tool)", "calls `findall` of a pattern"),
+    ("return re.search(r'(a)\\1', req.tool)", "cannot run in linear time"),
+    ("return max(req.args['x'], key=len)", "by name"),
+    ("return deny(*req.args['x'])", "calls with `*`"),
+    ("return deny()", "without `reason`"),
+    ("return deny('x', why='y')", "the argument `why`"),
+    ("return Decision(req.tool)", "verdict is only known"),
+    ("return Decision(Verdict.ALLOW, approvers=('a',))", "the field `approvers`"),
+    ("raise re.error('x')", "none of the builtin"),
+    ("try:\n    pass\nfinally:\n    pass", "uses `finally`"),
+    ("try:\n    pass\nexcept KeyError as e:\n    return deny(e)", "looks at the exception"),
+    ("try:\n    pass\nexcept KeyError:\n    raise", "raises again"),
+    ("import no_such_module", "imports `no_such_module`"),
+    ("match req:\n    case _:\n        pass", "uses the request as a value"),
+    ("return req.tool @ 5", "uses an operator"),
+    ("a, *b = req.args['x']", "takes several values with `*`"),
+    ("return f'{req.tool:{ctx.step_seq}}'", "calculates a format"),
+    ("return f'{req.tool:z<x}'", "formats with `z<x`"),
+    ("return " + "(" * 120 + "req.tool" + " + 'a')" * 120, "code is deeper than 100 levels"),
+    ("class X: pass", "defines a class"),
+    ("return undefined_name", "which is not defined"),
+    ("return Box", "the class `Box`"),
+    ("return math", "a value of type `module`"),
+    ("return [x for x in req.args['x'] if (lambda: y)()]\ny = 5", "may have no value here"),
+]
+IMPURE = [
+    ("return time.time()", "reads a clock"),
+    ("return datetime.datetime.now()", "reads a clock"),
+    ("return datetime.date.today()", "reads a clock"),
+    ("return os.environ['X']", "reads the environment"),
+    ("return os.environ.get('X')", "reads the environment"),
+    ("return os.getenv('X')", "reads the environment"),
+    ("return os.path.exists(req.tool)", "reads files"),
+    ("return open(req.tool)", "reads files"),
+    ("return random.random()", "reads chance"),
+    ("return random.choice([1, 2])", "reads chance"),
+    ("print(req.tool)", "has effects of its own"),
+    ("LIMITS['x'] = 5", "reads `LIMITS`, which changes in line"),
+    ("return changing", "reads `changing`, which changes in line"),
+    ("return later", "reads `later`, which changes in line"),
+    ("return box.size", "of an object that may change"),
+]
+
+
+@pytest.mark.parametrize(("body", "says"), SHAPES)
+def test_what_has_no_exact_counterpart_is_refused_where_it_stands(body: str, says: str) -> None:
+    with_warnings = findings(rule_of(body))
+    found = [item for item in with_warnings if item.code == "E0807"]
+    assert found, with_warnings
+    assert says in found[0].message
+    assert found[0].span is not None
+    assert found[0].span.file == FILE
+    assert found[0].help is not None
+    assert found[0].help.endswith('`host="allow"` keeps the rule as a callable')
+
+
+@pytest.mark.parametrize(("body", "says"), IMPURE)
+def test_what_reads_more_than_the_call_is_named_as_impure(body: str, says: str) -> None:
+    found = [item for item in findings(rule_of(body)) if item.code == "E0808"]
+    assert found
+    assert says in found[0].message
+    assert found[0].span is not None
+    assert found[0].span.line > HEADER.count("\n")
+
+
+@pytest.mark.parametrize(("body", "says"), SHAPES[:5] + IMPURE[:5])
+def test_a_host_rule_is_a_warning_that_says_the_same(body: str, says: str) -> None:
+    rule = rule_of(body)
+    bundle = compile_policy("rules: []", python_rules=[rule], host="allow")
+    assert [fn for _, _, fn in bundle.python_rules] == [rule]
+    assert any(item.code in ("W0115", "W0116") and says in item.message for item in bundle.warnings)
+
+
+def test_the_report_shows_the_line_and_marks_the_expression() -> None:
+    with pytest.raises(PolicyCompileError) as caught:
+        compile_policy("rules: []", python_rules=[rule_of("x = 1\nif time.time() > 5: return deny('é')")])
+    report = str(caught.value)
+    line = HEADER.count("\n") + 3
+    assert f"--> {FILE}:{line}:8" in report
+    assert "if time.time() > 5" in report
+    assert re.search(r"^ *\| +\^{9}$", report, re.MULTILINE)
+
+
+def test_every_statement_that_cannot_be_lowered_is_reported() -> None:
+    found = findings(rule_of("x = time.time()\nwhile True:\n    pass\nreturn req"))
+    assert [item.code for item in found] == ["E0808", "E0807", "E0807"]
+
+
+def test_a_column_counts_characters() -> None:
+    found = findings(rule_of("x = 'é\U0001f600'; y = time.time()"))
+    assert found[0].span is not None
+    assert found[0].span.column == 19
+
+
+def test_a_function_without_a_text_is_refused_as_that() -> None:
+    namespace: dict[str, Any] = {}
+    exec("def typed_in(req, ctx):\n    return None\n", namespace)
+    (found,) = findings(namespace["typed_in"])
+    assert (found.code, found.span) == ("E0807", None)
+    assert "its source text" in found.message
+
+
+def test_a_text_that_has_changed_since_is_no_source() -> None:
+    rule = rule_of("return deny('old')")
+    rule_of("return deny('new')")
+    (found,) = findings(rule)
+    assert "not the one that it was compiled from" in found.message
+
+
+@pytest.mark.parametrize("head", ["def made(req):", "def made():", "def made(req, *ctx):", "def made(a, b, c):"])
+def test_a_function_that_is_not_called_with_a_request_and_a_context_is_refused(head: str) -> None:
+    assert [item.code for item in findings(rule_of("return None", head))] == ["E0807"]
+
+
+def test_a_builtin_and_a_bound_builtin_are_refused() -> None:
+    for rule in (len, [].append, time.time):
+        assert "E0807" in [item.code for item in findings(rule)]
+
+
+def test_a_table_in_small_letters_is_frozen_with_a_warning() -> None:
+    namespace = rule_of("return deny('x') if req.tool in table else None", "table = ['a']\ndef made(req, ctx):")
+    (found,) = findings(namespace)
+    assert found.code == "W0117"
+    assert "`table`" in found.message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return [m is None for x in req.args['x'] if (m := WORD.search(x))]",
+        "return f'{1.5:>8.2f}{5:05d}{2:,}{7:*^9}'",
+        "x = []\nfor y in req.args['x']:\n    if y and not x:\n        x.append(y)\nreturn deny(str(x))",
+        "x = dict(req.args)\nx['a'] = 5\ndel x['a']\nreturn transform(x)",
+        "return deny('x') if any(p.search(req.tool) for p in (WORD,)) else None",
+    ],
+)
+def test_what_reads_like_it_is_lowered(body: str) -> None:
+    assert [item.code for item in findings(rule_of(body))] == []
+
+
+def test_an_unknown_answer_to_host_rules_is_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="refuse, allow"):
+        compile_policy("rules: []", host="maybe")  # type: ignore[arg-type]

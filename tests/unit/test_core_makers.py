@@ -1,0 +1,144 @@
+"""Makers of values: what they make is what the class makes, whatever the class looks like."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import pickle
+import sys
+import weakref
+from typing import Any
+
+import pytest
+
+from bobcat import journal, model, run_values
+from bobcat._core import Maker, frozen_if_flat
+from bobcat.frozen import FrozenDict, deep_freeze
+from bobcat.quick import maker, quick
+
+VALUE_TYPES: list[Any] = [
+    kind
+    for module in (model, run_values, journal)
+    for kind in vars(module).values()
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+]
+
+
+@quick
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pair:
+    a: object
+    b: object
+
+
+@pytest.mark.parametrize("kind", VALUE_TYPES, ids=lambda kind: kind.__name__)
+def test_a_maker_makes_what_the_class_makes(kind: Any) -> None:
+    values = [f"value {number}" for number in range(len(dataclasses.fields(kind)))]
+    made, constructed = maker(kind)(*values), kind(*values)
+    assert made == constructed
+    assert type(made) is kind
+    assert repr(made) == repr(constructed)
+    assert pickle.loads(pickle.dumps(made)) == constructed
+    assert dataclasses.asdict(made) == dataclasses.asdict(constructed)
+
+
+@pytest.mark.parametrize("kind", [model.ActionRequest, model.ExecutionContext, journal.StepRecord])
+def test_the_values_of_a_step_are_made_without_their_constructors(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    make = maker(kind)
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("constructed")
+
+    monkeypatch.setattr(kind, "__init__", forbidden)
+    make(*[None] * len(dataclasses.fields(kind)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 9])
+def test_a_wrong_number_of_values_is_refused(count: int) -> None:
+    with pytest.raises(TypeError, match=f"a maker of 2 values was given {count}"):
+        maker(Pair)(*range(count))
+
+
+def test_a_maker_keeps_one_reference_to_each_value_and_lets_go_of_it() -> None:
+    value = object()
+    make = maker(Pair)
+    before = sys.getrefcount(value)
+    made = [make(value, "id") for _ in range(10)]
+    assert sys.getrefcount(value) == before + 10
+    del made
+    assert sys.getrefcount(value) == before
+
+
+def test_what_a_maker_makes_is_collected_when_it_is_part_of_a_cycle() -> None:
+    class Alive:
+        pass
+
+    alive, body = Alive(), dict[str, Any]()
+    seen = weakref.ref(alive)
+    body["self"] = maker(Pair)(body, alive)
+    del alive, body
+    gc.collect()
+    assert seen() is None
+
+
+@dataclasses.dataclass(frozen=True)
+class WithDict:
+    a: object
+    b: object
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WithMore(model.Principal):
+    extra: object = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True)
+class WithWeakrefs:
+    a: object
+
+
+@quick
+@dataclasses.dataclass(frozen=True, slots=True)
+class Small:
+    a: object
+
+
+@pytest.mark.parametrize("kind", [WithDict, WithMore, WithWeakrefs, Small])
+def test_a_class_of_another_layout_is_made_all_the_same(kind: Any) -> None:
+    values = list(range(len(dataclasses.fields(kind))))
+    assert maker(kind)(*values) == kind(*values)
+
+
+def test_a_maker_of_some_of_the_fields_calls_the_class() -> None:
+    assert Maker(model.Decision, ["verdict", "reason"])("deny", "x") == model.Decision("deny", "x")  # type: ignore[arg-type]
+
+
+def test_a_maker_of_fields_that_are_none_calls_the_class() -> None:
+    with pytest.raises(TypeError):
+        Maker(Small, ["nothing", "more"])(1, 2)
+
+
+def test_flat_arguments_are_frozen_in_one_step() -> None:
+    args = {"text": "x", "count": 1, "rate": 0.5, "on": True, "none": None, "raw": b"x", 7: "key"}
+    frozen = frozen_if_flat(args)
+    assert type(frozen) is FrozenDict
+    assert frozen == args == deep_freeze(args)
+    assert list(frozen) == list(args)
+    args["text"] = "changed"
+    assert frozen["text"] == "x"
+
+
+class Text(str):
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "value", [[], {}, (), set(), Text("x"), object(), FrozenDict()], ids=lambda v: type(v).__name__
+)
+def test_other_arguments_are_not_flat(value: object) -> None:
+    assert frozen_if_flat({"a": 1, "b": value}) is None
+
+
+@pytest.mark.parametrize("value", [FrozenDict(a=1), [], None, "x", Text("x")], ids=lambda v: type(v).__name__)
+def test_what_is_no_dict_is_not_flat(value: object) -> None:
+    assert frozen_if_flat(value) is None

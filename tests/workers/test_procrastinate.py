@@ -1,0 +1,189 @@
+"""The queue on PostgreSQL: delivered, delayed, woken, taken over from a killed process, drained."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from bobcat import Approvals
+from bobcat.workers import Jobs, ProcrastinateDispatcher, Runner
+from workers.conftest import House, Processes
+
+CHILD = """
+import asyncio, sys
+from bobcat.stores import SQLiteStore
+from bobcat.workers import ProcrastinateDispatcher, Runner
+sys.path.insert(0, {tests!r})
+from workers.conftest import APP, load
+async def main():
+    runner = Runner(load(APP).workers, SQLiteStore({store!r}), lease_seconds=2)
+    await ProcrastinateDispatcher({url!r}).work(runner, concurrency=2, stop=asyncio.Event(), grace_seconds=1)
+asyncio.run(main())
+"""
+
+
+@asynccontextmanager
+async def worker(house: House, url: str, lease: float = 2.0) -> AsyncIterator[asyncio.Event]:
+    """A worker in this process until the block ends."""
+    stop, dispatcher = asyncio.Event(), ProcrastinateDispatcher(url, sweep_seconds=0.2)
+    runner = Runner(house.app.workers, house.store, dispatcher=dispatcher, lease_seconds=lease)
+    at_work = asyncio.create_task(dispatcher.work(runner, concurrency=4, stop=stop, grace_seconds=5))
+    try:
+        yield stop
+    finally:
+        stop.set()
+        await asyncio.wait_for(at_work, 60)
+
+
+def test_what_is_queued_is_made_once(house: House, postgres_url: str) -> None:
+    async def main() -> None:
+        client = ProcrastinateDispatcher(postgres_url)
+        jobs = Jobs(house.store, client)
+        async with worker(house, postgres_url), worker(house, postgres_url):
+            for number in range(10):
+                await jobs.enqueue("note", {"text": f"{number}"}, run_id=f"r{number}")
+                await jobs.enqueue("note", {"text": f"{number}"}, run_id=f"r{number}")
+            for number in range(10):
+                await house.until_status(f"r{number}", "succeeded")
+        await client.aclose()
+        assert sorted(house.effects) == [str(number) for number in range(10)]
+
+    asyncio.run(main())
+
+
+def test_what_was_queued_without_the_queue_is_found(house: House, postgres_url: str) -> None:
+    """As `bobcat runs queue` does, and an approval that wakes a run."""
+
+    async def main() -> None:
+        job = await house.jobs.enqueue("asks")
+        later = await house.jobs.enqueue("note", {"text": "x"}, run_at=await house.store.now() + timedelta(seconds=1))
+        async with worker(house, postgres_url):
+            await house.until_status(job.run_id, "suspended")
+            (asked,) = await Approvals(house.store).list()
+            await Approvals(house.store).grant(asked.id, approver="alice")
+            await house.until_status(job.run_id, "succeeded")
+            await house.until_status(later.run_id, "succeeded")
+        assert sorted(house.effects) == ["paid 40", "x"]
+
+    asyncio.run(main())
+
+
+def test_a_failure_that_may_pass_is_tried_again(house: House, postgres_url: str) -> None:
+    async def main() -> None:
+        job = await house.jobs.enqueue("fails", {"times": 2})
+        async with worker(house, postgres_url):
+            await house.until_status(job.run_id, "succeeded")
+        assert house.effects == ["tried"] * 3
+
+    asyncio.run(main())
+
+
+def test_a_killed_worker_is_taken_over(house: House, postgres_url: str) -> None:
+    go = house.path / "go"
+    source = CHILD.format(tests=str(Path(__file__).parents[1]), store=str(house.path / "runs.db"), url=postgres_url)
+
+    async def main() -> None:
+        job = await house.jobs.enqueue("two", {"file": str(go)})
+        child = await asyncio.to_thread(subprocess.Popen, [sys.executable, "-c", source], env=os.environ.copy())
+        try:
+            await house.until_effect("thinking")
+        finally:
+            child.send_signal(signal.SIGKILL)
+            child.wait(60)
+        go.touch()
+        async with worker(house, postgres_url):
+            await house.until_status(job.run_id, "succeeded")
+        assert [line for line in house.effects if line in ("one", "two")] == ["one", "two"]
+
+    asyncio.run(main())
+
+
+def test_a_stopped_worker_gives_its_run_away(house: House, postgres_url: str) -> None:
+    go = house.path / "go"
+
+    async def main() -> None:
+        job = await house.jobs.enqueue("two", {"file": str(go)})
+        dispatcher, stop = ProcrastinateDispatcher(postgres_url, sweep_seconds=0.2), asyncio.Event()
+        runner = Runner(house.app.workers, house.store, dispatcher=dispatcher, lease_seconds=60)
+        at_work = asyncio.create_task(dispatcher.work(runner, concurrency=1, stop=stop, grace_seconds=0.2))
+        await house.until_effect("thinking")
+        stop.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait_for(at_work, 60)
+        assert await house.status(job.run_id) == "queued"
+        go.touch()
+        async with worker(house, postgres_url, lease=60):
+            await house.until_status(job.run_id, "succeeded")
+        assert [line for line in house.effects if line in ("one", "two")] == ["one", "two"]
+
+    asyncio.run(main())
+
+
+@asynccontextmanager
+async def database(house: House, url: str) -> AsyncIterator[House]:
+    """A house whose store is a database of its own."""
+    import psycopg
+
+    name = f"workers_{uuid4().hex[:12]}"
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute(f'CREATE DATABASE "{name}"')
+    there = House(house.path, urlsplit(url)._replace(path=f"/{name}").geturl())
+    try:
+        yield there
+    finally:
+        await there.store.aclose()
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            await connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def test_workers_on_postgres_take_over_from_a_killed_one_and_drain(
+    house: House, processes: Processes, postgres_url: str
+) -> None:
+    go = house.path / "go"
+
+    async def main() -> None:
+        async with database(house, postgres_url) as there:
+            processes.house = there
+            job = await there.jobs.enqueue("two", {"file": str(go)})
+            first = processes.worker()
+            await there.until_effect("thinking")
+            first.send_signal(signal.SIGKILL)
+            first.wait(60)
+            second = processes.worker()
+            go.touch()
+            await there.until_status(job.run_id, "succeeded")
+            assert [line for line in there.effects if line in ("one", "two")] == ["one", "two"]
+            second.send_signal(signal.SIGTERM)
+            _, told = await asyncio.to_thread(second.communicate, timeout=60)
+            assert second.returncode == 0, told
+            assert "worker stopped" in told
+
+    asyncio.run(main())
+
+
+def test_an_approval_on_the_command_line_wakes_a_worker_on_postgres(
+    house: House, processes: Processes, postgres_url: str
+) -> None:
+    async def main() -> None:
+        async with database(house, postgres_url) as there:
+            processes.house = there
+            queued = await asyncio.to_thread(processes.bobcat, "runs", "queue", "asks", "--run-id", "order-7")
+            assert queued.stdout == "order-7\n", queued.stderr
+            processes.worker()
+            await there.until_status("order-7", "suspended")
+            (asked,) = await Approvals(there.store).list()
+            granted = await asyncio.to_thread(processes.bobcat, "approvals", "grant", asked.id, "--approver", "alice")
+            assert "run order-7 is queued" in granted.stdout, granted.stderr
+            await there.until_status("order-7", "succeeded")
+            assert there.effects == ["paid 40"]
+
+    asyncio.run(main())
