@@ -116,6 +116,28 @@ bench: build  ## measure everything against lynx-agent; writes benches/results.j
 	$(call say,benchmarks)
 	$(BIN)/python benches/compare.py
 
+$(BUILD)/engines/pyvenv.cfg: benches/engines/requirements.txt | preflight
+	$(call say,installing the engines to compare with into $(BUILD)/engines)
+	$(PYTHON) -m venv $(BUILD)/engines
+	$(BUILD)/engines/bin/python -m pip install --progress-bar=off -r benches/engines/requirements.txt
+	@touch $@
+
+.PHONY: bench-engines
+bench-engines: build $(BUILD)/engines/pyvenv.cfg  ## measure decisions against other engines; writes benches/results-engines.json
+	$(call say,other engines)
+	PYTHONPATH=python:benches $(BUILD)/engines/bin/python -m engines.run
+
+.PHONY: bench-shapes
+bench-shapes: build  ## measure hard policies, single calls, batches and memory; writes benches/results-shapes.json
+	$(call say,shapes)
+	PYTHONPATH=benches $(BIN)/python -m shapes.run
+
+.PHONY: bench-stores
+bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes benches/stores_results.json
+	$(call say,stores)
+	$(BIN)/python benches/stores.py --json > $(BUILD)/stores_results.json
+	mv $(BUILD)/stores_results.json benches/stores_results.json
+
 .PHONY: lock
 lock: setup  ## resolve the Python dependencies anew; writes uv.lock and .ci/requirements-dev.txt
 	.ci/lock $(BIN)

@@ -1,4 +1,6 @@
-"""A rule in Python for what YAML cannot say. It is part of the policy's digest, and when it fails, it denies."""
+"""A rule in Python that stays a callable, since it uses a library: its code is part of the policy's digest, and when it
+fails, it denies. Most rules need no library and are compiled: see `26_compiled_python_rules.py`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,10 @@ def no_private_address(request: ActionRequest, context: ExecutionContext) -> Dec
 
 def main() -> None:
     policy = compile_policy(
-        POLICY, python_rules=[no_private_address], python_rule_priorities={"no_private_address": 10}
+        POLICY,
+        python_rules=[no_private_address],
+        python_rule_priorities={"no_private_address": 10},
+        host="allow",
     )
     for args in ({"url": "https://example.com"}, {"url": "https://10.0.0.7/admin"}, {"url": 7}, {}):
         decision = evaluate(policy, request_from_json({"tool": "fetch", "args": args}))

@@ -1,0 +1,74 @@
+"""Rules written in Python and compiled: they run in the core, travel in the bundle, and count in the digest."""
+
+from __future__ import annotations
+
+import re
+
+from bobcat import (
+    ActionRequest,
+    Decision,
+    ExecutionContext,
+    allow,
+    approve_required,
+    compile_policy,
+    deny,
+    load_bundle,
+    request_from_json,
+    rule,
+)
+
+POLICY = """
+rules:
+  - {id: reads, match: {tool.in: [query, read_file]}, decision: allow}
+"""
+WRITES = re.compile(r"^\s*(insert|update|delete)\b", re.IGNORECASE)
+OURS = ("example.com", "example.org")
+
+
+def domain(address: str) -> str:
+    """The part of an address behind the last `@`."""
+    return address.rpartition("@")[2].lower()
+
+
+@rule(priority=10)
+def recipients(request: ActionRequest, context: ExecutionContext) -> Decision | None:
+    """Mail to strangers is read by somebody first."""
+    if request.tool != "send_email":
+        return None
+    strangers = sorted({domain(to) for to in request.args["to"]} - set(OURS))
+    if strangers:
+        return approve_required(("comms",), reason=f"mail to {', '.join(strangers)}")
+    return allow()
+
+
+@rule(priority=20)
+def writes_by_day(request: ActionRequest, context: ExecutionContext) -> Decision | None:
+    """The database is written to while somebody is there to look."""
+    hour = context.timestamp.hour
+    if request.tool == "query" and WRITES.search(request.args["sql"]) and not 9 <= hour < 17:
+        return deny(f"no writes at {hour:02d}:00")
+    return None
+
+
+CALLS = (
+    ("send_email", {"to": ["a@example.com"]}),
+    ("send_email", {"to": ["a@example.com", "x@elsewhere.test"]}),
+    ("send_email", {"subject": "hello"}),
+    ("query", {"sql": "select 1"}),
+    ("query", {"sql": "DELETE FROM orders"}),
+)
+
+
+def main() -> None:
+    policy = compile_policy(POLICY, python_rules=[recipients, writes_by_day])
+    # The bundle needs no code: it could be loaded in a process that has never seen these functions.
+    elsewhere = load_bundle(policy.to_bytes())
+    for tool, args in CALLS:
+        context = {"timestamp": "2026-01-31T22:15:00Z"}
+        decision = elsewhere.evaluate(request_from_json({"tool": tool, "args": args, "context": context}))
+        print(f"{tool} {args}: {decision.verdict}  {decision.reason or ', '.join(decision.matched_rules)}")
+    print("callables left:", len(elsewhere.python_rules))
+
+
+if __name__ == "__main__":
+    main()
