@@ -3,18 +3,26 @@
 A thread in `input()` cannot be ended: after a timeout it lives on, eats the next answer and keeps the process from
 exiting. Here the event loop watches the descriptor, and a cancelled wait just stops watching. Bytes are read one at a
 time up to the line's end, so that nothing of a later answer is consumed.
+
+Where something stands in for `input()` (a notebook, a test), it is asked: standard input leads nowhere there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import builtins
+import contextlib
 import io
 import os
 import sys
+import threading
+from collections.abc import Callable
 from typing import TextIO
 
 MAX_LINE_BYTES = 4096
 """A longer line is no answer; it is cut there."""
+
+_INPUT = builtins.input
 
 
 class InputClosed(Exception):
@@ -23,6 +31,8 @@ class InputClosed(Exception):
 
 async def read_line(prompt: str) -> str:
     """Show `prompt` and wait for one line of standard input. Raises `InputClosed` when none will come."""
+    if builtins.input is not _INPUT:
+        return await _ask(builtins.input, prompt)
     stream = sys.stdin
     print(prompt, end="", flush=True)
     if stream is None or stream.closed:
@@ -30,9 +40,37 @@ async def read_line(prompt: str) -> str:
     try:
         descriptor = stream.fileno()
     except (OSError, io.UnsupportedOperation):
-        return _ended(stream.readline())  # a stream in memory: it never blocks
+        return _ended(_read(stream))  # a stream in memory: it never blocks
     _drop_typed_ahead(stream, descriptor)
     return _ended(await _watch(descriptor))
+
+
+async def _ask(read: Callable[[str], str], prompt: str) -> str:
+    """Await a function that blocks, in a thread that keeps no process alive. A late answer is dropped."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[str] = loop.create_future()
+
+    def settle(answer: str, why_none: str) -> None:
+        if done.done():
+            return
+        if why_none:
+            done.set_exception(InputClosed(why_none))
+        else:
+            done.set_result(answer)
+
+    def ask() -> None:
+        answer, why_none = "", ""
+        try:
+            answer = str(read(prompt))
+        except EOFError:
+            why_none = "no answer: standard input is at its end"
+        except BaseException as error:  # nobody else hears of what ends a thread
+            why_none = f"no answer: `input()` raised {type(error).__name__}: {error}"
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, answer, why_none)
+
+    threading.Thread(target=ask, name="bobcat-prompt", daemon=True).start()
+    return await done
 
 
 async def _watch(descriptor: int) -> str:
@@ -71,6 +109,13 @@ def _drop_typed_ahead(stream: TextIO, descriptor: int) -> None:
         import termios  # only where there are terminals
 
         termios.tcflush(descriptor, termios.TCIFLUSH)
+
+
+def _read(stream: TextIO) -> str:
+    try:
+        return stream.readline()
+    except OSError as error:
+        raise InputClosed(f"standard input cannot be read: {error}") from error
 
 
 def _ended(line: str) -> str:

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -152,3 +153,62 @@ def test_on_a_terminal_what_was_typed_before_the_question_is_no_answer(monkeypat
 
         assert asyncio.run(main()) is False
     os.close(keys)
+
+
+@pytest.mark.parametrize(("typed", "granted"), [("y", True), ("YES ", True), ("n", False), ("", False)])
+def test_what_stands_in_for_input_is_asked(monkeypatch: pytest.MonkeyPatch, typed: str, granted: bool) -> None:
+    asked: list[str] = []
+
+    def answer(text: str) -> str:
+        asked.append(text)
+        return typed
+
+    monkeypatch.setattr("builtins.input", answer)
+    reason = "" if granted else "denied by local user"
+    assert prompt(cli_prompt_approval("alice")) == ApprovalDecision(granted, "alice", reason)
+    assert len(asked) == 1
+    assert asked[0].endswith("Approve? [y/N] ")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (EOFError(), "no answer: standard input is at its end"),
+        (OSError("no terminal"), "no answer: `input()` raised OSError: no terminal"),
+        (StopIteration(), "no answer: `input()` raised StopIteration: "),
+    ],
+)
+def test_a_stand_in_that_raises_refuses(monkeypatch: pytest.MonkeyPatch, error: Exception, reason: str) -> None:
+    def fail(text: str) -> str:
+        raise error
+
+    monkeypatch.setattr("builtins.input", fail)
+    assert prompt(cli_prompt_approval()) == ApprovalDecision(False, "local", reason)
+
+
+def test_a_wait_for_a_stand_in_can_be_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+
+    def wait(text: str) -> str:
+        release.wait(10)
+        return "y"
+
+    monkeypatch.setattr("builtins.input", wait)
+
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(cli_prompt_approval()(REQUEST), 0.05)
+        release.set()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(main())
+
+
+def test_a_stream_that_cannot_be_read_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Unreadable(io.StringIO):
+        def readline(self, size: int | None = -1, /) -> str:
+            raise OSError("captured")
+
+    monkeypatch.setattr("sys.stdin", Unreadable())
+    refused = ApprovalDecision(False, "local", "standard input cannot be read: captured")
+    assert prompt(cli_prompt_approval()) == refused

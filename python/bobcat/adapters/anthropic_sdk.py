@@ -48,7 +48,7 @@ class ClaudeAgent:
         # Any: a client of whatever release, or something that stands in for one.
         client: Any | None = None,
     ) -> None:
-        self._owned = client is None
+        self._owns_client = client is None
         self._client = _client() if client is None else client
         self._names = WireNames(tools.tools)
         self._request: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
@@ -66,7 +66,7 @@ class ClaudeAgent:
 
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""
-        if self._owned:
+        if self._owns_client:
             await self._client.close()
 
     async def __aenter__(self) -> Self:

@@ -46,7 +46,7 @@ class OpenAIAgent:
         # Any: a client of whatever release, or something that stands in for one.
         client: Any | None = None,
     ) -> None:
-        self._owned = client is None
+        self._owns_client = client is None
         self._client = _client() if client is None else client
         self._names = WireNames(tools.tools)
         self._system = system
@@ -63,7 +63,7 @@ class OpenAIAgent:
 
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""
-        if self._owned:
+        if self._owns_client:
             await self._client.close()
 
     async def __aenter__(self) -> Self:
