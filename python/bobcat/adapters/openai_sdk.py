@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
+from bobcat.adapters.closing import close
 from bobcat.adapters.token_counts import count, without_cached
 from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
 from bobcat.adapters.wire_names import WireNames
@@ -64,7 +65,7 @@ class OpenAIAgent:
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""
         if self._owns_client:
-            await self._client.close()
+            await close(self._client)
 
     async def __aenter__(self) -> Self:
         return self
