@@ -105,7 +105,13 @@ def test_an_answer_that_does_not_count_says_why(run: Run, id: str) -> None:
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("runs.db", "`runs.db` names no store: a store's URL begins with `sqlite://`, `postgres://`, `redis://`"),
+        (
+            "runs.db",
+            "`runs.db` names no store: a store's URL begins with `sqlite://`, `file:`, `postgres://`, `redis://`; "
+            "write `sqlite:///runs.db` for a file",
+        ),
+        ("file:typo", "there is no store at `typo`"),
+        ("typo/", "there is no store at `typo/`"),
         ("sqlite:///typo.db", "there is no store at `typo.db`"),
         ("sqlite://runs.db", "`sqlite://runs.db` names no file: write `sqlite:///runs.db`, with three slashes"),
         ("mysql://me:secret@host/x", "`mysql://…` names no store"),

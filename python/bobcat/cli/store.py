@@ -23,7 +23,7 @@ store_option = click.option(
     required=True,
     envvar="BOBCAT_STORE",
     show_envvar=True,
-    help="The store: sqlite:///PATH, postgres://... or redis://...",
+    help="The store: sqlite:///PATH, file:DIRECTORY, postgres://... or redis://...",
 )
 
 
