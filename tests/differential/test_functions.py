@@ -60,6 +60,17 @@ def test_a_function_decides_in_the_core_as_in_cpython(seed: int) -> None:
             assert shown(found) == shown(pdp.evaluate(host, made)), function_source.source(body, slots)
 
 
+@given(strategies.integers(0, 2**40))
+def test_a_function_decides_by_its_short_cuts_as_without_them(seed: int) -> None:
+    random = Random(seed)
+    body, slots = Functions(random).function()
+    core, _ = both(body, slots)
+    for _ in range(REQUESTS):
+        made = request(random)
+        plain = pdp.explain(core, made).decision  # along the plain path
+        assert shown(pdp.evaluate(core, made)) == shown(plain), function_source.source(body, slots)
+
+
 def as_json(made: ActionRequest) -> bytes:
     context, declared = made.context, made.declared
     data: dict[str, Any] = {

@@ -30,6 +30,8 @@ pub struct ShortCuts {
     pub memo: bool,
     /// The patterns of a path are searched together.
     pub sets: bool,
+    /// A function looks at values where they are.
+    pub looks: bool,
 }
 
 impl ShortCuts {
@@ -38,12 +40,14 @@ impl ShortCuts {
         index: true,
         memo: true,
         sets: true,
+        looks: true,
     };
     /// None of them.
     pub const NONE: Self = Self {
         index: false,
         memo: false,
         sets: false,
+        looks: false,
     };
 }
 
@@ -285,7 +289,8 @@ impl Program {
         judge: &mut Judge<'_, R>,
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
-        match script::call(function, judge) {
+        let looks = judge.cuts.looks;
+        match script::call(function, judge, looks) {
             Answer::Pass => None,
             Answer::Decided(said) => Some(Look::Decided(Decided::Function(rule, said))),
             Answer::Transformed(said, args) => match judge.request.with_made(args) {

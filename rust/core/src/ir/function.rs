@@ -131,7 +131,7 @@ impl Reader<'_, '_> {
             }
             "for" => {
                 let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
-                let over = self.code(fields.need(3)?, below)?;
+                let over = self.code(fields.need(3)?, below)?.gone_over();
                 let target = self.target(fields.need(4)?, below)?;
                 let body = self.looped(fields.need(0)?, below)?;
                 let otherwise = self.body(fields.need(2)?, below)?;
@@ -295,8 +295,12 @@ impl Reader<'_, '_> {
                 if operators.is_empty() || operators.len() != others.len() {
                     return Err(bad("`compare` needs an operand for each of its operators"));
                 }
-                let pairs = operators.into_iter().zip(others).collect();
-                Code::Compare(Box::new(first), pairs)
+                let pairs = operators.into_iter().zip(others);
+                let pairs = pairs.map(|(operator, other)| match operator {
+                    Comparison::In | Comparison::NotIn => (operator, other.looked_through()),
+                    _ => (operator, other),
+                });
+                self.comparison(first, pairs.collect())?
             }
             kind @ ("and" | "or") => {
                 let fields = map.fields("the operator", &["items", "k"])?;
@@ -318,7 +322,7 @@ impl Reader<'_, '_> {
                 let fields = map.fields("`unary`", &["item", "k", "operator"])?;
                 let name = fields.text(2)?;
                 let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
-                Code::Unary(operator, Box::new(self.code(fields.need(0)?, below)?))
+                Code::unary(operator, self.code(fields.need(0)?, below)?)
             }
             "binary" => {
                 let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
@@ -341,7 +345,7 @@ impl Reader<'_, '_> {
                 let items = self.codes(fields.need(0)?, "`items`", below)?;
                 match fields.text(2)? {
                     "list" => Code::List(items),
-                    "tuple" => Code::Tuple(items),
+                    "tuple" => Code::tuple(items),
                     "set" => Code::Set(items),
                     other => return Err(unknown(other, "display")),
                 }
@@ -422,6 +426,38 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// A comparison; whether a key is among the arguments or the extras of the context is a read of its path.
+    fn comparison(&mut self, first: Code, others: Boxed<(Comparison, Code)>) -> Decode<Code> {
+        let key = match (&first, &*others) {
+            (
+                Code::Fixed(Fixed::Str(_)),
+                [(Comparison::In | Comparison::NotIn, Code::Path(of, _))],
+            ) => self.key_of(*of, &first)?,
+            _ => None,
+        };
+        let code = Code::Compare(Box::new(first), others);
+        Ok(match key {
+            Some((path, of)) => Code::Has(path, of, Box::new(code)),
+            None => code,
+        })
+    }
+
+    /// The path of `key` in the mapping that `of` leads to, if a whole field is what it leads to.
+    fn key_of(&mut self, of: u32, key: &Code) -> Decode<Option<(u32, u32)>> {
+        let (Code::Fixed(Fixed::Str(key)), Some((head, mut keys))) =
+            (key, self.decoder.path_at(of))
+        else {
+            return Ok(None);
+        };
+        match Field::resolve(head, &keys) {
+            Some((Field::Args | Field::Extra, taken)) if taken == keys.len() => {
+                keys.push(key.clone());
+                Ok(Some((self.decoder.path_of(head, keys)?, of)))
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
     fn regex(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields("`regex`", &["flags", "how", "k", "pattern", "text"])?;
         let mut letters = String::new();
@@ -488,7 +524,7 @@ impl Reader<'_, '_> {
         let loops = self.each(fields.need(4)?, "`loops`", |reader, item| {
             let map = Map::of(item, "the loop")?;
             let fields = map.fields("the loop", &["conditions", "over", "target"])?;
-            let over = reader.code(fields.need(1)?, depth)?;
+            let over = reader.code(fields.need(1)?, depth)?.gone_over();
             let target = reader.target(fields.need(2)?, depth)?;
             let conditions = reader.codes(fields.need(0)?, "`conditions`", depth)?;
             Ok(Loop {

@@ -54,8 +54,14 @@ impl Pattern {
     #[inline]
     pub(super) fn is_match(&self, text: &str, budget: &mut Budget) -> Run<bool> {
         budget.scan(text)?;
+        Ok(self.matches(text))
+    }
+
+    /// [`Self::is_match`], whose steps are counted elsewhere.
+    #[inline]
+    pub(super) fn matches(&self, text: &str) -> bool {
         let matcher = self.matcher.get_or_init(|| self.parsed.compile());
-        Ok(matcher.is_match(text))
+        matcher.is_match(text)
     }
 
     fn spans(&self) -> Run<&Spans> {

@@ -95,19 +95,7 @@ impl Fixed {
                 Self::dict(entries.collect::<Option<_>>()?)
             }
             Const::Exotic(Exotic::Tuple(items)) => Self::Tuple(each(items)?),
-            Const::Exotic(Exotic::Set(items)) => {
-                let items = each(items)?;
-                if !items.iter().all(Self::is_hashable) {
-                    return None;
-                }
-                let texts: Vec<&str> = items.iter().filter_map(Self::text).collect();
-                let strings = if texts.len() < FEW {
-                    HashSet::default()
-                } else {
-                    texts.into_iter().map(Into::into).collect()
-                };
-                Self::Set(FixedSet { items, strings })
-            }
+            Const::Exotic(Exotic::Set(items)) => return Self::set(each(items)?).ok(),
             Const::Exotic(Exotic::Pairs(pairs)) => {
                 let pair = |(key, value)| Some((Self::new(key)?, Self::new(value)?));
                 let entries: Box<[(Self, Self)]> =
@@ -121,6 +109,20 @@ impl Fixed {
             Const::Exotic(Exotic::DateTime(text)) => Self::Moment(Civil::parse(&text)?),
             Const::Timestamp(_) | Const::Exotic(Exotic::Date(_)) => return None,
         })
+    }
+
+    /// A set of these; they come back when one of them has no hash.
+    pub(super) fn set(items: Box<[Self]>) -> Result<Self, Box<[Self]>> {
+        if !items.iter().all(Self::is_hashable) {
+            return Err(items);
+        }
+        let texts: Vec<&str> = items.iter().filter_map(Self::text).collect();
+        let strings = if texts.len() < FEW {
+            HashSet::default()
+        } else {
+            texts.into_iter().map(Into::into).collect()
+        };
+        Ok(Self::Set(FixedSet { items, strings }))
     }
 
     fn dict(entries: Box<[(Self, Self)]>) -> Self {

@@ -9,17 +9,18 @@ use super::builtin;
 use super::compare::{compare, unjudged};
 use super::exception::{Exception, Trouble};
 use super::find::Found;
-use super::fixed::Fixed;
 use super::format;
 use super::method;
 use super::node::{
-    Argument, Code, Collect, Collection, Comparison, Conversion, Decide, For, Function, Inline,
-    Loop, Member, Method, Part, Statement, Target, Try, Types,
+    Argument, Builtin, Code, Collect, Collection, Comparison, Conversion, Decide, For, Function,
+    Inline, Loop, Member, Method, Part, Statement, Target, Try, Types,
 };
 use super::number;
+use super::quick::Sight;
 use super::ruling::{Answer, Pending, answer};
 use super::sequence::{self, Cursor, Entries};
 use super::show;
+use super::slots::Slots;
 use super::table::Table;
 use super::value::{Budget, Run, Val};
 use crate::path::Field;
@@ -35,16 +36,14 @@ pub(crate) trait World {
     fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
 }
 
-/// The answer of a function.
-pub(crate) fn call<W: World>(function: &Function, world: &mut W) -> Answer<W::Value> {
+/// The answer of a function. `looks`: by the short cuts of [`super::quick`], too.
+pub(crate) fn call<W: World>(function: &Function, world: &mut W, looks: bool) -> Answer<W::Value> {
     let mut machine = Machine {
         world,
-        slots: Vec::new(),
+        slots: Slots::new(function.slots),
         budget: Budget::new(),
+        looks,
     };
-    if function.slots > 0 {
-        machine.slots.resize_with(function.slots, || None);
-    }
     match machine.run(&function.body) {
         Ok(Flow::Return(value)) => answer(value, &mut machine.budget),
         Ok(Flow::Next | Flow::Break | Flow::Continue) => Answer::Pass,
@@ -65,8 +64,9 @@ enum Flow<'p, V> {
 
 struct Machine<'m, 'p, W: World> {
     world: &'m mut W,
-    slots: Vec<Option<Val<'p, W::Value>>>,
+    slots: Slots<'p, W::Value>,
     budget: Budget,
+    looks: bool,
 }
 
 type Entry<'p, V> = (Val<'p, V>, Val<'p, V>);
@@ -92,7 +92,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                     self.run(otherwise)
                 }
             }
-            Statement::Return(code) => self.eval(code).map(Flow::Return),
+            Statement::Return(code) => self.leave(code),
             Statement::Assign(target, code) => {
                 let value = self.eval(code)?;
                 self.assign(target, value)?;
@@ -117,6 +117,16 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             Statement::Raise(exception) => Err((*exception).into()),
             Statement::Try(body) => self.attempt(body),
         }
+    }
+
+    /// `return code`. PERF: which of two decisions it is follows from a test, and neither is copied around.
+    fn leave(&mut self, mut code: &'p Code) -> Run<Flow<'p, W::Value>> {
+        while let Code::IfElse(node) = code {
+            let (test, then, otherwise) = &**node;
+            self.budget.steps(1)?;
+            code = if self.truth(test)? { then } else { otherwise };
+        }
+        self.eval(code).map(Flow::Return)
     }
 
     fn each(&mut self, node: &'p For) -> Run<Flow<'p, W::Value>> {
@@ -149,16 +159,10 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
-    fn set(&mut self, slot: u32, value: Option<Val<'p, W::Value>>) {
-        if let Some(held) = self.slots.get_mut(slot as usize) {
-            *held = value;
-        }
-    }
-
     fn assign(&mut self, target: &'p Target, value: Val<'p, W::Value>) -> Run<()> {
         match target {
             Target::Slot(slot) => {
-                self.set(*slot, Some(value));
+                self.slots.set(*slot, Some(value));
                 Ok(())
             }
             Target::Unpack(targets) => {
@@ -184,13 +188,12 @@ impl<'p, W: World> Machine<'_, 'p, W> {
 
     fn append(&mut self, slot: u32, code: &'p Code) -> Run<()> {
         // The owner is looked up before the argument is: without one nothing else happens.
-        match self.slots.get(slot as usize) {
-            Some(Some(_)) => {}
-            Some(None) | None => return Err(Exception::UNBOUND.into()),
+        if self.slots.get(slot).is_none() {
+            return Err(Exception::UNBOUND.into());
         }
         let value = self.eval(code)?;
         self.budget.elements(1)?;
-        let Some(Some(owner)) = self.slots.get_mut(slot as usize) else {
+        let Some(owner) = self.slots.get_mut(slot) else {
             return Err(Exception::UNBOUND.into());
         };
         match owner {
@@ -214,12 +217,12 @@ impl<'p, W: World> Machine<'_, 'p, W> {
 
     fn store(&mut self, slot: u32, key: &'p Code, value: &'p Code) -> Run<()> {
         let value = self.eval(value)?;
-        if !matches!(self.slots.get(slot as usize), Some(Some(_))) {
+        if self.slots.get(slot).is_none() {
             return Err(Exception::UNBOUND.into());
         }
         let key = self.eval(key)?;
         self.budget.elements(1)?;
-        let Some(Some(owner)) = self.slots.get_mut(slot as usize) else {
+        let Some(owner) = self.slots.get_mut(slot) else {
             return Err(Exception::UNBOUND.into());
         };
         match owner {
@@ -240,14 +243,6 @@ impl<'p, W: World> Machine<'_, 'p, W> {
 
     fn truth(&mut self, code: &'p Code) -> Run<bool> {
         match code {
-            Code::Compare(first, others) => {
-                if let [(operator, other)] = &**others
-                    && let Some(answer) = self.short(*operator, first, other)
-                {
-                    return answer;
-                }
-                self.comparison(first, others)
-            }
             Code::Not(item) => self.truth(item).map(|truth| !truth),
             Code::And(items) => {
                 for item in items {
@@ -265,6 +260,32 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                 }
                 Ok(false)
             }
+            code => match self.quick(code) {
+                Some(truth) => Ok(truth),
+                None => self.walked(code),
+            },
+        }
+    }
+
+    /// The truth of `code`, where a look tells.
+    #[inline]
+    fn quick(&mut self, code: &'p Code) -> Option<bool> {
+        if !self.looks {
+            return None;
+        }
+        let (world, slots, budget) = (&mut *self.world, &self.slots, &mut self.budget);
+        Sight {
+            world,
+            slots,
+            budget,
+        }
+        .truth(code)
+    }
+
+    fn walked(&mut self, code: &'p Code) -> Run<bool> {
+        match code {
+            Code::Compare(first, others) => self.comparison(first, others),
+            Code::Has(_, _, compare) => self.walked(compare),
             Code::Regex(node) => {
                 let (pattern, text) = &**node;
                 let text = self.eval(text)?;
@@ -273,46 +294,12 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                     None => Err(unjudged(&text, Exception::TYPE.into())),
                 }
             }
+            Code::Collect(node) if matches!(node.kind, Collection::Any | Collection::All) => {
+                self.budget.steps(1)?;
+                self.quantified(node)
+            }
             code => self.eval(code)?.truth(),
         }
-    }
-
-    /// A comparison of a value of the request with a constant, where the value is a string and is there.
-    ///
-    /// PERF: it needs no copy of the value.
-    #[inline]
-    fn short(&mut self, operator: Comparison, first: &Code, other: &'p Code) -> Option<Run<bool>> {
-        let (Code::Path(path, _), Code::Fixed(fixed)) = (first, other) else {
-            return None;
-        };
-        if let Err(trouble) = self.budget.steps(2) {
-            return Some(Err(trouble));
-        }
-        let Step::Found(value) = self.world.step(*path) else {
-            return None;
-        };
-        let crate::value::View::Str(text) = value.view() else {
-            return None;
-        };
-        let found = match fixed {
-            Fixed::Str(wanted) => match operator {
-                Comparison::Eq | Comparison::Ne => text == &**wanted,
-                Comparison::In | Comparison::NotIn => super::text::find(wanted, text).is_some(),
-                _ => return None,
-            },
-            Fixed::Set(set) if matches!(operator, Comparison::In | Comparison::NotIn) => {
-                set.has_text(text)
-            }
-            Fixed::Tuple(items) | Fixed::List(items)
-                if matches!(operator, Comparison::In | Comparison::NotIn) =>
-            {
-                items.iter().any(|item| item.text() == Some(text))
-            }
-            _ => return None,
-        };
-        Some(Ok(
-            found != matches!(operator, Comparison::Ne | Comparison::NotIn)
-        ))
     }
 
     fn comparison(&mut self, first: &'p Code, others: &'p [(Comparison, Code)]) -> Run<bool> {
@@ -332,9 +319,9 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         self.budget.steps(1)?;
         match code {
             Code::Fixed(fixed) => Ok(Val::fixed(fixed)),
-            Code::Local(slot) => match self.slots.get(*slot as usize) {
-                Some(Some(value)) => Ok(value.clone()),
-                Some(None) | None => Err(Exception::UNBOUND.into()),
+            Code::Local(slot) => match self.slots.get(*slot) {
+                Some(value) => Ok(value.clone()),
+                None => Err(Exception::UNBOUND.into()),
             },
             Code::Object(object) => Ok(Val::Object(*object)),
             Code::Path(path, slow) => match self.world.step(*path) {
@@ -361,6 +348,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                 let bounds = [bound(start)?, bound(stop)?, bound(step)?];
                 sequence::slice(&of, bounds, &mut self.budget)
             }
+            Code::Call(Builtin::Len, args) if args.len() == 1 => self.length(args),
             Code::Call(function, args) => {
                 let args = self.all(args)?;
                 builtin::call(*function, args, &mut self.budget)
@@ -383,7 +371,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                     Val::None
                 })
             }
-            Code::Compare(..) | Code::Not(_) => self.truth(code).map(Val::Bool),
+            Code::Compare(..) | Code::Has(..) | Code::Not(_) => self.truth(code).map(Val::Bool),
             Code::And(items) => self.either(items, false),
             Code::Or(items) => self.either(items, true),
             Code::Unary(operator, item) => {
@@ -422,12 +410,23 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             Code::Text(parts) => self.text(parts),
             Code::Bind(slot, code) => {
                 let value = self.eval(code)?;
-                self.set(*slot, Some(value.clone()));
+                self.slots.set(*slot, Some(value.clone()));
                 Ok(value)
             }
             Code::Inline(node) => self.inline(node),
             Code::Decide(node) => self.decide(node),
         }
+    }
+
+    /// `len(of)`
+    fn length(&mut self, args: &'p [Code]) -> Out<'p, W> {
+        let mut length = 0;
+        for of in args {
+            length = self.eval(of)?.len()?;
+        }
+        i64::try_from(length)
+            .map(Val::Int)
+            .map_err(|_| Trouble::TOO_LARGE)
     }
 
     fn all(&mut self, codes: &'p [Code]) -> Run<Vec<Val<'p, W::Value>>> {
@@ -481,6 +480,10 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             [one] => {
                 let one = self.eval(one)?;
                 method::call(method, &owner, std::slice::from_ref(&one), &mut self.budget)
+            }
+            [one, two] => {
+                let both = [self.eval(one)?, self.eval(two)?];
+                method::call(method, &owner, &both, &mut self.budget)
             }
             args => {
                 let args = self.all(args)?;
@@ -567,10 +570,10 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             .map(|(slot, code)| Ok((*slot, self.eval(code)?)))
             .collect::<Run<Vec<_>>>()?;
         for slot in &node.locals {
-            self.set(*slot, None);
+            self.slots.set(*slot, None);
         }
         for (slot, value) in values {
-            self.set(slot, Some(value));
+            self.slots.set(slot, Some(value));
         }
         Ok(match self.run(&node.body)? {
             Flow::Return(value) => value,
@@ -595,6 +598,28 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             }
         }
         Ok(Val::Decision(Rc::new(pending)))
+    }
+
+    /// `any(..)` or `all(..)` of a generator with one loop. PERF: it gathers nothing.
+    fn quantified(&mut self, node: &'p Collect) -> Run<bool> {
+        let [only] = &*node.loops else {
+            return self.collect(node)?.truth();
+        };
+        let decisive = node.kind == Collection::Any;
+        let over = self.eval(&only.over)?;
+        let mut cursor = Cursor::new(over, &mut self.budget)?;
+        'items: while let Some(item) = cursor.next(&mut self.budget)? {
+            self.assign(&only.target, item)?;
+            for condition in &only.conditions {
+                if !self.truth(condition)? {
+                    continue 'items;
+                }
+            }
+            if self.truth(&node.value)? == decisive {
+                return Ok(decisive);
+            }
+        }
+        Ok(!decisive)
     }
 
     fn collect(&mut self, node: &'p Collect) -> Out<'p, W> {

@@ -5,23 +5,26 @@
 //! what `CPython` does it says so with a [`Trouble::Fault`], which no function can catch: a rule never decides by guess.
 //!
 //! One file per concern: what values are ([`value`], [`table`], [`fixed`]), what is done with them ([`compare`], [`number`],
-//! [`text`], [`sequence`], [`show`], [`moment`], [`find`]), and the walk over the nodes ([`machine`], [`builtin`],
-//! [`method`]).
+//! [`text`], [`sequence`], [`show`], [`moment`], [`find`]), the walk over the nodes ([`machine`], [`builtin`],
+//! [`method`]), and what is known without it ([`fold`], [`quick`]).
 
 mod builtin;
 mod compare;
 pub(crate) mod exception;
 mod find;
 mod fixed;
+mod fold;
 mod format;
 mod machine;
 mod method;
 mod moment;
 pub(crate) mod node;
 mod number;
+mod quick;
 mod ruling;
 mod sequence;
 mod show;
+mod slots;
 mod table;
 mod tables;
 mod text;

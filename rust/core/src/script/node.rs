@@ -91,6 +91,8 @@ pub(crate) enum Code {
     Method(Box<Code>, Method, Box<[Code]>),
     Regex(Box<(Pattern, Code)>),
     Compare(Box<Code>, Box<[(Comparison, Code)]>),
+    /// Whether a key is in a mapping: the path of what it would have, that of the mapping, and the same as a comparison.
+    Has(u32, u32, Box<Code>),
     And(Box<[Code]>),
     Or(Box<[Code]>),
     Not(Box<Code>),

@@ -135,7 +135,13 @@ impl Budget {
     /// Takes the steps of looking through a text.
     #[inline]
     pub(super) fn scan(&mut self, text: &str) -> Result<(), Trouble> {
-        self.steps(text.len() / 16)
+        self.steps(Self::scanned(text))
+    }
+
+    /// How many steps it is to look through a text.
+    #[inline]
+    pub(super) fn scanned(text: &str) -> usize {
+        text.len() / 16
     }
 
     /// Takes some bytes that a value will have.

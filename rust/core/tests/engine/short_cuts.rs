@@ -13,21 +13,25 @@ const CUTS: [ShortCuts; 5] = [
         index: false,
         memo: true,
         sets: false,
+        looks: false,
     },
     ShortCuts {
         index: true,
         memo: false,
         sets: false,
+        looks: false,
     },
     ShortCuts {
         index: true,
         memo: true,
         sets: false,
+        looks: false,
     },
     ShortCuts {
         index: true,
         memo: false,
         sets: true,
+        looks: true,
     },
 ];
 

@@ -1,0 +1,56 @@
+//! The locals of a running function.
+
+use super::value::Val;
+
+/// So many need no memory of their own.
+const FEW: usize = 4;
+
+/// Locals, by their numbers; those without a value are none.
+pub(super) struct Slots<'p, V> {
+    few: [Option<Val<'p, V>>; FEW],
+    many: Vec<Option<Val<'p, V>>>,
+}
+
+impl<'p, V> Slots<'p, V> {
+    /// As many as a function has, without values.
+    pub(super) fn new(count: usize) -> Self {
+        let mut many = Vec::new();
+        if count > FEW {
+            many.resize_with(count - FEW, || None);
+        }
+        Self {
+            few: [const { None }; FEW],
+            many,
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u32) -> Option<&Val<'p, V>> {
+        let slot = slot as usize;
+        match self.few.get(slot) {
+            Some(held) => held.as_ref(),
+            None => self.many.get(slot - FEW)?.as_ref(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Val<'p, V>> {
+        self.held(slot)?.as_mut()
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, slot: u32, value: Option<Val<'p, V>>) {
+        if let Some(held) = self.held(slot) {
+            *held = value;
+        }
+    }
+
+    #[inline]
+    fn held(&mut self, slot: u32) -> Option<&mut Option<Val<'p, V>>> {
+        let slot = slot as usize;
+        match self.few.get_mut(slot) {
+            Some(held) => Some(held),
+            None => self.many.get_mut(slot - FEW),
+        }
+    }
+}
