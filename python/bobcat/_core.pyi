@@ -71,18 +71,20 @@ def evaluate_json(bundle: Program, data: bytes) -> list[Decision]:
 
 # One clause judged: (outcome, head, path, op, operand text, value text or None, error code or None, leaf index).
 _ClauseTrace = tuple[str, str, tuple[str, ...], str, str, str | None, str | None, int]
-# One rule judged: (rule index in evaluation order, outcome, error code or None, clause tree).
+# One rule judged: (rule index in evaluation order, outcome, error code or None, clause tree, what its function did).
 # outcome: "true" | "false" | "absent" | "error" | "not_reached". The tree is nested tuples:
 # ("all" | "any" | "not", outcome, children) or ("leaf", *_ClauseTrace).
-_RuleTrace = tuple[int, str, str | None, Any]
+# A function: (number of the statement that decided or None, [(number of an `if`, outcome, times, reads)]); a read is
+# (slot of a local, (), value text or None) or (head, path, value text or None). Numbers count statements in pre-order.
+_RuleTrace = tuple[int, str, str | None, Any, Any]
 
 def explain(
     bundle: Program, request: ActionRequest, context: ExecutionContext | None = None
 ) -> tuple[Decision, list[_RuleTrace]]:
     """The decision, and how every rule came out, judged clause by clause along the plain path (no index, no automaton).
 
-    Rules after the deciding one are `not_reached` and have the tree None. Leaf indexes count the leaves of a rule's
-    match in pre-order. Values are shown as JSON, cut after 200 characters.
+    Rules after the deciding one are `not_reached` and have neither tree nor function. Leaf indexes count the leaves of
+    a rule's match in pre-order. Values are shown as JSON, cut after 200 characters.
     """
 
 # Below, `object` where a value that is not plain, or of the wrong type, is answered with None and nothing raises. Plain

@@ -125,7 +125,7 @@ def test_the_source_map_leads_to_the_function(tmp_path: Path) -> None:
     assert bundle.sources[path] == TEXT
     explained = bundle.explain(bobcat.request_from_json({"tool": "t", "args": {"n": 9}}))
     assert explained.rules[0].span == span
-    assert f"large (Python rule): true  {path}:14:1" in explained.to_text()
+    assert f"large (Python function): true  {path}:14:1" in explained.to_text()
 
 
 def test_a_file_names_no_absolute_path(tmp_path: Path) -> None:

@@ -68,6 +68,11 @@ def test_what_the_module_imports_is_told(run: Run) -> None:
         for name in ("rule_tables", "colorsys", "kept_rules"):
             sys.modules.pop(name, None)
         assert "kept_rules.py imports colorsys, rule_tables\n" in run(*command).err
+    for name in ("rule_tables", "colorsys", "kept_rules"):
+        sys.modules.pop(name, None)
+    said = run("compile", "kept_rules.py", "policy.yaml", "-o", "out.bundle", "--format", "json").json()
+    assert said["imported"] == ["colorsys", "rule_tables"]
+    assert run("compile", "policy.yaml", "-o", "out.bundle", "--format", "json").json()["imported"] == []
 
 
 def test_a_module_and_a_policy_make_one_bundle(run: Run, here: Path) -> None:
@@ -77,7 +82,11 @@ def test_a_module_and_a_policy_make_one_bundle(run: Run, here: Path) -> None:
     assert names == ["no_rm", "shell", "reads"]
     shown = run("inspect", "out.bundle", "--format", "json").json()["rules"]
     assert [row["source"] for row in shown] == ["kept_rules.py:7:1", "policy.yaml:2:5", "kept_rules.py:15:1"]
+    assert [row["kind"] for row in shown] == ["function", "declarative", "function"]
     assert shown[0]["description"] == "Files are kept."
+    listed = run("inspect", "--ir", "out.bundle").out
+    assert "no_rm: Python function, priority" in listed
+    assert "return deny('no deleting')" in listed
 
 
 @pytest.mark.usefixtures("here")
@@ -91,7 +100,8 @@ def test_every_command_takes_a_module(run: Run, here: Path) -> None:
     call = ("--tool", "shell", "--args", '{"cmd": "shred x"}')
     assert run("eval", "kept_rules.py", *call).out.startswith("deny")
     explained = run("explain", "kept_rules.py", *call).out
-    assert "no_rm (Python rule)" in explained
+    assert "no_rm (Python function)  fires   kept_rules.py:7:1" in explained
+    assert "decides   kept_rules.py:10:9" in explained
     assert "kept_rules.py:7:1" in explained
     assert run("bundle-id", "kept_rules.py").out.strip() == run("bundle-id", "kept_rules.py").out.strip()
     assert "no_rm" in run("inspect", "kept_rules.py", "--ir").out

@@ -64,7 +64,7 @@ def test_explain_tells_how_every_rule_came_out() -> None:
     program = program_of(first, second, construct.rule("third", EVERY, "allow"))
     decision, rules = _core.explain(program, request_of(n=3, a={"b": "y"}))
     assert decision == program.evaluate(request_of(n=3, a={"b": "y"}))
-    assert [(index, outcome, error) for index, outcome, error, _ in rules] == [
+    assert [(index, outcome, error) for index, outcome, error, _, _ in rules] == [
         (0, "false", None),
         (1, "true", None),
         (2, "not_reached", None),

@@ -9,19 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from bobcat import _core
+from bobcat.bundle.function_explanation import Condition, FunctionExplanation, explained
 from bobcat.diagnostics import Span
 from bobcat.ir.pretty import path_text
-from bobcat.ir.schema import Rule
+from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, Rule
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
     from bobcat.model import ActionRequest, Decision, ExecutionContext
 
 Outcome: TypeAlias = Literal["true", "false", "absent", "error", "not_reached"]
+Kind: TypeAlias = Literal["declarative", "function", "host"]
+"""A rule of the policy language, a Python function compiled into the bundle, or a callable that is called back."""
+KINDS: dict[type[AnyRule], Kind] = {Rule: "declarative", FunctionRule: "function", HostRule: "host"}
 
 _SIGNS: dict[str, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS: dict[str, str] = {"all": "all_of", "any": "any_of", "not": "not"}
 _INDENT = "    "
+KIND_WORDS: dict[Kind, str] = {"declarative": "rule", "function": "Python function", "host": "Python callable"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +60,19 @@ Clause: TypeAlias = Connective | Comparison
 
 @dataclass(frozen=True, slots=True)
 class RuleExplanation:
-    """How one rule came out. A host rule has neither verdict nor clause, a rule not reached has no clause."""
+    """How one rule came out.
+
+    Only a `declarative` rule has a verdict of its own, and a `clause`; only a `function` has a `function`. One that was
+    not reached has neither of the last two.
+    """
 
     id: str
+    kind: Kind
     outcome: Outcome
     verdict: str | None
     error: str | None
     clause: Clause | None
+    function: FunctionExplanation | None
     span: Span | None
 
 
@@ -110,16 +121,28 @@ def explain(bundle: PolicyBundle, request: ActionRequest, context: ExecutionCont
 
 def _rule(
     bundle: PolicyBundle,
-    trace: tuple[int, str, str | None, Any],  # Any: nested tuples, see _core.pyi
+    trace: tuple[int, str, str | None, Any, Any],  # Any: nested tuples, see _core.pyi
 ) -> RuleExplanation:
-    index, outcome, error, tree = trace
+    index, outcome, error, tree, done = trace
     rule = bundle.ir.rules[index]
     source_map = bundle.source_map
     span = source_map.rule_span(index) if source_map is not None else None
-    if not isinstance(rule, Rule):
-        return RuleExplanation(rule.name, _outcome(outcome), None, error, None, span)
-    clause = _clause(bundle, index, tree) if tree is not None else None
-    return RuleExplanation(str(rule.id), _outcome(outcome), rule.verdict, error, clause, span)
+    verdict: str | None = None
+    match rule:
+        case Rule():
+            name, verdict = str(rule.id), rule.verdict
+        case FunctionRule() | HostRule():
+            name = rule.name
+    return RuleExplanation(
+        name,
+        KINDS[type(rule)],
+        _outcome(outcome),
+        verdict,
+        error,
+        _clause(bundle, index, tree) if tree is not None else None,
+        explained(bundle, index, done) if done is not None else None,
+        span,
+    )
 
 
 def _clause(bundle: PolicyBundle, rule: int, tree: Any) -> Clause:  # Any: nested tuples, see _core.pyi
@@ -142,11 +165,29 @@ def _outcome(text: str) -> Outcome:
 def _rule_json(rule: RuleExplanation) -> dict[str, Any]:  # Any: JSON data
     return {
         "id": rule.id,
+        "kind": rule.kind,
         "outcome": rule.outcome,
         "verdict": rule.verdict,
         "error": rule.error,
         "match": _clause_json(rule.clause) if rule.clause is not None else None,
+        "function": _function_json(rule.function) if rule.function is not None else None,
         "span": _span_json(rule.span),
+    }
+
+
+def _function_json(function: FunctionExplanation) -> dict[str, Any]:  # Any: JSON data
+    return {
+        "decided_at": _span_json(function.decided_at),
+        "conditions": [
+            {
+                "outcome": condition.outcome,
+                "text": condition.text,
+                "times": condition.times,
+                "reads": [{"name": read.name, "value": read.value} for read in condition.reads],
+                "span": _span_json(condition.span),
+            }
+            for condition in function.conditions
+        ],
     }
 
 
@@ -181,12 +222,35 @@ def _span_json(span: Span | None) -> dict[str, Any] | None:  # Any: JSON data
 
 
 def _rule_lines(rule: RuleExplanation) -> list[str]:
-    said = rule.verdict or ("host rule" if rule.span is None else "Python rule")
+    said = rule.verdict or KIND_WORDS[rule.kind]
     error = f" {rule.error}" if rule.error is not None else ""
     lines = [f"{rule.id} ({said}): {_words(rule.outcome)}{error}{_place(rule.span)}"]
     if rule.clause is not None:
         lines.extend(_clause_lines(rule.clause, 1))
+    if rule.function is not None:
+        lines.extend(_INDENT + line for line in function_lines(rule, rule.function))
     return lines
+
+
+def function_lines(rule: RuleExplanation, function: FunctionExplanation) -> list[str]:
+    """What a function did, for people: a line for each condition, and one for where it ended."""
+    lines = [f"{condition.outcome:<6} {condition.text}{said_of(condition)}" for condition in function.conditions]
+    match rule.outcome:
+        case "true":
+            end = "decides"
+        case "error":
+            end = f"error {rule.error}"
+        case _:
+            end = "abstains"
+    return [*lines, f"{end}{_place(function.decided_at)}"]
+
+
+def said_of(condition: Condition) -> str:
+    """What a condition read, how often it was asked, and where it stands."""
+    reads = ", ".join(f"{read.name} {'is ' + read.value if read.value is not None else 'not there'}"
+                      for read in condition.reads)  # fmt: skip
+    times = f" {condition.times} times" if condition.times > 1 else ""
+    return f"{f'   [{reads}]' if reads else ''}{times}{_place(condition.span)}"
 
 
 def _clause_lines(clause: Clause, depth: int) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ntpath
 import posixpath
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
-def encode_section(value: Manifest | SourceMap | dict[str, str]) -> bytes:
+def encode_section(value: Manifest | list[Any] | dict[str, str]) -> bytes:  # Any: see `SourceMap.rows`
     """The bytes of a JSON section: equal content, equal bytes."""
     try:
         return _encode(value)

@@ -254,7 +254,7 @@ class PolicyBundle(_core.Program):
         content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
         if self.source_map is not None:
             source_map = msgspec.structs.replace(self.source_map, files=tuple(map(name_of, self.source_map.files)))
-            content[file.SOURCE_MAP] = encode_section(source_map)
+            content[file.SOURCE_MAP] = encode_section(source_map.rows())
         if sources:
             content[file.SOURCES] = encode_section({name_of(name): text for name, text in self.sources.items()})
         if private_key is not None:

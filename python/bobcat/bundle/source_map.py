@@ -5,7 +5,7 @@ The front ends make it, the bundle file carries it, `explain` and the lints read
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,7 +20,9 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     """The source of one rule.
 
     `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's place in its file; `leaves` holds the
-    spans of the leaves of the rule's normalised match, in pre-order.
+    spans of the leaves of the rule's normalised match, in pre-order. Of a function it holds those of its statements,
+    where an `if` is its condition, all zero for one without a place in the file; `names` are its locals by slot, empty
+    for one that its author did not name.
     """
 
     file: int
@@ -31,6 +33,7 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     description: str
     order: int
     leaves: tuple[Position, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -44,6 +47,11 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     rules: tuple[RuleSource, ...]
     defaults: tuple[Position, ...] = ()
 
+    def rows(self) -> list[Any]:  # Any: JSON data
+        """The form in a bundle file: a rule without names of locals has no place for them either."""
+        files, rules, defaults = msgspec.to_builtins(self)
+        return [files, [rule if rule[-1] else rule[:-1] for rule in rules], defaults]
+
     def rule_span(self, index: int) -> Span | None:
         """The span of the whole rule at `index` in evaluation order; None when it has no place in a file."""
         rule = self.rules[index]
@@ -52,7 +60,7 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
         return self._span(rule, (rule.line, rule.column, rule.end_line, rule.end_column))
 
     def leaf_span(self, index: int, leaf: int) -> Span | None:
-        """The span of leaf number `leaf` (pre-order) of the rule at `index`; None when it is not known."""
+        """The span of leaf or statement number `leaf` (pre-order) of the rule at `index`; None when it is not known."""
         rule = self.rules[index]
         if rule.file < 0 or not 0 <= leaf < len(rule.leaves):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.cli.inputs import MODULE, Profile, compile_sources, import_rule, open_policy, read_private_key
+from bobcat.cli.inputs import Profile, compile_sources, import_rule, open_policy, read_modules, read_private_key
 from bobcat.cli.options import format_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json
 
@@ -35,10 +35,12 @@ def compile_(
     A module is imported, and every function in it that `@rule` marks is a rule. What it imports is told on stderr.
     Nothing is written when there are errors.
     """
-    if len(sources) == 1 and not sources[0].endswith(MODULE):
-        bundle = open_policy(sources[0], profile, python_rules)
+    modules = read_modules(sources)
+    if modules or len(sources) > 1:
+        bundle = compile_sources(sources, profile, [import_rule(spec) for spec in python_rules], modules)
     else:
-        bundle = compile_sources(sources, profile, [import_rule(spec) for spec in python_rules])
+        bundle = open_policy(sources[0], profile, python_rules)
+    imported = sorted({name for module in modules for name in module.imported})
     key = read_private_key(sign_key) if sign_key is not None else None
     try:
         bundle.save(output, sources=with_sources, private_key=key)
@@ -46,6 +48,6 @@ def compile_(
         raise InputError(f"cannot write `{output}`: {reason_of(error)}") from error
     rules = bundle.rule_count
     if output_format == "json":
-        write_json({"bundle": output, "id": bundle.id, "profile": bundle.profile, "rules": rules})
+        write_json({"bundle": output, "id": bundle.id, "profile": bundle.profile, "rules": rules, "imported": imported})
     else:
         click.echo(f"{output}: {rules} rule{'s' * (rules != 1)}, id {bundle.id}")

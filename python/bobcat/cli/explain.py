@@ -85,6 +85,8 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
         if rule.clause is not None and (show_all or rule.outcome in ("true", "error")):
             _add_source(branch, rule.span, sources)
             _add_clause(branch, rule.clause)
+        if rule.function is not None and (show_all or rule.outcome in ("true", "error")):
+            _add_function(branch, rule)
     if waiting:
         tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="bright_black"))
     deciders = [name for name in decision.matched_rules if name.startswith("<default:")]
@@ -96,9 +98,11 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
 def _rule_line(rule: RuleExplanation) -> Text:
     from rich.text import Text
 
+    from bobcat.bundle.explanation import KIND_WORDS
+
     fired = rule.outcome == "true"
     line = Text(rule.id, style="bold" if fired or rule.outcome == "error" else "bright_black")
-    line.append(f" ({rule.verdict or 'Python rule'})", style="bright_black not bold")
+    line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="bright_black not bold")
     words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
     said = words.get(rule.outcome, f"cannot be judged: {rule.error}")
     line.append(f"  {said}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
@@ -119,6 +123,24 @@ def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> 
         shown = [f"{number:>{width}} | {line}" for number, line in numbered[:SOURCE_LINES]]
         shown += [f"{' ' * width} | ..."] * (len(numbered) > SOURCE_LINES)
         branch.add(Text("\n".join(shown), style="bright_black"))
+
+
+def _add_function(branch: Tree, rule: RuleExplanation) -> None:
+    from rich.text import Text
+
+    assert rule.function is not None
+    for condition in rule.function.conditions:
+        line = Text(f"{condition.outcome:<6} ", style=OUTCOME_COLOURS[condition.outcome])
+        line.append(condition.text, style="default")
+        for read in condition.reads:
+            said = "not there" if read.value is None else f"read {read.value}"
+            line.append(f"   {read.name} {said}", style="cyan")
+        line.append(f"   {condition.times} times" if condition.times > 1 else "", style="default")
+        line.append(_place(condition.span), style="bright_black")
+        branch.add(line)
+    end = Text("decides" if rule.outcome == "true" else f"error {rule.error}" if rule.error else "abstains")
+    end.append(_place(rule.function.decided_at) or " at its end", style="bright_black")
+    branch.add(end)
 
 
 def _add_clause(branch: Tree, clause: Clause) -> None:

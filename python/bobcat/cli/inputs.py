@@ -74,17 +74,18 @@ def open_policy(
     return _compile(decode(data, name), name, profile, rules)
 
 
-def compile_sources(paths: Sequence[str], profile: Profile, rules: Sequence[GivenRule] = ()) -> PolicyBundle:
-    """The bundle of modules of rules and at most one policy; what the modules import is told on stderr."""
+def compile_sources(
+    paths: Sequence[str],
+    profile: Profile,
+    rules: Sequence[GivenRule] = (),
+    modules: Sequence[RuleModule] | None = None,
+) -> PolicyBundle:
+    """The bundle of modules of rules and at most one policy. `modules` are those of `paths`, read when not given."""
     policies = [path for path in paths if not path.endswith(MODULE)]
     if len(policies) > 1:
         raise click.UsageError(f"one policy at a time; `{policies[1]}` is the second one")
-    given: list[GivenRule] = []
-    for path in paths:
-        if path.endswith(MODULE):
-            module = read_rules(path)
-            say_imports(module)
-            given.extend((rule, None) for rule in module.rules)
+    modules = read_modules(paths) if modules is None else modules
+    given: list[GivenRule] = [(rule, None) for module in modules for rule in module.rules]
     given.extend(rules)
     if not policies:
         built = [item for item in given if is_policy(item[0])]
@@ -94,6 +95,16 @@ def compile_sources(paths: Sequence[str], profile: Profile, rules: Sequence[Give
         return _compile(built[0][0], paths[0], profile, [item for item in given if item is not built[0]])
     data, name = read_bytes(policies[0])
     return _compile(decode(data, name), name, profile, given)
+
+
+def read_modules(paths: Sequence[str]) -> list[RuleModule]:
+    """The modules of rules among some sources; what they import is told on stderr."""
+    modules = []
+    for path in paths:
+        if path.endswith(MODULE):
+            modules.append(read_rules(path))
+            say_imports(modules[-1])
+    return modules
 
 
 def read_rules(path: str) -> RuleModule:

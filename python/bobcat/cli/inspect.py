@@ -37,13 +37,16 @@ def inspect(
     elif show_ir:
         from bobcat.ir.pretty import policy_text
 
-        click.echo(policy_text(bundle.ir), nl=False)
+        places = bundle.source_map
+        names = [rule.names for rule in places.rules] if places is not None else []
+        click.echo(policy_text(bundle.ir, names), nl=False)
     else:
         _show(bundle)
 
 
 def _rules(bundle: PolicyBundle) -> list[dict[str, Any]]:  # Any: JSON
     """Every rule in evaluation order, Python rules included."""
+    from bobcat.bundle.explanation import KINDS
     from bobcat.ir.schema import FunctionRule, HostRule
 
     views = iter(bundle.rules)
@@ -73,7 +76,7 @@ def _rules(bundle: PolicyBundle) -> list[dict[str, Any]]:  # Any: JSON
                 "source": place,
                 "description": view.description,
             }
-        rows.append({**row, "digest": digest})
+        rows.append({**row, "kind": KINDS[type(rule)], "digest": digest})
     return rows
 
 
@@ -89,6 +92,8 @@ def _to_json(bundle: PolicyBundle, *, with_ir: bool) -> dict[str, Any]:  # Any: 
 def _show(bundle: PolicyBundle) -> None:
     from rich.table import Table
     from rich.text import Text
+
+    from bobcat.bundle.explanation import KIND_WORDS
 
     out = console()
     manifest, defaults = bundle.manifest, bundle.defaults
@@ -106,7 +111,7 @@ def _show(bundle: PolicyBundle) -> None:
     for column in ("rule", "priority", "decision", "digest", "source"):
         table.add_column(column, no_wrap=True, justify="right" if column == "priority" else "left")
     for row in _rules(bundle):
-        verdict = row["verdict"] or "Python rule"
+        verdict = row["verdict"] or KIND_WORDS[row["kind"]]
         table.add_row(
             Text(row["id"]),
             str(row["priority"]),

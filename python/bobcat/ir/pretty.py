@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 
 from bobcat.ir.canonical import encode_value
 from bobcat.ir.constants import from_const
+from bobcat.ir.pretty_code import body_lines
 from bobcat.ir.schema import (
     All,
     AnyOf,
@@ -28,23 +30,26 @@ _SIGNS: dict[Operator, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le
 _INDENT = "  "
 
 
-def policy_text(policy: Policy) -> str:
-    """The whole policy: a line of defaults, then every rule in evaluation order."""
+def policy_text(policy: Policy, names: Sequence[Sequence[str]] = ()) -> str:
+    """The whole policy: a line of defaults, then every rule in evaluation order; `names` are the locals of each."""
+    known = [*names, *((),) * (len(policy.rules) - len(names))]
     defaults = policy.defaults
     head = (
         f"policy profile={policy.profile} language={policy.language_version} on_no_match={defaults.on_no_match} "
         f"on_missing_shadow={defaults.on_missing_shadow} on_rule_error={defaults.on_rule_error}"
     )
-    return "\n\n".join([head, *(rule_text(rule) for rule in policy.rules)]) + "\n"
+    return "\n\n".join([head, *(rule_text(rule, its) for rule, its in zip(policy.rules, known, strict=True))]) + "\n"
 
 
-def rule_text(rule: AnyRule) -> str:
-    """One rule: what it says, then its match, one clause a line."""
+def rule_text(rule: AnyRule, names: Sequence[str] = ()) -> str:
+    """One rule: what it says, then its match, one clause a line, or its code; `names` are its locals by slot."""
     match rule:
         case HostRule(name, priority, module, qualname, code):
             return f"{name}: host rule, priority {priority}\n{_INDENT}{module}:{qualname} code {code[:16]}"
-        case FunctionRule(name, priority):
-            return f"{name}: function, priority {priority}"
+        case FunctionRule(name, priority, _, body):
+            lines = [f"{const_text(name, bare=True)}: Python function, priority {priority}"]
+            lines.extend(_INDENT + line for line in body_lines(body, names))
+            return "\n".join(lines)
         case Rule():
             lines = [f"{const_text(rule.id, bare=True)}: {rule.verdict}, priority {rule.priority}"]
             lines.extend(_details(rule))

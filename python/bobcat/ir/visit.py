@@ -1,10 +1,14 @@
-"""Walks over IR expressions, in the order that leaf numbers, traces and source maps agree on: pre-order."""
+"""Walks over IR expressions and code, in the order that numbers, traces and source maps agree on: pre-order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, get_args
 
+from bobcat.ir.code import Constant, Piece, Statement
 from bobcat.ir.schema import All, AnyOf, Const, Expr, Leaf, Not, Policy, Rule
+
+_STATEMENTS: tuple[type, ...] = get_args(Statement)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -57,3 +61,22 @@ def depth(expr: Expr) -> int:
         deepest = max(deepest, level)
         stack.extend((child, level + 1) for child in children(node))
     return deepest
+
+
+def statements(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, int]]:
+    """Every statement of a function, those of the functions it calls included, each with the number of the one that it
+    stands in, -1 for those that stand in none. Number i in this order is statement i of a trace and of the source map.
+    """
+    number = 0
+    stack: list[tuple[Any, int]] = [(body, -1)]  # Any: a node, or a tuple of nodes and names
+    while stack:
+        node, inside = stack.pop()
+        if isinstance(node, tuple):
+            stack.extend((item, inside) for item in reversed(node))
+            continue
+        if not isinstance(node, Piece) or isinstance(node, Constant):
+            continue
+        if isinstance(node, _STATEMENTS):
+            yield node, inside  # type: ignore[misc]  # a member of the union
+            inside, number = number, number + 1
+        stack.extend((getattr(node, name), inside) for name in reversed(node.__struct_fields__))

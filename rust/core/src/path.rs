@@ -138,6 +138,33 @@ impl Field {
     }
 }
 
+impl Field {
+    /// How a policy writes the field.
+    #[must_use]
+    pub fn path(self) -> (Head, &'static [&'static str]) {
+        match self {
+            Self::Tool => (Head::Tool, &[]),
+            Self::Args => (Head::Args, &[]),
+            Self::Cost => (Head::Declared, &["cost"]),
+            Self::Reversible => (Head::Declared, &["reversible"]),
+            Self::Scope => (Head::Declared, &["scope"]),
+            Self::BlastRadiusHint => (Head::Declared, &["blast_radius_hint"]),
+            Self::HasShadow => (Head::Declared, &["has_shadow"]),
+            Self::Isolation => (Head::Declared, &["isolation"]),
+            Self::Effect => (Head::Declared, &["effect"]),
+            Self::Environment => (Head::Context, &["environment"]),
+            Self::Workspace => (Head::Context, &["workspace"]),
+            Self::CorrelationId => (Head::Context, &["correlation_id"]),
+            Self::StepSeq => (Head::Context, &["step_seq"]),
+            Self::Timestamp => (Head::Context, &["timestamp"]),
+            Self::PrincipalKind => (Head::Context, &["principal", "kind"]),
+            Self::PrincipalId => (Head::Context, &["principal", "id"]),
+            Self::PrincipalName => (Head::Context, &["principal", "name"]),
+            Self::Extra => (Head::Context, &["extra"]),
+        }
+    }
+}
+
 /// The keys of one path, with their ids in the program's key table.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<'k> {

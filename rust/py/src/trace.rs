@@ -3,7 +3,9 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use bobcat_core::program::{ClauseTrace, RuleTrace, TraceNode, TraceOutcome};
+use bobcat_core::program::{
+    ClauseTrace, FunctionTrace, ReadFrom, ReadTrace, RuleTrace, TraceNode, TraceOutcome,
+};
 
 use crate::call::Call;
 
@@ -20,9 +22,41 @@ pub(crate) fn to_python<'py>(
             .map(|tree| node(call, tree))
             .transpose()?;
         let error = rule.error.as_ref().map(ToString::to_string);
-        list.append((rule.rule, outcome(rule.outcome), error, tree))?;
+        let done = rule
+            .function
+            .as_ref()
+            .map(|done| function(call, done))
+            .transpose()?;
+        list.append((rule.rule, outcome(rule.outcome), error, tree, done))?;
     }
     Ok(list)
+}
+
+fn function<'py>(call: &Call<'_, 'py>, trace: &FunctionTrace) -> PyResult<Bound<'py, PyTuple>> {
+    let conditions = PyList::empty(call.py);
+    for condition in &trace.conditions {
+        let reads = PyList::empty(call.py);
+        for read in &condition.reads {
+            reads.append(read_from(call, read)?)?;
+        }
+        conditions.append((
+            condition.statement,
+            outcome(condition.outcome),
+            condition.times,
+            reads,
+        ))?;
+    }
+    (trace.at, conditions).into_pyobject(call.py)
+}
+
+fn read_from<'py>(call: &Call<'_, 'py>, read: &ReadTrace) -> PyResult<Bound<'py, PyTuple>> {
+    match &read.from {
+        ReadFrom::Local(slot) => (*slot, (), &read.value).into_pyobject(call.py),
+        ReadFrom::Path(head, keys) => {
+            let keys = PyTuple::new(call.py, keys.iter().map(AsRef::<str>::as_ref))?;
+            (head.as_str(), keys, &read.value).into_pyobject(call.py)
+        }
+    }
 }
 
 fn node<'py>(call: &Call<'_, 'py>, tree: &TraceNode) -> PyResult<Bound<'py, PyTuple>> {

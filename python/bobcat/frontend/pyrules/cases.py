@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from typing import TYPE_CHECKING
 
 from bobcat.frontend.pyrules.kinds import OBJECTS
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 
 _CLASSES = {bool: "bool", bytes: "bytes", dict: "dict", float: "float", int: "int", list: "list", set: "set",
             str: "str", tuple: "tuple"}  # fmt: skip
+
+
+_MOST_SHOWN = 60
+"""Characters of a subject that an explanation shows what it was."""
 
 
 class _Case:
@@ -112,7 +117,8 @@ def lower(node: ast.Match, f: Function) -> tuple[ir.Statement, ...]:
     subject_code = f.value(node.subject)
     if f.kind(node.subject) in OBJECTS:
         raise f.cannot(node.subject, "matches an object of the call", "match one of its fields")
-    slot, subject = f.temporary()
+    text = ast.unparse(node.subject)
+    slot, subject = f.temporary(text if len(text) <= _MOST_SHOWN else "")
     first = ir.Assign(ir.Slot(slot), subject_code)
     return (first, *_chain(node.cases, subject, f))
 
@@ -143,7 +149,13 @@ def _chain(cases: list[ast.match_case], subject: ir.Code, f: Function) -> tuple[
     otherwise = _chain(rest, subject, f)
     left = None if rest and leaves(rest[-1].body) and _catches_all(rest[-1]) and _all_leave(rest) else f.assigned
     f.assigned = _both(after, left, before)
-    return (ir.If(_all(conditions), body, otherwise),)
+    chosen = ir.If(_all(conditions), body, otherwise)
+    span = f.source.place.span(case.pattern)
+    if case.guard is not None:
+        end = f.source.place.span(case.guard)
+        span = dataclasses.replace(span, end_line=end.end_line, end_column=end.end_column)
+    f.session.stands(chosen, span)
+    return (chosen,)
 
 
 def _all_leave(cases: list[ast.match_case]) -> bool:

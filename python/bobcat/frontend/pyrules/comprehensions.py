@@ -76,7 +76,7 @@ def target(node: ast.expr, scope: dict[str, Any], f: Function) -> ir.Target:  # 
 
     match node:
         case ast.Name(id=name):
-            slot = f.session.new_slot()
+            slot = f.session.new_slot(name)
             scope[name] = Slot(slot)
             return ir.Slot(slot)
         case ast.Tuple(elts=items) | ast.List(elts=items):

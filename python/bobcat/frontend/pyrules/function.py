@@ -78,16 +78,24 @@ class Session:
     stack: list[object] = field(default_factory=list)
     frozen: dict[str, tuple[Span, str]] = field(default_factory=dict)
     found: list[Refusal] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+    places: dict[int, tuple[Statement, Span]] = field(default_factory=dict)
 
     @property
     def stack_depth(self) -> int:
         """How many functions are in each other, the rule itself counted."""
         return len(self.stack)
 
-    def new_slot(self) -> int:
-        """A slot that nothing else uses."""
+    def new_slot(self, name: str = "") -> int:
+        """A slot that nothing else uses, with the name that an author gave it."""
         self.slots += 1
+        if name:
+            self.names[self.slots - 1] = name
         return self.slots - 1
+
+    def stands(self, statement: Statement, span: Span) -> None:
+        """Note where a statement stands, unless that is known."""
+        self.places.setdefault(id(statement), (statement, span))  # which also keeps its id from being used again
 
 
 class Function:
@@ -141,7 +149,7 @@ class Function:
     def local(self, name: str) -> Binding:
         """What a name of this function stands for; a slot unless it is known better."""
         if name not in self.bindings:
-            self.bindings[name] = Slot(self.session.new_slot())
+            self.bindings[name] = Slot(self.session.new_slot(name))
         return self.bindings[name]
 
     def slot_of(self, name: str) -> int:
@@ -279,9 +287,9 @@ class Function:
                 "split the rule, or put cases into a table",
             )
 
-    def temporary(self) -> tuple[int, Local]:
-        """A slot of its own, and the reading of it."""
-        slot = self.session.new_slot()
+    def temporary(self, shown: str = "") -> tuple[int, Local]:
+        """A slot of its own, and the reading of it. `shown` is what an explanation calls it."""
+        slot = self.session.new_slot(shown)
         return slot, Local(slot)
 
     def cannot(self, node: ast.AST, problem: str, instead: str, *, kind: Any = "shape") -> CannotLower:

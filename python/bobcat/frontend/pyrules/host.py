@@ -123,6 +123,8 @@ class _Making:
             span.end_column,
             lowered.description,
             len(self.rules),
+            lowered.places,
+            lowered.names,
         )
         self.rules.append((lowered.rule, place, fn))
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bobcat._core import CoreError, Program
 from bobcat.bundle.host_code import HostFunction
+from bobcat.bundle.source_map import Position
 from bobcat.diagnostics import Span
 from bobcat.frontend.pyrules.function import Function, Parameter, Session, Slot
 from bobcat.frontend.pyrules.inlining import bind_object, body_of, check_definition, target_of
@@ -19,13 +20,15 @@ from bobcat.frontend.pyrules.source import FunctionNode, NoSource, source_of
 from bobcat.ir import canonical, construct
 from bobcat.ir import code as ir
 from bobcat.ir.schema import FunctionRule
+from bobcat.ir.visit import statements
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredFunction:
     """What became of a callable. `rule` is None when there are refusals; `span` is None when there is no source.
 
-    `frozen` names the tables that are taken as they are now: name, where it is read, its type.
+    `places` and `names` are those of a source map: where its statements stand, and its locals. `frozen` names the
+    tables that are taken as they are now: name, where it is read, its type.
     """
 
     rule: FunctionRule | None
@@ -33,6 +36,8 @@ class LoweredFunction:
     text: str
     description: str
     refusals: tuple[Refusal, ...]
+    places: tuple[Position, ...] = ()
+    names: tuple[str, ...] = ()
     frozen: tuple[tuple[str, Span, str], ...] = ()
 
 
@@ -66,13 +71,24 @@ def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunctio
     refusals = tuple(dict.fromkeys(session.found))
     frozen = tuple((table, place, kind) for table, (place, kind) in session.frozen.items())
     if refusals:
-        return LoweredFunction(None, span, text, description, refusals, frozen)
+        return LoweredFunction(None, span, text, description, refusals, frozen=frozen)
     rule = FunctionRule(name, priority, session.slots, body)
     problem = _problem(rule)
     if problem is not None:
         refusals = (Refusal("shape", span, problem, "split the rule, or put cases into a table"),)
-        return LoweredFunction(None, span, text, description, refusals, frozen)
-    return LoweredFunction(rule, span, text, description, (), frozen)
+        return LoweredFunction(None, span, text, description, refusals, frozen=frozen)
+    names = tuple(session.names.get(slot, "") for slot in range(session.slots))
+    return LoweredFunction(rule, span, text, description, (), _places(rule, span, session), names, frozen)
+
+
+def _places(rule: FunctionRule, whole: Span, session: Session) -> tuple[Position, ...]:
+    """Where the statements of a rule stand; all zero for one from another file, or without a text of its own."""
+    places: list[Position] = []
+    for statement, _ in statements(rule.body):
+        _, span = session.places.get(id(statement), (statement, None))
+        own = span is not None and span.file == whole.file
+        places.append((span.line, span.column, span.end_line, span.end_column) if own and span else (0, 0, 0, 0))
+    return tuple(places)
 
 
 def _problem(rule: FunctionRule) -> str | None:

@@ -53,7 +53,20 @@ def lower_body(nodes: Sequence[ast.stmt], f: Function) -> Statements:
 
 
 def lower(node: ast.stmt, f: Function) -> Statements:
-    """The code of a statement."""
+    """The code of a statement, with the place of each part."""
+    lowered = _lower(node, f)
+    match node:
+        case ast.If(test=head) | ast.For(iter=head) | ast.Match(subject=head):
+            place: ast.AST = head  # not all that depends on it
+        case _:
+            place = node
+    span = f.source.place.span(place)
+    for statement in lowered:
+        f.session.stands(statement, span)
+    return lowered
+
+
+def _lower(node: ast.stmt, f: Function) -> Statements:
     f.count(node)
     match node:
         case ast.Pass() | ast.Expr(value=ast.Constant()):
@@ -123,7 +136,9 @@ def _if(test: ast.expr, then: Sequence[ast.stmt], otherwise: Sequence[ast.stmt],
     second = f.body(otherwise)
     rest = None if leaves(otherwise) else f.assigned
     f.assigned = _both(after, rest, before)
-    return (ir.If(condition, first, second),)
+    made = ir.If(condition, first, second)
+    f.session.stands(made, f.source.place.span(test))
+    return (made,)
 
 
 def _both(one: set[str] | None, other: set[str] | None, neither: set[str]) -> set[str]:

@@ -1,5 +1,6 @@
 //! Explanations: every rule judged clause by clause along the plain path.
 
+use super::function_trace::Tracer;
 use super::judge::{Judge, Judged};
 use super::{Look, ShortCuts, render};
 use crate::comparand::Comparand;
@@ -11,6 +12,7 @@ use crate::program::{
     Body, ClauseTrace, Decided, Marker, Outcome, Profile, Program, RuleTrace, TraceNode,
     TraceOutcome,
 };
+use crate::script::{self, Answer};
 use crate::value::Step;
 use crate::value::request::Request;
 
@@ -76,6 +78,7 @@ impl Program {
                 outcome: TraceOutcome::NotReached,
                 error: None,
                 tree: None,
+                function: None,
             });
         }
         let outcome = self.conclude(request, first, markers, |request, below, markers| {
@@ -95,6 +98,7 @@ impl Program {
         let mut judge = Judge::new(self, request, scratch, ShortCuts::NONE);
         for (rule, body) in (0..).zip(self.rules.iter().map(|rule| &rule.body)) {
             let known = markers.len();
+            let mut traced = None;
             let (look, seen, tree) = match body {
                 Body::Host(host) => {
                     let look = self.ask(rule, *host, request, markers);
@@ -105,7 +109,10 @@ impl Program {
                     (look, decided.into(), None)
                 }
                 Body::Function(function) => {
-                    let look = self.call(rule, function, &mut judge, markers);
+                    let mut tracer = Tracer::new(self, function, &mut judge);
+                    let answer = script::call(function, &mut tracer, ShortCuts::NONE.looks);
+                    traced = Some(tracer.finish(matches!(answer, Answer::Failed(_))));
+                    let look = self.answered(rule, answer, &mut judge, markers);
                     let decided = matches!(
                         &look,
                         Some(Look::Decided(Decided::Function(..)) | Look::Transformed(..))
@@ -113,7 +120,7 @@ impl Program {
                     (look, decided.into(), None)
                 }
                 Body::Match(body) => {
-                    let mut tracer = Tracer {
+                    let mut tracer = Clauses {
                         judge: &mut judge,
                         permits: self.permits(rule),
                         leaves: 0,
@@ -142,6 +149,7 @@ impl Program {
                 outcome,
                 error: failed,
                 tree,
+                function: traced,
             });
             if let Some(look) = look {
                 return look;
@@ -152,13 +160,13 @@ impl Program {
 }
 
 /// Judges a match and keeps how each part came out.
-struct Tracer<'t, 'r, R: Request> {
+struct Clauses<'t, 'r, R: Request> {
     judge: &'t mut Judge<'r, R>,
     permits: bool,
     leaves: u32,
 }
 
-impl<R: Request> Tracer<'_, '_, R> {
+impl<R: Request> Clauses<'_, '_, R> {
     fn trace(&mut self, expr: Part<'_>) -> (Seen, TraceNode) {
         match expr {
             Part::Leaf(clause) => {

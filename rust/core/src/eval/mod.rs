@@ -5,6 +5,7 @@
 
 mod candidates;
 mod explain;
+mod function_trace;
 mod judge;
 mod render;
 mod search;
@@ -290,7 +291,19 @@ impl Program {
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
         let looks = judge.cuts.looks;
-        match script::call(function, judge, looks) {
+        let answer = script::call(function, judge, looks);
+        self.answered(rule, answer, judge, markers)
+    }
+
+    /// What follows from what a function answers.
+    fn answered<R: Request>(
+        &self,
+        rule: u32,
+        answer: Answer<R::Value>,
+        judge: &mut Judge<'_, R>,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        match answer {
             Answer::Pass => None,
             Answer::Decided(said) => Some(Look::Decided(Decided::Function(rule, said))),
             Answer::Transformed(said, args) => match judge.request.with_made(args) {

@@ -46,7 +46,7 @@ fn write_path(head: Head, keys: &[Box<str>], out: &mut String) {
     write_text(&path, out);
 }
 
-fn cut(mut text: String) -> String {
+pub(super) fn cut(mut text: String) -> String {
     if let Some((at, _)) = text.char_indices().nth(SHOWN) {
         text.truncate(at);
         text.push('…');

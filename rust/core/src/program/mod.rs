@@ -28,7 +28,10 @@ pub use outcome::{By, Decided, Marker, Outcome, Via};
 pub use scratch::Scratch;
 use segment::Segment;
 use strmap::StrMap;
-pub use trace::{ClauseTrace, RuleTrace, TraceNode, TraceOutcome};
+pub use trace::{
+    ClauseTrace, ConditionTrace, FunctionTrace, ReadFrom, ReadTrace, RuleTrace, TraceNode,
+    TraceOutcome,
+};
 
 /// What a decision needs to know about a rule.
 #[derive(Clone, Debug)]

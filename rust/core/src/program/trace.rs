@@ -1,6 +1,7 @@
 //! Traces: how every rule and every clause came out, for `explain`.
 
 use crate::error::ErrorCode;
+use crate::path::Head;
 
 /// How a rule, or a part of its match, came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,8 +41,63 @@ pub struct RuleTrace {
     pub outcome: TraceOutcome,
     /// Why it could not be judged.
     pub error: Option<ErrorCode>,
-    /// Its match; `None` for rules not reached and host rules.
+    /// Its match; `None` for rules not reached and rules that have none.
     pub tree: Option<TraceNode>,
+    /// What its function did; `None` for rules not reached and rules that are no function.
+    pub function: Option<FunctionTrace>,
+}
+
+/// What a function did. Statements go by their numbers in pre-order, those of the functions it calls included.
+#[derive(Clone, Debug)]
+pub struct FunctionTrace {
+    /// The `return` that was reached, or the statement that was not finished for an error; `None` when it came to its end.
+    pub at: Option<u32>,
+    /// The conditions of its `if`s, in the order in which they were first judged.
+    pub conditions: Vec<ConditionTrace>,
+}
+
+/// The condition of one `if`.
+#[derive(Clone, Debug)]
+pub struct ConditionTrace {
+    /// The `if`.
+    pub statement: u32,
+    /// How it came out the last time: true, false, or in error.
+    pub outcome: TraceOutcome,
+    /// How often it was judged.
+    pub times: u32,
+    /// What it read the last time.
+    pub reads: Vec<ReadTrace>,
+}
+
+/// One value a condition read.
+#[derive(Clone, Debug)]
+pub struct ReadTrace {
+    /// From where.
+    pub from: ReadFrom,
+    /// The value as JSON, cut; `None` when nothing is there.
+    pub value: Option<String>,
+}
+
+/// Where a condition reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadFrom {
+    /// The local in this slot.
+    Local(u32),
+    /// A path of the request.
+    Path(Head, Vec<Box<str>>),
+}
+
+impl ReadFrom {
+    /// Whether this is a path above `longer`.
+    #[must_use]
+    pub fn leads_to(&self, longer: &Self) -> bool {
+        match (self, longer) {
+            (Self::Path(head, keys), Self::Path(other, more)) => {
+                head == other && keys.len() < more.len() && more.starts_with(keys)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A part of a match, judged.

@@ -34,6 +34,42 @@ pub(crate) trait World {
     fn step(&mut self, path: u32) -> &Step<Self::Value>;
     /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
     fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
+
+    // What an explanation wants to know; who only decides does not listen.
+
+    /// A statement begins.
+    #[inline]
+    fn enter(&mut self, _statement: &Statement) {}
+    /// The condition of an `if` was judged; `None`: it could not be.
+    #[inline]
+    fn tried(&mut self, _statement: &Statement, _truth: Option<bool>) {}
+    /// A statement ended.
+    #[inline]
+    fn left(&mut self, _statement: &Statement, _how: End) {}
+    /// A local was read.
+    #[inline]
+    fn local(&mut self, _slot: u32, _seen: impl FnOnce() -> Seen<Self::Value>) {}
+}
+
+/// How a statement ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// What stands after it is next, or the loop around it.
+    Onward,
+    /// The function returned.
+    Returned,
+    /// By an exception or a fault.
+    Failed,
+}
+
+/// A local, for people.
+pub(crate) enum Seen<V> {
+    /// A value of the request.
+    Read(V),
+    /// What the function made, as text.
+    Made(String),
+    /// Something that has no text.
+    Nothing,
 }
 
 /// The answer of a function. `looks`: by the short cuts of [`super::quick`], too.
@@ -75,7 +111,17 @@ type Out<'p, W> = Run<Val<'p, <W as World>::Value>>;
 impl<'p, W: World> Machine<'_, 'p, W> {
     fn run(&mut self, body: &'p [Statement]) -> Run<Flow<'p, W::Value>> {
         for statement in body {
-            match self.statement(statement)? {
+            self.world.enter(statement);
+            let flow = self.statement(statement);
+            self.world.left(
+                statement,
+                match &flow {
+                    Ok(Flow::Next | Flow::Break | Flow::Continue) => End::Onward,
+                    Ok(Flow::Return(_)) => End::Returned,
+                    Err(_) => End::Failed,
+                },
+            );
+            match flow? {
                 Flow::Next => {}
                 flow => return Ok(flow),
             }
@@ -86,7 +132,9 @@ impl<'p, W: World> Machine<'_, 'p, W> {
     fn statement(&mut self, statement: &'p Statement) -> Run<Flow<'p, W::Value>> {
         match statement {
             Statement::If(test, then, otherwise) => {
-                if self.truth(test)? {
+                let truth = self.truth(test);
+                self.world.tried(statement, truth.as_ref().ok().copied());
+                if truth? {
                     self.run(then)
                 } else {
                     self.run(otherwise)
@@ -320,7 +368,10 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         match code {
             Code::Fixed(fixed) => Ok(Val::fixed(fixed)),
             Code::Local(slot) => match self.slots.get(*slot) {
-                Some(value) => Ok(value.clone()),
+                Some(value) => {
+                    self.world.local(*slot, || show::seen(value));
+                    Ok(value.clone())
+                }
                 None => Err(Exception::UNBOUND.into()),
             },
             Code::Object(object) => Ok(Val::Object(*object)),

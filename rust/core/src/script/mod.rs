@@ -29,13 +29,15 @@ mod table;
 mod tables;
 mod text;
 mod value;
+mod walk;
 
 pub(crate) use find::{How, Pattern};
 pub(crate) use fixed::Fixed;
 pub(crate) use format::is_known as is_known_format;
-pub(crate) use machine::{World, call};
+pub(crate) use machine::{End, Seen, World, call};
 pub(crate) use ruling::Answer;
 pub use ruling::{Made, Ruling, Said};
+pub(crate) use walk::statements;
 
 /// A function that was decoded.
 #[derive(Debug)]

@@ -2,9 +2,11 @@
 
 use super::exception::Trouble;
 use super::fixed::Fixed;
+use super::machine::Seen;
 use super::sequence::{Entries, Kind, items_of};
 use super::text::is_printable;
 use super::value::{Broken, Budget, Run, Val, ViewOf};
+use crate::json::write_string;
 use crate::limits::MAX_SCRIPT_DEPTH;
 use crate::value::Value;
 
@@ -50,6 +52,27 @@ pub(super) fn ascii_of<V: Value>(
         budget,
     };
     writer.value(value, 0)
+}
+
+/// A local as an explanation shows it: JSON, or as Python shows a container.
+pub(super) fn seen<V: Value>(value: &Val<'_, V>) -> Seen<V> {
+    let mut out = String::new();
+    match value {
+        Val::Text(read) | Val::Seq(read) | Val::Tup(read) | Val::Map(read) => {
+            return Seen::Read(read.clone());
+        }
+        Val::None => out.push_str("null"),
+        Val::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Val::Str(text) => write_string(text, &mut out),
+        Val::Made(text) => write_string(text, &mut out),
+        other => {
+            // What a budget cuts off is not shown.
+            if repr_of(other, &mut out, &mut Budget::new()).is_err() && out.is_empty() {
+                return Seen::Nothing;
+            }
+        }
+    }
+    Seen::Made(out)
 }
 
 struct Writer<'w> {

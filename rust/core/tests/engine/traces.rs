@@ -1,6 +1,7 @@
 //! Explanations say how every rule and clause came out.
 
-use bobcat_core::program::{Program, TraceNode, TraceOutcome};
+use bobcat_core::path::Head;
+use bobcat_core::program::{Program, ReadFrom, TraceNode, TraceOutcome};
 use bobcat_core::value::json::JsonRequest;
 
 const POLICY: &str = r#"{"defaults":{"on_missing_shadow":"deny","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[
@@ -86,4 +87,62 @@ fn instants_are_shown_as_rfc_3339() {
         assert_eq!(leaf.value.as_deref(), Some(shown));
         assert_eq!(leaf.operand, "\"2024-02-29T00:00:00Z\"");
     }
+}
+
+const FUNCTION: &str = r#"{"defaults":{"on_missing_shadow":"deny","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[
+{"body":[
+{"k":"assign","target":{"k":"slot","slot":0},"value":{"body":[{"k":"return","value":{"k":"const","value":7}}],"k":"inline","parameters":[]}},
+{"k":"if","otherwise":[],"test":{"first":{"k":"local","slot":0},"k":"compare","operators":["lt"],"others":[{"args":[{"k":"const","value":"n"}],"k":"method","name":"get","of":{"k":"attr","name":"args","of":{"k":"root","name":"request"}}}]},"then":[{"k":"return","value":{"args":[],"k":"decide","verdict":"allow"}}]},
+{"k":"raise","name":"ValueError"}],
+"k":"function","name":"f","priority":0,"slots":1}]}"#;
+
+#[test]
+fn a_function_is_traced_to_its_return_or_its_error() {
+    let program = Program::from_ir(FUNCTION.as_bytes()).expect("a policy");
+    let traced = |text: &str| {
+        let call = JsonRequest::parse(text.as_bytes()).expect("a request");
+        let (_, mut traces) = program.explain(&call);
+        let trace = traces.remove(0);
+        let function = trace.function.expect("it was reached");
+        let reads = function.conditions[0]
+            .reads
+            .iter()
+            .map(|read| (read.from.clone(), read.value.clone()))
+            .collect::<Vec<_>>();
+        let outcome = function.conditions[0].outcome;
+        (trace.outcome, function.at, outcome, reads)
+    };
+    let slot = (ReadFrom::Local(0), Some("7".to_owned()));
+    let path = |value: Option<&str>| {
+        let keys = vec!["n".into()];
+        (ReadFrom::Path(Head::Args, keys), value.map(str::to_owned))
+    };
+    // Statement 1 is the `return` of the function that statement 0 calls.
+    assert_eq!(
+        traced(r#"{"tool":"t","args":{"n":8}}"#),
+        (
+            TraceOutcome::True,
+            Some(3),
+            TraceOutcome::True,
+            vec![slot.clone(), path(Some("8"))]
+        )
+    );
+    assert_eq!(
+        traced(r#"{"tool":"t","args":{"n":7}}"#),
+        (
+            TraceOutcome::Error,
+            Some(4),
+            TraceOutcome::False,
+            vec![slot.clone(), path(Some("7"))]
+        )
+    );
+    assert_eq!(
+        traced(r#"{"tool":"t","args":{}}"#),
+        (
+            TraceOutcome::Error,
+            Some(2),
+            TraceOutcome::Error,
+            vec![slot, path(None)]
+        )
+    );
 }

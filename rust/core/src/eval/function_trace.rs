@@ -1,0 +1,189 @@
+//! What a function did on one request: the statement that decided, and the conditions on the way with what they read.
+//!
+//! [`Tracer`] stands between the walk over a function and the request. It changes nothing: what is traced is what runs.
+
+use std::collections::HashMap;
+
+use super::render;
+use crate::path::Field;
+use crate::program::{ConditionTrace, FunctionTrace, Program, ReadFrom, ReadTrace, TraceOutcome};
+use crate::script::node::{Code, Function, Statement};
+use crate::script::{End, Seen, World, statements};
+use crate::value::Step;
+
+/// Values shown of one run of a function; conditions after that are listed without.
+const MOST_READS: usize = 10_000;
+
+/// A request that keeps what a function reads of it.
+pub(super) struct Tracer<'w, W> {
+    world: &'w mut W,
+    program: &'w Program,
+    numbers: HashMap<*const Statement, u32>,
+    tried: Vec<ConditionTrace>,
+    /// The conditions that are being judged, and what each has read so far.
+    open: Vec<Vec<ReadTrace>>,
+    returned: Option<u32>,
+    failed: Option<u32>,
+    reads_left: usize,
+}
+
+impl<'w, W: World> Tracer<'w, W> {
+    pub(super) fn new(program: &'w Program, function: &Function, world: &'w mut W) -> Self {
+        Self {
+            world,
+            program,
+            numbers: statements(function)
+                .into_iter()
+                .map(std::ptr::from_ref)
+                .zip(0..)
+                .collect(),
+            tried: Vec::new(),
+            open: Vec::new(),
+            returned: None,
+            failed: None,
+            reads_left: MOST_READS,
+        }
+    }
+
+    /// The trace. `raised`: the function ended by an exception, or by a fault.
+    pub(super) fn finish(self, raised: bool) -> FunctionTrace {
+        FunctionTrace {
+            at: if raised {
+                self.failed.or(self.returned)
+            } else {
+                self.returned
+            },
+            conditions: self.tried,
+        }
+    }
+
+    fn number(&self, statement: &Statement) -> Option<u32> {
+        self.numbers.get(&std::ptr::from_ref(statement)).copied()
+    }
+
+    fn keep(&mut self, from: ReadFrom, value: Option<String>) {
+        if self.reads_left == 0 {
+            return;
+        }
+        let Some(reads) = self.open.last_mut() else {
+            return;
+        };
+        self.reads_left -= 1;
+        match reads.iter_mut().find(|read| read.from == from) {
+            Some(read) => read.value = value,
+            None => reads.push(ReadTrace { from, value }),
+        }
+    }
+}
+
+impl<W: World> World for Tracer<'_, W> {
+    type Value = W::Value;
+
+    fn step(&mut self, path: u32) -> &Step<W::Value> {
+        if let (false, Some(known)) = (self.open.is_empty(), self.program.paths.get(path as usize))
+        {
+            let keys = self.program.path_keys(known).iter();
+            let keys = keys.map(|key| key.text.into()).collect();
+            let value = shown(self.world.step(path));
+            self.keep(ReadFrom::Path(known.head, keys), value);
+        }
+        self.world.step(path)
+    }
+
+    fn field(&mut self, field: Field, own: bool) -> Step<W::Value> {
+        let step = self.world.field(field, own);
+        if !self.open.is_empty() {
+            let (head, keys) = field.path();
+            let keys = keys.iter().map(|key| Box::from(*key)).collect();
+            let value = shown(&step);
+            self.keep(ReadFrom::Path(head, keys), value);
+        }
+        step
+    }
+
+    fn enter(&mut self, statement: &Statement) {
+        match statement {
+            Statement::If(..) => self.open.push(Vec::new()),
+            Statement::Return(_) => self.returned = None,
+            _ => {}
+        }
+    }
+
+    fn tried(&mut self, statement: &Statement, truth: Option<bool>) {
+        let mut reads = self.open.pop().unwrap_or_default();
+        // A read that leads nowhere is taken again step by step, to raise what Python raises there.
+        let gone: Vec<ReadFrom> = reads
+            .iter()
+            .filter(|read| read.value.is_none())
+            .map(|read| read.from.clone())
+            .collect();
+        reads.retain(|read| !gone.iter().any(|longer| read.from.leads_to(longer)));
+        let Some(statement) = self.number(statement) else {
+            return;
+        };
+        let outcome = match truth {
+            Some(true) => TraceOutcome::True,
+            Some(false) => TraceOutcome::False,
+            None => TraceOutcome::Error,
+        };
+        match self
+            .tried
+            .iter_mut()
+            .find(|known| known.statement == statement)
+        {
+            Some(known) => {
+                known.outcome = outcome;
+                known.times = known.times.saturating_add(1);
+                known.reads = reads;
+            }
+            None => self.tried.push(ConditionTrace {
+                statement,
+                outcome,
+                times: 1,
+                reads,
+            }),
+        }
+    }
+
+    fn left(&mut self, statement: &Statement, how: End) {
+        match how {
+            End::Failed => {
+                if self.failed.is_none() {
+                    self.failed = self.number(statement);
+                }
+                return;
+            }
+            // What functions returned in this statement is over.
+            End::Onward => self.returned = None,
+            End::Returned => {
+                // What a function returns for its caller to return is decided where it stands.
+                if let Statement::Return(value) = statement
+                    && !(matches!(value, Code::Inline(_)) && self.returned.is_some())
+                {
+                    self.returned = self.number(statement);
+                }
+            }
+        }
+        // What was raised before this statement ended has been caught.
+        self.failed = None;
+    }
+
+    fn local(&mut self, slot: u32, seen: impl FnOnce() -> Seen<W::Value>) {
+        if self.open.is_empty() || self.reads_left == 0 {
+            return;
+        }
+        let value = match seen() {
+            Seen::Read(value) => render::value(&value),
+            Seen::Made(text) => render::cut(text),
+            Seen::Nothing => return,
+        };
+        self.keep(ReadFrom::Local(slot), Some(value));
+    }
+}
+
+fn shown<V: crate::value::Value>(step: &Step<V>) -> Option<String> {
+    match step {
+        Step::Found(value) => Some(render::value(value)),
+        Step::Absent | Step::Unreadable => None,
+    }
+}
