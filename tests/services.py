@@ -98,13 +98,14 @@ class Server:
 
     def kill(self) -> None:
         """End it as a power cut would, for its process."""
-        self._end(signal.SIGKILL)
+        self.end(signal.SIGKILL)
 
     def stop(self) -> None:
         """End it as its manual says."""
-        self._end(self.stop_signal)
+        self.end(self.stop_signal)
 
-    def _end(self, how: signal.Signals) -> None:
+    def end(self, how: signal.Signals) -> None:
+        """End it by a signal."""
         process, self._process = self._process, None
         if process is None or process.poll() is not None:
             return

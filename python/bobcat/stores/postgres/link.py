@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Literal, TypeVar
 
 import psycopg
@@ -152,6 +152,15 @@ def _passes(error: psycopg.Error) -> bool:
     if state is None:
         return isinstance(error, psycopg.OperationalError)
     return state in _PASSING or state.startswith("08")
+
+
+@contextmanager
+def saying() -> Iterator[None]:
+    """Say the errors of a statement of ours in our words."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise worded(error) from error
 
 
 def worded(error: psycopg.Error) -> StoreError:

@@ -220,7 +220,10 @@ class _PostgresTransaction:
 
     async def append(self, record: StepRecord) -> None:
         """Keep the record in the transaction."""
-        await self._store._append_fenced(self._connection, _values(record), self._lease)
+        from bobcat.stores.postgres.link import saying
+
+        with saying():
+            await self._store._append_fenced(self._connection, _values(record), self._lease)
 
 
 def _held(lease: Lease) -> dict[str, Any]:

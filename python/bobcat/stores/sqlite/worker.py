@@ -97,7 +97,14 @@ class Worker:
         answers: list[tuple[Request, object]] = []
         try:
             if any(request.writes for request in batch):
-                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    connection.execute("BEGIN IMMEDIATE")
+                except sqlite3.OperationalError as error:
+                    if not _is_busy(error):
+                        raise
+                    # All have waited; each alone would wait as long again. Those that only read need not.
+                    _deliver([(request, worded(self._path, error)) for request in batch if request.writes])
+                    batch = [request for request in batch if not request.writes]
             for request in batch:
                 try:
                     answers.append((request, request.work(connection)))
@@ -118,12 +125,16 @@ class Worker:
         _deliver(answers)
 
 
+def _is_busy(error: Exception) -> bool:
+    return "locked" in str(error)
+
+
 def worded(path: str, error: Exception) -> Exception:
     """An error of SQLite, in our words."""
     if not isinstance(error, (sqlite3.Error, OSError)):
         return error
     text = str(error)
-    if "locked" in text:
+    if _is_busy(error):
         coded = StoreError("busy", f"`{path}` is being written by somebody else for too long ({text})")
     elif "not a database" in text or "malformed" in text:
         coded = StoreError("damaged", f"`{path}` is no usable SQLite file ({text})")
