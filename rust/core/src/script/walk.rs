@@ -61,7 +61,8 @@ fn code<'f>(node: &'f Code, found: &mut Vec<&'f Statement>) {
         | Code::IsInstance(of, _)
         | Code::Not(of)
         | Code::Unary(_, of)
-        | Code::Bind(_, of) => code(of, found),
+        | Code::Bind(_, of)
+        | Code::Has(_, _, of) => code(of, found),
         Code::Item(node) => codes([&node.0, &node.1], found),
         Code::Slice(node) => {
             code(&node.0, found);
