@@ -80,6 +80,11 @@ def pattern(number: int) -> JsonObject:
     return {"args.cmd.matches": rf"(?i)\b(drop|truncate)\s+table\s+t{number}\b"}
 
 
+def negation(number: int) -> JsonObject:
+    """What must not be so: of all rules the same, and something of its own."""
+    return {"all_of": [{"not": {"args.amount": 7}}, {"not": {"args.cmd": f"ls {number}"}}]}
+
+
 SCENARIOS = (
     Scenario("load, 1,000 rules", "load", 3, mixed(1_000)),
     Scenario("decide, 1 rule", "decide", 21, mixed(1)),
@@ -88,6 +93,7 @@ SCENARIOS = (
     Scenario("decide, 1,000 bands", "decide", 2_001, crowded(band)),
     Scenario("decide, 1,000 needles", "decide", 2_001, crowded(needle)),
     Scenario("decide, 1,000 patterns", "decide", 2_001, crowded(pattern)),
+    Scenario("decide, 1,000 negations", "decide", 2_001, crowded(negation)),
 )
 
 

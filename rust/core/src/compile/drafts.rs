@@ -17,6 +17,7 @@ use crate::program::bands::{Band, Bands};
 use crate::program::needles::Needles;
 use crate::program::segment::{Class, List, PatternGroup, Probe, Segment};
 use crate::program::strmap::StrMap;
+use crate::program::veto::{Places, Veto};
 
 /// Fewer patterns than this are searched one by one, fewer bands and needles judged so.
 const FEW: usize = 4;
@@ -28,6 +29,8 @@ type By<K> = HashMap<K, Rules, Keyed>;
 pub(super) struct Drafts<'p> {
     program: &'p Program,
     by_path: BTreeMap<u32, Draft>,
+    /// Whether a value names no rule but those of a clause that is true, and may leave some of these out: as a veto must.
+    exact: bool,
 }
 
 #[derive(Default)]
@@ -50,6 +53,22 @@ impl<'p> Drafts<'p> {
         Self {
             program,
             by_path: BTreeMap::new(),
+            exact: false,
+        }
+    }
+
+    /// Those of vetoes.
+    pub(super) fn exact(program: &'p Program) -> Self {
+        Self {
+            exact: true,
+            ..Self::new(program)
+        }
+    }
+
+    /// Adds a rule that is ruled out where one of `clauses` is true, by its place among those that are judged every time.
+    pub(super) fn add_veto(&mut self, place: u32, clauses: impl IntoIterator<Item = u32>) {
+        for clause in clauses {
+            self.guard(place, clause, false);
         }
     }
 
@@ -103,7 +122,10 @@ impl<'p> Drafts<'p> {
                 draft.bands.push((index, rule));
                 return;
             }
-            Test::Contains(needles, quantity) if wanted(needles, *quantity).is_some() => {
+            Test::Contains(needles, quantity)
+                if wanted(needles, *quantity).is_some()
+                    && (*quantity == Quantity::Any || !self.exact) =>
+            {
                 draft.needles.push((index, rule));
                 return;
             }
@@ -129,6 +151,9 @@ impl<'p> Drafts<'p> {
     }
 
     fn errors(&mut self, rule: u32, index: u32) {
+        if self.exact {
+            return;
+        }
         let Some(clause) = self.program.clauses.get(index as usize) else {
             return;
         };
@@ -155,8 +180,23 @@ impl<'p> Drafts<'p> {
         Segment {
             rules: lists.rules,
             always,
+            veto: None,
             probes,
             late,
+        }
+    }
+
+    /// The veto of these probes, over so many rules.
+    pub(super) fn finish_veto(self, rules: usize) -> Veto {
+        let mut lists = Lists {
+            places: Some(Places::new(rules)),
+            ..Lists::default()
+        };
+        let probes = self.by_path.into_iter();
+        let probes = probes.map(|(path, draft)| draft.finish(self.program, path, &mut lists));
+        Veto {
+            probes: probes.collect(),
+            lists: lists.places.unwrap_or_default(),
         }
     }
 }
@@ -205,7 +245,7 @@ impl Draft {
             clauses: lists.each(self.clauses).collect(),
             patterns,
             missing: lists.keep(self.missing),
-            errors: self.errors.map(|rules| lists.keep(rules)),
+            errors: self.errors.map(|rules| lists.keep_loose(rules)),
         };
         let found = lists.rules.get(from..).unwrap_or_default();
         probe.first = found.iter().copied().min().unwrap_or(u32::MAX);
@@ -292,7 +332,7 @@ impl Draft {
         let mut ints: Vec<(i64, List)> = lists.each(ints).collect();
         ints.sort_unstable_by_key(|(number, _)| *number);
         let texts = lists.each(texts).collect();
-        Some(Needles::new(texts, ints, lists.keep(all)))
+        Some(Needles::new(texts, ints, lists.keep_loose(all)))
     }
 }
 
@@ -357,10 +397,12 @@ fn wanted(needles: &[Needle], quantity: Quantity) -> Option<Vec<&Needle>> {
     }
 }
 
-/// The lists of a segment.
+/// The lists of a segment, or of its veto.
 #[derive(Default)]
 struct Lists {
     rules: Rules,
+    /// Those of a veto.
+    places: Option<Places>,
 }
 
 impl Lists {
@@ -368,9 +410,20 @@ impl Lists {
     fn keep(&mut self, mut rules: Rules) -> List {
         rules.sort_unstable();
         rules.dedup();
+        if let Some(places) = &mut self.places {
+            return places.keep(&rules);
+        }
         let from = self.rules.len() as u32;
         self.rules.append(&mut rules);
         (from, self.rules.len() as u32)
+    }
+
+    /// Keeps a list of rules whose clause need not be true: a veto has none.
+    fn keep_loose(&mut self, rules: Rules) -> List {
+        match self.places {
+            Some(_) => (0, 0),
+            None => self.keep(rules),
+        }
     }
 
     fn each<K>(

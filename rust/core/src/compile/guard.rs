@@ -1,6 +1,6 @@
 //! Guards: the clauses of which one must be true for a match to be true, chosen so that few requests pass.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::expr::{Connective, Part};
 use crate::hash::Keyed;
@@ -84,6 +84,39 @@ impl<'p> Guards<'p> {
             Test::Exists(_) => uses + 20,
             Test::Broken => return None,
         })
+    }
+}
+
+/// The clauses that each make a match false when they are true, whatever else the request holds.
+pub(super) fn vetoes(expr: Part<'_>) -> BTreeSet<u32> {
+    settles(expr, Connective::All)
+}
+
+/// The clauses whose truth settles an expression: to false under `decisive` [`Connective::All`], to true under `Any`.
+fn settles(expr: Part<'_>, decisive: Connective) -> BTreeSet<u32> {
+    match expr {
+        Part::Leaf(clause) if decisive == Connective::Any => BTreeSet::from([clause]),
+        Part::Leaf(_) => BTreeSet::new(),
+        Part::Of(Connective::Not, mut items) => {
+            let other = match decisive {
+                Connective::All => Connective::Any,
+                Connective::Any | Connective::Not => Connective::All,
+            };
+            items
+                .next()
+                .map_or_else(BTreeSet::new, |item| settles(item, other))
+        }
+        // One item settles it, or all have to.
+        Part::Of(connective, items) => items
+            .map(|item| settles(item, decisive))
+            .reduce(|left, right| {
+                if connective == decisive {
+                    &left | &right
+                } else {
+                    &left & &right
+                }
+            })
+            .unwrap_or_default(),
     }
 }
 

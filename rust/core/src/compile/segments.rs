@@ -2,9 +2,10 @@
 
 use super::cheap;
 use super::drafts::Drafts;
-use super::guard::Guards;
+use super::guard::{self, Guards};
 use crate::expr::Part;
 use crate::program::segment::Segment;
+use crate::program::veto::{AT_ONCE, Veto};
 use crate::program::{Body, Listing, Profile, Program};
 
 /// Segments of fewer rules are judged rule by rule: an index would cost more than it saves.
@@ -96,6 +97,26 @@ impl Program {
                 None => always.push(rule),
             }
         }
-        drafts.finish(always)
+        let veto = self.veto(&always);
+        let mut segment = drafts.finish(always);
+        segment.veto = veto;
+        segment
+    }
+
+    /// What rules out some of the rules that are judged every time; `None`: they are few, or nothing does.
+    fn veto(&self, always: &[u32]) -> Option<Box<Veto>> {
+        if always.len() <= 2 * AT_ONCE {
+            return None;
+        }
+        let mut drafts = Drafts::exact(self);
+        let mut some = false;
+        for (place, &rule) in (0..).zip(always).skip(AT_ONCE) {
+            if let Some(Body::Match(body)) = self.rules.get(rule as usize).map(|rule| &rule.body) {
+                let clauses = guard::vetoes(self.written(body));
+                some |= !clauses.is_empty();
+                drafts.add_veto(place, clauses);
+            }
+        }
+        some.then(|| Box::new(drafts.finish_veto(always.len())))
     }
 }

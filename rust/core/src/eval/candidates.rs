@@ -4,15 +4,57 @@ use super::judge::Judge;
 use crate::matcher::number::integral;
 use crate::matcher::{self, Test, Truth};
 use crate::pattern::PatternSet;
+use crate::program::Scratch;
 use crate::program::needles::Needles;
 use crate::program::scratch::{Met, Whose};
 use crate::program::segment::{Class, List, PatternGroup, Probe};
+use crate::program::veto::Places;
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
 
 /// Truths of unmatched patterns are kept for groups up to this size. PERF: a write per pattern, against a search each
 /// for the few that a candidate asks again.
 const REMEMBER_ALL: usize = 256;
+
+/// Where the rules go that a value names.
+pub(super) trait Sink: Copy {
+    /// Whether a clause in error names its rules, as a true one does.
+    const ERRORS: bool;
+    /// Takes the rules of one list.
+    fn add(self, scratch: &mut Scratch, list: List);
+}
+
+/// Queues rules by their guards.
+#[derive(Clone, Copy)]
+pub(super) struct Queue<'p> {
+    pub(super) met: Met<'p>,
+    pub(super) whose: Whose,
+}
+
+impl Sink for Queue<'_> {
+    const ERRORS: bool = true;
+
+    #[inline]
+    fn add(self, scratch: &mut Scratch, list: List) {
+        scratch.queue(self.met, self.whose, list);
+    }
+}
+
+/// Rules out rules by what they negate.
+#[derive(Clone, Copy)]
+pub(super) struct RuleOut<'p> {
+    pub(super) places: &'p Places,
+    pub(super) whose: Whose,
+}
+
+impl Sink for RuleOut<'_> {
+    const ERRORS: bool = false;
+
+    #[inline]
+    fn add(self, scratch: &mut Scratch, list: List) {
+        self.places.rule_out(list, scratch.out(self.whose));
+    }
+}
 
 /// The class of a value.
 fn class(view: &View<'_>) -> Class {
@@ -36,61 +78,55 @@ fn class(view: &View<'_>) -> Class {
 }
 
 impl<'r, R: Request> Judge<'r, R> {
-    /// Queues the rules of one list.
-    #[inline]
-    fn add(&mut self, met: Met<'r>, whose: Whose, list: List) {
-        self.scratch.queue(met, whose, list);
-    }
-
-    /// Queues the rules that one path names; whether the path is absent.
-    pub(super) fn probe(&mut self, met: Met<'r>, whose: Whose, probe: &'r Probe) -> bool {
+    /// Gives `sink` the rules that one path names; whether the path is absent.
+    pub(super) fn probe<S: Sink>(&mut self, sink: S, probe: &'r Probe) -> bool {
         let step = self.step(probe.path);
         let value = match &step {
             Step::Absent => {
-                self.add(met, whose, probe.missing);
+                sink.add(self.scratch, probe.missing);
                 return true;
             }
             Step::Unreadable => {
-                self.add(met, whose, probe.missing);
-                self.fail(met, whose, probe, Class::Broken);
-                self.judge_singly(met, whose, probe, &step);
+                sink.add(self.scratch, probe.missing);
+                self.fail(sink, probe, Class::Broken);
+                self.judge_singly(sink, probe, &step);
                 return false;
             }
             Step::Found(value) => value,
         };
         let view = value.view();
-        self.fail(met, whose, probe, class(&view));
+        self.fail(sink, probe, class(&view));
         match &view {
             View::Str(text) => {
                 if let Some(rules) = probe.strings.get(text) {
-                    self.add(met, whose, *rules);
+                    sink.add(self.scratch, *rules);
                 }
                 if let Some(group) = &probe.patterns {
-                    self.search(met, whose, group, text);
+                    self.search(sink, group, text);
                 }
                 for affixes in &probe.affixes {
-                    affixes.search(text, |rules| self.add(met, whose, rules));
+                    affixes.search(text, |rules| sink.add(self.scratch, rules));
                 }
                 if let Some(needles) = &probe.needles {
                     let mut found = std::mem::take(&mut self.scratch.found);
-                    needles.search(text, &mut found, |rules| self.add(met, whose, rules));
+                    needles.search(text, &mut found, |rules| sink.add(self.scratch, rules));
                     self.scratch.found = found;
                 }
             }
-            View::Int(number) => self.equal_int(met, whose, &probe.ints, *number),
+            View::Int(number) => self.equal_int(sink, &probe.ints, *number),
             View::Float(number) => {
                 if let Some(number) = integral(*number) {
-                    self.equal_int(met, whose, &probe.ints, number);
+                    self.equal_int(sink, &probe.ints, number);
                 }
             }
             View::List => {
                 if let Some(needles) = &probe.needles {
-                    self.look_through(met, whose, needles, value);
+                    self.look_through(sink, needles, value);
                 }
             }
             View::Map => {
                 if let Some(needles) = &probe.needles {
-                    self.add(met, whose, needles.all);
+                    sink.add(self.scratch, needles.all);
                 }
             }
             _ => {}
@@ -99,54 +135,55 @@ impl<'r, R: Request> Judge<'r, R> {
             && class(&view) == Class::Number
         {
             for rules in bands.of(&view) {
-                self.add(met, whose, rules);
+                sink.add(self.scratch, rules);
             }
         }
-        self.judge_singly(met, whose, probe, &step);
+        self.judge_singly(sink, probe, &step);
         false
     }
 
-    fn judge_singly(&mut self, met: Met<'r>, whose: Whose, probe: &Probe, step: &Step<R::Value>) {
+    fn judge_singly<S: Sink>(&mut self, sink: S, probe: &Probe, step: &Step<R::Value>) {
         let program = self.program;
         for (index, rules) in &probe.clauses {
             let truth = matcher::judge(program.test(*index), step, &self.reader());
             self.scratch.remember(*index, truth);
             match truth {
-                Truth::True | Truth::Error(_) => self.add(met, whose, *rules),
-                Truth::False | Truth::Absent => {}
+                Truth::True => sink.add(self.scratch, *rules),
+                Truth::Error(_) if S::ERRORS => sink.add(self.scratch, *rules),
+                Truth::Error(_) | Truth::False | Truth::Absent => {}
             }
         }
     }
 
     #[inline]
-    fn fail(&mut self, met: Met<'r>, whose: Whose, probe: &Probe, class: Class) {
+    fn fail<S: Sink>(&mut self, sink: S, probe: &Probe, class: Class) {
         if let Some(rules) = probe.errors.get(class as usize) {
-            self.add(met, whose, *rules);
+            sink.add(self.scratch, *rules);
         }
     }
 
-    fn equal_int(&mut self, met: Met<'r>, whose: Whose, ints: &[(i64, List)], number: i64) {
+    fn equal_int<S: Sink>(&mut self, sink: S, ints: &[(i64, List)], number: i64) {
         if let Ok(at) = ints.binary_search_by_key(&number, |(key, _)| *key)
             && let Some((_, rules)) = ints.get(at)
         {
-            self.add(met, whose, *rules);
+            sink.add(self.scratch, *rules);
         }
     }
 
     /// Queues the rules whose needle is an element of a list. An element that cannot be judged concerns them all.
-    fn look_through(&mut self, met: Met<'r>, whose: Whose, needles: &Needles, list: &R::Value) {
+    fn look_through<S: Sink>(&mut self, sink: S, needles: &Needles, list: &R::Value) {
         let mut index = 0;
         while let Some(item) = list.item(index) {
             match item.view() {
                 View::Str(text) => {
                     if let Some(rules) = needles.strings.get(text) {
-                        self.add(met, whose, *rules);
+                        sink.add(self.scratch, *rules);
                     }
                 }
-                View::Int(number) => self.equal_int(met, whose, &needles.ints, number),
+                View::Int(number) => self.equal_int(sink, &needles.ints, number),
                 View::Float(number) if !number.is_nan() => {
                     if let Some(number) = integral(number) {
-                        self.equal_int(met, whose, &needles.ints, number);
+                        self.equal_int(sink, &needles.ints, number);
                     }
                 }
                 View::Null
@@ -156,7 +193,7 @@ impl<'r, R: Request> Judge<'r, R> {
                 | View::List
                 | View::Map => {}
                 View::Float(_) | View::BadStr | View::HugeInt | View::Opaque => {
-                    self.add(met, whose, needles.all);
+                    sink.add(self.scratch, needles.all);
                     return;
                 }
             }
@@ -164,14 +201,14 @@ impl<'r, R: Request> Judge<'r, R> {
         }
     }
 
-    fn search(&mut self, met: Met<'r>, whose: Whose, group: &PatternGroup, text: &str) {
+    fn search<S: Sink>(&mut self, sink: S, group: &PatternGroup, text: &str) {
         let program = self.program;
         if !self.cuts.sets {
             for (clause, rules) in &group.members {
                 if let Test::Matches(search) = program.test(*clause)
                     && search.is_match(text)
                 {
-                    self.add(met, whose, *rules);
+                    sink.add(self.scratch, *rules);
                 }
             }
             return;
@@ -191,7 +228,7 @@ impl<'r, R: Request> Judge<'r, R> {
         set.matches(text, &mut found);
         for index in found.iter() {
             if let Some((clause, rules)) = group.members.get(index) {
-                self.add(met, whose, *rules);
+                sink.add(self.scratch, *rules);
                 self.scratch.remember(*clause, Truth::True);
             }
         }

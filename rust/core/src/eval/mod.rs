@@ -33,6 +33,8 @@ pub struct ShortCuts {
     pub sets: bool,
     /// A function looks at values where they are.
     pub looks: bool,
+    /// Rules without a guard are ruled out by what they negate.
+    pub veto: bool,
 }
 
 impl ShortCuts {
@@ -42,6 +44,7 @@ impl ShortCuts {
         memo: true,
         sets: true,
         looks: true,
+        veto: true,
     };
     /// None of them.
     pub const NONE: Self = Self {
@@ -49,6 +52,7 @@ impl ShortCuts {
         memo: false,
         sets: false,
         looks: false,
+        veto: false,
     };
 }
 
@@ -221,7 +225,7 @@ impl Program {
             tool: own,
             any: self.generic(),
         };
-        let mut search = Search::new(met, judge.scratch);
+        let mut search = Search::new(met, judge.scratch, cuts);
         while let Some(index) = search.next(&mut judge) {
             if index >= below {
                 break;

@@ -8,6 +8,7 @@ pub(crate) mod scratch;
 pub(crate) mod segment;
 pub(crate) mod strmap;
 pub mod trace;
+pub(crate) mod veto;
 
 use std::sync::OnceLock;
 

@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::segment::{List, Segment};
+use super::veto;
 use crate::matcher::{Fault, Truth};
 use crate::pattern::MatchSet;
 
@@ -16,6 +17,8 @@ pub struct Scratch {
     memo: Vec<u32>,
     generation: u32,
     queue: BinaryHeap<Reverse<Queued>>,
+    /// What vetoes rule out of the rules that are judged every time: those of the tool, and of every tool.
+    out: [Vec<u64>; 2],
     pub(crate) found: MatchSet,
 }
 
@@ -25,6 +28,8 @@ struct Queued {
     next: u32,
     left: List,
     whose: Whose,
+    /// Whether it is of the rules that are judged every time, less those that are ruled out.
+    sifted: bool,
 }
 
 /// Which segment a list is of.
@@ -88,7 +93,34 @@ impl Scratch {
             && let Some(next) = met.rule(whose, from)
         {
             let left = (from + 1, to);
-            self.queue.push(Reverse(Queued { next, left, whose }));
+            self.queue.push(Reverse(Queued {
+                next,
+                left,
+                whose,
+                sifted: false,
+            }));
+        }
+    }
+
+    /// Where what vetoes rule out is noted.
+    #[inline]
+    pub(crate) fn out(&mut self, whose: Whose) -> &mut Vec<u64> {
+        let [tool, any] = &mut self.out;
+        match whose {
+            Whose::Tool => tool,
+            Whose::Any => any,
+        }
+    }
+
+    /// Queues what is left of a list of rules that are judged every time.
+    pub(crate) fn queue_sifted(&mut self, met: Met<'_>, whose: Whose, list: List) {
+        if let Some((next, left)) = sift(&self.out, met, whose, list) {
+            self.queue.push(Reverse(Queued {
+                next,
+                left,
+                whose,
+                sifted: true,
+            }));
         }
     }
 
@@ -102,22 +134,28 @@ impl Scratch {
     #[inline]
     pub(crate) fn take(&mut self, met: Met<'_>) -> Option<u32> {
         let mut top = self.queue.peek_mut()?;
-        let Reverse(Queued { next, left, whose }) = *top;
-        let (from, to) = left;
-        match met.rule(whose, from) {
-            Some(after) if from < to => {
-                let left = (from + 1, to);
+        let Reverse(queued) = *top;
+        let (from, to) = queued.left;
+        let after = if queued.sifted {
+            sift(&self.out, met, queued.whose, queued.left)
+        } else {
+            met.rule(queued.whose, from)
+                .filter(|_| from < to)
+                .map(|rule| (rule, (from + 1, to)))
+        };
+        match after {
+            Some((next, left)) => {
                 *top = Reverse(Queued {
-                    next: after,
+                    next,
                     left,
-                    whose,
+                    ..queued
                 });
             }
-            Some(_) | None => {
+            None => {
                 PeekMut::pop(top);
             }
         }
-        Some(next)
+        Some(queued.next)
     }
 
     #[inline]
@@ -152,4 +190,21 @@ impl Scratch {
             *cell = (self.generation << CODE_BITS) | code;
         }
     }
+}
+
+/// The first rule of a list that is not ruled out, and what is left after it.
+fn sift(
+    [tool, any]: &[Vec<u64>; 2],
+    met: Met<'_>,
+    whose: Whose,
+    (from, to): List,
+) -> Option<(u32, List)> {
+    let (start, _) = met.get(whose)?.always;
+    let out = match whose {
+        Whose::Tool => tool,
+        Whose::Any => any,
+    };
+    let at = start + veto::left(out, from - start);
+    let rule = met.rule(whose, at).filter(|_| at < to)?;
+    Some((rule, (at + 1, to)))
 }

@@ -10,6 +10,7 @@ use super::affixes::Affixes;
 use super::bands::Bands;
 use super::needles::Needles;
 use super::strmap::StrMap;
+use super::veto::Veto;
 use crate::pattern::PatternSet;
 
 /// Rules, ascending: where they begin and end in the rules of their segment.
@@ -22,10 +23,20 @@ pub(crate) struct Segment {
     pub(crate) rules: Vec<u32>,
     /// The rules that are judged every time.
     pub(crate) always: List,
+    /// What rules out some of these, when they are many.
+    pub(crate) veto: Option<Box<Veto>>,
     /// What is read to find the others, by the first rule there is to be found.
     pub(crate) probes: Vec<Probe>,
     /// What is read once the guard of a permitting rule is absent: the rules that could be in error by another clause.
     pub(crate) late: Vec<Probe>,
+}
+
+impl Segment {
+    /// Whether the rules are judged one after the other, and that is all there is to it.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.probes.is_empty() && self.veto.is_none()
+    }
 }
 
 /// The classes of values: the type, as far as it tells which operators cannot judge it.

@@ -279,6 +279,64 @@ pub(crate) fn crowded_policy(random: &mut Random, rules: usize) -> String {
     with_rules(rules.collect(), "strict", random)
 }
 
+/// A policy as IR bytes, whose rules say mostly what must not be so, of one tool or of any.
+pub(crate) fn negated_policy(random: &mut Random, rules: usize) -> String {
+    // Where one value rules out most rules, those that are left decide.
+    let (crowded, most, common) = random.pick(&[(0, 6, 0), (90, 1, 85), (90, 2, 95)]);
+    let rules = (0..rules).map(|index| {
+        let mut made = rule(random, index, "strict");
+        let mut items = Vec::new();
+        if random.chance(60) {
+            items.push(json!({"k": "leaf", "head": "tool", "path": [], "op": "eq", "operand": "shell", "dialect": null}));
+        }
+        items.extend((0..1 + random.below(most)).map(|_| negated(random, crowded)));
+        if random.chance(common) {
+            let item = json!({"k": "leaf", "head": "args", "path": ["x"], "op": "exists", "operand": true, "dialect": null});
+            items.push(json!({"k": "not", "item": item}));
+        }
+        if random.chance(10) {
+            items.push(json!({"k": "any", "items": [negated(random, crowded), negated(random, crowded)]}));
+        }
+        made["match"] = json!({"k": "all", "items": items});
+        made
+    });
+    with_rules(rules.collect(), "strict", random)
+}
+
+/// A negation: of so many clauses in a hundred that indexes hold many of, or of what many rules negate, or of anything.
+fn negated(random: &mut Random, crowded: usize) -> Value {
+    let one = |random: &mut Random| {
+        if random.chance(crowded) {
+            let mut leaf = crowded_leaf(random);
+            if random.chance(50) {
+                let texts = ["a", "b", "bc", "rm", "prod", "d"];
+                leaf["op"] = json!(random.pick(&["contains_any", "contains_all"]));
+                leaf["operand"] = json!([random.pick(&texts), random.pick(&texts)]);
+            }
+            return leaf;
+        }
+        let key = random.pick(&["x", "y", "z", "w"]);
+        let (op, operand) = match random.below(8) {
+            0 => ("exists", json!(random.chance(70))),
+            1 => ("eq", scalar(random)),
+            2 => ("ge", json!(random.below(3) as i64 - 1)),
+            3 | 4 => return leaf(random, "strict"),
+            5 => {
+                let operand = random.pick(&PATTERNS);
+                return json!({"k": "leaf", "head": "args", "path": [key], "op": "matches", "operand": operand, "dialect": "re2"});
+            }
+            _ => ("in", json!(TEXTS)),
+        };
+        json!({"k": "leaf", "head": "args", "path": [key], "op": op, "operand": operand, "dialect": null})
+    };
+    let item = match random.below(5) {
+        0 => json!({"k": "any", "items": [one(random), one(random)]}),
+        1 => json!({"k": "all", "items": [one(random), one(random)]}),
+        _ => one(random),
+    };
+    json!({"k": "not", "item": item})
+}
+
 /// A policy as IR bytes.
 pub(crate) fn policy(random: &mut Random, profile: &str, rules: usize) -> String {
     let rules: Vec<_> = (0..rules)

@@ -5,33 +5,37 @@ use bobcat_core::program::{Program, Scratch};
 use bobcat_core::value::json::JsonRequest;
 
 use crate::dressed::dress;
-use crate::generator::{Random, crowded_policy, policy, request};
+use crate::generator::{Random, crowded_policy, negated_policy, policy, request};
 
-const CUTS: [ShortCuts; 5] = [
+const CUTS: [ShortCuts; 7] = [
     ShortCuts::ALL,
     ShortCuts {
-        index: false,
+        veto: false,
+        ..ShortCuts::ALL
+    },
+    ShortCuts {
+        index: true,
+        veto: true,
+        ..ShortCuts::NONE
+    },
+    ShortCuts {
         memo: true,
-        sets: false,
-        looks: false,
+        ..ShortCuts::NONE
     },
     ShortCuts {
         index: true,
-        memo: false,
-        sets: false,
-        looks: false,
+        ..ShortCuts::NONE
     },
     ShortCuts {
         index: true,
         memo: true,
-        sets: false,
-        looks: false,
+        ..ShortCuts::NONE
     },
     ShortCuts {
         index: true,
-        memo: false,
         sets: true,
         looks: true,
+        ..ShortCuts::NONE
     },
 ];
 
@@ -83,4 +87,9 @@ fn every_short_cut_decides_as_the_plain_path_in_the_lynx_profile() {
 #[test]
 fn rules_that_crowd_on_one_argument_are_found_as_the_plain_path_finds_them() {
     agree(0..500, |random, rules| crowded_policy(random, rules * 2));
+}
+
+#[test]
+fn rules_of_negations_are_ruled_out_as_the_plain_path_passes_them_by() {
+    agree(0..500, |random, rules| negated_policy(random, rules * 2));
 }
