@@ -37,7 +37,7 @@ class Code:
 _ALL: tuple[Code, ...] = (
     # The source as YAML.
     Code("E0101", "yaml-syntax", "this is not valid YAML: {problem}"),
-    Code("E0102", "bad-unicode", "the text holds {what}, which UTF-8 cannot carry", "save the file as UTF-8"),
+    Code("E0102", "bad-unicode", "the text holds {what}", "save the file as UTF-8"),
     Code(
         "E0103",
         "bad-character",

@@ -18,6 +18,7 @@ from bobcat.bundle.model import PolicyBundle
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic, Severity
 from bobcat.errors import PolicyCompileError, PolicyWarning
+from bobcat.frontend.encoding import decode
 from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.pyrules.built import AnyPythonRule, BuiltPolicy, take_built, texts_of, with_built
 from bobcat.frontend.pyrules.host import Host, Priorities, PythonRules, to_rules
@@ -86,13 +87,14 @@ def load_policy_file(
     """Compile the policy in a UTF-8 file; see `compile_policy`."""
     name = os.fspath(path)
     try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
+        data = Path(path).read_bytes()
     except OSError as error:
         raise PolicyCompileError(f"Cannot read policy file {name}: {error}") from error
-    except UnicodeDecodeError as error:
-        raise PolicyCompileError(f"Cannot read policy file {name}: not UTF-8 text: byte {error.start}") from error
     except ValueError as error:  # a path with a null character
         raise PolicyCompileError(f"Cannot read policy file {name!r}: {error}") from error
+    text, bad = decode(data, name)
+    if bad is not None:
+        raise _failure((bad,), {name: text})
     return compile_policy(
         text,
         name,

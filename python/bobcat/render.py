@@ -12,6 +12,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from bobcat.codes import CODES
 from bobcat.diagnostics import Diagnostic, Severity, Span
@@ -20,8 +21,10 @@ TAB = 4
 """Columns a tab is shown as."""
 WIDTH = 160
 """Columns of a source line that are shown; a longer one is cut around the finding."""
+MAX_WIDE = 4 * WIDTH
+"""Characters of a source line that is measured as a whole, to see whether it has to be cut."""
 
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")  # the line breaks of YAML
+_LINE_BREAK = re.compile("\r\n|[\n\r]")  # the line breaks of YAML 1.2, and of SARIF
 _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
@@ -129,17 +132,21 @@ def _marked(line: str, span: Span) -> tuple[str, str]:
         end = max(start, min(span.end_column - 1, len(line)))
     else:
         end = start + len(line[start:].rstrip())
-    cells = [_cell(char) for char in line]
-    before, marked = _width(cells[:start]), max(1, _width(cells[start:end]))
+    # PERF: a policy of one line can have megabytes and a thousand findings; only what is shown is looked at.
+    first = max(0, start - WIDTH) if len(line) > MAX_WIDE else 0
+    window = line[first : start + WIDTH] if len(line) > MAX_WIDE else line
+    cells = [_cell(char) for char in window]
+    at, stop = start - first, min(end - first, len(window))
+    before, marked = _width(cells[:at]), max(1, _width(cells[at:stop]))
     text = "".join(cells)
-    if _width(cells) <= WIDTH:
+    if len(window) == len(line) and _width(cells) <= WIDTH:
         return text, " " * before + "^" * marked
-    first = max(0, start - WIDTH // 4)
-    last = min(len(cells), first + WIDTH)
-    head, tail = ("..." if first else ""), ("..." if last < len(cells) else "")
-    before = len(head) + _width(cells[first:start])
-    marked = max(1, min(marked, _width(cells[start:last])))
-    return head + "".join(cells[first:last]) + tail, " " * before + "^" * marked
+    left = max(0, at - WIDTH // 4)
+    right = min(len(cells), left + WIDTH)
+    head, tail = ("..." if first + left else ""), ("..." if first + right < len(line) else "")
+    before = len(head) + _width(cells[left:at])
+    marked = max(1, min(marked, _width(cells[at:right])))
+    return head + "".join(cells[left:right]) + tail, " " * before + "^" * marked
 
 
 def _cell(char: str) -> str:
@@ -203,7 +210,7 @@ def _sarif_result(item: Diagnostic) -> dict[str, Any]:
 
 
 def _sarif_location(span: Span) -> dict[str, Any]:
-    physical: dict[str, Any] = {"artifactLocation": {"uri": span.file.replace("\\", "/")}}
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(span.file.replace("\\", "/"))}}
     if not span.line:
         return {"physicalLocation": physical, "logicalLocations": [{"fullyQualifiedName": span.path or "$"}]}
     physical["region"] = {

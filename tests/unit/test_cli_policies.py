@@ -83,11 +83,16 @@ class TestCheck:
         assert run("check", "lax.yaml").code == 0
         assert run("check", "--deny-warnings", "lax.yaml").code == 1
 
-    def test_a_file_that_is_not_text_is_an_error_with_its_place(self, run: Run, here: Path) -> None:
-        (here / "latin.yaml").write_bytes("rules:\n  # é\n".encode("latin-1"))
-        done = run("check", "latin.yaml")
-        assert done.code == 3
-        assert "latin.yaml:2:5: not UTF-8" in done.err
+    @pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+    def test_a_file_that_is_not_text_is_a_finding_with_its_place(self, run: Run, here: Path, start: bytes) -> None:
+        (here / "latin.yaml").write_bytes(start + "rules:\n  # é".encode("latin-1"))
+        done = run("check", "latin.yaml", "--format", "json")
+        assert done.code == 1
+        (found,) = json.loads(done.out)["diagnostics"]
+        assert (found["code"], found["span"]["line"], found["span"]["column"]) == ("E0102", 2, 5)
+        assert "byte 0xe9" in run("eval", "latin.yaml", "--tool", "x").err
+        assert "latin.yaml:2:5" in run("compile", "latin.yaml", "-o", "out").err
+        assert not (here / "out").exists()
 
     def test_a_missing_file_and_a_directory_are_errors(self, run: Run, here: Path) -> None:
         (here / "sub").mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -88,11 +89,41 @@ def test_a_long_line_is_cut_around_the_finding() -> None:
     assert text[start : start + 4] == "HERE"
 
 
-@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r", "\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_yaml_counts_them(line_break: str) -> None:
     source = f"version: 1{line_break}ruels: []"
     (found,) = compile_strict(source, "p.yaml").diagnostics
     assert carets(source, found) == ("ruels: []", "^^^^^")
+
+
+@pytest.mark.parametrize("char", ["\x85", "\u2028", "\u2029"])
+def test_what_only_yaml_1_1_takes_for_a_line_break_is_a_character(char: str) -> None:
+    source = f"version: 1\n# {char}\nruels: [{{id: 'a{char}b'}}]"
+    found, *_ = compile_strict(source, "p.yaml").diagnostics
+    assert found.span is not None
+    assert (found.span.line, found.span.column) == (3, 1)
+    assert carets(source, found)[1] == "^^^^^"
+
+
+def test_a_megabyte_in_one_line_is_shown_a_thousand_times_without_delay() -> None:
+    rule = '{"id": "r%d", "mtach": {}, "decision": "deny"}'
+    source = '{"rules": [' + ", ".join(rule % number for number in range(20_000)) + "]}"
+    found = compile_strict(source, "p.yaml").diagnostics
+    started = time.process_time()
+    text = render_text(found, {"p.yaml": source})
+    assert time.process_time() - started < 2
+    assert len(found) > 1_000
+    for block in text.split("\n\n")[:100]:
+        if "E0202" in block:
+            line, mark = block.split("\n")[3:5]
+            assert line[mark.index("^") : mark.rindex("^") + 1] == '"mtach"'
+
+
+def test_a_line_of_wide_characters_is_cut_where_it_is_too_wide() -> None:
+    source = "日" * 700 + "HERE" + "\t" * 700
+    text, mark = carets(source, at(1, 701, 705))
+    assert text.startswith("...日")
+    assert len(mark) - 4 == 3 + 2 * text.index("HERE") - 6
 
 
 def test_a_byte_order_mark_moves_nothing() -> None:
@@ -132,6 +163,15 @@ def test_json_has_everything() -> None:
         ],
     }
     assert document["diagnostics"][1]["span"] == {"file": "p", "path": "$.x"}
+
+
+@pytest.mark.parametrize(
+    ("file", "uri"),
+    [("<stdin>", "%3Cstdin%3E"), ("my rules/a#1.yaml", "my%20rules/a%231.yaml"), ("é.yaml", "%C3%A9.yaml")],
+)
+def test_sarif_names_files_by_valid_uris(file: str, uri: str) -> None:
+    (result,) = json.loads(render_sarif([at(1, 1, 2, file=file)]))["runs"][0]["results"]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": uri}
 
 
 def test_sarif_has_the_shape_that_code_scanning_reads() -> None:

@@ -153,6 +153,19 @@ def test_a_rule_key_of_the_wrong_type_is_refused(entry: str, code: str) -> None:
         ),
         ("rules: [{match: {args.k.in: abc}, decision: deny}]", "write `args.k.in: [abc]`"),
         ("rules: [{match: {all_of: in_prod}, decision: deny}]", "write `all_of: [in_prod]`"),
+        ("rules: [{match: {}, decision: approve_required, approvers: null}]", "write `approvers: []`"),
+        (
+            "rules: [{match: {args.in: x}, decision: deny}]",
+            'name an argument before `in`; one that is called `in` is `args["in"]`',
+        ),
+        (
+            "rules: [{match: {context.extra.eq: x}, decision: deny}]",
+            'name an argument before `eq`; one that is called `eq` is `context.extra["eq"]`',
+        ),
+        (
+            "rules: [{match: {args.tags.contains: [a, b]}, decision: deny}]",
+            "write `args.tags.contains_any` for one of these, `args.tags.contains_all` for all of them",
+        ),
         (
             "rules: [{match: {}, decision: transform, transform: {jsonpath: args.q, delete: true}}]",
             "write `$.args.q`",

@@ -39,7 +39,23 @@ def test_every_name_right_under_args_that_is_no_operator_is_an_argument(name: st
 
 
 @pytest.mark.parametrize(
-    "name", ["age", "min", "match", "contents", "container", "contained_in", "size", "gender", "lens", "index"]
+    "name",
+    [
+        "age",
+        "min",
+        "match",
+        "contents",
+        "container",
+        "contained_in",
+        "size",
+        "gender",
+        "lens",
+        "index",
+        "batches",
+        "patches",
+        "exits",
+        "matched",
+    ],
 )
 def test_ordinary_names_are_arguments_at_every_depth(name: str) -> None:
     assert parsed(f"args.user.{name}").path == ("user", name)
@@ -138,6 +154,8 @@ def test_what_was_meant_as_an_operator_is_named(text: str, help: str) -> None:
         ("cmd", "E0301", "args.cmd"),
         ("declared.scop", "E0302", "declared.scope"),
         ("context.enviroment", "E0302", "context.environment"),
+        ("context.env", "E0302", "context.environment"),
+        ("declared.blast.gt", "E0302", "declared.blast_radius_hint.gt"),
         ("context.principal.nam", "E0302", "context.principal.name"),
         ("anyof", "E0304", "any_of"),
         ("ANY_OF", "E0304", "any_of"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from datetime import date
+from itertools import count
 from types import MappingProxyType
 from typing import Any
 
@@ -43,6 +45,9 @@ def test_one_document_is_a_policy(text: str) -> None:
         ("rules: []\n---\nrules: []", "E0104"),
         ("a\x00b", "E0103"),
         ("a\x7fb", "E0103"),
+        ("# a\x9fb", "E0103"),
+        ("a: 'b\x80'\nc: \uffff", "E0103"),
+        ("|\n a\x80", "E0103"),
         ("\ud800", "E0102"),
         ("rules: !!python/object:os.system []", "E0105"),
         ("rules: !mine []", "E0105"),
@@ -65,6 +70,54 @@ def test_text_that_is_no_policy_is_refused_at_once(text: str, code: str) -> None
     started = time.process_time()
     assert code in codes(text)
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "column"),
+    [
+        ("rules: [{", "E0101", 1, 10),
+        ("rules: [{\n\n", "E0101", 1, 10),
+        ("rules: []\n--- [\n", "E0101", 2, 6),
+        ("a: &x b\nc: &x d", "E0101", 2, 4),
+        ("[" * 70, "E0108", 1, 64),
+        ("\n".join(" " * depth + "a:" for depth in range(100)), "E0108", 64, 64),
+        ("a: 'x'\nb: '\x7f'\nc: d\x7f", "E0103", 3, 5),
+    ],
+)
+def test_text_that_is_no_policy_is_refused_at_its_place(text: str, code: str, line: int, column: int) -> None:
+    (found,) = compile_strict(text, "p").diagnostics
+    assert found.span is not None
+    assert (found.code, found.span.line, found.span.column) == (code, line, column)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), st.sampled_from([None, 2]))
+def test_a_policy_that_json_wrote_is_read_as_json_reads_it(value: str, escaped: bool, indent: int | None) -> None:
+    source = {"rules": [{"id": "a", "match": {"args.x.eq": [value, {"k" + value: 1}]}, "decision": "deny"}]}
+    lowered = compile_strict(json.dumps(source, ensure_ascii=escaped, indent=indent), "p")
+    assert lowered.policy is not None, lowered.diagnostics
+    assert lowered.policy == compile_strict(source, "p").policy
+
+
+@pytest.mark.parametrize(
+    ("scalar", "value"),
+    [
+        (r'"\\ud83d\\ude00"', r"\ud83d\ude00"),
+        (r"'\\ud83d\\ude00'", r"\\ud83d\\ude00"),
+        (r"'\ud83d\ude00'", r"\ud83d\ude00"),
+        (r"\ud83d\ude00", r"\ud83d\ude00"),
+        (r'"\uD83D\uDE00\ud83d\udc08 \ud83d\ude00"', "\U0001f600\U0001f408 \U0001f600"),
+        (r'"\\\ud83d\ude00"', "\\\U0001f600"),
+        ("'a \u2028 b'", "a \u2028 b"),
+        ("a \x85 b", "a \x85 b"),
+        ('"\U00100000\u2028\U0010ff00"', "\U00100000\u2028\U0010ff00"),
+        ("'\x7f'", "\x7f"),
+    ],
+)
+def test_characters_that_libyaml_reads_otherwise_are_read_as_yaml_1_2_does(scalar: str, value: str) -> None:
+    text = f"rules: [{{id: a, match: {{args.x: {scalar}, args.y: &y {scalar}, args.z: *y}}, decision: deny}}]"
+    match = {"args.x": value, "args.y": value, "args.z": value}
+    wanted = {"rules": [{"id": "a", "match": match, "decision": "deny"}]}
+    assert compile_strict(text, "p").policy == compile_strict(wanted, "p").policy
 
 
 def bomb(levels: int, width: int) -> str:
@@ -120,7 +173,31 @@ class Odd(Mapping[str, Any]):
         return 1
 
 
-@pytest.mark.parametrize("value", [{1, 2}, b"x", object(), date(2026, 1, 1), 1j, Odd()], ids=repr)
+class Pairless(Odd):
+    def items(self) -> Any:
+        return [1, 2]
+
+
+class Endless(Odd):
+    def items(self) -> Any:
+        return ((str(number), 1) for number in count())
+
+
+class Uncounted(list[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        raise RuntimeError("no")
+
+
+def test_lists_are_read_by_their_storage() -> None:
+    source = {"rules": [{"id": "a", "match": {"tool.in": Uncounted(["x"])}, "decision": "deny"}]}
+    assert compile_strict(source, "p").policy is not None
+
+
+def test_a_mapping_without_end_is_refused() -> None:
+    assert codes({"rules": Endless()}) == ["E0109"]
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"x", object(), date(2026, 1, 1), 1j, Odd(), Pairless()], ids=repr)
 def test_what_json_does_not_have_is_refused_with_its_place(value: Any) -> None:
     (found,) = compile_strict({"rules": [{"match": {"args.x.eq": value}, "decision": "deny"}]}, "p").diagnostics
     assert found.code == "E0113"

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bobcat.cli.failures import FINDINGS
-from bobcat.cli.inputs import MODULE, Profile, decode, host, read_bytes, read_rules, say_imports
+from bobcat.cli.inputs import MODULE, Profile, host, read_bytes, read_rules, say_imports
 from bobcat.cli.options import host_option, profile_option
 from bobcat.cli.output import show_diagnostics, wants_colour
 from bobcat.cli.rule_module import is_policy
@@ -35,6 +35,7 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
     """
     from bobcat.analysis.check import check_source
     from bobcat.diagnostics import Diagnostic, Severity
+    from bobcat.frontend.encoding import decode
     from bobcat.frontend.pyrules import to_rules
     from bobcat.frontend.pyrules.built import take_built
     from bobcat.render import render_json, render_sarif
@@ -53,8 +54,8 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
             found.extend(check_source(source, path, profile=profile, python=python, built=built))
             continue
         data, name = read_bytes(path)
-        sources[name] = decode(data, name)
-        found.extend(check_source(sources[name], name, profile=profile))
+        sources[name], bad = decode(data, name)
+        found.extend(check_source(sources[name], name, profile=profile) if bad is None else [bad])
 
     errors = sum(item.severity is Severity.ERROR for item in found)
     warnings = sum(item.severity is Severity.WARNING for item in found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError
-from bobcat.cli.inputs import decode, read_bytes
+from bobcat.cli.inputs import policy_text, read_bytes
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, decision_to_json, show_diagnostics, wants_colour, write_json
 
@@ -35,7 +35,7 @@ def doctor(policy: str, output_format: str) -> int:
     data, name = read_bytes(policy)
     if is_bundle(data):
         raise InputError(f"`{name}` is a bundle; the doctor reads the source of a policy")
-    text = decode(data, name)
+    text = policy_text(data, name)
     found = examine(text, name)
     if output_format == "json":
         write_json(_to_json(found))

@@ -43,11 +43,23 @@ def read_bytes(path: str) -> tuple[bytes, str]:
 def decode(data: bytes, name: str) -> str:
     """UTF-8 text, or an error that says where it stops being that."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = len(data[data.rfind(b"\n", 0, error.start) + 1 : error.start].decode()) + 1
         raise InputError(f"{name}:{line}:{column}: not UTF-8 text (byte 0x{data[error.start]:02x})") from error
+
+
+def policy_text(data: bytes, name: str) -> str:
+    """The text of a policy; bytes that are none are a finding, which ends the command."""
+    from bobcat.cli.output import show_diagnostics
+    from bobcat.frontend.encoding import decode as decode_policy
+
+    text, bad = decode_policy(data, name)
+    if bad is not None:
+        show_diagnostics([bad], {name: text}, err=True)
+        raise click.exceptions.Exit(FINDINGS)
+    return text
 
 
 def read_private_key(path: str) -> bytes | str:
@@ -71,7 +83,7 @@ def open_policy(
     if trusted_keys:
         raise InputError(f"`{name}` is a policy source, which nobody signs; `--trusted-key` needs a bundle")
 
-    return _compile(decode(data, name), name, profile, rules)
+    return _compile(policy_text(data, name), name, profile, rules)
 
 
 def compile_sources(
@@ -94,7 +106,7 @@ def compile_sources(
         # The only policy there is: its defaults count.
         return _compile(built[0][0], paths[0], profile, [item for item in given if item is not built[0]])
     data, name = read_bytes(policies[0])
-    return _compile(decode(data, name), name, profile, given)
+    return _compile(policy_text(data, name), name, profile, given)
 
 
 def read_modules(paths: Sequence[str]) -> list[RuleModule]:

@@ -14,7 +14,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 from bobcat.frontend.globs import GlobError, to_pattern
 from bobcat.frontend.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.nodes import Refused, entries
-from bobcat.frontend.operand_help import operator_help
+from bobcat.frontend.operand_help import argument_help, operator_help
 from bobcat.frontend.operands import JUDGED_BY, OPERATOR_ORDER, Operands
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
@@ -55,7 +55,8 @@ class Comparisons:
         judging = JUDGED_BY[key.kind] - {"exists"} if depth else JUDGED_BY[key.kind]
         if op not in judging and not key.bare:
             known = [name for name in OPERATOR_ORDER if name in judging]
-            self._report.add("E0406", node, op=op, path=key.base, has=key.kind.value, known=listed(known))
+            help = argument_help(op, key) if key.kind is Kind.MAPPING and not depth else None
+            self._report.add("E0406", node, op=op, path=key.base, has=key.kind.value, known=listed(known), help=help)
             return None
         if op in NESTING:
             return self._nesting(op, rest, node, key, depth + 1)

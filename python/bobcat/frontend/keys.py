@@ -5,6 +5,7 @@ A key is parsed once, however many rules use it. See `docs/reference/policy-lang
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bobcat.frontend.key_syntax import KeySyntaxError, Segment, split, written
@@ -85,11 +86,17 @@ def _fields(text: str, head: Head, rest: list[Segment], fields: dict[str, Kind],
         return KeyProblem("E0309", {"base": base, "known": listed(f"{base}.{name}" for name in fields)})
     name = below[0].text
     if name not in fields:
-        near = closest(name, fields)
+        near = closest(name, fields) or _begun(name, fields)
         tail = "".join(f".{segment.text}" for segment in below[1:])
         help = f"did you mean `{base}.{near}{tail}`?" if near else None
         return KeyProblem("E0302", {"base": base, "field": name, "known": listed(fields)}, help)
     return _closed(text, head, rest[: group + 1], below[1:], fields[name])
+
+
+def _begun(name: str, fields: Iterable[str]) -> str | None:
+    """The one field that `name` is the beginning of."""
+    found = [field for field in fields if len(name) > 2 and field.startswith(name.lower())]
+    return found[0] if len(found) == 1 else None
 
 
 def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kind: Kind) -> Key | KeyProblem:

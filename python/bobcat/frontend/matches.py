@@ -13,6 +13,7 @@ from bobcat.diagnostics import Related
 from bobcat.frontend.comparisons import Comparisons
 from bobcat.frontend.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.nodes import Entry, entries, string_of
+from bobcat.frontend.operand_help import as_item
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest
@@ -146,7 +147,7 @@ class Matches:
     def _listed(self, joined: _Join, key: str, node: Node) -> Sized | None:
         if not isinstance(node, SequenceNode):
             if isinstance(node, ScalarNode):
-                self._report.add("E0207", node, key=key, kind=kind_of_node(node), value=shown(node.value))
+                self._report.add("E0207", node, key=key, kind=kind_of_node(node), value=as_item(node))
             else:
                 self._report.add("E0204", node, key=key, expected="a list of matches", kind=kind_of_node(node),
                                  help="put `- ` before each match")  # fmt: skip

@@ -9,6 +9,7 @@ from yaml.nodes import Node, ScalarNode, SequenceNode
 from bobcat.frontend.key_syntax import written
 from bobcat.frontend.keys import Key
 from bobcat.frontend.report import shown
+from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest
 from bobcat.frontend.vocabulary import NEGATED, OPERATOR_NAMES, Kind, not_an_operator
 
@@ -39,7 +40,7 @@ def type_help(node: Node, key: Key) -> str | None:
         case Kind.TIME:
             return "write RFC 3339 with an offset: `2026-01-31T12:00:00Z`"
         case Kind.MAPPING:
-            return f"name an argument: `{written(key.head, (*key.path, 'NAME'))}`"
+            return argument_help(None if key.bare else key.op, key)
         case Kind.STRINGS:
             return f"write `{key.base}.contains: {shown(text)}`"
         case Kind.COUNT:
@@ -48,6 +49,13 @@ def type_help(node: Node, key: Key) -> str | None:
             return f'quote it: `"{shown(text)}"`' if text else None
         case Kind.ANY:
             return None
+
+
+def argument_help(op: str | None, key: Key) -> str:
+    """How an argument is named where all of them, `key`, cannot be meant; `op` may be its name."""
+    if op is None:
+        return f"name an argument: `{written(key.head, (*key.path, 'NAME'))}`"
+    return f"name an argument before `{op}`; one that is called `{op}` is `{written(key.head, (*key.path, op))}`"
 
 
 def operator_help(found: Node | str, key: Key) -> str | None:
@@ -60,6 +68,11 @@ def operator_help(found: Node | str, key: Key) -> str | None:
     if isinstance(found, ScalarNode):
         return f"write `{key.base}.eq: {shown(found.value)}`"
     return f"write `{key.base}.in`" if isinstance(found, SequenceNode) else "write `OPERATOR: operand`"
+
+
+def as_item(node: ScalarNode) -> str:
+    """A scalar that stands where a list is meant, as what the brackets would hold."""
+    return "" if kind_of_node(node) == "null" else shown(node.value)
 
 
 def looks_numeric(text: str) -> bool:

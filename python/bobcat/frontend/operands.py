@@ -213,7 +213,10 @@ class Operands:
         return self._typed(node, key) if isinstance(node, ScalarNode) else self._not_scalar(node, key)
 
     def _not_scalar(self, node: Node, key: Key) -> Const:
-        self._report.add("E0401", node, op=key.op, expected="null, bools, numbers and strings", kind=kind_of_node(node))
+        meant = f"{key.base}.contains_any" if key.op == "contains" and isinstance(node, SequenceNode) else None
+        help = f"write `{meant}` for one of these, `{key.base}.contains_all` for all of them" if meant else None
+        expected = "null, bools, numbers and strings"
+        self._report.add("E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=help)
         return REFUSED
 
     def _matches(self, node: Node, key: Key) -> Const:

@@ -12,6 +12,7 @@ from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics import Related
 from bobcat.frontend.matches import Matches
 from bobcat.frontend.nodes import Refused, entries, string_of, value
+from bobcat.frontend.operand_help import as_item
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import closest, listed
@@ -232,7 +233,7 @@ class Rules:
         node = fields["approvers"][1]
         if not isinstance(node, SequenceNode):
             if isinstance(node, ScalarNode):
-                self._report.add("E0207", node, key="approvers", kind=kind_of_node(node), value=shown(node.value))
+                self._report.add("E0207", node, key="approvers", kind=kind_of_node(node), value=as_item(node))
             else:
                 self._report.add("E0204", node, key="approvers", expected="a list of strings", kind=kind_of_node(node))
             return ()

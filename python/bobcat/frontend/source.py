@@ -10,6 +10,7 @@ import gc
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import yaml
@@ -18,6 +19,7 @@ from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNo
 from bobcat.diagnostics import Span
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import CONSTANT_STYLE
+from bobcat.frontend.stand_ins import hidden, unquoted
 
 MAX_CHARACTERS = 16 * 1024 * 1024
 """Length of a policy text, in code points."""
@@ -29,20 +31,21 @@ MAX_NODES = 2_000_000
 _Loader: type[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Any: two loaders without a common typed base
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ASCII = bytes((0x09, 0x0A, 0x0D, *range(0x20, 0x7F)))
-_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\U0010ffff]")
+_ASCII = bytes((0x09, 0x0A, 0x0D, *range(0x20, 0x80)))
+_LINE_BREAK = re.compile("\r\n|[\n\r]")
 # PERF: only a text with a tag or an anchor needs the walk over all nodes (a fifth of the time of `compose`).
 _TAG_OR_ANCHOR = re.compile(r"(?:^|[\s\[{,:?-])[!&]")
 
 
 class PastCap(Exception):
-    """Stops the making of nodes: a cap is passed."""
+    """Stops the making of nodes: a cap is passed, by something in `node` where that is known."""
 
-    def __init__(self, code: str, limit: int) -> None:
+    def __init__(self, code: str, limit: int, node: Node | None = None) -> None:
         super().__init__(code)
         self.code = code
         self.limit = limit
+        self.node = node
 
 
 class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run time
@@ -53,14 +56,14 @@ class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run t
         self.depth = 0
         self.count = 0
 
-    def descend_resolver(self, current_node: object, current_index: object) -> None:
+    def descend_resolver(self, current_node: Node | None, current_index: object) -> None:
         """Count one value more, one level down."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise PastCap("E0108", MAX_DEPTH)
+            raise PastCap("E0108", MAX_DEPTH, current_node)
         self.count += 1
         if self.count > MAX_NODES:
-            raise PastCap("E0109", MAX_NODES)
+            raise PastCap("E0109", MAX_NODES, current_node)
 
     def ascend_resolver(self) -> None:
         """Leave a level."""
@@ -96,14 +99,19 @@ def compose(text: str, report: Report) -> Node | None:
     bad = None if clean else _FORBIDDEN.search(text)
     if bad is not None:
         span = _offset_span(report.file, text, bad.start())
-        name = f"U+{ord(bad[0]):04X}"
         if _SURROGATE.match(bad[0]):
-            report.add("E0102", span, what=f"the lone surrogate {name}")
+            report.add("E0102", span, what=_surrogate(bad[0]))
         else:
-            report.add("E0103", span, what=name)
+            report.add("E0103", span, what=_code_point(bad[0]))
         return None
+    readable, stand_ins = hidden(text)
     with collector_paused():
-        root = _composed(text, report)
+        root = _composed(readable, report)
+        if stand_ins is not None and not report.has_errors():
+            offset = unquoted(text, stand_ins.restore(root) if root is not None else [])
+            if offset is not None:
+                report.add("E0103", _offset_span(report.file, text, offset), what=_code_point(text[offset]))
+                return None
         marked = ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
         if root is not None and marked and not _Walk(report).accepts(root):
             return None
@@ -122,14 +130,23 @@ def _composed(text: str, report: Report) -> Node | None:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be read"
-        place = _mark_span(report.file, mark) if mark is not None else None
+        if problem == "second occurrence":
+            problem = "the anchor is defined twice"
+        if mark is None:
+            place = None
+        elif mark.index < len(text):
+            place = _mark_span(report.file, mark)
+        else:  # libyaml may name a line that is not there
+            place = _offset_span(report.file, text, len(text.rstrip()))
         report.add("E0101", place, help=_yaml_help(problem), problem=problem)
         return None
     except yaml.YAMLError as error:
         report.add("E0101", _start(report.file), problem=shown(str(error).splitlines()[0]))
         return None
     except PastCap as cap:
-        report.add(cap.code, _start(report.file), limit=cap.limit)
+        # The node is not finished: only its start is known.
+        place = _mark_span(report.file, cap.node.start_mark) if cap.node is not None else _start(report.file)
+        report.add(cap.code, place, limit=cap.limit)
         return None
     finally:
         composer.dispose()
@@ -143,6 +160,10 @@ def _yaml_help(problem: str) -> str | None:
         return "quote the value; tabs cannot indent"
     if "undefined alias" in problem:
         return "define the anchor with `&` before its alias"
+    if "defined twice" in problem:
+        return "give every anchor a name of its own"
+    if "escape code" in problem:
+        return "a lone surrogate is no character: leave it out"
     if "mapping values are not allowed" in problem:
         return "quote the value that holds `: `"
     return None
@@ -161,7 +182,7 @@ class _Walk:
         try:
             self._measure(root)
         except PastCap as cap:
-            self._report.add(cap.code, root, limit=cap.limit)
+            self._report.add(cap.code, cap.node or root, limit=cap.limit)
         return not self._report.has_errors()
 
     def _measure(self, node: Node) -> tuple[int, int]:
@@ -184,9 +205,9 @@ class _Walk:
                 nodes += below[0]
                 levels = max(levels, below[1])
         if nodes > MAX_NODES:
-            raise PastCap("E0109", MAX_NODES)
+            raise PastCap("E0109", MAX_NODES, node)
         if levels + 1 > MAX_DEPTH:
-            raise PastCap("E0108", MAX_DEPTH)
+            raise PastCap("E0108", MAX_DEPTH, node)
         self._seen[key] = nodes, levels + 1
         return nodes, levels + 1
 
@@ -222,7 +243,7 @@ def _values_in(value: Any, sizes: dict[int, int], depth: int) -> int:
     size = sizes.get(id(value))
     if size is None:
         size = 1
-        for item in dict.values(value) if isinstance(value, dict) else value:
+        for item in dict.values(value) if isinstance(value, dict) else _items(value):
             size += _values_in(item, sizes, depth + 1)
         if size > MAX_NODES:
             raise PastCap("E0109", MAX_NODES)
@@ -249,13 +270,13 @@ class PlainCopy:
         if isinstance(value, Mapping):
             return MappingNode("", self._entries(value, path, depth), start, end)
         if isinstance(value, list | tuple):
-            items = [self.node(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
+            items = [self.node(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(_items(value))]
             return SequenceNode("", items, start, end)
         return ScalarNode("", self._scalar(value, path), start, end, CONSTANT_STYLE)
 
     def _entries(self, value: Mapping[Any, Any], path: str, depth: int) -> list[tuple[Node, Node]]:
         try:
-            pairs = list(value.items())
+            pairs = [(key, item) for key, item in islice(value.items(), MAX_NODES + 1)]  # a mapping may have no end
         except Exception as error:  # a caller's own mapping type may do anything
             self.report.add(
                 "E0113", self.span(path), kind=shown(type(value).__name__), help=shown(f"it raised {error!r}")
@@ -274,7 +295,7 @@ class PlainCopy:
             text = str.__str__(value)
             bad = _SURROGATE.search(text)
             if bad is not None:
-                self.report.add("E0102", self.span(path), what=f"the lone surrogate U+{ord(bad[0]):04X}")
+                self.report.add("E0102", self.span(path), what=_surrogate(bad[0]))
             return text
         if isinstance(value, int):
             return int.__int__(value)
@@ -293,6 +314,12 @@ class PlainCopy:
         return Span(self.report.file, 0, 0, 0, 0, path)
 
 
+# Any: a caller's data.
+def _items(value: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    """The items by the storage: what a subclass makes of iteration is not asked."""
+    return list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)
+
+
 def _below(path: str, key: object) -> str:
     if not isinstance(key, str):
         return path
@@ -305,6 +332,14 @@ def _mark_span(file: str, mark: Any) -> Span:  # Any: the marks of the two parse
 
 def _start(file: str) -> Span:
     return Span(file, 1, 1, 1, 2)
+
+
+def _code_point(char: str) -> str:
+    return f"U+{ord(char):04X}"
+
+
+def _surrogate(char: str) -> str:
+    return f"the lone surrogate {_code_point(char)}, which UTF-8 cannot carry"
 
 
 def _offset_span(file: str, text: str, offset: int) -> Span:

@@ -66,6 +66,10 @@ VALUES: dict[tuple[str, ...], tuple[str, ...]] = {
 
 OPERATOR_NAMES = frozenset(OPERATORS)
 _LONG_OPERATORS = tuple(name for name in OPERATORS if len(name) >= 6)
+_ORDINARY = frozenset(
+    "batches catches exits hatches latches lengths lengthy marches matched matcher matchers patches watches".split()
+)
+"""Words of their own, one letter away from an operator."""
 _OPERATORS_MEANT = {
     "regex": "matches",
     "regexp": "matches",
@@ -188,6 +192,8 @@ def not_an_operator(text: str) -> str | None:
         return lower
     if lower in _OPERATORS_MEANT:
         return _OPERATORS_MEANT[lower]
+    if lower in _ORDINARY:
+        return None
     return next((name for name in _LONG_OPERATORS if distance(lower, name) == 1), None)
 
 

@@ -1,0 +1,22 @@
+"""The text in the bytes of a policy file, or the finding that there is none."""
+
+from __future__ import annotations
+
+import re
+
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic, Span
+
+_LINE_BREAK = re.compile("\r\n|[\n\r]")
+
+
+def decode(data: bytes, file: str) -> tuple[str, Diagnostic | None]:
+    """UTF-8 text without its byte order mark; with a finding, what of it can be shown beside the finding."""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff"), None
+    except UnicodeDecodeError as error:
+        before = _LINE_BREAK.split(data[: error.start].decode("utf-8").removeprefix("\ufeff"))
+        line, column = len(before), len(before[-1]) + 1
+        what = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
+        text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+        return text, diagnose("E0102", Span(file, line, column, line, column + 1), what=what)
