@@ -38,6 +38,11 @@ def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *
     return "\n\n".join(_block(item, sources, lines, _Paint(color)) for item in diagnostics)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a source, as spans count them."""
+    return _LINE_BREAK.split(text.removeprefix("\ufeff"))
+
+
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
     """How many findings there are: `2 errors, 1 warning`."""
     counts = Counter(item.severity for item in diagnostics)
@@ -120,7 +125,7 @@ def _line(span: Span, sources: Mapping[str, str], lines: dict[str, list[str]]) -
     if not span.line or span.file not in sources:
         return None
     if span.file not in lines:
-        lines[span.file] = _LINE_BREAK.split(sources[span.file].removeprefix("\ufeff"))
+        lines[span.file] = lines_of(sources[span.file])
     split = lines[span.file]
     return split[span.line - 1] if span.line <= len(split) else None
 

@@ -194,11 +194,16 @@ def test_a_policy_file_is_utf_8_with_or_without_a_mark(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_a_compile_error(tmp_path: Path) -> None:
-    latin = tmp_path / "latin.yaml"
-    latin.write_bytes("rules: [] # é".encode("latin-1"))
-    for path in (tmp_path / "missing.yaml", tmp_path, latin, f"{tmp_path}/nul\0.yaml"):
+    for path in (tmp_path / "missing.yaml", tmp_path, f"{tmp_path}/nul\0.yaml"):
         with pytest.raises(PolicyCompileError, match=r"^Cannot read policy file "):
             load_policy_file(path)
+
+
+def test_a_file_that_is_not_utf_8_is_a_compile_error_with_its_place(tmp_path: Path) -> None:
+    (tmp_path / "latin.yaml").write_bytes("\ufeffrules: []\r# aé".encode() + b"\xe9")
+    with pytest.raises(PolicyCompileError, match=r"latin\.yaml:2:5") as caught:
+        load_policy_file(tmp_path / "latin.yaml")
+    assert [item.code for item in caught.value.diagnostics] == ["E0102"]
 
 
 def test_a_compile_error_is_a_value_error_with_the_diagnostics() -> None:

@@ -122,8 +122,13 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file so that it is there complete and durable, or not at all."""
-    directory, name = os.path.split(os.fspath(path))
+    """Writes a file so that it is there complete and durable, or not at all. A link stays, and so does a device."""
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, "wb") as handle:  # a pipe or a device cannot be replaced; of a directory, this raises
+            handle.write(data)
+        return
+    directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.urandom(8).hex()}.part")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     try:

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS
+from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import MODULE, Profile, host, read_bytes, read_rules, say_imports
 from bobcat.cli.options import host_option, profile_option
-from bobcat.cli.output import show_diagnostics, wants_colour
+from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.rule_module import is_policy
 
 
@@ -34,6 +34,7 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
     Exits with 0 when there is no error, with 1 when there is one, with 3 when a file cannot be read.
     """
     from bobcat.analysis.check import check_source
+    from bobcat.bundle import is_bundle
     from bobcat.diagnostics import Diagnostic, Severity
     from bobcat.frontend.encoding import decode
     from bobcat.frontend.pyrules import to_rules
@@ -54,6 +55,8 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
             found.extend(check_source(source, path, profile=profile, python=python, built=built))
             continue
         data, name = read_bytes(path)
+        if is_bundle(data):
+            raise InputError(f"`{name}` is a bundle; `check` reads the sources of policies")
         sources[name], bad = decode(data, name)
         found.extend(check_source(sources[name], name, profile=profile) if bad is None else [bad])
 
@@ -61,9 +64,9 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
     warnings = sum(item.severity is Severity.WARNING for item in found)
     match output_format:
         case "json":
-            click.echo(render_json(found))
+            echo_json(render_json(found))
         case "sarif":
-            click.echo(render_sarif(found))
+            echo_json(render_sarif(found))
         case _:
             show_diagnostics(found, sources)
             if found:

@@ -10,7 +10,15 @@ import click
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import policy_text, read_bytes
 from bobcat.cli.options import format_option
-from bobcat.cli.output import VERDICT_COLOURS, console, decision_to_json, show_diagnostics, wants_colour, write_json
+from bobcat.cli.output import (
+    VERDICT_COLOURS,
+    console,
+    decision_to_json,
+    json_text,
+    show_diagnostics,
+    wants_colour,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -102,7 +110,7 @@ def _decided(profile: str, decision: Decision) -> Text:
     line.append(str(decision.verdict), style=VERDICT_COLOURS[decision.verdict])
     line.append(f"  {', '.join(map(str, decision.matched_rules))}", style="bright_black")
     if decision.transform_args is not None:
-        line.append(f"  {json.dumps(decision.transform_args, ensure_ascii=False, default=dict)}")
+        line.append(f"  {json_text(decision.transform_args)}")
     return line
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from bobcat.cli.failures import NOT_ALLOWED
@@ -16,7 +14,7 @@ from bobcat.cli.options import (
     python_rule_option,
     trusted_key_option,
 )
-from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, wants_colour, write_json
+from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, json_text, wants_colour, write_json
 
 
 @click.command("eval")
@@ -66,7 +64,7 @@ def eval_(
         if decision.timeout_seconds is not None:
             click.echo(f"  timeout    {decision.timeout_seconds} s")
         if decision.transform_args is not None:
-            click.echo(f"  arguments  {json.dumps(decision.transform_args, ensure_ascii=False)}")
+            click.echo(f"  arguments  {json_text(decision.transform_args)}")
     return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0
 
 

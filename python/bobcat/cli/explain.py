@@ -114,10 +114,12 @@ def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> 
     """The rule as its author wrote it, where the text is known."""
     from rich.text import Text
 
+    from bobcat.render import lines_of
+
     if span is None or not span.line:
         return
     last = span.end_line - (span.end_column == 1)
-    numbered = list(enumerate(sources.get(span.file, "").splitlines(), 1))[span.line - 1 : last]
+    numbered = list(enumerate(lines_of(sources.get(span.file, "")), 1))[span.line - 1 : last]
     if numbered:
         width = len(str(last))
         shown = [f"{number:>{width}} | {line}" for number, line in numbered[:SOURCE_LINES]]

@@ -48,5 +48,9 @@ def report_failure(error: Exception) -> int | None:
         case RequestError():
             click.echo(f"error[{error.code}]: not a request: {error}", err=True)
             return UNREADABLE
+        case OSError():
+            name = f" `{error.filename}`" if error.filename else ""
+            click.echo(f"error: {reason_of(error)}{name}", err=True)
+            return UNREADABLE
         case _:
             return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from bobcat.cli.failures import InputError, reason_of
+from bobcat.cli.output import write_file
 
 STARTER = ("policy.yaml", "test_policy.py")
 
@@ -29,9 +30,6 @@ def init(directory: str, force: bool) -> None:
         raise InputError(f"`{target / present[0]}` is there already; `--force` overwrites it")
     for name in STARTER:
         text = files("bobcat.cli").joinpath("starter", name).read_text(encoding="utf-8")
-        try:
-            (target / name).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write `{target / name}`: {reason_of(error)}") from error
+        write_file(str(target / name), text)
         click.echo(f"wrote {target / name}")
     click.echo(f"next: bobcat check {target / 'policy.yaml'}")

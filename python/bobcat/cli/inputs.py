@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -179,7 +180,7 @@ def import_rule(spec: str) -> GivenRule:
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
         raise click.UsageError(f"`--python-rule {spec}`: write it as MODULE:NAME or MODULE:NAME@PRIORITY")
-    if priority and not priority.lstrip("-").isdecimal():
+    if priority and not re.fullmatch("-?[0-9]{1,10}", priority):
         raise click.UsageError(f"`--python-rule {spec}`: the priority `{priority}` is not an integer")
     here = str(Path.cwd())
     if here not in sys.path:
@@ -205,18 +206,17 @@ def read_request(source: str | None, tool: str | None, parts: dict[str, str | No
         return request_from_json(decode(data, name))
     if source is not None:
         raise click.UsageError("give a REQUEST file or `--tool`, not both")
-    request: dict[str, Any] = {"tool": tool}  # Any: JSON
-    for name, text in parts.items():
-        if text is not None:
-            request[name] = _json_object(name, text)
-    return request_from_json(json.dumps(request))
+    # What was written is passed on as it is, so that a call means the same here and in a file.
+    request = [f'"tool": {json.dumps(tool)}']
+    request += [f'"{name}": {_json_object(name, text)}' for name, text in parts.items() if text is not None]
+    return request_from_json(f"{{{', '.join(request)}}}")
 
 
-def _json_object(name: str, text: str) -> dict[str, Any]:  # Any: JSON
+def _json_object(name: str, text: str) -> str:
     try:
-        value = json.loads(text)
-    except ValueError as error:
+        value = json.loads(text, parse_int=float)  # an integer of any length
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"`--{name}`: not JSON: {error}") from error
     if not isinstance(value, dict):
         raise click.UsageError(f'`--{name}`: a JSON object is needed, such as \'{{"cmd": "ls"}}\'')
-    return value
+    return text

@@ -5,8 +5,10 @@ Commands are named here and imported when they run, so that `bobcat --help` load
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -73,6 +75,7 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit with one of the codes of `docs/reference/cli.md`."""
+    _prepare_streams()
     try:
         code = cli.main(args=args, prog_name="bobcat", standalone_mode=False)
         sys.stdout.flush()
@@ -82,13 +85,37 @@ def main(args: list[str] | None = None) -> None:
     except click.Abort:
         click.echo("aborted", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader left. Nothing is wrong; stdout must not be flushed again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader left; nothing is wrong
+        _abandon_stdout()
+        sys.exit(0)
+    except SystemExit:
+        if type(sys.stdout).__module__ != "click.utils":
+            raise
+        # Click saw the broken pipe first, and made a failure of it.
+        _abandon_stdout()
         sys.exit(0)
     except Exception as error:  # the one place where a coded error becomes an exit code; others propagate
         failure = report_failure(error)
         if failure is None:
             raise
+        if isinstance(error, OSError):
+            _abandon_stdout()
         sys.exit(failure)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _prepare_streams() -> None:
+    """Stand in for streams that are closed, and keep what a terminal cannot show from being an error."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115  # it stays open as long as the process
+            setattr(sys, name, stream)
+        if mode == "w" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _abandon_stdout() -> None:
+    """Keep what is still buffered from being written at exit, where it would fail again."""
+    with suppress(OSError, ValueError):  # a stream without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import linecache
+import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -36,7 +37,13 @@ def console() -> Console:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(no_color=not wants_colour(), highlight=False, markup=False, emoji=False, width=width)
+
+    class Plain(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to `main`; rich ends the program with 1."""
+            raise BrokenPipeError(errno.EPIPE, "the reader has left")
+
+    return Plain(no_color=not wants_colour(), highlight=False, markup=False, emoji=False, width=width)
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], *, err: bool = False) -> None:
@@ -57,19 +64,42 @@ def _texts(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
 
 def write_json(value: object) -> None:
     """Print one JSON document."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False, default=_mapping))
+    echo_json(json_text(value, indent=2))
 
 
-def _mapping(value: object) -> object:
+def json_text(value: object, indent: int | None = None) -> str:
+    """JSON of plain data that reads back as the same data, infinities and integers of any length included."""
+    mark = f"<{os.urandom(8).hex()}>"
+    most = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)  # whoever gave us the integer can wait for its digits
+    try:
+        text = json.dumps(_plain(value, mark), indent=indent, ensure_ascii=False, allow_nan=False)
+    finally:
+        sys.set_int_max_str_digits(most)
+    return text.replace(f'"-{mark}"', "-1e999").replace(f'"{mark}"', "1e999")
+
+
+def echo_json(text: str) -> None:
+    """Print JSON in UTF-8, whatever the encoding of stdout; half a surrogate pair is written as its escape."""
+    click.echo(text.encode("utf-8", "backslashreplace"))
+
+
+def _plain(value: object, mark: str) -> object:
     if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")
+        return {key: _plain(item, mark) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, mark) for item in value]
+    if isinstance(value, float) and math.isinf(value):
+        return mark if value > 0 else f"-{mark}"
+    return value
 
 
 def write_file(path: str, text: str) -> None:
-    """Write a text file, or say why it cannot be written."""
+    """Write a text file, complete or not at all, or say why it cannot be written."""
+    from bobcat.bundle.file import write
+
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write(path, text.encode("utf-8"))
     except OSError as error:
         raise InputError(f"cannot write `{path}`: {reason_of(error)}") from error
 

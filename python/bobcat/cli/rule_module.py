@@ -58,7 +58,7 @@ def _run(text: str, path: str) -> types.ModuleType:
     try:
         exec(compile(text, path, "exec", dont_inherit=True), vars(module))
     except SyntaxError as error:
-        raise InputError(f"{error.filename}:{error.lineno}:{error.offset}: {error.msg}") from error
+        raise InputError(f"{error.filename or path}:{error.lineno or 1}:{error.offset or 1}: {error.msg}") from error
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"{_place(error, path)}: importing it raises {type(error).__name__}: {error}") from error
     return module
