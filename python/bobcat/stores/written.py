@@ -7,7 +7,8 @@ What a name may be is the same everywhere, so that a journal can move from one s
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -105,6 +106,11 @@ def body_of(text: str | bytes) -> Mapping[str, Any]:
 def microseconds(moment: datetime) -> int:
     """A moment as a number: microseconds since 1970, exactly."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def time_of(clock: Callable[[], datetime] | None) -> Callable[[], int]:
+    """What tells a store's time in microseconds since 1970: the machine's clock, unless another one is given."""
+    return (lambda: time.time_ns() // 1000) if clock is None else (lambda: microseconds(clock()))
 
 
 def moment_of(number: int) -> datetime:

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
 from bobcat.stores.refusals import changed, closed, lost, too_new
 from bobcat.stores.settling import settle
-from bobcat.stores.written import body_of, microseconds, moment_of, name_of, row_of, text_of
+from bobcat.stores.written import body_of, microseconds, moment_of, name_of, row_of, text_of, time_of
 
 T = TypeVar("T")
 
@@ -58,11 +57,13 @@ class FileStore:
     holds the rest. Every write is synced to the disk before it is acknowledged.
 
     Safe for any number of processes, threads and event loops of one machine that has `flock`; not for a directory on a
-    network. Listing reads the file of every run: for thousands of runs take a `SQLiteStore`.
+    network. Listing reads the file of every run: for thousands of runs take a `SQLiteStore`. `clock` is the store's
+    time; a test that gives its own lets leases end without waiting.
     """
 
-    def __init__(self, directory: str | os.PathLike[str]) -> None:
+    def __init__(self, directory: str | os.PathLike[str], *, clock: Callable[[], datetime] | None = None) -> None:
         self._directory = Path(os.path.abspath(directory))
+        self._now = time_of(clock)
         self._seen: dict[str, journal.Seen] = {}
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -83,7 +84,7 @@ class FileStore:
 
         def work() -> Lease:
             with self._writing(run_id):
-                state, now = self._state(run_id) or _begun(run_id), _now()
+                state, now = self._state(run_id) or _begun(run_id, self._now()), self._now()
                 if state.owner is not None and state.owner != owner and state.expires > now:
                     raise RunBusy(run_id, state.owner, moment_of(state.expires))
                 expires = now + int(seconds * 1e6)
@@ -97,7 +98,7 @@ class FileStore:
 
         def work() -> Lease:
             with self._writing(lease.run_id):
-                state, now = self._state(lease.run_id), _now()
+                state, now = self._state(lease.run_id), self._now()
                 if state is None or (state.fence, state.owner) != (lease.fence, lease.owner):
                     raise lost(lease, lease.run_id)
                 expires = now + int(seconds * 1e6)
@@ -113,7 +114,7 @@ class FileStore:
             with self._writing(lease.run_id):
                 state = self._state(lease.run_id)
                 if state is not None and (state.fence, state.owner) == (lease.fence, lease.owner):
-                    self._keep(replace(state, owner=None, updated=_now()))
+                    self._keep(replace(state, owner=None, updated=self._now()))
 
         await self._do(work)
 
@@ -128,7 +129,7 @@ class FileStore:
                 self._check_held(lease, row.run_id)
             seen = self._refreshed(descriptor, row.run_id)
             if lease is None and not seen.size and self._state(row.run_id) is None:
-                self._keep(_begun(row.run_id))
+                self._keep(_begun(row.run_id, self._now()))
             journal.append(descriptor, row, seen)
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
@@ -157,8 +158,8 @@ class FileStore:
             with self._writing(run_id):
                 if lease is not None:
                     self._check_held(lease, run_id)
-                state = self._state(run_id) or _begun(run_id)
-                self._keep(replace(state, status=status, detail=kept, updated=_now()))
+                state = self._state(run_id) or _begun(run_id, self._now())
+                self._keep(replace(state, status=status, detail=kept, updated=self._now()))
 
         await self._do(work)
 
@@ -214,7 +215,7 @@ class FileStore:
                     version = 0
                 if version != expected:
                     raise changed(kind, key, expected)
-                now = _now()
+                now = self._now()
                 names = json.dumps({"kind": kind, "key": key, "version": expected + 1, "updated": now})
                 replace_file(path, f'{names[:-1]}, "body": {text}}}\n'.encode())
                 return Entry(kind, key, expected + 1, body_of(text), moment_of(now))
@@ -234,7 +235,7 @@ class FileStore:
 
     async def now(self) -> datetime:
         """The store's time: that of the machine, on which all its users are."""
-        return moment_of(_now())
+        return moment_of(self._now())
 
     async def aclose(self) -> None:
         """Do what was begun. The store cannot be used any more."""
@@ -315,7 +316,7 @@ class FileStore:
             state is None
             or lease.run_id != run_id
             or (state.fence, state.owner) != (lease.fence, lease.owner)
-            or state.expires <= _now()
+            or state.expires <= self._now()
         ):
             raise lost(lease, run_id)
 
@@ -327,12 +328,7 @@ class FileStore:
         return RunSummary(state.run_id, state.status, records, state.fence, created, updated, detail)
 
 
-def _now() -> int:
-    return time.time_ns() // 1000
-
-
-def _begun(run_id: str) -> _State:
-    now = _now()
+def _begun(run_id: str, now: int) -> _State:
     return _State(run_id, "running", now, now, {})
 
 

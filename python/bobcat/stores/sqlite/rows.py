@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from typing import Any
 
 from bobcat.stores.durable import Entry, Lease, RunSummary
 from bobcat.stores.refusals import lost, taken
 from bobcat.stores.written import Row, body_of, moment_of
-
-
-def now() -> int:
-    """The store's time: the clock of the machine, in microseconds since 1970."""
-    return time.time_ns() // 1000
 
 
 def insert(connection: sqlite3.Connection, row: Row) -> None:
@@ -24,21 +18,20 @@ def insert(connection: sqlite3.Connection, row: Row) -> None:
         raise taken(row.run_id, row.seq) from None
 
 
-def make_known(connection: sqlite3.Connection, run_id: str) -> None:
+def make_known(connection: sqlite3.Connection, run_id: str, moment: int) -> None:
     """List a run that nobody leased."""
-    moment = now()
     connection.execute(
         "INSERT OR IGNORE INTO bobcat_runs VALUES (?, 'running', '{}', 0, NULL, 0, ?, ?)", (run_id, moment, moment)
     )
 
 
-def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str) -> None:
-    """Raise `LeaseLost` unless the lease is alive. INVARIANT: in the transaction of what it allows."""
+def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str, moment: int) -> None:
+    """Raise `LeaseLost` unless the lease is alive at this moment. INVARIANT: in the transaction of what it allows."""
     held = (
         lease.run_id == run_id
         and connection.execute(
             "SELECT 1 FROM bobcat_runs WHERE run_id = ? AND fence = ? AND owner = ? AND expires > ?",
-            (run_id, lease.fence, lease.owner, now()),
+            (run_id, lease.fence, lease.owner, moment),
         ).fetchone()
     )
     if not held:

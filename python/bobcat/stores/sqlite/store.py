@@ -16,10 +16,10 @@ from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
 from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, Transaction
 from bobcat.stores.refusals import changed, lost
-from bobcat.stores.sqlite.rows import check_held, entry_of, insert, make_known, now, summary_of
+from bobcat.stores.sqlite.rows import check_held, entry_of, insert, make_known, summary_of
 from bobcat.stores.sqlite.transaction import transaction
 from bobcat.stores.sqlite.worker import Worker
-from bobcat.stores.written import microseconds, moment_of, name_of, record_of, row_of, text_of
+from bobcat.stores.written import microseconds, moment_of, name_of, record_of, row_of, text_of, time_of
 
 T = TypeVar("T")
 
@@ -32,14 +32,22 @@ class SQLiteStore:
     """Journals in one SQLite file: write-ahead log, `synchronous=FULL`, so what was appended survives a power cut.
 
     Safe for any number of processes, threads and event loops of one machine; not for a file on a network. `path` is
-    made when it is not there. `busy_seconds` is how long a write waits for another process's before it fails.
+    made when it is not there. `busy_seconds` is how long a write waits for another process's before it fails. `clock`
+    is the store's time; a test that gives its own lets leases end without waiting.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, busy_seconds: float = 30.0) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        busy_seconds: float = 30.0,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
         self._path = os.fspath(path)
         if not self._path or self._path == ":memory:" or self._path.startswith("file:"):
             raise StoreError("bad_path", f"`{self._path}` is no file: give a path, or take a `MemoryStore`")
         self._path, self._busy_seconds = os.path.abspath(self._path), busy_seconds
+        self._now = time_of(clock)
         self._start()
 
     def _start(self) -> None:
@@ -57,7 +65,7 @@ class SQLiteStore:
         row = row_of(record)
 
         def work(connection: sqlite3.Connection) -> None:
-            make_known(connection, row.run_id)
+            make_known(connection, row.run_id, self._now())
             insert(connection, row)
 
         await self._ask(work, writes=True)
@@ -71,7 +79,7 @@ class SQLiteStore:
         name_of("run id", run_id), name_of("owner", owner)
 
         def work(connection: sqlite3.Connection) -> Lease:
-            moment = now()
+            moment = self._now()
             held = connection.execute(
                 "SELECT owner, expires FROM bobcat_runs WHERE run_id = ? AND owner != ? AND expires > ?",
                 (run_id, owner, moment),
@@ -93,7 +101,7 @@ class SQLiteStore:
         """The lease, for longer from now, or `LeaseLost`."""
 
         def work(connection: sqlite3.Connection) -> Lease:
-            moment = now()
+            moment = self._now()
             expires = moment + int(seconds * 1e6)
             done = connection.execute(
                 "UPDATE bobcat_runs SET expires = ?, updated = ? WHERE run_id = ? AND fence = ? AND owner = ?",
@@ -111,7 +119,7 @@ class SQLiteStore:
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
                 "UPDATE bobcat_runs SET owner = NULL, updated = ? WHERE run_id = ? AND fence = ? AND owner = ?",
-                (now(), lease.run_id, lease.fence, lease.owner),
+                (self._now(), lease.run_id, lease.fence, lease.owner),
             )
 
         await self._ask(work, writes=True)
@@ -121,7 +129,7 @@ class SQLiteStore:
         row = row_of(record)
 
         def work(connection: sqlite3.Connection) -> None:
-            check_held(connection, lease, row.run_id)
+            check_held(connection, lease, row.run_id, self._now())
             insert(connection, row)
 
         await self._ask(work, writes=True)
@@ -144,12 +152,12 @@ class SQLiteStore:
 
         def work(connection: sqlite3.Connection) -> None:
             if lease is not None:
-                check_held(connection, lease, run_id)
+                check_held(connection, lease, run_id, self._now())
             connection.execute(
                 """INSERT INTO bobcat_runs (run_id, status, detail, fence, owner, expires, created, updated)
                 VALUES (?1, ?2, ?3, 0, NULL, 0, ?4, ?4) ON CONFLICT (run_id) DO UPDATE
                 SET status = ?2, detail = ?3, updated = ?4""",
-                (run_id, status, text, now()),
+                (run_id, status, text, self._now()),
             )
 
         await self._ask(work, writes=True)
@@ -203,7 +211,7 @@ class SQLiteStore:
             change = "INSERT OR IGNORE INTO bobcat_documents (kind, key, version, body, updated) VALUES (?, ?, 1, ?, ?)"
 
         def work(connection: sqlite3.Connection) -> Entry:
-            moment = now()
+            moment = self._now()
             values = (kind, key, text, moment, expected) if expected else (kind, key, text, moment)
             if not connection.execute(change, values).rowcount:
                 raise changed(kind, key, expected)
@@ -223,11 +231,11 @@ class SQLiteStore:
 
     async def now(self) -> datetime:
         """The store's time: that of the machine, on which all its users are."""
-        return moment_of(now())
+        return moment_of(self._now())
 
     def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
         """A transaction under a lease, on a connection of its own. Every other write to the file waits for its end."""
-        return transaction(self._path, lease, busy_seconds=self._busy_seconds)
+        return transaction(self._path, lease, busy_seconds=self._busy_seconds, now=self._now)
 
     async def aclose(self) -> None:
         """Do what was asked, then close the file. The store cannot be used any more."""

@@ -38,8 +38,10 @@ class SQLiteTransaction:
 
 
 @asynccontextmanager
-async def transaction(path: str, lease: Lease, *, busy_seconds: float) -> AsyncIterator[Transaction]:
-    """Begin, and commit when the block ends."""
+async def transaction(
+    path: str, lease: Lease, *, busy_seconds: float, now: Callable[[], int]
+) -> AsyncIterator[Transaction]:
+    """Begin, and commit when the block ends. `now` tells the store's time."""
     connections: list[sqlite3.Connection] = []
 
     def begin() -> None:
@@ -49,7 +51,7 @@ async def transaction(path: str, lease: Lease, *, busy_seconds: float) -> AsyncI
     try:
         await settle(asyncio.to_thread(_worded, path, begin))
         connection = connections[0]
-        check_held(connection, lease, lease.run_id)
+        check_held(connection, lease, lease.run_id, now())
         yield SQLiteTransaction(connection, lease)
         await settle(asyncio.to_thread(_worded, path, lambda: connection.execute("COMMIT")))
     finally:
