@@ -4,6 +4,8 @@ from bobcat.testing import run_store_contract
 
 def test_my_store_keeps_the_contract():
     asyncio.run(run_store_contract(lambda: MyStore(...)))
+
+`bobcat.testing.crashsim` kills runs of theirs at every point.
 """
 
 from __future__ import annotations

@@ -1,0 +1,287 @@
+"""The event loop of one simulated worker: steps one after the other, in order, in simulated time, and the end of all.
+
+Whoever drives it (`process`) decides when the next step is taken, so a worker can be stopped between any two steps and
+go on later, or never. It reads no clock, opens no socket and starts no thread: work for an executor is done in place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import logging
+import sys
+from collections import deque
+from collections.abc import Callable, Coroutine, Generator, Iterator
+from contextlib import contextmanager
+from contextvars import Context
+from itertools import count
+from types import coroutine
+from typing import Any, NoReturn, TypeVar, TypeVarTuple
+
+from bobcat.testing.crashsim.clock import Clock
+from bobcat.testing.crashsim.errors import Died, Unsupported
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+_log = logging.getLogger("asyncio")
+
+_OUTSIDE = (
+    "add_reader", "add_signal_handler", "add_writer", "connect_accepted_socket", "connect_read_pipe",
+    "connect_write_pipe", "create_connection", "create_datagram_endpoint", "create_server", "create_unix_connection",
+    "create_unix_server", "getaddrinfo", "getnameinfo", "remove_reader", "remove_signal_handler", "remove_writer",
+    "run_forever", "run_until_complete", "sendfile", "sock_accept", "sock_connect", "sock_recv", "sock_recv_into",
+    "sock_recvfrom", "sock_recvfrom_into", "sock_sendall", "sock_sendfile", "sock_sendto", "start_tls",
+    "subprocess_exec", "subprocess_shell",
+)  # fmt: skip
+"""What a loop of asyncio can, and this one does not: the world outside has no simulated time."""
+
+CLOSINGS = 100
+"""How often a coroutine that awaits while it is closed is closed again."""
+
+
+@coroutine
+def _suspended() -> Generator[None, None, None]:
+    yield
+
+
+async def point(label: str = "") -> None:
+    """A point at which a worker can die or be stopped. Outside of a simulation it does nothing.
+
+    Every `await` that waits for something is such a point by itself: this is for places between two effects.
+    """
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, SimLoop):
+        await loop.at(label or "crashsim.point()")
+
+
+# Any: a loop carries callbacks and results of every kind.
+class SimLoop(asyncio.AbstractEventLoop):
+    """One worker's loop. `dead` once it was killed: nothing that belongs to it runs any more."""
+
+    def __init__(self, clock: Clock, worker: str) -> None:
+        self.worker = worker
+        self.dead = False
+        self.in_tools = 0
+        """Calls of tools in progress."""
+        self._clock = clock
+        self._ready: deque[asyncio.Handle] = deque()
+        self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
+        self._order = count()
+        self._labels: dict[object, str] = {}
+        self._on_problem: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
+        self._factory: Any = None
+        self._generators: set[asyncio.Task[Any]] = set()
+        """Async generators that are being closed."""
+
+    async def at(self, label: str) -> None:
+        """Let a step end here, under this name. Raises `Died` in what is left of a dead worker."""
+        self.check_alive()
+        task = asyncio.current_task(self)
+        self._labels[task] = label
+        try:
+            await _suspended()
+        finally:
+            self._labels.pop(task, None)
+        self.check_alive()
+
+    def check_alive(self) -> None:
+        """Raise `Died` in what is left of a dead worker: a clean-up that no process would have got to."""
+        if self.dead:
+            raise Died
+
+    def next_step(self) -> asyncio.Handle | None:
+        """What `step` would do, if anything is to be done at this time."""
+        while self._timers and (self._timers[0][2].cancelled() or self._timers[0][0] <= self._clock.seconds):
+            self._ready.append(heapq.heappop(self._timers)[2])
+        while self._ready and self._ready[0].cancelled():
+            self._ready.popleft()
+        return self._ready[0] if self._ready else None
+
+    def step(self) -> None:
+        """Take the next step."""
+        self._ready.popleft()._run()
+
+    def next_time(self) -> float | None:
+        """When the next timer is due, in simulated seconds."""
+        while self._timers and self._timers[0][2].cancelled():
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def label_of(self, task: object) -> str | None:
+        """The name of the point at which a task is, if it has one."""
+        return self._labels.get(task)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """This loop is the running one in the block."""
+        hooks = sys.get_asyncgen_hooks()
+        asyncio._set_running_loop(self)
+        sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalize)
+        try:
+            yield
+        finally:
+            sys.set_asyncgen_hooks(*hooks)
+            asyncio._set_running_loop(None)
+
+    def die(self) -> None:
+        """Drop everything. Python runs the clean-up of what is dropped; it cannot await, write or act any more."""
+        self.dead = True
+        self._ready.clear()
+        self._timers.clear()
+        with self.running():
+            for task in asyncio.all_tasks(self):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # as asyncio's own `gather` does
+                _close(task.get_coro())
+
+    def _finalize(self, generator: Any) -> None:
+        if not self.dead:
+            self._generators.add(self.create_task(generator.aclose()))
+
+    def time(self) -> float:
+        """Simulated seconds."""
+        return self._clock.seconds
+
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Have it done as a later step."""
+        handle = asyncio.Handle(callback, args, self, context)
+        if not self.dead:
+            self._ready.append(handle)
+        return handle
+
+    def call_soon_threadsafe(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
+        """`call_soon`: a kill switch is thrown through this, also from the loop's own thread."""
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(
+        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have it done `delay` simulated seconds from now."""
+        return self.call_at(self._clock.seconds + delay, callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Have it done at a simulated time."""
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        if not self.dead:
+            heapq.heappush(self._timers, (when, next(self._order), handle))
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """`next_step` passes over it."""
+
+    def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
+        """Do it in place, as a step of its own: whatever the executor, nothing else happens meanwhile."""
+        future: asyncio.Future[T] = self.create_future()
+
+        def work() -> None:
+            if future.cancelled():
+                return
+            try:
+                future.set_result(func(*args))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self.call_soon(work)
+        return future
+
+    def create_future(self) -> asyncio.Future[Any]:
+        """A future of this loop."""
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
+        """A task of this loop."""
+        if self._factory is not None:
+            task: asyncio.Task[Any] = self._factory(self, coro, **options)
+            return task
+        return asyncio.Task(coro, loop=self, **options)
+
+    def set_task_factory(self, factory: Any) -> None:
+        """What makes the tasks; None for asyncio's own."""
+        self._factory = factory
+
+    def get_task_factory(self) -> Any:
+        """What was set."""
+        return self._factory
+
+    def is_running(self) -> bool:
+        """Whether the present step is one of this loop."""
+        return asyncio._get_running_loop() is self
+
+    def is_closed(self) -> bool:
+        """Whether the worker is dead."""
+        return self.dead
+
+    def get_debug(self) -> bool:
+        """Never."""
+        return False
+
+    def set_debug(self, enabled: bool) -> None:
+        """Nothing to set."""
+
+    def get_exception_handler(self) -> Any:
+        """What was set."""
+        return self._on_problem
+
+    def set_exception_handler(self, handler: Any) -> None:
+        """Who hears of exceptions that nobody awaited."""
+        self._on_problem = handler
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Tell of an exception that nobody awaited. What is left of a dead worker tells nobody."""
+        if self.dead:
+            return
+        if self._on_problem is not None:
+            self._on_problem(self, context)
+        else:
+            self.default_exception_handler(context)
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        """To the log, as asyncio does."""
+        _log.error("%s in a simulated worker", context.get("message"), exc_info=context.get("exception"))
+
+    async def shutdown_asyncgens(self) -> None:
+        """Nothing: they end with the worker."""
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
+        """Nothing: there is none."""
+
+    def stop(self) -> None:
+        """Nothing: whoever drives the loop stops."""
+
+    def close(self) -> None:
+        """Nothing: whoever drives the loop ends it."""
+
+
+def _unsupported(name: str) -> Callable[..., NoReturn]:
+    def refuse(self: SimLoop, *args: Any, **options: Any) -> NoReturn:
+        raise Unsupported(
+            f"`loop.{name}` was called in a simulation, where there are no sockets, processes and threads: "
+            "give the scenario an agent and tools that need none"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+for _name in _OUTSIDE:
+    setattr(SimLoop, _name, _unsupported(_name))
+
+
+def _close(found: Coroutine[Any, Any, Any] | Generator[Any, Any, Any] | None) -> None:
+    """Close a coroutine, whatever it does about it."""
+    for _ in range(CLOSINGS):
+        try:
+            if found is not None:
+                found.close()
+        except RuntimeError as error:
+            if "ignored GeneratorExit" in str(error):
+                continue
+        except (Exception, Died):
+            pass
+        return

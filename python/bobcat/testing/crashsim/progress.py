@@ -1,0 +1,43 @@
+"""How far a campaign is: for a callback, or as a bar on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Progress(NamedTuple):
+    """`done` of `total` runs of a phase, and the runs so far, of all phases, in which something is wrong."""
+
+    phase: str
+    done: int
+    total: int
+    faults: int
+
+
+OnProgress = Callable[[Progress], object]
+
+
+@contextmanager
+def on_terminal(given: OnProgress | None) -> Iterator[OnProgress]:
+    """What is told of every run: `given`, or a bar if standard error is a terminal."""
+    if given is not None or not sys.stderr.isatty():
+        yield given or (lambda _: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, TextColumn("{task.fields[faults]}"), console=Console(stderr=True)) as bars:
+        shown = {}
+
+        def show(now: Progress) -> None:
+            if now.phase not in shown:
+                shown[now.phase] = bars.add_task(now.phase, total=now.total, faults="")
+            faults = f"{now.faults} with faults" if now.faults else ""
+            bars.update(shown[now.phase], completed=now.done, faults=faults)
+
+        yield show

@@ -1,0 +1,215 @@
+"""The user's store as a simulated worker sees it: a point before and after every write, and nothing from the dead.
+
+A proxy offers what the store offers: the kernel asks by `isinstance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from bobcat.journal import RunStore, StepRecord
+from bobcat.stores.durable import (
+    DurableStore,
+    Entry,
+    Lease,
+    RunStatus,
+    RunSummary,
+    Transaction,
+    TransactionalStore,
+)
+from bobcat.stores.memory import MemoryStore
+from bobcat.testing.crashsim.errors import Died
+from bobcat.testing.crashsim.loop import SimLoop
+from bobcat.testing.crashsim.outside import Outside
+from bobcat.testing.crashsim.running import here
+from bobcat.testing.crashsim.world import ACTION
+
+T = TypeVar("T")
+
+
+class SimStore:
+    """A `RunStore` of two methods. `in_place`: the store is called in the worker's own loop."""
+
+    def __init__(self, inner: RunStore, outside: Outside, *, in_place: bool) -> None:
+        self.inner: Any = inner  # Any: what the subclasses need of it, they were made for
+        self.outside = outside
+        self.in_place = in_place
+        self.acting: int | None = None
+        """The step of the last intent that was written, by whichever worker."""
+
+    async def append(self, record: StepRecord) -> None:
+        """`RunStore.append`."""
+        await self._write(f"append {_named(record)}", lambda: self.inner.append(record))
+        self._note(record)
+
+    async def load(self, run_id: str) -> Sequence[StepRecord]:
+        """`RunStore.load`."""
+        found: Sequence[StepRecord] = await self._read("load", lambda: self.inner.load(run_id))
+        return found
+
+    async def _write(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+        loop = here()
+        await loop.at(f"before store.{what}")
+        try:
+            value = await self._do(call)
+        except Exception:
+            await loop.at(f"after store.{what}, refused")
+            raise
+        await loop.at(f"after store.{what}")
+        return value
+
+    async def _read(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+        await here().at(f"before store.{what}")
+        return await self._do(call)
+
+    def _note(self, record: StepRecord) -> None:
+        if record.kind == "action.intent" and isinstance(step := record.body.get("step"), int):
+            self.acting = step
+            ACTION.set(step)
+
+    async def _do(self, call: Callable[[], Awaitable[T]]) -> T:
+        return await call() if self.in_place else self.outside.run(call)
+
+
+class SimDurableStore(SimStore):
+    """A `DurableStore`."""
+
+    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
+        """`DurableStore.acquire`."""
+        return await self._write("acquire", lambda: self.inner.acquire(run_id, owner=owner, seconds=seconds))
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """`DurableStore.renew`."""
+        return await self._write("renew", lambda: self.inner.renew(lease, seconds=seconds))
+
+    async def release(self, lease: Lease) -> None:
+        """`DurableStore.release`."""
+        await self._write("release", lambda: self.inner.release(lease))
+
+    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
+        """`DurableStore.append_fenced`."""
+        await self._write(f"append {_named(record)}", lambda: self.inner.append_fenced(record, lease))
+        self._note(record)
+
+    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
+        """`DurableStore.load_from`."""
+        found: Sequence[StepRecord] = await self._read(
+            "load_from", lambda: self.inner.load_from(run_id, seq=seq, limit=limit)
+        )
+        return found
+
+    async def set_status(
+        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+    ) -> None:
+        """`DurableStore.set_status`."""
+        await self._write(
+            f"set_status {status}", lambda: self.inner.set_status(run_id, status, detail=detail, lease=lease)
+        )
+
+    async def runs(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    ) -> Sequence[RunSummary]:
+        """`DurableStore.runs`."""
+        found: Sequence[RunSummary] = await self._read(
+            "runs", lambda: self.inner.runs(status=status, limit=limit, after=after)
+        )
+        return found
+
+    async def run(self, run_id: str) -> RunSummary | None:
+        """`DurableStore.run`."""
+        return await self._read("run", lambda: self.inner.run(run_id))
+
+    async def get(self, kind: str, key: str) -> Entry | None:
+        """`DurableStore.get`."""
+        return await self._read(f"get {kind}", lambda: self.inner.get(kind, key))
+
+    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
+        """`DurableStore.put`."""
+        return await self._write(f"put {kind}", lambda: self.inner.put(kind, key, body, expected=expected))
+
+    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
+        """`DurableStore.scan`."""
+        found: Sequence[Entry] = await self._read(
+            f"scan {kind}", lambda: self.inner.scan(kind, after=after, limit=limit)
+        )
+        return found
+
+    async def now(self) -> datetime:
+        """`DurableStore.now`."""
+        return await self._read("now", self.inner.now)
+
+    async def aclose(self) -> None:
+        """Nothing: the storage outlives the worker. The simulation closes it."""
+
+
+class SimTransactionalStore(SimDurableStore):
+    """A `TransactionalStore`."""
+
+    def __init__(self, inner: RunStore, outside: Outside, *, in_place: bool) -> None:
+        super().__init__(inner, outside, in_place=in_place)
+        self._open: dict[AbstractAsyncContextManager[Transaction], SimLoop] = {}
+
+    def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
+        """`TransactionalStore.transaction`."""
+        return self._transaction(lease)
+
+    @asynccontextmanager
+    async def _transaction(self, lease: Lease) -> AsyncIterator[Transaction]:
+        loop = here()
+        manager = self.inner.transaction(lease)
+        found = await self._write("transaction, begin", manager.__aenter__)
+        self._open[manager] = loop
+        try:
+            yield _SimTransaction(found, self)
+            await loop.at("before store.transaction, commit")
+        except BaseException as error:
+            raised = error
+            if self._open.pop(manager, None) is not None:
+                await self._do(lambda: _undo(manager, raised))
+            raise
+        del self._open[manager]
+        await self._do(lambda: manager.__aexit__(None, None, None))
+        await loop.at("after store.transaction, commit")
+
+    def forget(self, loop: SimLoop) -> None:
+        """A worker died: a database undoes what it did not commit."""
+        for manager in [each for each, owner in self._open.items() if owner is loop]:
+            del self._open[manager]
+            self.outside.run(lambda manager=manager: _undo(manager, Died()))  # type: ignore[misc]
+
+
+class _SimTransaction:
+    def __init__(self, inner: Transaction, store: SimStore) -> None:
+        self._inner, self._store = inner, store
+
+    @property
+    def connection(self) -> Any:  # Any: as in `Transaction`
+        return self._inner.connection
+
+    async def append(self, record: StepRecord) -> None:
+        await self._store._write(f"transaction, append {_named(record)}", lambda: self._inner.append(record))
+
+
+async def _undo(manager: AbstractAsyncContextManager[Transaction], error: BaseException) -> None:
+    try:
+        await manager.__aexit__(type(error), error, None)
+    except BaseException as raised:
+        if raised is not error:
+            raise
+
+
+def simulated(store: RunStore, outside: Outside, *, in_place: bool | None = None) -> SimStore:
+    """The proxy of a store. A `MemoryStore`, or one derived from it, is called in place; any other one lives outside,
+    on a thread and an event loop of its own."""
+    where = isinstance(store, MemoryStore) if in_place is None else in_place
+    if isinstance(store, TransactionalStore):
+        return SimTransactionalStore(store, outside, in_place=where)
+    return (SimDurableStore if isinstance(store, DurableStore) else SimStore)(store, outside, in_place=where)
+
+
+def _named(record: StepRecord) -> str:
+    step = record.body.get("step")
+    return record.kind if step is None else f"{record.kind} of step {step}"
