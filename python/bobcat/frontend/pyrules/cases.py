@@ -124,7 +124,7 @@ def lower(node: ast.Match, f: Function) -> tuple[ir.Statement, ...]:
 
 
 def _chain(cases: list[ast.match_case], subject: ir.Code, f: Function) -> tuple[ir.Statement, ...]:
-    from bobcat.frontend.pyrules.statements import _both, leaves
+    from bobcat.frontend.pyrules.statements import leaves, met
 
     if not cases:
         return ()
@@ -148,7 +148,7 @@ def _chain(cases: list[ast.match_case], subject: ir.Code, f: Function) -> tuple[
         return body
     otherwise = _chain(rest, subject, f)
     left = None if rest and leaves(rest[-1].body) and _catches_all(rest[-1]) and _all_leave(rest) else f.assigned
-    f.assigned = _both(after, left, before)
+    f.assigned = met(after, left, before)
     chosen = ir.If(_all(conditions), body, otherwise)
     span = f.source.place.span(case.pattern)
     if case.guard is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bobcat.diagnostics import Span
-from bobcat.frontend.pyrules import expressions, statements
+from bobcat.frontend.pyrules import expressions, objects, statements
 from bobcat.frontend.pyrules.changes import changing_names, local_names
 from bobcat.frontend.pyrules.freeze import MUTABLE, NotConstant, described, freeze
 from bobcat.frontend.pyrules.impure import reads_outside
@@ -211,7 +211,7 @@ class Function:
 
     def static(self, node: ast.expr) -> Any:  # Any: every object, or MISSING
         """The object that an expression stands for when the rule is compiled; `MISSING` when there is none."""
-        return expressions.static(node, self)
+        return objects.static(node, self)
 
     def constant_name(self, node: ast.expr, value: object) -> None:
         """Note that a table is taken as it is now."""

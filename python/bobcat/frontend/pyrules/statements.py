@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from bobcat.frontend.pyrules import cases, comprehensions, in_place
+from bobcat.frontend.pyrules import cases, comprehensions, exceptions, in_place
 from bobcat.frontend.pyrules.expressions import binary, lower_test
 from bobcat.frontend.pyrules.kinds import join as join_kinds
 from bobcat.ir import code as ir
@@ -16,12 +15,6 @@ from bobcat.ir import code as ir
 if TYPE_CHECKING:
     from bobcat.frontend.pyrules.function import Function
 
-_EXCEPTIONS = frozenset({
-    "ArithmeticError", "AssertionError", "AttributeError", "BufferError", "EOFError", "Exception", "IndexError",
-    "KeyError", "LookupError", "NameError", "NotImplementedError", "OSError", "OverflowError", "PermissionError",
-    "RecursionError", "RuntimeError", "TimeoutError", "TypeError", "UnboundLocalError", "ValueError",
-    "ZeroDivisionError",
-})  # fmt: skip
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.While: ("loops with `while`", "go over values that exist with `for`"),
     ast.With: ("uses `with`", "a rule opens nothing; read what it needs before the call, into `context.extra`"),
@@ -91,11 +84,11 @@ def _lower(node: ast.stmt, f: Function) -> Statements:
         case ast.Continue():
             return (ir.Continue(),)
         case ast.Raise():
-            return _raise(node, f)
+            return exceptions.raised(node, f)
         case ast.Assert(test=test, msg=message):
-            return _assert(test, message, f)
+            return exceptions.asserted(test, message, f)
         case ast.Try():
-            return _try(node, f)
+            return exceptions.attempt(node, f)
         case ast.Match():
             return cases.lower(node, f)
         case ast.Delete():
@@ -135,13 +128,13 @@ def _if(test: ast.expr, then: Sequence[ast.stmt], otherwise: Sequence[ast.stmt],
     f.assigned = set(before)
     second = f.body(otherwise)
     rest = None if leaves(otherwise) else f.assigned
-    f.assigned = _both(after, rest, before)
+    f.assigned = met(after, rest, before)
     made = ir.If(condition, first, second)
     f.session.stands(made, f.source.place.span(test))
     return (made,)
 
 
-def _both(one: set[str] | None, other: set[str] | None, neither: set[str]) -> set[str]:
+def met(one: set[str] | None, other: set[str] | None, neither: set[str]) -> set[str]:
     """The names that certainly have a value where two ways meet; None is a way that does not get there."""
     if one is None:
         return neither if other is None else other
@@ -338,72 +331,3 @@ def _for_objects(node: ast.For, items: list[Any], f: Function) -> Statements:  #
     f.assigned = before
     found.extend(f.body(node.orelse))
     return tuple(found)
-
-
-# --- exceptions ---
-
-
-def _assert(test: ast.expr, message: ast.expr | None, f: Function) -> Statements:
-    condition = f.raw(test)
-    said = () if message is None else (ir.Evaluate(f.value(message)),)
-    return (ir.If(condition, (), (*said, ir.Raise("AssertionError"))),)
-
-
-def _raise(node: ast.Raise, f: Function) -> Statements:
-    if node.exc is None:
-        raise f.cannot(node, "raises again", "name the exception: `raise ValueError`")
-    if node.cause is not None and not isinstance(node.cause, ast.Constant):
-        raise f.cannot(node.cause, "gives an exception a cause", "leave the cause out")
-    args: list[ast.expr] = []
-    kind = node.exc
-    if isinstance(node.exc, ast.Call):
-        if node.exc.keywords or any(isinstance(item, ast.Starred) for item in node.exc.args):
-            raise f.cannot(node.exc, "gives an exception arguments by name", "give it a text")
-        kind, args = node.exc.func, node.exc.args
-    name = _exception(kind, f)
-    if name in ("OSError", "PermissionError", "TimeoutError") and len(args) > 1:
-        raise f.cannot(node, "gives an exception several arguments", "give it a text")
-    return (*(ir.Evaluate(f.value(item)) for item in args), ir.Raise(name))
-
-
-def _exception(node: ast.expr, f: Function) -> str:
-    value = f.static(node)
-    if isinstance(value, type) and value.__name__ in _EXCEPTIONS and getattr(builtins, value.__name__) is value:
-        return value.__name__
-    raise f.cannot(
-        node, "names an exception that is none of the builtin ones", "use `ValueError` or another builtin exception"
-    )
-
-
-def _try(node: ast.Try, f: Function) -> Statements:
-    if node.finalbody:
-        raise f.cannot(node.finalbody[0], "uses `finally`", "write what it does after the `try`")
-    before = set(f.assigned)
-    body = f.body(node.body)
-    otherwise = f.body(node.orelse)
-    ends = [None if leaves(node.orelse or node.body) else f.assigned]
-    handlers = []
-    for handler in node.handlers:
-        f.assigned = set(before)
-        handlers.append(_handler(handler, f))
-        ends.append(None if leaves(handler.body) else f.assigned)
-    met: set[str] | None = None
-    for end in ends:
-        met = _both(met, end, before) if met is not None or end is not None else None
-    f.assigned = before if met is None else met
-    return (ir.Try(body, tuple(handlers), otherwise),)
-
-
-def _handler(handler: ast.ExceptHandler, f: Function) -> ir.Handler:
-    if handler.name is not None and any(
-        isinstance(item, ast.Name) and item.id == handler.name for item in ast.walk(f.source.node)
-    ):
-        raise f.cannot(handler, f"looks at the exception `{handler.name}`", "handle it by its type")
-    match handler.type:
-        case None:
-            names: tuple[str, ...] = ("Exception",)
-        case ast.Tuple(elts=items):
-            names = tuple(_exception(item, f) for item in items)
-        case _:
-            names = (_exception(handler.type, f),)
-    return ir.Handler(names, f.body(handler.body))

@@ -1,0 +1,135 @@
+"""Calls of builtin functions."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from typing import TYPE_CHECKING, Any
+
+from bobcat.frontend.pyrules import comprehensions
+from bobcat.frontend.pyrules.arguments import positional
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+TYPES: dict[type, str] = {
+    bool: "bool", bytes: "bytes", dict: "dict", float: "float", int: "int", list: "list", type(None): "NoneType",
+    set: "set", str: "str", tuple: "tuple",
+}  # fmt: skip
+_SHOWING = frozenset({"str", "repr"})
+_UNORDERED = frozenset({"len", "any", "all", "min", "max", "sorted", "set", "frozenset", "bool", "isinstance"})
+
+
+def lower(node: ast.Call, name: str, f: Function) -> ir.Code:
+    """The code of a call of the builtin function of this name."""
+    match name, node.args, node.keywords:
+        case "isinstance", [of, kinds], []:
+            return ir.IsInstance(f.value(of), _types(kinds, f))
+        case ("any" | "all" | "sum" | "min" | "max") as kind, [only], [] if made := comprehensions.generator(only, f):
+            return comprehensions.collect(kind, made, f)
+        case ("min" | "max") as kind, [only], [ast.keyword(arg="default", value=default)]:
+            return _least(node, kind, (only, default), f)
+        case "next", [only, default], [] if made := comprehensions.generator(only, f):
+            return comprehensions.collect("first", made, f, _constant(default, f))
+        case "sorted", [only], [ast.keyword(arg="reverse", value=ast.Constant(value=bool() as reverse))]:
+            items = _collected("list", only, f)
+            backwards = ir.Call("sorted", (ir.Call("reversed", (ir.Call("list", (items,)),)),))
+            return ir.Call("list", (ir.Call("reversed", (backwards,)),)) if reverse else ir.Call("sorted", (items,))
+        case ("list" | "tuple" | "set" | "frozenset" | "sorted" | "dict") as kind, [only], [] if (
+            made := comprehensions.generator(only, f)
+        ):
+            return _made_of(kind, comprehensions.collect(_COLLECTED.get(kind, "list"), made, f))
+        case "dict", args, [_, *_] if len(args) < 2:
+            return _dict(node, f)
+        case "print" | "input" | "open" as known, _, _:
+            raise f.cannot_value(node.func, getattr(builtins, known), "calls", "leave it out")
+        case (("getattr" | "hasattr" | "setattr" | "vars" | "dir"), _, _):
+            raise f.cannot(node, f"calls `{name}`", "read the field itself: `request.tool`")
+        case (("map" | "filter"), _, _):
+            raise f.cannot(
+                node,
+                f"keeps what `{name}` makes",
+                "hand it to `any`, `all` or `list` at once, or write a comprehension",
+            )
+        case "type", _, _:
+            raise f.cannot(node, "calls `type`", "write `isinstance(...)`")
+        case _:
+            pass
+    if name not in ir.BUILTINS:
+        raise f.cannot(node, f"calls `{name}`, which has no lowered form", "write it in the subset")
+    arguments = positional(node, name, f)
+    for item in arguments:
+        if isinstance(item, ast.GeneratorExp):
+            raise f.cannot(item, f"hands a generator to `{name}`", "hand it a list: `[...]`")
+    if name in _SHOWING:
+        for item in arguments:
+            f.check_shown(item)
+    return ir.Call(name, tuple(_argument(item, name, f) for item in arguments))
+
+
+_COLLECTED: dict[str, ir.CollectKind] = {"set": "set", "frozenset": "set", "dict": "dict"}
+
+
+def _argument(item: ast.expr, name: str, f: Function) -> ir.Code:
+    if name == "bool":
+        return f.raw(item)
+    if name in _UNORDERED or name == "dict":
+        return f.iterable(item)
+    return f.ordered(item)
+
+
+def _made_of(kind: str, collected: ir.Code) -> ir.Code:
+    return collected if kind in ("list", "set", "dict") else ir.Call(kind, (collected,))
+
+
+def _collected(kind: ir.CollectKind, node: ast.expr, f: Function) -> ir.Code:
+    made = comprehensions.generator(node, f)
+    return f.iterable(node) if made is None else comprehensions.collect(kind, made, f)
+
+
+def _least(node: ast.Call, kind: Any, parts: tuple[ast.expr, ast.expr], f: Function) -> ir.Code:  # Any: a literal
+    default = _constant(parts[1], f)
+    made = comprehensions.generator(parts[0], f)
+    if made is not None:
+        return comprehensions.collect(kind, made, f, default)
+    slot, local = f.temporary()
+    return ir.Collect(kind, None, local, (ir.Loop(ir.Slot(slot), f.iterable(parts[0]), ()),), default)
+
+
+def _constant(node: ast.expr, f: Function) -> ir.Constant:
+    lowered = f.value(node)
+    if not isinstance(lowered, ir.Constant):
+        raise f.cannot(node, "calculates a default", "write a constant")
+    return lowered
+
+
+def _dict(node: ast.Call, f: Function) -> ir.Code:
+    entries: list[tuple[ir.Code | None, ir.Code]] = []
+    if node.args:
+        entries.append((None, ir.Call("dict", (_collected("dict", node.args[0], f),))))
+    entries.extend((ir.Constant(item.arg), f.value(item.value)) for item in node.keywords)
+    return ir.Mapping(tuple(entries))
+
+
+def _types(node: ast.expr, f: Function) -> tuple[str, ...]:
+    from collections.abc import Mapping, Sequence
+
+    if isinstance(node, ast.Tuple):
+        return tuple(name for item in node.elts for name in _types(item, f))
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return (*_types(node.left, f), *_types(node.right, f))
+    value = type(None) if isinstance(node, ast.Constant) and node.value is None else f.static(node)
+    if isinstance(value, types.UnionType):
+        return tuple(TYPES[item] for item in value.__args__ if item in TYPES)
+    if isinstance(value, tuple) and all(item in TYPES for item in value):
+        return tuple(TYPES[item] for item in value)
+    known = {**TYPES, Mapping: "Mapping", Sequence: "Sequence"}
+    if isinstance(value, type) and value in known:
+        return (known[value],)
+    raise f.cannot(
+        node,
+        "asks for a type that no value of a request has",
+        "use str, int, float, bool, list, tuple, dict, set or None",
+    )

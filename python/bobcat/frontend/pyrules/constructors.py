@@ -1,0 +1,82 @@
+"""Constructors of decisions."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from bobcat import decisions
+from bobcat.ir import code as ir
+from bobcat.model import Decision, Verdict
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+VERDICTS: dict[Callable[..., Any], ir.DecisionVerdict] = {  # Any: constructors
+    decisions.allow: "allow",
+    decisions.deny: "deny",
+    decisions.dry_run: "dry_run",
+    decisions.approve_required: "approve_required",
+    decisions.transform: "transform",
+}
+
+
+def lower(node: ast.Call, constructor: Callable[..., Any], f: Function) -> ir.Code:  # Any: a constructor
+    """One of the five constructors."""
+    verdict = VERDICTS[constructor]
+    parameters = inspect.signature(constructor).parameters.values()
+    by_position = [item.name for item in parameters if item.kind is not inspect.Parameter.KEYWORD_ONLY]
+    names = [item.name for item in parameters]
+    given = _by_name(node, names, f, by_position=len(by_position))
+    if verdict in ("deny", "transform") and names[0] not in dict(given):
+        raise f.cannot(node, f"calls `{verdict}` without `{names[0]}`", f"give `{names[0]}`")
+    args = [(name, f.value(item)) for name, item in given]
+    if verdict == "approve_required" and "timeout_seconds" not in dict(given):
+        args.append(("timeout_seconds", ir.Constant(decisions.DEFAULT_APPROVAL_SECONDS)))
+    return ir.Decide(verdict, tuple(args))
+
+
+_FIELDS = [item.name for item in dataclasses.fields(Decision)]
+
+
+def of_class(node: ast.Call, f: Function) -> ir.Code:
+    """`Decision(Verdict.DENY, "no")`."""
+    given = _by_name(node, _FIELDS, f, by_position=len(_FIELDS))
+    verdict = f.static(dict(given)["verdict"]) if "verdict" in dict(given) else None
+    if not isinstance(verdict, Verdict):
+        raise f.cannot(
+            node, "makes a decision whose verdict is only known when the rule runs", "write `Verdict.DENY` and its kin"
+        )
+    names = {"approve_required": {"approvers", "timeout_seconds", "approvals_needed"}, "transform": {"transform_args"}}
+    allowed = {"verdict", "reason", "matched_rules"} | names.get(str(verdict), set())
+    for name, item in given:
+        if name not in allowed:
+            raise f.cannot(
+                item,
+                f"gives a decision `{verdict}` the field `{name}`",
+                f"leave it out: it has no meaning in `{verdict}`",
+            )
+    args = [(name, f.value(item)) for name, item in given if name != "verdict"]
+    if verdict is Verdict.APPROVE_REQUIRED and "timeout_seconds" not in dict(given):
+        args.append(("timeout_seconds", ir.Constant(None)))
+    if verdict is Verdict.TRANSFORM and "transform_args" not in dict(given):
+        raise f.cannot(node, "transforms without `transform_args`", "give the new arguments")
+    return ir.Decide(verdict.value, tuple(args))
+
+
+def _by_name(node: ast.Call, names: list[str], f: Function, *, by_position: int) -> list[tuple[str, ast.expr]]:
+    if len(node.args) > by_position:
+        raise f.cannot(node, "gives a decision too many arguments", f"its parameters are {', '.join(names)}")
+    given = list(zip(names, node.args, strict=False))
+    for keyword in node.keywords:
+        if keyword.arg not in names or keyword.arg in dict(given):
+            raise f.cannot(
+                keyword.value,
+                f"gives a decision the argument `{keyword.arg}`",
+                f"its parameters are {', '.join(names)}",
+            )
+        given.append((keyword.arg, keyword.value))
+    return given

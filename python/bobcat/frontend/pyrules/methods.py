@@ -1,0 +1,82 @@
+"""Calls of methods of values."""
+
+from __future__ import annotations
+
+import ast
+import re
+import types
+from typing import TYPE_CHECKING
+
+from bobcat.frontend.pyrules import comprehensions, patterns
+from bobcat.frontend.pyrules.arguments import positional
+from bobcat.frontend.pyrules.builtin_calls import TYPES
+from bobcat.frontend.pyrules.kinds import DATETIME_METHODS, OBJECTS
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+_INSTEAD_OF_METHOD = {
+    "format": "write an f-string",
+    "format_map": "write an f-string",
+    "append": "append to a list that this function makes, under a name that nothing else holds",
+    "add": "add to a set that this function makes, under a name that nothing else holds",
+    "encode": "compare strings, not bytes",
+    "translate": "use `replace`",
+    "update": "write `{**one, **other}`",
+    "setdefault": "write `if key not in d: d[key] = ...`",
+    "strftime": "use the fields: `context.timestamp.hour`",
+    "astimezone": "compare `context.timestamp.timestamp()`",
+    "date": "use the fields: `context.timestamp.year`",
+    "time": "use the fields: `context.timestamp.hour`",
+    "copy": "write `list(x)` or `{**x}`",
+}
+
+
+def lower(node: ast.Call, func: ast.Attribute, f: Function) -> ir.Code:
+    """The code of a call of a method."""
+    name = func.attr
+    owner = f.static(func.value)
+    if isinstance(owner, re.Pattern):
+        return patterns.of_pattern(node, owner, name, f)
+    kind = f.kind(func.value)
+    if kind in OBJECTS:
+        raise f.cannot(func, f"calls `{name}` of the {kind}", "use its fields: `request.args.get(...)`")
+    if name == "copy" and kind == "dict" and not node.args and not node.keywords:
+        return ir.Mapping(((None, f.value(func.value)),))
+    if kind == "datetime" and name not in DATETIME_METHODS:
+        raise f.cannot(
+            node,
+            f"calls `{name}` of a point in time",
+            _INSTEAD_OF_METHOD.get(name, "use its fields: `context.timestamp.hour`"),
+        )
+    if name not in ir.METHODS:
+        raise f.cannot(node, f"calls the method `{name}`", _INSTEAD_OF_METHOD.get(name, "write it in the subset"))
+    of = f.value(func.value)
+    if name == "join" and len(node.args) == 1 and not node.keywords:
+        made = comprehensions.generator(node.args[0], f)
+        items = f.ordered(node.args[0]) if made is None else comprehensions.collect("list", made, f)
+        return ir.Method(of, name, (items,))
+    arguments = positional(node, name, f)
+    if name in ("union", "intersection", "difference", "issubset", "issuperset", "isdisjoint"):
+        return ir.Method(of, name, tuple(f.iterable(item) for item in arguments))
+    return ir.Method(of, name, tuple(f.value(item) for item in arguments))
+
+
+def unbound(node: ast.Call, method: types.MethodDescriptorType, f: Function) -> ir.Code:
+    """`str.lower(x)`: a `TypeError` unless `x` is of the type."""
+    name = method.__name__
+    if not node.args or node.keywords or name not in ir.METHODS:
+        raise f.cannot(node, f"calls `{ast.unparse(node.func)}`", "call it as a method of the value")
+    slot, local = f.temporary()
+    first = ir.Bind(slot, f.value(node.args[0]))
+    rest = tuple(f.value(item) for item in node.args[1:])
+    if rest and not all(isinstance(item, ir.Constant) for item in rest):
+        raise f.cannot(node, f"calls `{ast.unparse(node.func)}`", "call it as a method of the value")
+    test = ir.And((ir.Display("tuple", (first,)), ir.IsInstance(local, (TYPES[method.__objclass__],))))
+    return ir.IfElse(test, ir.Method(local, name, rest), type_error())
+
+
+def type_error() -> ir.Code:
+    """What Python answers to a value of the wrong type."""
+    return ir.Call("len", (ir.Constant(None),))

@@ -1,0 +1,129 @@
+"""Patterns: `re` in the dialect of Python, and `fnmatch`."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import re
+from typing import TYPE_CHECKING, Any
+
+from bobcat import _core
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+SEARCHES: dict[Any, ir.RegexHow] = {re.search: "search", re.match: "match", re.fullmatch: "fullmatch"}
+_HOWS: dict[str, ir.RegexHow] = {"search": "search", "match": "match", "fullmatch": "fullmatch"}
+
+
+def static_pattern(node: ast.Call, f: Function) -> Any:  # Any: a pattern, or MISSING
+    """`re.compile(...)` of constants, which is a constant itself."""
+    from bobcat.frontend.pyrules.function import MISSING
+
+    if not isinstance(node.func, ast.Attribute | ast.Name) or f.static(node.func) is not re.compile:
+        return MISSING
+    pattern, flags = _pattern_arguments(node, f)
+    return _compiled(node, pattern, flags, f)
+
+
+def _compiled(node: ast.AST, pattern: str, flags: int, f: Function) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        raise f.cannot(node, f"has a pattern that Python refuses: {error}", "mend the pattern") from error
+
+
+def _pattern_arguments(node: ast.Call, f: Function, *, more: int = 0) -> tuple[str, int]:
+    flags_node = node.args[1 + more] if len(node.args) > 1 + more else None
+    for keyword in node.keywords:
+        if keyword.arg != "flags":
+            raise f.cannot(keyword.value, "gives a pattern an argument by name", "give it by position")
+        flags_node = keyword.value
+    if not node.args:
+        raise f.cannot(node, "has no pattern", "write a pattern")
+    pattern = text_of(node.args[0], f)
+    flags = 0 if flags_node is None else _flags(flags_node, f)
+    if pattern is None:
+        raise f.cannot(node.args[0], "has a pattern that is only known when the rule runs", "write a constant pattern")
+    return pattern, flags
+
+
+def text_of(node: ast.expr, f: Function) -> str | None:
+    """A text that is known when the rule is compiled; None for anything else."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = text_of(left, f), text_of(right, f)
+            return None if first is None or second is None else first + second
+        case ast.Name() | ast.Attribute():
+            value = f.static(node)
+            return value if type(value) is str else None
+        case _:
+            return None
+
+
+def _flags(node: ast.expr, f: Function) -> int:
+    match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _flags(left, f) | _flags(right, f)
+        case ast.Constant(value=int() as number):
+            return number
+        case _:
+            value = f.static(node)
+            if isinstance(value, int):
+                return int(value)
+            raise f.cannot(node, "has flags that are only known when the rule runs", "write them out: `re.IGNORECASE`")
+
+
+def search(node: ast.Call, how: ir.RegexHow, f: Function) -> ir.Code:
+    """`re.search(pattern, text)` and its kin."""
+    if len(node.args) < 2:
+        raise f.cannot(node, "has no text to look at", "give pattern and text by position")
+    owner = f.static(node.args[0]) if isinstance(node.args[0], ast.Name | ast.Attribute) else None
+    if isinstance(owner, re.Pattern):
+        return regex(node, how, owner, f.value(node.args[1]), f)
+    pattern, flags = _pattern_arguments(node, f, more=1)
+    return regex(node, how, _compiled(node, pattern, flags, f), f.value(node.args[1]), f)
+
+
+def of_pattern(node: ast.Call, pattern: re.Pattern[Any], name: str, f: Function) -> ir.Code:
+    """A method of a compiled pattern."""
+    if name not in _HOWS:
+        raise f.cannot(node, f"calls `{name}` of a pattern", "use `search`, `match` or `fullmatch`")
+    if len(node.args) != 1 or node.keywords:
+        raise f.cannot(node, f"gives `{name}` more than the text", "take a slice of the text")
+    return regex(node, _HOWS[name], pattern, f.value(node.args[0]), f)
+
+
+def regex(node: ast.AST, how: ir.RegexHow, pattern: re.Pattern[Any], text: ir.Code, f: Function) -> ir.Code:
+    """A search for a pattern, in the dialect of `re`; refused where linear time does not allow it."""
+    if not isinstance(pattern.pattern, str):
+        raise f.cannot(node, "has a pattern of bytes", "write a pattern of text")
+    flags = int(pattern.flags) & ~int(re.UNICODE)
+    if flags & (re.LOCALE | re.DEBUG):
+        raise f.cannot(node, "has a pattern with `re.LOCALE` or `re.DEBUG`", "leave the flag out")
+    letters = "".join(letter for flag, letter in _LETTERS if flags & flag)
+    problems = _core.check_pattern(f"(?{letters}){pattern.pattern}" if letters else pattern.pattern, "python")
+    if problems:
+        raise f.cannot(
+            node,
+            f"has a pattern that cannot run in linear time: {problems[0][-1]}",
+            "write it without look-around and back-references",
+        )
+    return ir.Regex(how, pattern.pattern, flags, text)
+
+
+_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"), (re.ASCII, "a"))
+
+
+def filename(node: ast.Call, f: Function) -> ir.Code:
+    """`fnmatch.fnmatchcase(name, pattern)`."""
+    if len(node.args) != 2 or node.keywords:
+        raise f.cannot(node, "calls `fnmatchcase` in another way", 'write `fnmatchcase(name, "*.txt")`')
+    pattern = text_of(node.args[1], f)
+    if pattern is None:
+        raise f.cannot(node.args[1], "has a pattern that is only known when the rule runs", "write a constant pattern")
+    found = regex(node, "match", re.compile(fnmatch.translate(pattern)), f.value(node.args[0]), f)
+    return ir.Compare(found, ("is_not",), (ir.Constant(None),))

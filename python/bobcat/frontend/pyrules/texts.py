@@ -1,0 +1,48 @@
+"""Texts made of values: f-strings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Any
+
+from bobcat.ir import code as ir
+
+if TYPE_CHECKING:
+    from bobcat.frontend.pyrules.function import Function
+
+
+def lower(node: ast.JoinedStr, f: Function) -> ir.Code:
+    """The code of an f-string."""
+    parts: list[str | ir.Shown] = []
+    for item in node.values:
+        match item:
+            case ast.Constant(value=str() as text):
+                parts.append(text)
+            case ast.FormattedValue(value=value, conversion=conversion, format_spec=spec):
+                f.check_shown(value)
+                parts.append(ir.Shown(f.value(value), _conversion(conversion), _spec(spec, f)))
+            case _:
+                raise f.cannot(item, "holds an expression that has no lowered form", "write it in the subset")
+    return ir.Text(tuple(parts))
+
+
+def _conversion(number: int) -> Any:  # Any: a literal
+    return "" if number < 0 else chr(number)
+
+
+_SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?0?[0-9]{0,3},?(?:\.[0-9]{1,3})?[dfFeE%s]?", re.DOTALL)
+
+
+def _spec(spec: ast.expr | None, f: Function) -> str:
+    match spec:
+        case None:
+            return ""
+        case ast.JoinedStr(values=[]):
+            return ""
+        case ast.JoinedStr(values=[ast.Constant(value=str() as text)]):
+            if not _SPEC.fullmatch(text):
+                raise f.cannot(spec, f"formats with `{text}`", "use width, sign, `,`, precision, and d, f, e, % or s")
+            return text
+        case _:
+            raise f.cannot(spec, "calculates a format", "write the format itself: `{x:.2f}`")
