@@ -3,7 +3,7 @@
 `Program` is the base of `bobcat.bundle.PolicyBundle`: decisions read a bundle without a Python call in between.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Literal, Self, TypeVar, final
 
 from typing_extensions import disjoint_base
@@ -14,9 +14,11 @@ from bobcat.model import ActionRequest, Decision, ExecutionContext
 __all__ = [
     "Chain",
     "CoreError",
+    "Form",
     "Maker",
     "Pattern",
     "Program",
+    "Requests",
     "__version__",
     "_conformance_for_tests",
     "_panic_for_tests",
@@ -126,8 +128,48 @@ class Chain(Generic[_T]):
     def record(self, kind: str, body: dict[str, Any], key: str, at: object, /) -> _T:
         """The next record, and the same position again until it is `kept`. `body` gets the hash."""
 
+    def fill(self, form: Form, values: tuple[Any, ...], key: str, at: object, /) -> _T:
+        """`record` of the kind of `form`, with `values` for what is not fixed in it, in the order of its names."""
+
+    def key(self, step: int, tool: str, args: Mapping[str, Any], /) -> str | None:
+        """`bobcat.journal.idempotency_key` of an action of this run with plain arguments and names that need no care;
+        None for any other."""
+
+    def keep(self, writing: Awaitable[object], /) -> tuple[Any, ...] | None:
+        """`begin(writing)`, the store's call that keeps the record that was made last, and `kept` when it is done."""
+
     def kept(self) -> None:
         """The record that was made last is on record: the next one follows it."""
+
+@final
+class Form:
+    """What records of one kind have in their bodies: `names`, in this order, some of them with values that are `fixed`
+    and plain. For `Chain.fill`.
+
+    Raises `ValueError` for a name that comes twice, for `chain`, and for something fixed that has no name or is not
+    plain.
+    """
+
+    def __new__(cls, kind: str, names: Sequence[str], fixed: dict[str, Any], /) -> Self: ...
+
+@final
+class Requests(Generic[_T]):
+    """Makes the requests of one run, with makers of `ExecutionContext` and of `ActionRequest`."""
+
+    def __new__(
+        cls,
+        make_context: Maker[Any],
+        make_request: Maker[_T],
+        /,
+        *,
+        principal: object,
+        environment: object,
+        workspace: object,
+        correlation_id: object,
+        extra: object,
+    ) -> Self: ...
+    def of(self, tool: str, args: object, declared: object, step: int, at: object, /) -> _T:
+        """The request for a call of `tool` at a step."""
 
 def frozen_if_flat(value: object) -> FrozenDict[Any, Any] | None:
     """`bobcat.frozen.deep_freeze` of a dict with nothing but plain values in it; None for any other value."""

@@ -6,12 +6,13 @@ and judged by the policy. What a signature does not say is left open (`{}`), not
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter
 from types import SimpleNamespace
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, get_type_hints
 
 from bobcat.model import ToolDef
 from bobcat.tools import ToolSet, given_parameters
@@ -140,12 +141,23 @@ def _hints(fn: Callable[..., Any], parameters: list[Parameter]) -> dict[str, Any
     for parameter in parameters:
         if parameter.annotation is Parameter.empty:
             continue
+        plain_class = _named_class(parameter.annotation, names)
+        if plain_class is not None:
+            hints[parameter.name] = plain_class
+            continue
         alone = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
         try:
             hints.update(get_type_hints(alone, globalns=names, include_extras=True))
         except Exception:  # an annotation can be any expression
             continue
     return hints
+
+
+def _named_class(annotation: object, names: Mapping[str, Any]) -> type | None:
+    """The class that an annotation is, or is the name of. PERF: what `get_type_hints` would say 8 µs later."""
+    if isinstance(annotation, str):
+        annotation = names.get(annotation, vars(builtins).get(annotation))
+    return annotation if type(annotation) is type and annotation is not Generic else None
 
 
 __all__ = [

@@ -71,9 +71,13 @@ def run(api: ModuleType, replies: list[Any], *, rules: tuple[Any, ...] = (), **o
         api.run_agent(Agent(), "t", tools=api.ToolSet.from_functions(act), policy=bundle, sinks=[sink], **options)
     )
     kept = options["store"].records if "store" in options else []
-    records = [(r.seq, r.kind, r.idempotency_key, repr(sorted(r.body.items(), key=str))) for r in kept]
+    records = [(r.seq, r.kind, r.idempotency_key, repr(sorted(_untimed(r.body), key=str))) for r in kept]
     outcome = (result.final_answer, result.error, result.steps_taken, str(result.usage))
     return comparable({"result": outcome, "events": events, "seen": seen, "ran": ran, "records": records})
+
+
+def _untimed(body: Any) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in body.items() if name != "duration_ms"]
 
 
 def call(*args: Any, **named: Any) -> Callable[[Any], Any]:

@@ -166,17 +166,23 @@ def test_keys_are_the_hash_of_the_text(run_id: str, step: int, tool: str, args: 
 
 def framed(*parts: str) -> bytes:
     encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    return b"".join(len(part).to_bytes(8, "big") + part for part in encoded)
+    return b"".join(len(part).to_bytes(4, "big") + part for part in encoded)
+
+
+positions = st.integers(0, 2**64 - 1)
+hashes = st.one_of(st.just(""), st.binary(min_size=32, max_size=32).map(bytes.hex))
 
 
 @settings(max_examples=300, deadline=None)
-@given(any_text, any_text, integers, any_text, any_text, st.dictionaries(any_text, anything, max_size=3))
+@given(hashes, any_text, positions, any_text, any_text, st.dictionaries(any_text, anything, max_size=3))
 def test_record_hashes_are_the_hash_of_the_framed_fields(
     previous: str, run_id: str, seq: int, kind: str, key: str, body: dict[str, Any]
 ) -> None:
     for text in (json_text, loose_json_text):
-        fields = framed(previous, run_id, str(seq), kind, key, text(body))
-        expected = sha256(b"bobcat/journal/v1\0" + fields).hexdigest()
+        run = sha256(b"bobcat/journal/v2\0" + run_id.encode("utf-8", "surrogatepass")).digest()
+        before = bytes.fromhex(previous) if previous else run
+        fields = seq.to_bytes(8, "big") + framed(kind, key) + text(body).encode("utf-8", "surrogatepass")
+        expected = sha256(before + fields).hexdigest()
         made = journal.chain_hash(previous, body, run_id=run_id, seq=seq, kind=kind, key=key, text=text)
         assert made == expected
 
@@ -190,15 +196,48 @@ def test_a_plain_record_is_hashed_in_the_core() -> None:
 
 def test_no_two_records_share_a_framing() -> None:
     hashes = {
-        journal.chain_hash(previous, {}, run_id=run_id, seq=1, kind=kind, key=key)
-        for previous, run_id, kind, key in [
-            ("a", "b", "c", "d"),
-            ("ab", "", "c", "d"),
-            ("a", "bc", "", "d"),
-            ("", "abcd", "", ""),
+        journal.chain_hash(previous, body, run_id=run_id, seq=1, kind=kind, key=key)
+        for previous, run_id, kind, key, body in [
+            ("", "b", "c", "d", {}),
+            ("", "bc", "", "d", {}),
+            ("", "b", "cd", "", {}),
+            ("", "b", "", "cd", {}),
+            ("", "b", "c", "d{}", {}),
+            ("", "b", "c", "d", {"": {}}),
+            ("0" * 64, "b", "c", "d", {}),
         ]
     }
-    assert len(hashes) == 4
+    assert len(hashes) == 7
+
+
+def test_the_hash_of_a_record_does_not_change() -> None:
+    """Journals outlive releases: whoever changes this changes `RUN_DOMAIN` too, and reads both."""
+    first = journal.chain_hash("", {"a": [1, "x"]}, run_id="run", seq=0, kind="note", key="k")
+    assert first == "8edff86907396f4c786b197ef454c1d1ba8ebc841bcd72a8c5837d67e989f109"
+    second = journal.chain_hash(first, {}, run_id="run", seq=1, kind="final", key="")
+    assert second == "3938354f9492a09c3dbd1f4a17cd6db69fd33f0eb434882a8c8acb8238a2d2ea"
+
+
+@pytest.mark.parametrize("previous", ["0", "0" * 63, "g" * 64, "A" * 64, " " + "0" * 63, "é" * 64, "0" * 65])
+def test_what_is_no_hash_is_followed_by_nothing(previous: str) -> None:
+    assert chained_hash(previous, "r", 1, "k", "", {}) is None
+    with pytest.raises(ValueError, match="64 hex digits"):
+        journal.chain_hash(previous, {}, run_id="r", seq=1, kind="k", key="")
+
+
+@pytest.mark.parametrize("seq", [-1, 2**64])
+def test_a_position_has_eight_bytes(seq: int) -> None:
+    assert chained_hash("", "r", seq, "k", "", {}) is None
+    with pytest.raises(OverflowError):
+        journal.chain_hash("", {}, run_id="r", seq=seq, kind="k", key="")
+
+
+def test_the_greatest_positions_are_hashed_alike() -> None:
+    for seq in (2**63 - 1, 2**63, 2**64 - 1):
+        plain = journal.chain_hash("", {"a": 1}, run_id="r", seq=seq, kind="k", key="")
+        odd = journal.chain_hash("", {"a": 1}, run_id="r", seq=seq, kind="k", key="", text=lambda _: '{"a":1}')
+        by_hand = journal.chain_hash("", {"\ud800": 1}, run_id="r", seq=seq, kind="k", key="", text=lambda _: '{"a":1}')
+        assert plain == odd == by_hand
 
 
 @pytest.mark.parametrize("wrong", [None, True, 1.0, "1", Size.BIG], ids=repr)
@@ -212,6 +251,6 @@ def test_a_name_that_is_no_exact_text_is_left_to_python(wrong: Any) -> None:
     assert action_key(wrong, 1, "t", {}) is None
     assert action_key("r", 1, wrong, {}) is None
     for position in range(4):
-        names: list[Any] = ["p", "r", "k", "i"]
+        names: list[Any] = ["0" * 64, "r", "k", "i"]
         names[position] = wrong
         assert chained_hash(names[0], names[1], 1, names[2], names[3], {}) is None

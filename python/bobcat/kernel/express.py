@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from bobcat._core import action_key, begin, frozen_if_flat
+from bobcat._core import Form, Requests, frozen_if_flat
 from bobcat.agent import Agent
 from bobcat.bundle import PolicyBundle
 from bobcat.executors.inline import failure_text, late_text
@@ -32,6 +32,7 @@ from bobcat.kernel.interrupts import Interrupts
 from bobcat.kernel.journaling import RunJournal
 from bobcat.kernel.judging import judge
 from bobcat.kernel.state import NOT_BEGUN, RunState
+from bobcat.kernel.tenure import Tenure
 from bobcat.model import ActionRequest, Decision, ExecutionContext, ToolCall, ToolDef, Verdict
 from bobcat.plain_json import describe, show
 from bobcat.quick import maker
@@ -40,6 +41,21 @@ from bobcat.tools import GIVEN
 
 _NOTHING: Mapping[str, Any] = FrozenDict()
 _context, _request = maker(ExecutionContext), maker(ActionRequest)
+_CALL = ("tool", "args", "call_id")
+_RESULT = ("step", "tool", "verdict", "ok", "error", "duration_ms", "message")
+
+
+class _Forms:
+    """The records of a call of one tool. Raises `ValueError` for a name or an effect that is not plain."""
+
+    __slots__ = ("failure", "intent", "reply", "result")
+
+    def __init__(self, name: str, effect: Mapping[str, str]) -> None:
+        allowed = {"tool": name, "verdict": "allow"}
+        self.reply = Form("model.output", ("step", "type", *_CALL), {"type": "tool_call", "tool": name})
+        self.intent = Form("action.intent", ("step", *allowed, *effect), {**allowed, **effect})
+        self.result = Form("action.result", _RESULT, {**allowed, "ok": True, "error": None})
+        self.failure = Form("action.result", _RESULT, {**allowed, "ok": False})
 
 
 class Express:
@@ -54,7 +70,7 @@ class Express:
         self._policy = policy
         self._interrupts = interrupts
         self._journal = journal
-        self._tools: dict[str, tuple[ToolDef, frozenset[str]]] = {}
+        self._tools: dict[str, tuple[ToolDef, frozenset[str], _Forms | None]] = {}
 
     def is_open(self) -> bool:
         """Whether the run as it stands may take the lane."""
@@ -87,15 +103,19 @@ class Express:
         safe = setup.manner.read_only
         view = conversation.view if safe else conversation.as_tuple
         out, failure_of = run.out, partial(_failure, tells_timeouts_apart=setup.manner.tells_timeouts_apart)
+        request = Requests(
+            _context, _request, principal=setup.principal, environment=setup.environment, workspace=setup.workspace,
+            correlation_id=setup.correlation_id, extra=_NOTHING,
+        ).of  # fmt: skip
         journal = self._journal
-        fenced = journal is not None and journal.is_fenced()
-        calm = interrupts.is_calm() and not fenced
+        tenure = None if journal is None else journal.tenure
+        calm = interrupts.is_calm()
         if journal is not None:
-            append, record, kept = journal.append, journal.chain.record, journal.chain.kept
-        # PERF: a key that needs no care for its names is made in one call.
-        named = setup.run_id if "|" not in setup.run_id else ""
+            append, chain = journal.append, journal.chain
+            fill, keep, kept, key_of = chain.fill, chain.keep, chain.kept, chain.key
         while True:
-            if not calm and (stop := interrupts.due()) is not None:
+            step = run.step
+            if not (calm and interrupts.quiet) and (stop := interrupts.due()) is not None:
                 return stop
             try:
                 reply: object = await ask(view())
@@ -118,40 +138,35 @@ class Express:
             if known is None or args is None or (safe and args.keys() != known[1]):
                 return ModelReplied(reply, now)
             shown = args if safe else dict(args)
-            tool = known[0]
-            context = _context(
-                setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, now, _NOTHING
-            )
-            decision = judge(policy, _request(name, shown, tool.metadata, context))
+            tool, forms = known[0], known[2]
+            decision = judge(policy, request(name, shown, tool.metadata, step, now))
             if decision.verdict is not Verdict.ALLOW or decision.transform_args is not None:
                 self.decided = decision
                 return ModelReplied(reply, now)
-            if journal is not None:
-                key = (action_key(named, run.step, name, args) if named else None) or run.key(run.step, name, args)
-                said = {"step": run.step, "type": "tool_call", "tool": name, "args": out(args), "call_id": call_id}
-                intent = {"step": run.step, "tool": name, "verdict": "allow"}
-                if safe:
-                    intent["effect"] = tool.metadata.effect
+            if journal is not None and forms is not None:
+                # PERF: a key that needs no care for its names is made in one call.
+                key = key_of(step, name, args) or run.key(step, name, args)
                 try:
-                    writing = append(record("model.output", said, "", now))
-                    if (waits := begin(writing)) is not None:
+                    writing = append(fill(forms.reply, (step, args if safe else out(args), call_id), "", now))
+                    if (waits := keep(writing)) is not None:
                         await self._insist(writing, waits)
-                    kept()
-                    if safe and not calm and (stop := interrupts.due()) is not None:
+                        kept()
+                    if safe and not (calm and interrupts.quiet) and (stop := interrupts.due()) is not None:
                         return stop
-                    writing = append(record("action.intent", intent, key, now))
-                    if (waits := begin(writing)) is not None:
+                    writing = append(fill(forms.intent, (step,), key, now))
+                    if (waits := keep(writing)) is not None:
                         await self._insist(writing, waits)
-                    kept()
+                        kept()
                 except BaseException as error:
                     return _not_kept(error, interrupts)
-            if not calm:
-                stop = interrupts.due(deadline=safe)
-                if stop is None and fenced:
-                    stop = await self._secure()
+            if tenure is not None or not (calm and interrupts.quiet):
+                stop = None if calm and interrupts.quiet else interrupts.due(deadline=safe)
+                if stop is None and tenure is not None and tenure.is_due():
+                    stop = await self._secure(tenure)
                 if stop is not None:
                     return stop if journal is None or not safe else await self._abandon(journal, stop, name, key)
-            started = time.perf_counter()
+            if journal is not None:
+                started = time.perf_counter()
             try:
                 value = await tool.fn(**args)
             except BaseException as error:
@@ -161,30 +176,23 @@ class Express:
                 message = f"[error] {failure}"
             else:
                 failure, message = None, f"[ok] {value if type(value) is str else show(value)}"
-            if journal is not None:
+            if journal is not None and forms is not None:
                 took = int((time.perf_counter() - started) * 1000)
-                result = {
-                    "step": run.step,
-                    "tool": name,
-                    "verdict": "allow",
-                    "ok": failure is None,
-                    "error": failure,
-                    "duration_ms": took,
-                    "message": message,
-                }
                 try:
-                    now = datetime.now(UTC)
-                    writing = append(record("action.result", result, key, now))
-                    if (waits := begin(writing)) is not None:
+                    if failure is None:
+                        writing = append(fill(forms.result, (step, took, message), key, datetime.now(UTC)))
+                    else:
+                        writing = append(fill(forms.failure, (step, failure, took, message), key, datetime.now(UTC)))
+                    if (waits := keep(writing)) is not None:
                         await self._insist(writing, waits)
-                    kept()
+                        kept()
                 except BaseException as error:
                     return _not_kept(error, interrupts)
-            call_id = call_id or f"step_{run.step}"
-            tell(("assistant", "", name, call_id, out(args)))
+            call_id = call_id or f"step_{step}"
+            tell(("assistant", "", name, call_id, args if safe else out(args)))
             tell(("tool", message, name, call_id))
-            run.step += 1
-            if cap is not None and run.step >= cap:
+            run.step = step = step + 1
+            if cap is not None and step >= cap:
                 return Cruised()
 
     async def _insist(self, writing: Awaitable[None], waits: tuple[Any, ...]) -> None:  # Any: what a task waits for
@@ -197,14 +205,12 @@ class Express:
         finally:
             self._interrupts.unshield()
 
-    async def _secure(self) -> Interrupted | None:
+    async def _secure(self, tenure: Tenure) -> Interrupted | None:
         """See to it that the lease is good for a tool's while."""
-        journal, interrupts = self._journal, self._interrupts
-        if journal is None or not journal.is_due():
-            return None
+        interrupts = self._interrupts
         interrupts.shield(self._run.manner.store_seconds)
         try:
-            lost = await journal.secure()
+            lost = await tenure.secure()
             interrupts.let_count(None)
         finally:
             interrupts.unshield()
@@ -226,16 +232,22 @@ class Express:
             interrupts.unshield()
         return stop
 
-    def _look_up(self, name: str) -> tuple[ToolDef, frozenset[str]] | None:
-        """A tool and the arguments that fit it exactly, kept for the next time. None for a tool that takes any, or what
-        the run gives it, or whose name needs care in a key."""
-        tool = self._run.setup.tools.tools.get(name)
+    def _look_up(self, name: str) -> tuple[ToolDef, frozenset[str], _Forms | None] | None:
+        """A tool, the arguments that fit it exactly, and its records, kept for the next time. None for a tool that
+        takes any, or what the run gives it, or whose name needs care in a key or a record."""
+        tool, manner = self._run.setup.tools.tools.get(name), self._run.manner
         if tool is None or GIVEN.get(tool.metadata.effect) or "|" in name:
             return None
-        fitting = self._run.signature(name).exact if self._run.manner.binds_arguments else frozenset[str]()
+        fitting = self._run.signature(name).exact if manner.binds_arguments else frozenset[str]()
         if fitting is None:
             return None
-        self._tools[name] = (tool, fitting)
+        forms = None
+        if self._journal is not None:
+            try:
+                forms = _Forms(name, {"effect": tool.metadata.effect} if manner.read_only else {})
+            except ValueError:
+                return None
+        self._tools[name] = tool, fitting, forms
         return self._tools[name]
 
 

@@ -51,6 +51,8 @@ class Interrupts:
         self._poller: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._lost: Interrupted | None = None
+        self.quiet = True
+        """Whether nobody said that the run is lost, or its lease about to end."""
 
     def __enter__(self) -> Self:
         if self._switch is not None and self._reach:
@@ -81,11 +83,12 @@ class Interrupts:
         return None if self._switch is None else cancelled_reason(self._switch)
 
     def is_calm(self) -> bool:
-        """Whether nothing can be due: there is neither a switch nor a deadline."""
-        return self._switch is None and self._deadline == math.inf and self._lost is None
+        """Whether nothing can be due as long as it is `quiet`: there is neither a switch nor a deadline."""
+        return self._switch is None and self._deadline == math.inf
 
     def lose(self, why: Superseded | StoreFailed) -> None:
         """End the wait in progress: the run is lost, or its lease about to end. After a loss nothing new may begin."""
+        self.quiet = False
         if isinstance(why, Superseded):
             self._lost = Interrupted(lost=why, started=False)
         if not self._deaf:

@@ -24,7 +24,7 @@ from bobcat.kernel.tenure import Loss, Tenure
 from bobcat.model import FinalAnswer, RunResult
 from bobcat.plain_json import describe
 from bobcat.quick import maker
-from bobcat.stores.durable import DurableStore, RunBusy, RunStatus, RunSummary, Transaction, TransactionalStore
+from bobcat.stores.durable import RunBusy, RunStatus, RunSummary, Transaction, TransactionalStore, has_leases
 
 CLOSING_SECONDS = 10.0
 """How long the end of a run waits for a store to note its status and to take back the lease."""
@@ -85,14 +85,13 @@ class RunJournal:
         self._manner = manner
         self._interrupts = interrupts
         self.append: Callable[[StepRecord], Awaitable[None]] = store.append
-        """Keeps a record that `chain` made. `chain.kept` comes after it."""
+        """Keeps a record that `chain` made, outside of a transaction. `chain.kept` comes after it."""
         self._opened = False
         """Whether this attempt began. Else the run stands where it stood."""
         self._kept: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
-        # PERF: asking a store for all methods of the protocol takes 35 µs.
-        if manner.guards_journal and hasattr(store, "append_fenced") and isinstance(store, DurableStore):
+        if manner.guards_journal and has_leases(store):
             self.tenure = Tenure(store, run_id, owner=owner, seconds=lease_seconds)
-            self.append = self._append_fenced
+            self.append = self.tenure.write
 
     async def open(self, binding: Binding, allow_changed: frozenset[str]) -> Opened:
         """Take the run and read where it stands. Raises `CannotOpen`."""
@@ -121,17 +120,17 @@ class RunJournal:
 
     async def _take(self) -> RunSummary | None:
         """Take the lease; what the store knew of the run before."""
-        tenure, store = self.tenure, self.store
-        if tenure is None or not isinstance(store, DurableStore):
+        tenure = self.tenure
+        if tenure is None:
             return None
         # First the status, then the lease, then the records: what is read later can only be more.
-        summary: RunSummary | None = await self._call("store.load", store.run, self._run_id)
+        summary: RunSummary | None = await self._call("store.load", tenure.store.run, self._run_id)
         await self._call("store.acquire", tenure.take)
         return summary
 
     async def _begin(self, journal: JournalIndex) -> None:
-        tenure, store = self.tenure, self.store
-        if tenure is None or not isinstance(store, DurableStore):
+        tenure = self.tenure
+        if tenure is None:
             return
         if journal.final is None:
             await self._call("store.acquire", self._set_status, "running", {})
@@ -153,10 +152,6 @@ class RunJournal:
             raise CannotOpen(f"{what} failed: {describe(error)}") from error
         return answer
 
-    def is_fenced(self) -> bool:
-        """Whether the run holds a lease, which it can lose."""
-        return self.tenure is not None
-
     def is_due(self) -> bool:
         """Whether the lease is to be made sure of before anything is begun."""
         return self.tenure is not None and self.tenure.is_due()
@@ -167,19 +162,12 @@ class RunJournal:
 
     async def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> None:
         """Keep one record. Raises what the store raises, and `LeaseLost` when the run is somebody else's."""
-        await self.append(self.chain.record(kind, body, key, at))
-        self.chain.kept()
-
-    async def _append_fenced(self, record: StepRecord) -> None:
-        if self._kept is not None and record.kind == "action.result":
+        record = self.chain.record(kind, body, key, at)
+        if self._kept is not None and kind == "action.result":
             await self._commit(record)
-            return
-        tenure, store = self.tenure, self.store
-        if tenure is None or not isinstance(store, DurableStore):
-            raise TypeError("a run without a lease writes no fenced records")
-        if tenure.is_due():
-            await tenure.renew()
-        await store.append_fenced(record, tenure.lease)
+        else:
+            await self.append(record)
+        self.chain.kept()
 
     async def begin_transaction(self) -> Transaction:
         """A transaction that the next result is committed with. Raises what the store raises."""
@@ -253,8 +241,8 @@ class RunJournal:
         return detail
 
     async def _set_status(self, status: RunStatus, detail: Mapping[str, Any]) -> None:
-        if self.tenure is not None and isinstance(self.store, DurableStore):
-            await self.store.set_status(self._run_id, status, detail=detail, lease=self.tenure.lease)
+        if self.tenure is not None:
+            await self.tenure.store.set_status(self._run_id, status, detail=detail, lease=self.tenure.lease)
 
 
 def _check_status(

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from uuid import uuid4
 
+from bobcat.journal import StepRecord
 from bobcat.kernel.commands import StoreFailed, Superseded
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, Lease, LeaseLost
@@ -33,11 +35,14 @@ class Tenure:
     """The lease of one run. `fence` is its number; `due` is when to renew it, on the clock of the event loop."""
 
     def __init__(self, store: DurableStore, run_id: str, *, owner: str | None, seconds: float) -> None:
-        self._store = store
+        self.store = store
         self._run_id = run_id
         self._owner = owner or default_owner()
         self._seconds = seconds
-        self._loop = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        # PERF: the clock behind `time` without a frame around it, a third of the time; every write looks at it.
+        self._now = time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
+        self._append = store.append_fenced
         self._task: asyncio.Task[None] | None = None
         self._lease: Lease | None = None
         self._end = 0.0
@@ -54,22 +59,35 @@ class Tenure:
 
     async def take(self) -> None:
         """Take the run. Raises `RunBusy`, and whatever the store raises."""
-        began = self._loop.time()
-        self._hold(await self._store.acquire(self._run_id, owner=self._owner, seconds=self._seconds), began)
+        began = self._now()
+        self._hold(await self.store.acquire(self._run_id, owner=self._owner, seconds=self._seconds), began)
 
     async def renew(self) -> None:
         """Hold the run for longer. Raises `LeaseLost`, and whatever the store raises."""
-        began = self._loop.time()
-        self._hold(await self._store.renew(self.lease, seconds=self._seconds), began)
+        began = self._now()
+        self._hold(await self.store.renew(self.lease, seconds=self._seconds), began)
 
     def _hold(self, lease: Lease, began: float) -> None:
         self._lease = lease
         self.due = began + self._seconds / 3
         self._end = began + self._seconds * 0.9
 
+    def write(self, record: StepRecord) -> Awaitable[None]:
+        """Keep a record on the lease's account. Raises `LeaseLost`, and whatever the store raises.
+
+        PERF: one record in a thousand finds the lease due; the others need no coroutine of ours.
+        """
+        if self._lease is not None and self._now() < self.due:
+            return self._append(record, self._lease)
+        return self._write_renewed(record)
+
+    async def _write_renewed(self, record: StepRecord) -> None:
+        await self.renew()
+        await self._append(record, self.lease)
+
     def is_due(self) -> bool:
         """Whether to renew before anything is done on the lease's account."""
-        return self._loop.time() >= self.due
+        return self._now() >= self.due
 
     async def secure(self) -> Loss | None:
         """Renew the lease when it is due; why nothing may be done on its account."""
@@ -81,7 +99,7 @@ class Tenure:
         except LeaseLost as lost:
             return Superseded(str(lost))
         except Exception as error:
-            return None if self._loop.time() < self._end else StoreFailed(f"store.renew failed: {describe(error)}")
+            return None if self._now() < self._end else StoreFailed(f"store.renew failed: {describe(error)}")
         return None
 
     def keep(self, on_loss: Callable[[Loss], None]) -> None:
@@ -91,11 +109,11 @@ class Tenure:
     async def _keep(self, on_loss: Callable[[Loss], None]) -> None:
         problem = "the process did not run in time"
         while True:
-            await asyncio.sleep(max(0.0, self.due - self._loop.time()))
+            await asyncio.sleep(max(0.0, self.due - self._now()))
             if self.resting or not self.is_due():
                 await asyncio.sleep(self._seconds / 20)
                 continue
-            if self._loop.time() >= self._end:
+            if self._now() >= self._end:
                 on_loss(StoreFailed(f"store.renew failed: {problem}"))
             try:
                 async with asyncio.timeout(self._patience()):
@@ -109,7 +127,7 @@ class Tenure:
 
     def _patience(self) -> float:
         """How long one renewal may take: until the lease ends; when it has ended, it is tried all the same."""
-        return max(self._end - self._loop.time(), self._seconds / 3)
+        return max(self._end - self._now(), self._seconds / 3)
 
     async def give_back(self) -> None:
         """Stop renewing, and release the run. Raises what the store raises."""
@@ -118,4 +136,4 @@ class Tenure:
             with suppress(asyncio.CancelledError):
                 await self._task
         if self._lease is not None:
-            await self._store.release(self._lease)
+            await self.store.release(self._lease)

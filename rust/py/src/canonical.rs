@@ -1,4 +1,4 @@
-//! Canonical JSON of plain Python values, and the hashes a journal makes of it: one call where Python needs many.
+//! Canonical JSON of plain Python values: one call where Python needs many.
 //!
 //! The text is, byte for byte, that of `bobcat.plain_json` in both its manners. A value is plain when it is made of exact
 //! `None`, `bool`, `int`, finite `float`, `str` without a lone surrogate, `list`, `tuple`, and `dict` with such strings as
@@ -12,7 +12,6 @@ use pyo3::Borrowed;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyMappingProxy, PyString, PyTuple};
-use sha2::{Digest as _, Sha256};
 
 use crate::names::Names;
 use crate::proxy;
@@ -21,117 +20,58 @@ use crate::value::is_exactly;
 /// Containers nested deeper than this are left to Python, as `bobcat.plain_json.MAX_DEPTH` is what it cuts at.
 const MAX_DEPTH: usize = 64;
 
-/// What a record's hash is of, and in which version.
-const RECORD_DOMAIN: &[u8] = b"bobcat/journal/v1\0";
-
 /// The canonical JSON of a plain value; None for any other.
 #[pyfunction]
 pub(crate) fn canonical_text<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Option<Bound<'py, PyString>>> {
-    let mut text = Text::new(value.py(), 256)?;
+    let mut text = Text::over(Names::get(value.py())?, Vec::with_capacity(256));
     Ok(text
-        .value(value.as_borrowed(), 0)
+        .value(value.as_borrowed())
         .and_then(|()| ascii(value.py(), &text.out)))
 }
 
-/// The idempotency key of an action whose arguments are plain; None for any other.
-#[pyfunction]
-pub(crate) fn action_key<'py>(
-    run_id: &Bound<'py, PyAny>,
-    step: &Bound<'py, PyAny>,
-    tool: &Bound<'py, PyAny>,
-    args: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyString>>> {
-    let mut text = Text::new(args.py(), 256)?;
-    let written = (|| {
-        text.exact_text(run_id.as_borrowed())?;
-        text.out.push(b'|');
-        text.exact_int(step.as_borrowed())?;
-        text.out.push(b'|');
-        text.exact_text(tool.as_borrowed())?;
-        text.out.push(b'|');
-        text.value(args.as_borrowed(), 0)
-    })();
-    Ok(written.and_then(|()| ascii(args.py(), text.digest().get(..32)?)))
-}
-
-/// The hash of a journal record after another whose body is plain; None for any other.
-#[pyfunction]
-pub(crate) fn chained_hash<'py>(
-    previous: &Bound<'py, PyAny>,
-    run_id: &Bound<'py, PyAny>,
-    seq: &Bound<'py, PyAny>,
-    kind: &Bound<'py, PyAny>,
-    key: &Bound<'py, PyAny>,
-    body: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, PyString>>> {
-    let mut text = Text::new(body.py(), 512)?;
-    let written = (|| {
-        text.out.extend_from_slice(RECORD_DOMAIN);
-        text.framed(|text| text.exact_text(previous.as_borrowed()))?;
-        text.framed(|text| text.exact_text(run_id.as_borrowed()))?;
-        text.framed(|text| text.exact_int(seq.as_borrowed()))?;
-        text.framed(|text| text.exact_text(kind.as_borrowed()))?;
-        text.framed(|text| text.exact_text(key.as_borrowed()))?;
-        text.framed(|text| text.value(body.as_borrowed(), 0))
-    })();
-    Ok(written.and_then(|()| ascii(body.py(), &text.digest())))
-}
-
-fn ascii<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyString>> {
+/// An ASCII text.
+pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyString>> {
     Some(PyString::new(py, std::str::from_utf8(text).ok()?))
 }
 
 /// A value inside the one that a text is made of. `'a` is the life of that one: it is kept alive by the caller and not
 /// changed by anybody meanwhile, so what it holds lives as long.
-type Inside<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+pub(crate) type Inside<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 /// A text in the making. Its methods answer `None` for what is not plain; the text is of no use then.
-struct Text<'a, 'py> {
-    out: Vec<u8>,
+pub(crate) struct Text<'a, 'py> {
+    /// What is written so far.
+    pub(crate) out: Vec<u8>,
     names: &'static Names,
     /// The entries of the dicts being written, the innermost last.
     entries: Vec<(&'a str, Inside<'a, 'py>)>,
 }
 
 impl<'a, 'py> Text<'a, 'py> {
-    fn new(py: Python<'py>, capacity: usize) -> PyResult<Self> {
-        Ok(Self {
-            out: Vec::with_capacity(capacity),
-            names: Names::get(py)?,
-            entries: Vec::with_capacity(16), // PERF: growing to it takes a sixth of a hash
-        })
-    }
-
-    /// The SHA-256 of the text, in hex digits.
-    fn digest(&self) -> [u8; 64] {
-        let mut text = [0; 64];
-        let (digits, _) = text.as_chunks_mut::<2>();
-        for (pair, byte) in digits.iter_mut().zip(Sha256::digest(&self.out)) {
-            *pair = hex(byte);
+    /// A text that is written to `buffer`, behind what is there.
+    pub(crate) fn over(names: &'static Names, buffer: Vec<u8>) -> Self {
+        Self {
+            out: buffer,
+            names,
+            entries: Vec::new(),
         }
-        text
     }
 
-    /// What `write` writes, after its length in eight bytes, the most significant first.
-    fn framed(&mut self, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        let start = self.out.len();
-        self.out.extend_from_slice(&[0; 8]);
-        write(self)?;
-        let length = (self.out.len() - start - 8) as u64;
-        self.out
-            .get_mut(start..start + 8)?
-            .copy_from_slice(&length.to_be_bytes());
-        Some(())
-    }
-
-    fn exact_text(&mut self, object: Inside<'a, 'py>) -> Option<()> {
+    /// The characters of an exact string.
+    pub(crate) fn exact_text(&mut self, object: Inside<'a, 'py>) -> Option<()> {
         self.out.extend_from_slice(exact_text(object)?.as_bytes());
         Some(())
     }
 
-    fn value(&mut self, object: Inside<'a, 'py>, depth: usize) -> Option<()> {
+    /// The canonical JSON of a plain value.
+    pub(crate) fn value(&mut self, object: Inside<'a, 'py>) -> Option<()> {
+        self.part(object, 0)
+    }
+
+    /// The canonical JSON of a value that is in `depth` containers.
+    pub(crate) fn part(&mut self, object: Inside<'a, 'py>, depth: usize) -> Option<()> {
         if object.is_exact_instance_of::<PyString>() {
             return self.string(exact_text(object)?);
         }
@@ -208,7 +148,7 @@ impl<'a, 'py> Text<'a, 'py> {
             if index > 0 {
                 self.out.push(b',');
             }
-            self.value(item(index.cast_signed())?, depth)?;
+            self.part(item(index.cast_signed())?, depth)?;
         }
         self.out.push(b']');
         Some(())
@@ -249,14 +189,15 @@ impl<'a, 'py> Text<'a, 'py> {
             let &(key, value) = self.entries.get(index)?;
             self.string(key)?;
             self.out.push(b':');
-            self.value(value, depth)?;
+            self.part(value, depth)?;
         }
         self.entries.truncate(first);
         self.out.push(b'}');
         Some(())
     }
 
-    fn exact_int(&mut self, object: Inside<'a, 'py>) -> Option<()> {
+    /// The digits of an exact int.
+    pub(crate) fn exact_int(&mut self, object: Inside<'a, 'py>) -> Option<()> {
         if !object.is_exact_instance_of::<PyInt>() {
             return None;
         }
@@ -309,7 +250,8 @@ impl<'a, 'py> Text<'a, 'py> {
         Some(())
     }
 
-    fn string(&mut self, text: &str) -> Option<()> {
+    /// A string of JSON.
+    pub(crate) fn string(&mut self, text: &str) -> Option<()> {
         self.out.push(b'"');
         if is_written_as_it_is(text.as_bytes()) {
             self.out.extend_from_slice(text.as_bytes());
@@ -359,7 +301,7 @@ fn is_written_as_it_is(text: &[u8]) -> bool {
 }
 
 /// The text of an exact string; `None` with a lone surrogate, and for anything else.
-fn exact_text<'a>(object: Inside<'a, '_>) -> Option<&'a str> {
+pub(crate) fn exact_text<'a>(object: Inside<'a, '_>) -> Option<&'a str> {
     if !object.is_exact_instance_of::<PyString>() {
         return None;
     }
@@ -376,7 +318,8 @@ fn exact_text<'a>(object: Inside<'a, '_>) -> Option<&'a str> {
     }
 }
 
-const fn hex(byte: u8) -> [u8; 2] {
+/// The two digits of a byte.
+pub(crate) const fn hex(byte: u8) -> [u8; 2] {
     const fn digit(value: u8) -> u8 {
         if value < 10 {
             b'0' + value

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 
 use crate::names::Names;
+use crate::tracking::untrack;
 
 /// A frozen copy of a dict with nothing but plain values in it; None for any other value.
 ///
@@ -28,6 +29,7 @@ pub(crate) fn frozen_if_flat<'py>(
     if failed != 0 {
         return Err(PyErr::fetch(py));
     }
+    untrack(&copy);
     Ok(Some(copy))
 }
 

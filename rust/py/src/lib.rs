@@ -14,7 +14,9 @@ mod coroutine;
 mod decision;
 mod error;
 mod fast;
+mod form;
 mod freeze;
+mod hashing;
 mod host;
 mod loaded;
 mod maker;
@@ -24,7 +26,9 @@ mod pattern;
 mod program;
 mod proxy;
 mod request;
+mod requests;
 mod trace;
+mod tracking;
 mod transform;
 mod value;
 
@@ -36,7 +40,7 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
-    use crate::canonical::{action_key, canonical_text, chained_hash};
+    use crate::canonical::canonical_text;
     #[pymodule_export]
     use crate::chain::Chain;
     #[pymodule_export]
@@ -46,13 +50,19 @@ mod _core {
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
+    use crate::form::Form;
+    #[pymodule_export]
     use crate::freeze::frozen_if_flat;
+    #[pymodule_export]
+    use crate::hashing::{action_key, chained_hash};
     #[pymodule_export]
     use crate::maker::Maker;
     #[pymodule_export]
     use crate::pattern::{Pattern, check_pattern};
     #[pymodule_export]
     use crate::program::{_panic_for_tests, Program, evaluate_json, evaluate_many, explain};
+    #[pymodule_export]
+    use crate::requests::Requests;
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
