@@ -116,6 +116,9 @@ impl Loaded {
             Said::Always(number) => {
                 let missing = || PyLookupError::new_err("no such decision");
                 let cell = self.rulings.get(*number as usize).ok_or_else(missing)?;
+                if let Some(made) = cell.get(py) {
+                    return Ok(made.clone_ref(py));
+                }
                 let made = cell.get_or_try_init(py, || {
                     let ruling = self.program.ruling(*number).ok_or_else(missing)?;
                     self.ruled(py, rule, ruling)
@@ -139,16 +142,26 @@ impl Loaded {
         if !named {
             matched.push(id);
         }
-        let decision = self.names.decision.bind(py).call1((
-            self.names.verdict(ruling.verdict),
-            &*ruling.reason,
+        let none = py.None().into_bound(py);
+        let reason = PyString::new(py, &ruling.reason);
+        let (matched, approvers) = (
             PyTuple::new(py, matched)?,
             PyTuple::new(py, texts(&ruling.approvers))?,
-            py.None(),
-            constant::to_python(py, &ruling.timeout_seconds)?,
-            ruling.approvals_needed,
-        ))?;
-        Ok(decision.unbind())
+        );
+        let timeout = constant::to_python(py, &ruling.timeout_seconds)?;
+        let needed = ruling.approvals_needed.into_pyobject(py)?;
+        self.names.decide.make(
+            py,
+            [
+                self.names.verdict(ruling.verdict).bind_borrowed(py),
+                reason.as_any().as_borrowed(),
+                matched.as_any().as_borrowed(),
+                approvers.as_any().as_borrowed(),
+                none.as_borrowed(),
+                timeout.as_borrowed(),
+                needed.as_any().as_borrowed(),
+            ],
+        )
     }
 
     /// The operand of the transform of rule `rule`, frozen.

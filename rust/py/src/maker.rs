@@ -24,7 +24,7 @@ pub(crate) struct Maker {
 impl Maker {
     #[new]
     #[pyo3(signature = (cls, fields, /))]
-    fn new(cls: &Bound<'_, PyType>, fields: Vec<String>) -> Self {
+    pub(crate) fn new(cls: &Bound<'_, PyType>, fields: Vec<String>) -> Self {
         Self {
             offsets: offsets(cls, &fields).unwrap_or_default(),
             fields: fields.len(),

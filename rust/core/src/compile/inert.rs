@@ -1,6 +1,6 @@
 //! The tools a function is about: for every other tool it returns None at once, whatever else the request holds.
 //!
-//! The first statements of a function are followed with the tool known and nothing else: what may raise, and what depends
+//! The first turns of a function are followed with the tool known and nothing else: what may raise, and what depends
 //! on anything but the tool, ends the walk, and the function is asked for every tool.
 
 use std::collections::{BTreeSet, HashMap};
@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::path::Field;
 use crate::program::Path;
 use crate::script::Fixed;
+use crate::script::course::{Start, Turn};
 use crate::script::node::{Code, Comparison, Function, Statement, Target};
 
 /// The names of the tools outside of which `function` returns None, without an error; `None`: there may be others. Holds
@@ -20,25 +21,16 @@ pub(super) fn tools(function: &Function, paths: &[Path]) -> Option<BTreeSet<Box<
         slots: HashMap::new(),
     };
     // A tool that is in none of the comparisons: which these are is found on the way.
-    if walk.body(&function.body) != Some(End::Passed) {
+    if !walk.passes(function) {
         return None;
     }
     let mut left = std::mem::take(&mut walk.names);
     left.retain(|name| {
         walk.tool = Some(name.clone());
         walk.slots.clear();
-        walk.body(&function.body) != Some(End::Passed)
+        !walk.passes(function)
     });
     Some(left)
-}
-
-/// How a body ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// After its last statement.
-    Fell,
-    /// By returning None.
-    Passed,
 }
 
 /// What an expression is known to be.
@@ -53,6 +45,29 @@ enum Known {
     Quiet,
 }
 
+/// Where the walk of `function` begins when the tool is one of `tools`, past the turns that ask for it.
+pub(super) fn start(
+    function: &Function,
+    paths: &[Path],
+    tools: &BTreeSet<Box<str>>,
+) -> Option<Start> {
+    let mut walk = Walk {
+        paths,
+        tool: None,
+        names: BTreeSet::new(),
+        slots: HashMap::new(),
+    };
+    let mut starts = tools.iter().map(|tool| {
+        walk.tool = Some(tool.clone());
+        walk.past_the_tool(function)
+    });
+    let first = starts.next()?;
+    starts.all(|start| start == first).then_some(first)
+}
+
+/// What the walk of [`crate::script`] takes to compare the tool with a constant.
+const STEPS: u32 = 3;
+
 struct Walk<'f> {
     paths: &'f [Path],
     /// The tool; `None`: one that no comparison names.
@@ -62,35 +77,41 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    /// The end of a body that is the whole function.
-    fn body(&mut self, body: &[Statement]) -> Option<End> {
-        self.run(body).map(|_| End::Passed)
+    /// Whether the function is known to return None.
+    fn passes(&mut self, function: &Function) -> bool {
+        let mut at = function.start.at;
+        loop {
+            at = match function.turn(at) {
+                Turn::Pass => return true,
+                Turn::Test(test, yes, no) => match self.code(test) {
+                    Some(Known::Truth(true)) => *yes,
+                    Some(Known::Truth(false) | Known::None) => *no,
+                    Some(Known::Tool | Known::Quiet) | None => return false,
+                },
+                Turn::Run(Statement::Assign(Target::Slot(slot), code), next) => {
+                    let Some(known) = self.code(code) else {
+                        return false;
+                    };
+                    self.slots.insert(*slot, known);
+                    *next
+                }
+                Turn::Return(code) => return self.code(code) == Some(Known::None),
+                Turn::Run(..) | Turn::Say(_) => return false,
+            };
+        }
     }
 
-    fn run(&mut self, body: &[Statement]) -> Option<End> {
-        for statement in body {
-            let end = match statement {
-                Statement::If(test, then, otherwise) => match self.code(test)? {
-                    Known::Truth(true) => self.run(then)?,
-                    Known::Truth(false) | Known::None => self.run(otherwise)?,
-                    Known::Tool | Known::Quiet => return None,
-                },
-                Statement::Assign(Target::Slot(slot), code) => {
-                    let known = self.code(code)?;
-                    self.slots.insert(*slot, known);
-                    End::Fell
-                }
-                Statement::Return(code) => match self.code(code)? {
-                    Known::None => End::Passed,
-                    Known::Tool | Known::Truth(_) | Known::Quiet => return None,
-                },
-                _ => return None,
-            };
-            if end == End::Passed {
-                return Some(end);
-            }
+    fn past_the_tool(&mut self, function: &Function) -> Start {
+        let mut start = function.start;
+        while let Turn::Test(test @ Code::Compare(_, others), yes, no) = function.turn(start.at)
+            && let [(_, Code::Fixed(fixed))] = &**others
+            && is_of_texts(fixed)
+            && let Some(Known::Truth(truth)) = self.code(test)
+        {
+            start.at = if truth { *yes } else { *no };
+            start.steps += STEPS;
         }
-        Some(End::Fell)
+        start
     }
 
     fn code(&mut self, code: &Code) -> Option<Known> {
@@ -176,5 +197,15 @@ impl Walk<'_> {
             }
         };
         Some(Known::Truth(found != negated))
+    }
+}
+
+/// A text or texts: what is none would take more steps to compare.
+fn is_of_texts(fixed: &Fixed) -> bool {
+    match fixed {
+        Fixed::Str(_) => true,
+        Fixed::Tuple(items) | Fixed::List(items) => items.iter().all(|item| item.text().is_some()),
+        Fixed::Set(_) => true,
+        _ => false,
     }
 }

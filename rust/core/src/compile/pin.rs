@@ -25,13 +25,19 @@ pub(super) fn list(program: &mut Program) {
     number_tools(program, &mut numbers);
     let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(program.rules.len());
     let mut generic = Vec::new();
+    let mut starts_of = Vec::new();
     let mut listings = program.rules.len().saturating_mul(LISTINGS_PER_RULE);
     for (index, rule) in (0..).zip(&program.rules) {
         let pins = match &rule.body {
             Body::Host(_) => None,
             Body::Function(function) => inert::tools(function, &program.paths)
                 .filter(|tools| tools.len() <= MAX_TOOLS)
-                .map(|tools| Cow::Owned(numbers.all(tools))),
+                .map(|tools| {
+                    if let Some(start) = inert::start(function, &program.paths, &tools) {
+                        starts_of.push((index, start));
+                    }
+                    Cow::Owned(numbers.all(tools))
+                }),
             Body::Match(body) => tools(program, program.written(body)),
         };
         match pins {
@@ -40,6 +46,16 @@ pub(super) fn list(program: &mut Program) {
                 pairs.extend(pins.iter().map(|&tool| (tool, index)));
             }
             Some(_) | None => generic.push(index),
+        }
+    }
+    for (rule, start) in starts_of {
+        let listed = generic.binary_search(&rule).is_err();
+        if let Some(Body::Function(function)) = program
+            .rules
+            .get_mut(rule as usize)
+            .map(|rule| &mut rule.body)
+        {
+            function.pinned = listed.then_some(start);
         }
     }
     let names = numbers.names;

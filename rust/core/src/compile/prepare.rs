@@ -4,13 +4,15 @@
 //! error on every request and the rule a `deny`.
 
 use crate::comparand::{Check, Comparand};
-use crate::ir;
+use crate::ir::{self, PathOf};
 use crate::matcher::derived::{Derived, Each, End, Relative};
 use crate::matcher::lynx::Foreign;
 use crate::matcher::operand::Operand;
 use crate::matcher::{Needle, Quantity, Relation, ScalarSet, Search, Test};
 use crate::pattern::{Dialect, LiteralKind, Pattern};
 use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
+use crate::script::exception::Exception;
+use crate::script::node::{Function, Statement};
 use crate::value::constant::Const;
 
 impl Program {
@@ -53,6 +55,25 @@ impl Program {
                 ..nothing("".into())
             },
         }
+    }
+
+    /// The body of the function that is rule `rule`, as the policy wrote it.
+    pub(crate) fn written_body<'f>(&self, rule: u32, function: &'f Function) -> &'f [Statement] {
+        function.written.get_or_init(|| {
+            let paths = self.paths.iter().map(|path| PathOf {
+                head: path.head,
+                keys: path
+                    .keys
+                    .iter()
+                    .map(|&id| self.key(id).text.into())
+                    .collect(),
+            });
+            let span = self.rules.get(rule as usize).map(|rule| rule.span);
+            let bytes = span.map_or(&[][..], |span| self.source.get(span));
+            // INVARIANT: these bytes were read before. If they could not be, the rule would be in error.
+            ir::body(bytes, paths.collect(), function.ruling)
+                .unwrap_or_else(|_| Box::new([Statement::Raise(Exception::VALUE)]))
+        })
     }
 
     /// Clause `index`, as the policy wrote it.

@@ -109,8 +109,9 @@ impl Program {
                     (look, decided.into(), None)
                 }
                 Body::Function(function) => {
-                    let mut tracer = Tracer::new(self, function, &mut judge);
-                    let answer = script::call(function, &mut tracer, ShortCuts::NONE.looks);
+                    let body = self.written_body(rule, function);
+                    let mut tracer = Tracer::new(self, body, &mut judge);
+                    let answer = script::walk(function.slots, body, &mut tracer);
                     traced = Some(tracer.finish(matches!(answer, Answer::Failed(_))));
                     let look = self.answered(rule, answer, &mut judge, markers);
                     let decided = matches!(

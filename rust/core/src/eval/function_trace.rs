@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use super::render;
 use crate::path::Field;
 use crate::program::{ConditionTrace, FunctionTrace, Program, ReadFrom, ReadTrace, TraceOutcome};
-use crate::script::node::{Code, Function, Statement};
+use crate::script::node::{Code, Statement};
 use crate::script::{End, Seen, World, statements};
 use crate::value::Step;
 
@@ -28,11 +28,11 @@ pub(super) struct Tracer<'w, W> {
 }
 
 impl<'w, W: World> Tracer<'w, W> {
-    pub(super) fn new(program: &'w Program, function: &Function, world: &'w mut W) -> Self {
+    pub(super) fn new(program: &'w Program, body: &[Statement], world: &'w mut W) -> Self {
         Self {
             world,
             program,
-            numbers: statements(function)
+            numbers: statements(body)
                 .into_iter()
                 .map(std::ptr::from_ref)
                 .zip(0..)

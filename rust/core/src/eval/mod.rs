@@ -15,6 +15,7 @@ use crate::expr::Part;
 use crate::path::Field;
 use crate::program::scratch::Met;
 use crate::program::{Body, By, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
+use crate::script::course::Start;
 use crate::script::node::Function;
 use crate::script::{self, Answer};
 use crate::value::request::{HostAnswer, Request};
@@ -213,7 +214,9 @@ impl Program {
                         let written = self.written(body);
                         self.meet(index, (written, written), request, markers, &mut judge)
                     }
-                    Body::Function(function) => self.call(index, function, &mut judge, markers),
+                    Body::Function(function) => {
+                        self.call(index, (function, function.start), &mut judge, markers)
+                    }
                 };
                 if let Some(look) = look {
                     return look;
@@ -239,7 +242,10 @@ impl Program {
                     let exprs = (self.written(body), self.cheap(body));
                     self.meet(index, exprs, request, markers, &mut judge)
                 }
-                Body::Function(function) => self.call(index, function, &mut judge, markers),
+                Body::Function(function) => {
+                    let start = function.pinned.unwrap_or(function.start);
+                    self.call(index, (function, start), &mut judge, markers)
+                }
             };
             if let Some(look) = look {
                 return look;
@@ -290,12 +296,12 @@ impl Program {
     fn call<R: Request>(
         &self,
         rule: u32,
-        function: &Function,
+        (function, start): (&Function, Start),
         judge: &mut Judge<'_, R>,
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
         let looks = judge.cuts.looks;
-        let answer = script::call(function, judge, looks);
+        let answer = script::call(function, (&mut *judge, start), looks);
         self.answered(rule, answer, judge, markers)
     }
 

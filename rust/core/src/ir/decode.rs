@@ -18,6 +18,7 @@ use crate::limits::{
 use crate::path::{Field, Head};
 use crate::pattern::{Dialect, Pattern};
 use crate::rule::{Defaults, Op, Profile, Verdict};
+use crate::script::node::Statement;
 use crate::script::{Ruling, Script};
 use crate::source::Span;
 use crate::value::constant::Const;
@@ -135,6 +136,8 @@ pub(super) struct Decoder<'a> {
     /// Paths by their hash. Two of one hash, if there ever are, are not found again, which does no harm.
     paths: HashMap<u64, u32, Keyed>,
     pattern_bytes: usize,
+    /// How many decisions of functions came before, in a policy of which only one rule is read.
+    rulings_before: u32,
 }
 
 impl<'a> Decoder<'a> {
@@ -154,6 +157,7 @@ impl<'a> Decoder<'a> {
             leaves: HashMap::default(),
             paths: HashMap::default(),
             pattern_bytes: 0,
+            rulings_before: 0,
         }
     }
 
@@ -448,9 +452,37 @@ impl<'a> Decoder<'a> {
 
     /// The number of a decision that is always the same.
     pub(super) fn ruling(&mut self, ruling: Ruling) -> u32 {
+        let number = self.next_ruling();
         self.policy.rulings.push(ruling);
-        self.policy.rulings.len() as u32 - 1
+        number
     }
+
+    /// The number of the next such decision.
+    pub(super) fn next_ruling(&self) -> u32 {
+        self.rulings_before + self.policy.rulings.len() as u32
+    }
+}
+
+/// Reads the body of a function again, from the bytes of its rule. `paths`: those of the policy; `ruling`: the number of
+/// its first decision that is always the same.
+///
+/// # Errors
+/// They are no function rule.
+pub(crate) fn body(bytes: &[u8], paths: Vec<PathOf>, ruling: u32) -> Decode<Box<[Statement]>> {
+    let defaults = Defaults {
+        on_no_match: Verdict::Deny,
+        on_missing_shadow: Verdict::Deny,
+        continue_on_error: false,
+    };
+    let mut decoder = Decoder::new(bytes, Profile::Strict, defaults);
+    decoder.rulings_before = ruling;
+    for (id, path) in (0..).zip(&paths) {
+        let hash = decoder.hash_of(path.head, path.keys.iter().map(AsRef::as_ref));
+        decoder.paths.insert(hash, id);
+    }
+    decoder.policy.paths = paths;
+    let tape = Tape::parse(bytes, CAPS).map_err(|error| syntax(&error))?;
+    function::written(&mut decoder, Map::of(tape.root(), "the rule")?).map(|(_, body)| body)
 }
 
 /// Whether all of a rule but its match and transform is, at first sight, what every profile takes.

@@ -21,6 +21,16 @@ use crate::value::constant::Const;
 
 /// Decodes a function rule.
 pub(super) fn function(decoder: &mut Decoder<'_>, rule: Map<'_, '_>) -> Decode<Function> {
+    let ruling = decoder.next_ruling();
+    let (slots, body) = written(decoder, rule)?;
+    Ok(Function::new(slots, body, ruling))
+}
+
+/// How many locals a function rule has, and its body.
+pub(super) fn written(
+    decoder: &mut Decoder<'_>,
+    rule: Map<'_, '_>,
+) -> Decode<(usize, Boxed<Statement>)> {
     let fields = rule.fields(
         "the function rule",
         &["body", "k", "name", "priority", "slots"],
@@ -39,7 +49,7 @@ pub(super) fn function(decoder: &mut Decoder<'_>, rule: Map<'_, '_>) -> Decode<F
         loops: 0,
     };
     let body = reader.body(fields.need(0)?, 0)?;
-    Ok(Function { slots, body })
+    Ok((slots, body))
 }
 
 struct Reader<'d, 'b> {

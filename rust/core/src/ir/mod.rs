@@ -10,6 +10,7 @@ mod node;
 mod operand;
 mod part;
 
+pub(crate) use decode::body;
 pub use decode::decode;
 pub use part::{Declarative, Leaf, Rule, leaf, rule};
 

@@ -7,8 +7,10 @@ use std::rc::Rc;
 
 use super::builtin;
 use super::compare::{compare, unjudged};
+use super::course::{Start, Turn};
 use super::exception::{Exception, Trouble};
 use super::find::Found;
+use super::fixed::Fixed;
 use super::format;
 use super::method;
 use super::node::{
@@ -17,7 +19,7 @@ use super::node::{
 };
 use super::number;
 use super::quick::Sight;
-use super::ruling::{Answer, Pending, answer};
+use super::ruling::{Answer, Pending, Said, answer};
 use super::sequence::{self, Cursor, Entries};
 use super::show;
 use super::slots::Slots;
@@ -73,14 +75,52 @@ pub(crate) enum Seen<V> {
 }
 
 /// The answer of a function. `looks`: by the short cuts of [`super::quick`], too.
-pub(crate) fn call<W: World>(function: &Function, world: &mut W, looks: bool) -> Answer<W::Value> {
+pub(crate) fn call<W: World>(
+    function: &Function,
+    (world, start): (&mut W, Start),
+    looks: bool,
+) -> Answer<W::Value> {
     let mut machine = Machine {
         world,
         slots: Slots::new(function.slots),
-        budget: Budget::new(),
+        budget: Budget::but(start.steps),
         looks,
+        buffer: String::new(),
     };
-    match machine.run(&function.body) {
+    let mut at = start.at;
+    let returned = loop {
+        match function.turn(at) {
+            Turn::Test(test, yes, no) => match machine.truth(test) {
+                Ok(truth) => at = if truth { *yes } else { *no },
+                Err(trouble) => break Err(trouble),
+            },
+            Turn::Pass => return Answer::Pass,
+            Turn::Say(number) => return Answer::Decided(Said::Always(*number)),
+            Turn::Return(code) => break machine.eval(code),
+            Turn::Run(statement, next) => match machine.statement(statement) {
+                Ok(Flow::Next) => at = *next,
+                Ok(Flow::Return(value)) => break Ok(value),
+                Ok(Flow::Break | Flow::Continue) => return Answer::Pass,
+                Err(trouble) => break Err(trouble),
+            },
+        }
+    };
+    match returned {
+        Ok(value) => answer(value, &mut machine.budget),
+        Err(trouble) => Answer::Failed(trouble.into()),
+    }
+}
+
+/// The answer of a function that is walked along as it was written, without a short cut.
+pub(crate) fn walk<W: World>(slots: usize, body: &[Statement], world: &mut W) -> Answer<W::Value> {
+    let mut machine = Machine {
+        world,
+        slots: Slots::new(slots),
+        budget: Budget::but(0),
+        looks: false,
+        buffer: String::new(),
+    };
+    match machine.run(body) {
         Ok(Flow::Return(value)) => answer(value, &mut machine.budget),
         Ok(Flow::Next | Flow::Break | Flow::Continue) => Answer::Pass,
         Err(trouble) => Answer::Failed(trouble.into()),
@@ -103,6 +143,7 @@ struct Machine<'m, 'p, W: World> {
     slots: Slots<'p, W::Value>,
     budget: Budget,
     looks: bool,
+    buffer: String,
 }
 
 type Entry<'p, V> = (Val<'p, V>, Val<'p, V>);
@@ -167,14 +208,20 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
-    /// `return code`. PERF: which of two decisions it is follows from a test, and neither is copied around.
+    /// `return code`. Which of two values it is, and what is always the same, takes no steps: in a course it is no turn.
     fn leave(&mut self, mut code: &'p Code) -> Run<Flow<'p, W::Value>> {
         while let Code::IfElse(node) = code {
             let (test, then, otherwise) = &**node;
-            self.budget.steps(1)?;
             code = if self.truth(test)? { then } else { otherwise };
         }
-        self.eval(code).map(Flow::Return)
+        Ok(Flow::Return(match code {
+            Code::Fixed(Fixed::None) => Val::None,
+            Code::Decide(node) => match node.always {
+                Some(number) => Val::Said(number),
+                None => self.eval(code)?,
+            },
+            code => self.eval(code)?,
+        }))
     }
 
     fn each(&mut self, node: &'p For) -> Run<Flow<'p, W::Value>> {
@@ -308,6 +355,14 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                 }
                 Ok(false)
             }
+            Code::IfElse(node) => {
+                let (test, then, otherwise) = &**node;
+                if self.truth(test)? {
+                    self.truth(then)
+                } else {
+                    self.truth(otherwise)
+                }
+            }
             code => match self.quick(code) {
                 Some(truth) => Ok(truth),
                 None => self.walked(code),
@@ -321,13 +376,13 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         if !self.looks {
             return None;
         }
-        let (world, slots, budget) = (&mut *self.world, &self.slots, &mut self.budget);
-        Sight {
-            world,
-            slots,
-            budget,
-        }
-        .truth(code)
+        let mut sight = Sight {
+            world: &mut *self.world,
+            slots: &self.slots,
+            budget: &mut self.budget,
+            buffer: &mut self.buffer,
+        };
+        sight.truth(code)
     }
 
     fn walked(&mut self, code: &'p Code) -> Run<bool> {

@@ -6,10 +6,11 @@
 //!
 //! One file per concern: what values are ([`value`], [`table`], [`fixed`]), what is done with them ([`compare`], [`number`],
 //! [`text`], [`sequence`], [`show`], [`moment`], [`find`]), the walk over the nodes ([`machine`], [`builtin`],
-//! [`method`]), and what is known without it ([`fold`], [`quick`]).
+//! [`method`]), and what shortens it ([`course`], [`fold`], [`quick`]).
 
 mod builtin;
 mod compare;
+pub(crate) mod course;
 pub(crate) mod exception;
 mod find;
 mod fixed;
@@ -34,7 +35,7 @@ mod walk;
 pub(crate) use find::{How, Pattern};
 pub(crate) use fixed::Fixed;
 pub(crate) use format::is_known as is_known_format;
-pub(crate) use machine::{End, Seen, World, call};
+pub(crate) use machine::{End, Seen, World, call, walk};
 pub(crate) use ruling::Answer;
 pub use ruling::{Made, Ruling, Said};
 pub(crate) use walk::statements;

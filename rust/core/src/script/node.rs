@@ -1,5 +1,8 @@
 //! The code of a function, as it runs: decoded, checked, names resolved.
 
+use std::sync::OnceLock;
+
+use super::course::{Start, Turn};
 use super::exception::Exception;
 use super::find::Pattern;
 use super::fixed::Fixed;
@@ -11,8 +14,16 @@ use crate::rule::Verdict;
 pub(crate) struct Function {
     /// How many locals it has.
     pub(crate) slots: usize,
+    /// The turn it begins with.
+    pub(crate) start: Start,
+    /// The turn it begins with for the tools that it is listed under.
+    pub(crate) pinned: Option<Start>,
     /// What it does.
-    pub(crate) body: Box<[Statement]>,
+    pub(crate) turns: Box<[Turn]>,
+    /// The number of the first of its decisions that are always the same.
+    pub(crate) ruling: u32,
+    /// It as it was written, for explanations: read again when the first one is asked for.
+    pub(crate) written: OnceLock<Box<[Statement]>>,
 }
 
 /// What hangs on the parameters of a rule without being a value. `own`: of the request, whatever context was passed

@@ -7,6 +7,7 @@
 //! could raise is left to the walk.
 
 use std::cmp::Ordering;
+use std::ops::Add;
 
 use super::fixed::Fixed;
 use super::machine::World;
@@ -32,6 +33,8 @@ pub(super) struct Sight<'s, 'p, W: World> {
     pub(super) world: &'s mut W,
     pub(super) slots: &'s Slots<'p, W::Value>,
     pub(super) budget: &'s mut Budget,
+    /// For texts that are made to be looked at.
+    pub(super) buffer: &'s mut String,
 }
 
 impl<'v> Seen<'v> {
@@ -89,22 +92,92 @@ impl<'v> Seen<'v> {
     }
 }
 
-/// How many steps the walk takes to read a value that is there.
-const READ: usize = 1;
+/// What the walk takes from the budget.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cost {
+    steps: usize,
+    bytes: usize,
+}
 
-/// A value, and how many steps the walk takes to it.
-type Sighted<'v> = (Seen<'v>, usize);
+/// Reading a value that is there.
+const READ: Cost = Cost::steps(1);
 
-/// What `code` is, where a look tells.
+impl Cost {
+    const fn steps(steps: usize) -> Self {
+        Self { steps, bytes: 0 }
+    }
+
+    /// Looking through a text.
+    #[inline]
+    fn scan(text: &str) -> Self {
+        Self::steps(Budget::scanned(text))
+    }
+}
+
+impl Add for Cost {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, more: Self) -> Self {
+        Self {
+            steps: self.steps + more.steps,
+            bytes: self.bytes + more.bytes,
+        }
+    }
+}
+
+/// A value, and what the walk takes to it.
+type Sighted<'v> = (Seen<'v>, Cost);
+
+/// What `code` is, where a look tells. `buffer` is for a text that is made.
 #[inline]
-fn see<'s, 'p, W: World>(
+fn see<'s, 'p: 's, W: World>(
+    world: &'s mut W,
+    slots: &'s Slots<'p, W::Value>,
+    buffer: &'s mut String,
+    code: &'p Code,
+) -> Option<Sighted<'s>> {
+    match code {
+        Code::Method(of, method @ (Method::Lower | Method::Strip), args) if args.is_empty() => {
+            let (Seen::Str(text), cost) = simple(world, slots, of)? else {
+                return None;
+            };
+            let cost = cost + Cost::steps(1) + Cost::scan(text);
+            let found = if *method == Method::Strip {
+                text::strip(text, None)
+            } else if !text.is_ascii() {
+                return None;
+            } else if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+                buffer.clear();
+                buffer.push_str(text);
+                buffer.make_ascii_lowercase();
+                let bytes = Budget::made(buffer);
+                return Some((Seen::Str(buffer), cost + Cost { steps: 0, bytes }));
+            } else {
+                text
+            };
+            let made = found.len() != text.len();
+            let bytes = if made { Budget::made(found) } else { 0 };
+            Some((Seen::Str(found), cost + Cost { steps: 0, bytes }))
+        }
+        Code::Call(Builtin::Len, args) => match &**args {
+            [of] => {
+                let length = Seen::Int(length(world, slots, of)?);
+                Some((length, READ + Cost::steps(1)))
+            }
+            _ => None,
+        },
+        code => simple(world, slots, code),
+    }
+}
+
+/// A path, a local or a constant.
+#[inline]
+fn simple<'s, 'p: 's, W: World>(
     world: &'s mut W,
     slots: &'s Slots<'p, W::Value>,
     code: &'p Code,
-) -> Option<Sighted<'s>>
-where
-    'p: 's,
-{
+) -> Option<Sighted<'s>> {
     match code {
         Code::Path(path, slow) => {
             if matches!(world.step(*path), Step::Absent) {
@@ -117,10 +190,6 @@ where
         }
         Code::Local(slot) => Some((Seen::local(slots.get(*slot)?)?, READ)),
         Code::Fixed(fixed) => Some((Seen::fixed(fixed)?, READ)),
-        Code::Call(Builtin::Len, args) => match &**args {
-            [of] => Some((Seen::Int(length(world, slots, of)?), READ + 1)),
-            _ => None,
-        },
         _ => None,
     }
 }
@@ -138,8 +207,8 @@ fn default_of<'p, W: World>(world: &mut W, get: &'p Code) -> Option<Sighted<'p>>
     }
     // The path, the call, its owner and its arguments.
     match &**args {
-        [_] => Some((Seen::None, 4)),
-        [_, Code::Fixed(default)] => Some((Seen::fixed(default)?, 5)),
+        [_] => Some((Seen::None, Cost::steps(4))),
+        [_, Code::Fixed(default)] => Some((Seen::fixed(default)?, Cost::steps(5))),
         _ => None,
     }
 }
@@ -172,6 +241,10 @@ impl<'p, W: World> Sight<'_, 'p, W> {
         match code {
             Code::Compare(first, others) => match &**others {
                 [(operator, other)] => self.comparison(first, *operator, other),
+                [(one, value), (two, Code::Fixed(last))] => match &**first {
+                    Code::Fixed(first) => self.chain(first, (*one, value), (*two, last)),
+                    _ => None,
+                },
                 _ => None,
             },
             Code::Method(owner, method @ (Method::StartsWith | Method::EndsWith), args) => {
@@ -182,7 +255,7 @@ impl<'p, W: World> Sight<'_, 'p, W> {
             }
             Code::Has(path, of, compare) => self.has(*path, *of, compare),
             Code::Path(..) | Code::Local(_) => {
-                let (seen, steps) = see(self.world, self.slots, code)?;
+                let (seen, cost) = see(self.world, self.slots, self.buffer, code)?;
                 let truth = match seen {
                     Seen::None => false,
                     Seen::Bool(flag) => flag,
@@ -190,19 +263,21 @@ impl<'p, W: World> Sight<'_, 'p, W> {
                     Seen::Float(number) => number != 0.0,
                     Seen::Str(text) => !text.is_empty(),
                 };
-                self.budget.steps(steps).ok()?;
+                self.take(cost)?;
                 Some(truth)
             }
             Code::Regex(node) => {
                 let (pattern, text) = &**node;
-                let (Seen::Str(text), steps) = see(self.world, self.slots, text)? else {
+                let (Seen::Str(text), cost) = see(self.world, self.slots, self.buffer, text)?
+                else {
                     return None;
                 };
-                self.budget.steps(steps + Budget::scanned(text)).ok()?;
-                Some(pattern.matches(text))
+                let (found, cost) = (pattern.matches(text), cost + Cost::scan(text));
+                self.take(cost)?;
+                Some(found)
             }
             Code::IsInstance(of, types) => {
-                let (seen, steps) = see(self.world, self.slots, of)?;
+                let (seen, cost) = see(self.world, self.slots, self.buffer, of)?;
                 let found = match seen {
                     Seen::None => Types::NONE,
                     Seen::Bool(_) => Types::BOOL.and(Types::INT),
@@ -210,11 +285,16 @@ impl<'p, W: World> Sight<'_, 'p, W> {
                     Seen::Float(_) => Types::FLOAT,
                     Seen::Str(_) => Types::STR.and(Types::SEQUENCE),
                 };
-                self.budget.steps(1 + steps).ok()?;
+                self.take(cost + Cost::steps(1))?;
                 Some(found.meets(*types))
             }
             _ => None,
         }
+    }
+
+    #[inline]
+    fn take(&mut self, cost: Cost) -> Option<()> {
+        self.budget.both(cost.steps, cost.bytes)
     }
 
     #[inline]
@@ -224,31 +304,54 @@ impl<'p, W: World> Sight<'_, 'p, W> {
         operator: Comparison,
         other: &'p Code,
     ) -> Option<bool> {
-        let (answer, steps) = match (first, other) {
+        let (answer, cost) = match (first, other) {
             (first, Code::Fixed(fixed)) => {
-                let (seen, steps) = see(self.world, self.slots, first)?;
+                let (seen, cost) = see(self.world, self.slots, self.buffer, first)?;
                 let (answer, more) = against(seen, operator, fixed)?;
-                (answer, steps + READ + more)
+                (answer, cost + READ + more)
             }
-            (Code::Fixed(Fixed::Str(wanted)), other)
-                if matches!(operator, Comparison::In | Comparison::NotIn) =>
-            {
-                let (Seen::Str(text), steps) = see(self.world, self.slots, other)? else {
+            (Code::Fixed(fixed), other) => {
+                let (seen, cost) = see(self.world, self.slots, self.buffer, other)?;
+                let (answer, more) = scalars(Seen::fixed(fixed)?, operator, seen)?;
+                (answer, cost + READ + more)
+            }
+            (Code::Path(path, _), other @ (Code::Path(..) | Code::Local(_))) => {
+                let Step::Found(value) = self.world.step(*path).clone() else {
                     return None;
                 };
-                let found = text::find(text, wanted).is_some();
-                let steps = steps + READ + Budget::scanned(text);
-                (found == (operator == Comparison::In), steps)
+                let left = Seen::view(value.view())?;
+                let (right, cost) = simple(self.world, self.slots, other)?;
+                let (answer, more) = scalars(left, operator, right)?;
+                (answer, cost + READ + more)
             }
             _ => return None,
         };
-        self.budget.steps(1 + steps).ok()?;
+        self.take(cost + Cost::steps(1))?;
+        Some(answer)
+    }
+
+    /// `constant operator value operator constant`
+    #[inline]
+    fn chain(
+        &mut self,
+        first: &'p Fixed,
+        (one, value): (Comparison, &'p Code),
+        (two, last): (Comparison, &'p Fixed),
+    ) -> Option<bool> {
+        let (seen, cost) = see(self.world, self.slots, self.buffer, value)?;
+        let (mut answer, more) = scalars(Seen::fixed(first)?, one, seen)?;
+        let mut cost = cost + READ + more + Cost::steps(1);
+        if answer {
+            let (holds, more) = against(seen, two, last)?;
+            (answer, cost) = (holds, cost + READ + more);
+        }
+        self.take(cost)?;
         Some(answer)
     }
 
     #[inline]
     fn affix(&mut self, owner: &'p Code, affix: &'p Fixed, at_end: bool) -> Option<bool> {
-        let (Seen::Str(text), steps) = see(self.world, self.slots, owner)? else {
+        let (Seen::Str(text), cost) = see(self.world, self.slots, self.buffer, owner)? else {
             return None;
         };
         let has = |affix: &str| {
@@ -272,8 +375,8 @@ impl<'p, W: World> Sight<'_, 'p, W> {
             }
             _ => return None,
         };
-        let steps = 1 + steps + READ + Budget::scanned(text);
-        self.budget.steps(steps).ok()?;
+        let cost = cost + READ + Cost::steps(1) + Cost::scan(text);
+        self.take(cost)?;
         Some(found)
     }
 
@@ -291,18 +394,18 @@ impl<'p, W: World> Sight<'_, 'p, W> {
         if !found && !is_mapping(self.world, of) {
             return None;
         }
-        self.budget.steps(1 + READ + READ).ok()?;
+        self.take(READ + READ + Cost::steps(1))?;
         Some(found != negated)
     }
 }
 
-/// `seen operator fixed`, and how many steps it takes beyond the two reads.
+/// `left operator right`, and what it takes beyond reading the two.
 #[inline]
-fn against(seen: Seen<'_>, operator: Comparison, fixed: &Fixed) -> Option<(bool, usize)> {
+fn scalars(left: Seen<'_>, operator: Comparison, right: Seen<'_>) -> Option<(bool, Cost)> {
     use Comparison::{Eq, Ge, Gt, In, Is, IsNot, Le, Lt, Ne, NotIn};
     match operator {
         Eq | Ne => {
-            let (equal, steps) = match (seen, Seen::fixed(fixed)?) {
+            let (equal, steps) = match (left, right) {
                 (Seen::Str(left), Seen::Str(right)) => (left == right, 0),
                 (Seen::None, Seen::None) => (true, 1),
                 (left, right) => match left.order(right) {
@@ -310,19 +413,19 @@ fn against(seen: Seen<'_>, operator: Comparison, fixed: &Fixed) -> Option<(bool,
                     None => (false, 1),
                 },
             };
-            Some((equal == (operator == Eq), steps))
+            Some((equal == (operator == Eq), Cost::steps(steps)))
         }
         Is | IsNot => {
-            let same = match (seen, Seen::fixed(fixed)?) {
+            let same = match (left, right) {
                 (Seen::None, Seen::None) => true,
                 (Seen::Bool(left), Seen::Bool(right)) => left == right,
                 (Seen::None | Seen::Bool(_), _) | (_, Seen::None | Seen::Bool(_)) => false,
                 _ => return None,
             };
-            Some((same == (operator == Is), 0))
+            Some((same == (operator == Is), Cost::default()))
         }
         Lt | Le | Gt | Ge => {
-            let order = match (seen, Seen::fixed(fixed)?) {
+            let order = match (left, right) {
                 (Seen::Str(left), Seen::Str(right)) => Some(left.cmp(right)),
                 (left, right) => left.order(right)?,
             };
@@ -332,33 +435,42 @@ fn against(seen: Seen<'_>, operator: Comparison, fixed: &Fixed) -> Option<(bool,
                 Gt => order.is_gt(),
                 _ => order.is_ge(),
             });
-            Some((holds, 0))
+            Some((holds, Cost::default()))
         }
         In | NotIn => {
-            let Seen::Str(text) = seen else {
+            let (Seen::Str(wanted), Seen::Str(text)) = (left, right) else {
                 return None;
             };
-            let (found, steps) = match fixed {
-                Fixed::Str(within) => (text::find(within, text).is_some(), Budget::scanned(within)),
-                Fixed::Set(set) => (set.has_text(text), 0),
-                Fixed::Dict(dict) => (dict.get_text(text).is_some(), 0),
-                Fixed::Tuple(items) | Fixed::List(items) => {
-                    let (mut found, mut others) = (false, 0);
-                    for item in items {
-                        match item.text() {
-                            Some(item) => found = item == text,
-                            // No string equals it, which takes a step to find.
-                            None => others += 1,
-                        }
-                        if found {
-                            break;
-                        }
-                    }
-                    (found, others)
-                }
-                _ => return None,
-            };
-            Some((found == (operator == In), steps))
+            let found = text::find(text, wanted).is_some();
+            Some((found == (operator == In), Cost::scan(text)))
         }
     }
+}
+
+/// `seen operator fixed`, and what it takes beyond reading the two.
+#[inline]
+fn against(seen: Seen<'_>, operator: Comparison, fixed: &Fixed) -> Option<(bool, Cost)> {
+    let (Comparison::In | Comparison::NotIn, Seen::Str(text)) = (operator, seen) else {
+        return scalars(seen, operator, Seen::fixed(fixed)?);
+    };
+    let (found, steps) = match fixed {
+        Fixed::Set(set) => (set.has_text(text), 0),
+        Fixed::Dict(dict) => (dict.get_text(text).is_some(), 0),
+        Fixed::Tuple(items) | Fixed::List(items) => {
+            let (mut found, mut others) = (false, 0);
+            for item in items {
+                match item.text() {
+                    Some(item) => found = item == text,
+                    // No string equals it, which takes a step to find.
+                    None => others += 1,
+                }
+                if found {
+                    break;
+                }
+            }
+            (found, others)
+        }
+        fixed => return scalars(seen, operator, Seen::fixed(fixed)?),
+    };
+    Some((found == (operator == Comparison::In), Cost::steps(steps)))
 }

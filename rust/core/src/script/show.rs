@@ -67,7 +67,7 @@ pub(super) fn seen<V: Value>(value: &Val<'_, V>) -> Seen<V> {
         Val::Made(text) => write_string(text, &mut out),
         other => {
             // What a budget cuts off is not shown.
-            if repr_of(other, &mut out, &mut Budget::new()).is_err() && out.is_empty() {
+            if repr_of(other, &mut out, &mut Budget::but(0)).is_err() && out.is_empty() {
                 return Seen::Nothing;
             }
         }

@@ -7,7 +7,8 @@ const FEW: usize = 4;
 
 /// Locals, by their numbers; those without a value are none.
 pub(super) struct Slots<'p, V> {
-    few: [Option<Val<'p, V>>; FEW],
+    /// PERF: nothing to make and to drop where there are none.
+    few: Option<[Option<Val<'p, V>>; FEW]>,
     many: Vec<Option<Val<'p, V>>>,
 }
 
@@ -19,7 +20,7 @@ impl<'p, V> Slots<'p, V> {
             many.resize_with(count - FEW, || None);
         }
         Self {
-            few: [const { None }; FEW],
+            few: (count > 0).then_some([const { None }; FEW]),
             many,
         }
     }
@@ -27,7 +28,7 @@ impl<'p, V> Slots<'p, V> {
     #[inline]
     pub(super) fn get(&self, slot: u32) -> Option<&Val<'p, V>> {
         let slot = slot as usize;
-        match self.few.get(slot) {
+        match self.few.as_ref()?.get(slot) {
             Some(held) => held.as_ref(),
             None => self.many.get(slot - FEW)?.as_ref(),
         }
@@ -48,7 +49,7 @@ impl<'p, V> Slots<'p, V> {
     #[inline]
     fn held(&mut self, slot: u32) -> Option<&mut Option<Val<'p, V>>> {
         let slot = slot as usize;
-        match self.few.get_mut(slot) {
+        match self.few.as_mut()?.get_mut(slot) {
             Some(held) => Some(held),
             None => self.many.get_mut(slot - FEW),
         }

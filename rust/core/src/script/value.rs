@@ -113,9 +113,10 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn new() -> Self {
+    /// The bounds, but for steps that need not be taken again.
+    pub(super) fn but(steps: u32) -> Self {
         Self {
-            steps: MAX_SCRIPT_STEPS,
+            steps: MAX_SCRIPT_STEPS.saturating_sub(u64::from(steps)),
             bytes: MAX_SCRIPT_BYTES,
         }
     }
@@ -132,6 +133,15 @@ impl Budget {
         }
     }
 
+    /// Takes steps and bytes, or nothing at all.
+    #[inline]
+    pub(super) fn both(&mut self, steps: usize, bytes: usize) -> Option<()> {
+        let steps = self.steps.checked_sub(steps as u64)?;
+        self.bytes = self.bytes.checked_sub(bytes)?;
+        self.steps = steps;
+        Some(())
+    }
+
     /// Takes the steps of looking through a text.
     #[inline]
     pub(super) fn scan(&mut self, text: &str) -> Result<(), Trouble> {
@@ -142,6 +152,12 @@ impl Budget {
     #[inline]
     pub(super) fn scanned(text: &str) -> usize {
         text.len() / 16
+    }
+
+    /// How many bytes a text that is made has.
+    #[inline]
+    pub(super) fn made(text: &str) -> usize {
+        text.len() + ELEMENT
     }
 
     /// Takes some bytes that a value will have.
@@ -210,7 +226,7 @@ impl<'p, V: Value> Val<'p, V> {
 
     /// A string made here.
     pub(super) fn made(text: &str, budget: &mut Budget) -> Run<Self> {
-        budget.bytes(text.len() + ELEMENT)?;
+        budget.bytes(Budget::made(text))?;
         Ok(Self::Made(text.into()))
     }
 

@@ -3,12 +3,12 @@
 //! Pre-order, each before what stands in it; the parts of a node in the order of the fields of its class in
 //! `python/bobcat/ir/code.py`, whose walk is `statements` of `python/bobcat/ir/visit.py`.
 
-use super::node::{Code, Function, Part, Statement};
+use super::node::{Code, Part, Statement};
 
 /// Every statement of a function, those of the functions it calls included.
-pub(crate) fn statements(function: &Function) -> Vec<&Statement> {
+pub(crate) fn statements(written: &[Statement]) -> Vec<&Statement> {
     let mut found = Vec::new();
-    body(&function.body, &mut found);
+    body(written, &mut found);
     found
 }
 
