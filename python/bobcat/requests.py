@@ -26,6 +26,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6})0*)?(?:[Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
 )
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def request_from_json(source: str | bytes | JsonObject) -> ActionRequest:
@@ -74,9 +75,12 @@ def request_to_json(request: ActionRequest) -> str:
         },
     }
     try:
-        return json.dumps(_plain(data, "the request", 0), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(_plain(data, "the request", 0), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError as error:
         raise RequestError("bad_request", f"the request has no JSON form: {error}") from error
+    if _HALVES.search(text) is not None:
+        _refuse("the request has no JSON form: two halves of a surrogate pair would be read as one character")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # of lone surrogates, UTF-8 carries the escape only
 
 
 def _declared(value: object) -> ToolMetadata:

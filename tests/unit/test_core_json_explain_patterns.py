@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from bobcat import _core
@@ -32,6 +35,20 @@ def test_json_lines_are_decided_like_requests() -> None:
     assert type(rewritten.transform_args) is FrozenDict
     assert none.matched_rules == ("<rule_error:bad:wrong_type>", "<default:on_no_match>")
     assert _core.evaluate_json(program, b"") == []
+
+
+def test_new_arguments_that_the_core_does_not_keep_are_read_by_python() -> None:
+    program = program_of(
+        construct.rule("set", construct.TRUE, "transform", transform=construct.transform("set", ("new",), "é")),
+    )
+    odd = {"a": "\ud800", "b": [10**2_000, {"\udfff": 1}], "c": math.inf}
+    data = b'{"tool": "t"}\r\n{"tool": "t", "args": {"a": "\\ud800", "b": [1%s, {"\\udfff": 1}], "c": 1e999}}\n'
+    first, second, third = _core.evaluate_json(program, data % (b"0" * 2_000) + b'{"tool": "t"}')
+    assert first == third
+    assert first.transform_args == {"new": "é"}
+    assert second.transform_args == {**odd, "new": "é"}
+    assert type(second.transform_args) is FrozenDict
+    assert second == replace(first, transform_args=second.transform_args)
 
 
 @pytest.mark.parametrize(

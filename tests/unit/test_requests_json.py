@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -238,6 +239,16 @@ REQUESTS = st.builds(
         st.dictionaries(st.text(), JSON, max_size=2),
     ),
 )
+
+
+def test_lone_surrogates_are_written_as_escapes() -> None:
+    base = request_from_json('{"tool": "t"}')
+    request_ = replace(base, args={"\udfff": ["a\\\ud800", "\udc00\ud800"]})
+    line = request_to_json(request_)
+    assert r"a\\\ud800" in line
+    assert request_from_json(line.encode("utf-8")) == request_
+    with pytest.raises(RequestError, match="surrogate"):
+        request_to_json(replace(base, args={"a": "\ud800\udc00"}))
 
 
 @given(REQUESTS)

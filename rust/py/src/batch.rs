@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyInt, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 
 use bobcat_core::error::DecodeError;
 use bobcat_core::json::{self, Json};
@@ -14,6 +14,7 @@ use bobcat_core::value::json::JsonRequest;
 use crate::decision;
 use crate::error::core_error;
 use crate::loaded::Loaded;
+use crate::program::decide;
 
 /// An outcome, and its place in the batch.
 pub(crate) struct JsonOutcome<'d> {
@@ -51,7 +52,15 @@ pub(crate) fn evaluate<'py>(
         Ok(outcomes) => {
             let decisions = PyList::empty(py);
             for outcome in outcomes {
-                decisions.append(decision::of_json(py, loaded, outcome)?)?;
+                let line = outcome.line;
+                let decision = match decision::of_json(py, loaded, outcome)? {
+                    Some(decision) => decision,
+                    None => {
+                        let text = json::lines(data).nth(line - 1).unwrap_or_default();
+                        decide_in_python(py, loaded, text)?
+                    }
+                };
+                decisions.append(decision)?;
             }
             Ok(decisions)
         }
@@ -96,25 +105,22 @@ fn decide_all<'d>(
 }
 
 impl JsonOutcome<'_> {
-    /// The new arguments as Python objects.
-    ///
-    /// # Errors
-    /// They hold what cannot be passed on as it was written.
-    pub(crate) fn python_args<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let args = self
-            .args
-            .as_ref()
-            .map(|args| to_python(py, args))
-            .transpose()?;
-        args.map(|args| {
-            args.ok_or_else(|| {
-                let message =
-                    "the transformed arguments hold a lone surrogate or an integer above the cap";
-                core_error(py, "bad_request", &format!("line {}: {message}", self.line))
-            })
-        })
-        .transpose()
+    /// The new arguments as Python objects; the inner `None` when they hold what the core has not kept.
+    pub(crate) fn python_args<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<Option<Bound<'py, PyAny>>>> {
+        let args = self.args.as_ref();
+        args.map(|args| to_python(py, args)).transpose()
     }
+}
+
+/// Decide on one line as Python reads it: its new arguments hold a lone surrogate, or an integer above the cap.
+#[cold]
+fn decide_in_python(py: Python<'_>, loaded: &Loaded, line: &[u8]) -> PyResult<Py<PyAny>> {
+    let requests = py.import("bobcat.requests")?;
+    let request = requests.call_method1("request_from_json", (PyBytes::new(py, line),))?;
+    decide(py, loaded, &request, None)
 }
 
 /// A JSON value as Python's `json` reads it; `None` where the text was not kept.

@@ -59,15 +59,16 @@ fn composed<'py>(
     plan.decision(call.py, call.loaded)
 }
 
-/// The decision that the outcome of a JSON request is.
+/// The decision that the outcome of a JSON request is; `None` when its arguments have not been kept.
 pub(crate) fn of_json(
     py: Python<'_>,
     loaded: &Loaded,
     outcome: JsonOutcome<'_>,
-) -> PyResult<Py<PyAny>> {
+) -> PyResult<Option<Py<PyAny>>> {
     let args = match outcome.python_args(py)? {
         None => None,
-        Some(plain) => Some(loaded.names.deep_freeze.bind(py).call1((plain,))?),
+        Some(None) => return Ok(None),
+        Some(Some(plain)) => Some(loaded.names.deep_freeze.bind(py).call1((plain,))?),
     };
     let plan = Plan {
         decided: match outcome.decided {
@@ -93,7 +94,7 @@ pub(crate) fn of_json(
             .collect(),
         args,
     };
-    plan.decision(py, loaded)
+    plan.decision(py, loaded).map(Some)
 }
 
 impl<'py> Plan<'py> {
