@@ -8,7 +8,14 @@ import click
 
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import STDIN, Profile, open_policy, read_bytes
-from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option, trusted_key_option
+from bobcat.cli.options import (
+    FiniteRange,
+    format_option,
+    policy_argument,
+    profile_option,
+    python_rule_option,
+    trusted_key_option,
+)
 from bobcat.cli.output import console, wants_colour, write_file, write_json
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ BAR = 40
 @click.option(
     "--fail-over",
     metavar="RATIO",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     help="Exit with 1 when decisions take more than RATIO times the baseline's reference steps (1.10).",
 )
 @click.option("--save", metavar="FILE", type=click.Path(), help="Write the result there, unless it is a regression.")
@@ -42,7 +49,7 @@ BAR = 40
 @click.option(
     "--seconds",
     metavar="S",
-    type=click.FloatRange(min=0.1, max=3600),
+    type=FiniteRange(min=0.1, max=3600),
     default=2.0,
     show_default=True,
     help="How long to measure, about.",

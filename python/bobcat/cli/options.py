@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,19 @@ profile_option = click.option(
     show_default=True,
     help="The meaning of a policy source: `strict`, or that of lynx-agent 2.5. A bundle has its own.",
 )
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that NaN, which no bound refuses, and the infinities are not in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # Any: click's own
+        """The number that was written."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return found
+
+
 HOST = "bobcat.host"
 """Where the context of a command keeps what `--host` says."""
 

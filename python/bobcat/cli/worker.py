@@ -10,6 +10,7 @@ import click
 
 from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import InputError
+from bobcat.cli.options import FiniteRange
 from bobcat.cli.store import store_option, with_store
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     type=click.Choice(["store", "procrastinate"]),
     help="The queue: the store itself, or procrastinate on PostgreSQL (the default there).",
 )
-@click.option("--lease-seconds", type=click.FloatRange(0.5), default=30.0, show_default=True,
+@click.option("--lease-seconds", type=FiniteRange(0.5), default=30.0, show_default=True,
               help="How long a run whose worker died waits for another.")  # fmt: skip
-@click.option("--grace-seconds", type=click.FloatRange(0), default=30.0, show_default=True,
+@click.option("--grace-seconds", type=FiniteRange(0), default=30.0, show_default=True,
               help="How long runs may go on after SIGTERM.")  # fmt: skip
 @click.option("--until-idle", is_flag=True, help="Stop when nothing is left to do now (--dispatcher store).")
 def worker(
