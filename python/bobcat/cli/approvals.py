@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.failures import InputError, NotAllowed
+from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
 from bobcat.cli.output import write_json
 from bobcat.cli.store import since, store_option, with_store
@@ -88,7 +89,7 @@ def show(id: str, store_url: str, output_format: str) -> None:
 @format_option
 def grant(id: str, approver: str, reason: str, args_json: str | None, store_url: str, output_format: str) -> None:
     """Grant an approval. The run goes on when a worker takes it, or with `bobcat runs resume`."""
-    args = None if args_json is None else _arguments(args_json)
+    args = None if args_json is None else json_object("--args", args_json)
 
     async def work(desk: Approvals) -> Answered:
         return await desk.grant(id, approver=approver, args=args, reason=reason)
@@ -123,16 +124,6 @@ def _at_the_desk(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) ->
     except ApprovalError as error:
         failure = InputError if error.code == "unknown" else NotAllowed
         raise failure(f"{error} ({error.code})") from error
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        args = json.loads(text)
-    except ValueError as error:
-        raise click.BadParameter(f"not JSON: {error}", param_hint="'--args'") from error
-    if not isinstance(args, dict):
-        raise click.BadParameter("the arguments of a call are a JSON object", param_hint="'--args'")
-    return args
 
 
 def _answered(answered: Answered, output_format: str) -> None:

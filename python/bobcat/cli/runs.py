@@ -11,6 +11,7 @@ import click
 
 from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import FINDINGS, InputError, NotAllowed
+from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
 from bobcat.cli.output import write_json
 from bobcat.cli.store import since, store_option, with_store
@@ -103,15 +104,8 @@ def queue(
     name: str, *, payload: str, run_id: str | None, priority: int, tenant: str, at: str | None, store_url: str
 ) -> None:
     """Queue a run of the app's function NAME; prints its id."""
-    try:
-        given = json.loads(payload)
-        run_at = None if at is None else datetime.fromisoformat(at)
-    except ValueError as error:
-        raise click.UsageError(f"--payload takes JSON, --at a time in ISO 8601: {error}") from error
-    if not isinstance(given, dict):
-        raise click.UsageError("--payload takes a JSON object")
-    if run_at is not None and run_at.tzinfo is None:
-        run_at = run_at.replace(tzinfo=UTC)
+    given = json_object("--payload", payload)
+    run_at = None if at is None else _moment(at)
 
     async def work(jobs: Jobs, _: Any) -> Job:
         return await jobs.enqueue(name, given, run_id=run_id, priority=priority, run_at=run_at, tenant=tenant)
@@ -158,6 +152,15 @@ def cancel(run_id: str, reason: str, store_url: str) -> None:
     click.echo(f"run {run_id} is being stopped" if stopping else f"run {run_id} is cancelled")
 
 
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        told = f"not a time in ISO 8601, such as 2026-01-31T08:00:00+01:00: {error}"
+        raise click.BadParameter(told, param_hint="'--at'") from error
+
+
 def _with_jobs(
     store_url: str, work: Callable[[Jobs, Any], Awaitable[Any]], *, must_exist: bool = True
 ) -> Any:  # Any: what `work` gives
@@ -170,7 +173,7 @@ def _with_jobs(
     try:
         return with_store(store_url, main, must_exist=must_exist)
     except JobError as error:
-        raise (InputError if error.code == "unknown" else NotAllowed)(f"{error} ({error.code})") from error
+        raise (InputError if error.code in ("unknown", "bad_job") else NotAllowed)(f"{error} ({error.code})") from error
 
 
 def _summary(run: RunSummary) -> dict[str, Any]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Choice(["store", "procrastinate"]),
     help="The queue: the store itself, or procrastinate on PostgreSQL (the default there).",
 )
-@click.option("--lease-seconds", type=FiniteRange(0.5), default=30.0, show_default=True,
+@click.option("--lease-seconds", type=FiniteRange(0.5, 86_400), default=30.0, show_default=True,
               help="How long a run whose worker died waits for another.")  # fmt: skip
 @click.option("--grace-seconds", type=FiniteRange(0), default=30.0, show_default=True,
               help="How long runs may go on after SIGTERM.")  # fmt: skip
@@ -51,18 +51,23 @@ def worker(
         raise click.UsageError("--until-idle goes with --dispatcher store")
     if kind == "procrastinate" and not store_url.startswith("postgres"):
         raise click.UsageError("--dispatcher procrastinate needs a store at postgres://")
-    with_store(
-        store_url,
-        lambda store: _work(
-            workers,
-            store,
-            _dispatcher(kind, store_url, until_idle=until_idle),
-            concurrency=concurrency,
-            lease_seconds=lease_seconds,
-            grace_seconds=grace_seconds,
-        ),
-        must_exist=False,
-    )
+    from bobcat.errors import JobError
+
+    try:
+        with_store(
+            store_url,
+            lambda store: _work(
+                workers,
+                store,
+                _dispatcher(kind, store_url, until_idle=until_idle),
+                concurrency=concurrency,
+                lease_seconds=lease_seconds,
+                grace_seconds=grace_seconds,
+            ),
+            must_exist=False,
+        )
+    except JobError as error:
+        raise InputError(f"{error} ({error.code})") from error
 
 
 def _dispatcher(kind: str, store_url: str, *, until_idle: bool) -> Dispatcher:
@@ -101,6 +106,7 @@ async def _work(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, drain, number.name)
+    await store.now()  # a store that cannot be reached is said at once
     runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds)
     names = ", ".join(sorted(workers.makers)) or "nothing"
     click.echo(f"worker {runner.owner} makes {names}", err=True)

@@ -5,6 +5,7 @@ Where the run stands is said by the store's own status of it: `queued`, `running
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from bobcat.errors import JobError
+from bobcat.frozen import thaw
 from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, VersionConflict
 
 if TYPE_CHECKING:
     from bobcat.workers.dispatch import Dispatcher
 
 KIND = "job"
+MAX_PRIORITY = 32_767
+"""What every queue can order by."""
 JOURNAL = ("records", "chain")
 """What `run_agent` says of the journal beside a status, and checks when the run goes on."""
 
@@ -59,6 +63,31 @@ class Job:
         return {"job": {name: told[name] for name in ("name", "run_at", "priority", "tenant", "attempts")}}
 
 
+def plain_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """The payload as every store gives it back, so that the same one is known again. Raises `JobError`."""
+    if not isinstance(payload, Mapping):
+        raise JobError("bad_job", f"a payload is a JSON object, got `{type(payload).__name__}`")
+    try:
+        text = json.dumps(thaw(payload), allow_nan=False)
+        plain: dict[str, Any] = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise JobError("bad_job", f"a payload is JSON, and this one is not: {error}") from error
+    if plain.keys() != payload.keys():
+        raise JobError("bad_job", "the keys of a payload are strings")
+    return plain
+
+
+def _moment(run_at: datetime) -> datetime:
+    if not isinstance(run_at, datetime) or run_at.tzinfo is None:
+        raise JobError(
+            "bad_job", f"run_at is a datetime with a time zone, such as `datetime.now(UTC)`, got `{run_at!r}`"
+        )
+    try:
+        return run_at.astimezone(UTC)
+    except OverflowError as error:
+        raise JobError("bad_job", f"run_at is out of range: `{run_at.isoformat()}`") from error
+
+
 def job_from_json(body: Mapping[str, Any]) -> Job:
     """The job of a document."""
     return Job(**{**body, "run_at": datetime.fromisoformat(body["run_at"])})
@@ -90,13 +119,18 @@ class Jobs:
     ) -> Job:
         """Queue a run, to be made at `run_at` or as soon as may be.
 
-        With a `run_id` of your own, doing so twice is doing so once. Raises `JobError` (`taken`) when that id is
-        another job's, and `ValueError` for a `run_at` without a time zone.
+        With a `run_id` of your own, doing so twice is doing so once. Raises `JobError`: `taken` when that id is another
+        job's, `bad_job` for what is no job, such as a payload that is not JSON or a `run_at` without a time zone.
         """
-        if run_at is not None and run_at.tzinfo is None:
-            raise ValueError("run_at needs a time zone: `datetime.now(UTC)`, not `datetime.now()`")
-        at = await self._store.now() if run_at is None else run_at.astimezone(UTC)
-        job = Job(run_id or uuid4().hex, name, payload or {}, at, priority, tenant)
+        plain = plain_payload({} if payload is None else payload)
+        at = await self._store.now() if run_at is None else _moment(run_at)
+        for what, text in (("name", name), ("tenant", tenant), ("run id", "-" if run_id is None else run_id)):
+            if not isinstance(text, str) or not (text or what == "tenant"):
+                lack = "" if what == "tenant" else " that is not empty"
+                raise JobError("bad_job", f"the {what} of a job is a string{lack}, got `{text!r}`")
+        if type(priority) is not int or abs(priority) > MAX_PRIORITY:
+            raise JobError("bad_job", f"a priority is an integer up to {MAX_PRIORITY} either way, got `{priority!r}`")
+        job = Job(uuid4().hex if run_id is None else run_id, name, plain, at, priority, tenant)
         try:
             await self._store.put(KIND, job.run_id, job.to_json(), expected=0)
         except VersionConflict:
@@ -112,8 +146,13 @@ class Jobs:
         """One job. Raises `JobError` (`unknown`)."""
         entry = await self._store.get(KIND, run_id)
         if entry is None:
-            raise JobError("unknown", f"there is no job for a run `{run_id}` in this store")
+            raise JobError("unknown", await self._unknown(run_id))
         return job_from_json(entry.body)
+
+    async def _unknown(self, run_id: str) -> str:
+        if await self._store.run(run_id) is None:
+            return f"there is no job for a run `{run_id}` in this store"
+        return f"the run `{run_id}` was not queued: the program that began it makes it go on, or not"
 
     async def cancel(self, run_id: str, *, reason: str = "cancelled by hand") -> RunSummary | None:
         """Have a run not go on; a worker that is at it stops within a moment. Its last known state.
@@ -148,7 +187,7 @@ class Jobs:
         while True:
             entry = await self._store.get(KIND, run_id)
             if entry is None:
-                raise JobError("unknown", f"there is no job for a run `{run_id}` in this store")
+                raise JobError("unknown", await self._unknown(run_id))
             job = replace(job_from_json(entry.body), **fields)
             try:
                 await self._store.put(KIND, run_id, job.to_json(), expected=entry.version)

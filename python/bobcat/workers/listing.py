@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from bobcat.errors import JobError
@@ -40,10 +40,11 @@ async def due(store: DurableStore, jobs: Jobs, now: datetime) -> list[tuple[int,
 async def _rank(jobs: Jobs, run: RunSummary) -> tuple[int, datetime]:
     """The priority and the time of a queued run."""
     told: Any = run.detail.get("job")  # Any: JSON that somebody else may have written
-    if isinstance(told, Mapping):
-        return int(told["priority"]), datetime.fromisoformat(told["run_at"])
     try:
+        if isinstance(told, Mapping):
+            return int(told["priority"]), datetime.fromisoformat(told["run_at"]).astimezone(UTC)
         job = await jobs.get(run.run_id)
-    except JobError:
-        return 0, datetime.max.replace(tzinfo=run.updated.tzinfo)  # queued by hand, without a job: nobody can make it
-    return job.priority, job.run_at
+        return int(job.priority), job.run_at.astimezone(UTC)
+    except (JobError, KeyError, TypeError, ValueError):
+        # Queued by hand, without a job or with none that can be read: nobody can make it, and the others go on.
+        return 0, datetime.max.replace(tzinfo=UTC)

@@ -133,8 +133,10 @@ class Link:
                 socket_connect_timeout=ATTEMPT,
                 retry=Retry(NoBackoff(), 0),
             )
-        except ValueError as error:
-            raise StoreError("bad_url", f"Redis: {error}") from error
+            pool.connection_kwargs["decode_responses"] = False  # the scripts' answers are bytes
+            pool.connection_class(**pool.connection_kwargs)  # what the URL asks of one that it cannot have
+        except (ValueError, TypeError) as error:
+            raise StoreError("bad_url", f"Redis: {str(error).partition('() ')[2] or error}") from error
         return Redis.from_pool(pool)
 
     async def _check(self, client: Client) -> None:
