@@ -55,11 +55,11 @@ class House:
         except TimeoutError:
             pytest.fail(f"waited {seconds} s for {what}; effects: {self.effects}")
 
-    async def until_status(self, run_id: str, status: str) -> None:
+    async def until_status(self, run_id: str, status: str, seconds: float = 60) -> None:
         async def is_it() -> bool:
             return await self.status(run_id) == status
 
-        await self.until(is_it, f"{run_id} to be {status}")
+        await self.until(is_it, f"{run_id} to be {status}", seconds)
 
     async def until_effect(self, text: str) -> None:
         async def is_it() -> bool:

@@ -10,12 +10,17 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 from uuid import uuid4
 
+import psycopg
+import pytest
+
 from bobcat import Approvals
-from bobcat.workers import Jobs, ProcrastinateDispatcher, Runner
+from bobcat.workers import Job, Jobs, ProcrastinateDispatcher, Runner
+from services import Server
 from workers.conftest import House, Processes
 
 CHILD = """
@@ -77,6 +82,57 @@ def test_what_was_queued_without_the_queue_is_found(house: House, postgres_url: 
     asyncio.run(main())
 
 
+def test_a_run_that_waits_for_its_time_is_made_at_once_when_it_is_resumed(house: House, postgres_url: str) -> None:
+    """The job that waits in the queue has the run's lock, and must not keep it until then."""
+
+    async def main() -> None:
+        client = ProcrastinateDispatcher(postgres_url)
+        jobs = Jobs(house.store, client)
+        later = await house.store.now() + timedelta(hours=1)
+        async with worker(house, postgres_url):
+            by_queue, urgent, by_store = [
+                (await jobs.enqueue("note", {"text": text}, run_at=later, priority=priority)).run_id
+                for text, priority in (("by the queue", 0), ("of high priority", 9), ("by the store", 0))
+            ]
+            await jobs.resume(by_queue)
+            await jobs.resume(urgent)
+            await house.jobs.resume(by_store)
+            for run_id in (by_queue, urgent, by_store):
+                await house.until_status(run_id, "succeeded", seconds=20)
+        await client.aclose()
+        assert sorted(house.effects) == ["by the queue", "by the store", "of high priority"]
+
+    asyncio.run(main())
+
+
+def test_looking_at_the_store_queues_nothing_that_waits_in_the_queue_already(
+    house: House, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        dispatcher = ProcrastinateDispatcher(postgres_url)
+        runner = Runner(house.app.workers, house.store, dispatcher=dispatcher)
+        asked: list[str] = []
+        enqueue = dispatcher.enqueue
+
+        async def counted(job: Job) -> None:
+            asked.append(job.run_id)
+            await enqueue(job)
+
+        monkeypatch.setattr(dispatcher, "enqueue", counted)
+        runs = [(await house.jobs.enqueue("note", {"text": f"{number}"})).run_id for number in range(5)]
+        await dispatcher.open()
+        await dispatcher.sweep(runner)
+        assert sorted(asked) == sorted(runs)
+        await dispatcher.sweep(runner)
+        assert len(asked) == 5
+        await dispatcher.aclose()
+        async with worker(house, postgres_url):
+            for run_id in runs:
+                await house.until_status(run_id, "succeeded")
+
+    asyncio.run(main())
+
+
 def test_a_failure_that_may_pass_is_tried_again(house: House, postgres_url: str) -> None:
     async def main() -> None:
         job = await house.jobs.enqueue("fails", {"times": 2})
@@ -131,8 +187,6 @@ def test_a_stopped_worker_gives_its_run_away(house: House, postgres_url: str) ->
 @asynccontextmanager
 async def database(house: House, url: str) -> AsyncIterator[House]:
     """A house whose store is a database of its own."""
-    import psycopg
-
     name = f"workers_{uuid4().hex[:12]}"
     async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
         await connection.execute(f'CREATE DATABASE "{name}"')
@@ -185,5 +239,38 @@ def test_an_approval_on_the_command_line_wakes_a_worker_on_postgres(
             assert "run order-7 is queued" in granted.stdout, granted.stderr
             await there.until_status("order-7", "succeeded")
             assert there.effects == ["paid 40"]
+
+    asyncio.run(main())
+
+
+async def at_work(url: str, count: int) -> bool:
+    """Whether so many workers have said that they are there."""
+    async with await psycopg.AsyncConnection.connect(url) as connection:
+        with suppress(psycopg.errors.UndefinedTable):
+            found = await (await connection.execute("SELECT count(*) FROM procrastinate_workers")).fetchone()
+            return found == (count,)
+    return False
+
+
+def test_workers_outlive_a_restart_of_their_database(house: House, processes: Processes, own_postgres: Server) -> None:
+    async def main() -> None:
+        async with database(house, own_postgres.url) as there:
+            processes.house = there
+            workers = [processes.worker() for _ in range(2)]
+            await there.until(partial(at_work, there.url, 2), "two workers to be at work")
+            for number in range(30):
+                await there.jobs.enqueue("note", {"text": f"{number}"}, run_id=f"r{number}")
+                if number in (10, 20):
+                    own_postgres.end(signal.SIGQUIT)
+                    await asyncio.to_thread(own_postgres.start)
+            for number in range(30):
+                await there.until_status(f"r{number}", "succeeded")
+            assert sorted(map(int, there.effects)) == list(range(30))
+            for process in workers:
+                process.send_signal(signal.SIGTERM)
+            for process in workers:
+                _, told = await asyncio.to_thread(process.communicate, timeout=60)
+                assert process.returncode == 0, told
+                assert "worker stopped\n" in told
 
     asyncio.run(main())

@@ -11,18 +11,23 @@ import asyncio
 import sys
 from contextlib import AsyncExitStack, suppress
 
+import psycopg
 from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 
-from bobcat.errors import JobError
+from bobcat.errors import JobError, StoreError
 from bobcat.plain_json import describe
-from bobcat.workers.job import Job
+from bobcat.workers.job import MAX_PRIORITY, Job
 from bobcat.workers.runner import Runner
 
 QUEUE = "bobcat"
 TASK = "bobcat.run"
 SWEEP_SECONDS = 1.0
+
+_QUEUED = """SELECT lock FROM procrastinate_jobs WHERE queue_name = %(queue)s AND status IN ('todo', 'doing')
+    AND lock IS NOT NULL GROUP BY lock HAVING bool_and(scheduled_at IS NULL OR scheduled_at <= now())"""
+"""A job that is to wait yet keeps the others of its run waiting: the run is not about to be looked at."""
 
 
 class ProcrastinateDispatcher:
@@ -37,9 +42,20 @@ class ProcrastinateDispatcher:
         self._app.task(name=TASK, queue=QUEUE)(self._deliver)
 
     async def open(self) -> None:
-        """Connect, and make the tables if they are missing. `enqueue` and `work` do so by themselves."""
+        """Connect, and make the tables if they are missing. `enqueue` and `work` do so by themselves.
+
+        Raises `StoreError` (`unavailable`).
+        """
         if self._is_open:
             return
+        try:
+            await self._connect()
+        except (ConnectorException, psycopg.Error) as error:
+            lines = str(error.__cause__ or error).strip().splitlines()
+            told = lines[0] if lines else type(error).__name__
+            raise StoreError("unavailable", f"the queue cannot be opened: {told}") from error
+
+    async def _connect(self) -> None:
         await self._open.enter_async_context(self._app.open_async())
         self._is_open = True
         for attempt in range(3):
@@ -58,13 +74,18 @@ class ProcrastinateDispatcher:
         await self._open.aclose()
 
     async def enqueue(self, job: Job) -> None:
-        """Queue a look at a run, at its time. While one for the same time waits there is no second."""
+        """Queue a look at a run, at its time. While one for the same time waits there is no second, and one for a later
+        time is taken back: it would keep the run's lock until then."""
         await self.open()
+        manager = self._app.job_manager
+        for waiting in await manager.list_jobs_async(lock=job.run_id, queue=QUEUE, status=Status.TODO.value):
+            if waiting.scheduled_at is not None and waiting.scheduled_at > job.run_at and waiting.id is not None:
+                await manager.cancel_job_by_id_async(waiting.id, delete_job=True)
         task = self._app.configure_task(
             TASK,
             lock=job.run_id,
             queueing_lock=f"{job.run_id}@{job.run_at.timestamp()}",
-            priority=max(-32768, min(32767, job.priority)),
+            priority=max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority)),
             schedule_at=job.run_at,
             queue=QUEUE,
         )
@@ -114,16 +135,26 @@ class ProcrastinateDispatcher:
     async def _sweep_for_ever(self, runner: Runner) -> None:
         while True:
             try:
-                await self._sweep(runner)
+                await self.sweep(runner)
             except Exception as error:  # a database that cannot be asked now is asked again
                 print(f"[bobcat] the store cannot be asked: {describe(error)}", file=sys.stderr, flush=True)
             await asyncio.sleep(self._sweep_seconds)
 
-    async def _sweep(self, runner: Runner) -> None:
+    async def sweep(self, runner: Runner) -> None:
+        """Clear away what workers left that are gone, and queue the runs of the store that nobody has queued."""
         for stalled in await self._app.job_manager.get_stalled_jobs(
             queue=QUEUE, seconds_since_heartbeat=runner.lease_seconds
         ):
             await self._app.job_manager.finish_job(stalled, Status.FAILED, delete_job=True)
-        for run_id in await runner.sweep():
+        wanted = await runner.sweep()
+        queued = await self._queued() if wanted else set()
+        for run_id in wanted:
+            if run_id in queued:
+                continue
             with suppress(JobError):  # a run without a job is its own program's affair
                 await self.enqueue(await runner.jobs.get(run_id))
+
+    async def _queued(self) -> set[str]:
+        """The runs that a worker is looking at, or is about to. PERF: one query, however many there are."""
+        rows = await self._app.connector.execute_query_all_async(_QUEUED, queue=QUEUE)
+        return {row["lock"] for row in rows}
