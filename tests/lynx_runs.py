@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
@@ -44,10 +45,11 @@ class Died(BaseException):
 
 @dataclass(frozen=True)
 class Death:
-    """The process dies around its `at`-th write of an attempt, before or after the record is kept."""
+    """The process dies around its `at`-th write of an attempt, or of one kind of record, before or after it is kept."""
 
     at: int
     kept: bool
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -59,10 +61,15 @@ class Script:
     policies: tuple[str, ...] = ("plain",)  # one per attempt; the last one again when there are more
     approver: str | None = None  # who grants; "no" refuses, "raises", "sleeps", "yes" grants with a string
     budget: dict[str, Any] = field(default_factory=dict)
-    cancel_at: tuple[str, int] | None = None  # during the n-th event, model call, tool or approval
+    cancel_at: tuple[str, int] | None = None  # during the n-th event, event of a kind, model call, tool or approval
     deaths: tuple[Death, ...] = ()
     journaled: bool = False
     named: bool = False
+
+
+def kind_of(record: Any) -> str:
+    """The kind of a record. What became of a call of an unknown tool has one of its own: lynx has no such record."""
+    return "unknown tool" if record.kind == "action.result" and record.body["verdict"] is None else str(record.kind)
 
 
 class Store:
@@ -75,8 +82,9 @@ class Store:
         self._taken = taken
 
     async def append(self, record: Any) -> None:
-        self.writes += 1
-        dies = self.death is not None and self.writes == self.death.at
+        counts = self.death is None or self.death.kind is None or self.death.kind == kind_of(record)
+        self.writes += counts
+        dies = self.death is not None and counts and self.writes == self.death.at
         if dies and self.death is not None and not self.death.kept:
             raise Died
         if any(kept.seq == record.seq for kept in self.records):
@@ -92,8 +100,9 @@ class Store:
 class World:
     """What a run touches and leaves behind, whatever package runs it."""
 
-    def __init__(self, api: ModuleType, script: Script) -> None:
+    def __init__(self, api: ModuleType, script: Script, declared: Mapping[str, Any] | None = None) -> None:
         self.api = api
+        self.declared = declared or {}  # what all tools are declared to be
         self.script = script
         self.token = api.CancelToken()
         self.seen: list[Any] = []
@@ -112,7 +121,7 @@ class World:
         return self.api.ToolSet.from_functions(*map(self._tool, NAMES))
 
     def _tool(self, name: str) -> Any:
-        @self.api.tool(name=name)
+        @self.api.tool(name=name, **self.declared)
         async def fn(text: str) -> str:
             self.ran.append(f"{name} {text}")
             self.passes("tool")
@@ -147,6 +156,7 @@ class World:
 
     async def sink(self, event: Any) -> None:
         self.passes("event")
+        self.passes(event.kind)
         self.events.append((event.seq, event.kind, event.correlation_id, event.bundle_id, dict(event.body)))
 
     async def step(self, conversation: Any) -> Any:
@@ -169,12 +179,18 @@ class World:
         return self.api.FinalAnswer("done", usage)
 
 
-def play(api: ModuleType, script: Script, compile_policy: Any, taken: type[Exception]) -> list[dict[str, Any]]:
+def play(
+    api: ModuleType,
+    script: Script,
+    compile_policy: Any,
+    taken: type[Exception],
+    declared: Mapping[str, Any] | None = None,
+) -> list[dict[str, Any]]:
     """The run, started again after each death; one entry for each attempt."""
     store = Store(taken)
     attempts = []
     for number in range(len(script.deaths) + 1):
-        world = World(api, script)
+        world = World(api, script, declared)
         store.writes, store.death = 0, script.deaths[number] if number < len(script.deaths) else None
         policy = script.policies[min(number, len(script.policies) - 1)]
         with warnings.catch_warnings():

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lynx.durability import DuplicateRecord
 
 import bobcat
+from safe_differences import common_events, common_records, head
 
 POLICY = """
 defaults: {on_no_match: deny, on_missing_shadow: deny}
@@ -107,57 +108,16 @@ def run(api: Any, calls: list[tuple[str, str, bool]], options: dict[str, Any]) -
     return {
         "result": (result.final_answer, result.error, result.steps_taken, str(result.usage)),
         "ran": ran,
-        "told": [(role, _head(content), *rest) for role, content, *rest in seen],
+        "told": [(role, head(content), *rest) for role, content, *rest in seen],
         "events": events,
         "journal": [(record.kind, record.idempotency_key, dict(record.body)) for record in store.records],
     }
 
 
-def _head(text: str) -> str:
-    """A message without the traceback in it, and with the tag that a granted failure gets here."""
-    return text.splitlines()[0].replace("[denied] ValueError", "[error] ValueError") if text else ""
-
-
-_OURS = ("duration_ms", "bundle_id", "chain", "binding", "effect")
-
-
 def _comparable(outcome: dict[str, Any]) -> dict[str, Any]:
     """An outcome without what differs on purpose."""
-    events = []
-    for kind, body in outcome["events"]:
-        kept = {key: value for key, value in body.items() if key not in ("duration_ms", "approver")}
-        if kind in ("policy.evaluated", "action.started"):
-            kept.pop("args", None)
-        if isinstance(kept.get("reason"), str):
-            kept["reason"] = _head(kept["reason"])
-        granted_failure = "ValueError" in str(kept)
-        if kind in ("approval.granted", "approval.denied"):
-            kind, kept = "approval", {"seq": kept["seq"]}
-        if kind == "action.denied" and granted_failure:
-            kind = "action.failed"
-        if kind != "run.unbounded":
-            events.append((kind, kept))
-    journal, refused = [], {body["step"] for kind, _, body in outcome["journal"] if _refused(kind, body)}
-    for kind, key, body in outcome["journal"]:
-        unknown = kind == "action.result" and body["verdict"] is None  # a call of an unknown tool
-        if kind.startswith("approval.") or kind in ("run.failed", "run.cancelled") or unknown:
-            continue
-        kept = {name: value for name, value in body.items() if name not in _OURS}
-        if kind == "action.intent":
-            kept.pop("args", None)
-            if body["step"] in refused:
-                continue
-        for name in ("message", "error"):
-            if isinstance(kept.get(name), str):
-                kept[name] = _head(kept[name])
-        journal.append((kind, key, kept))
+    events, journal = common_events(outcome["events"]), common_records(outcome["journal"])
     return {**outcome, "events": events, "journal": journal}
-
-
-def _refused(kind: str, body: dict[str, Any]) -> bool:
-    return (
-        kind == "action.result" and body["verdict"] == "approve_required" and "approval refused" in str(body["error"])
-    )
 
 
 @settings(max_examples=100, deadline=None)
