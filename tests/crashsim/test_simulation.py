@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -303,3 +305,40 @@ def test_points_change_nothing_about_a_run() -> None:
         (each.kind, each.idempotency_key) for each in simulated.records
     ]
     assert records[0].body["binding"] == simulated.records[0].body["binding"] | {"agent": "Payer"}
+
+
+def test_a_policy_and_the_journal_see_simulated_time() -> None:
+    policy = compile_policy(
+        "rules: [{id: act, match: {tool: act, context.timestamp.ge: '2030-01-01T00:01:00Z'}, decision: allow}]"
+    )
+
+    class Later(Once):
+        async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
+            await asyncio.sleep(60)
+            return await super().step(conversation)
+
+    def dated(stage: crashsim.Stage) -> crashsim.Scenario:
+        async def nothing() -> str:
+            return stage.clock().isoformat()
+
+        found = acting(stage, nothing)
+        return crashsim.Scenario(task="act", agent=Later, tools=found.tools, policy=policy, store=found.store)
+
+    first, second = (crashsim.replay(dated, "undisturbed").outcome for _ in range(2))
+    assert first.result.final_answer == "[ok] 2030-01-01T00:01:00+00:00"
+    assert [record.timestamp for record in first.records] == [record.timestamp for record in second.records]
+    assert {(record.timestamp - first.records[0].timestamp).total_seconds() for record in first.records} == {0, 60, 120}
+
+
+def test_a_bar_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    report = crashsim.campaign(payments.reconciled, kills=1, workers=2, limit=96)
+    assert report.double == 3
+    assert re.search(r"killed once.*48/48", screen.getvalue())
+    assert re.search(r"stopped.*48/48.*3 with faults", screen.getvalue())

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -109,7 +108,7 @@ class Express:
         ).of  # fmt: skip
         journal = self._journal
         tenure = None if journal is None else journal.tenure
-        calm = interrupts.is_calm()
+        calm, clock = interrupts.is_calm(), interrupts.now
         if journal is not None:
             append, chain = journal.append, journal.chain
             fill, keep, kept, key_of = chain.fill, chain.keep, chain.kept, chain.key
@@ -127,7 +126,7 @@ class Express:
                 return model_failed(error)
             if interrupts.fired is not None:
                 return interrupts.fired
-            now = datetime.now(UTC)
+            now = clock()
             if type(reply) is not ToolCall or reply.usage is not None or reply.problem is not None or reply.text != "":
                 return ModelReplied(reply, now)
             name, given, call_id = reply.tool, reply.args, reply.call_id
@@ -180,9 +179,9 @@ class Express:
                 took = int((time.perf_counter() - started) * 1000)
                 try:
                     if failure is None:
-                        writing = append(fill(forms.result, (step, took, message), key, datetime.now(UTC)))
+                        writing = append(fill(forms.result, (step, took, message), key, clock()))
                     else:
-                        writing = append(fill(forms.failure, (step, failure, took, message), key, datetime.now(UTC)))
+                        writing = append(fill(forms.failure, (step, failure, took, message), key, clock()))
                     if (waits := keep(writing)) is not None:
                         await self._insist(writing, waits)
                         kept()
@@ -224,7 +223,7 @@ class Express:
         body = {"step": self._run.step, "tool": tool, "reason": NOT_BEGUN, "intents": [journal.chain.seq - 1]}
         interrupts.shield(limit)
         try:
-            await journal.write("action.abandoned", body, key, datetime.now(UTC))
+            await journal.write("action.abandoned", body, key, interrupts.now())
             interrupts.let_count(limit)
         except BaseException as error:
             return _not_kept(error, interrupts)

@@ -7,8 +7,8 @@ of the calling task, Ctrl-C and arguments that are no run at all do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from math import isfinite
 from typing import Any, assert_never
@@ -98,6 +98,7 @@ async def run_agent(
     owner: str | None = None,
     lease_seconds: float = DEFAULT_LEASE_SECONDS,
     allow_changed: Collection[str] = (),
+    clock: Callable[[], datetime] | None = None,
     manner: Manner = SAFE,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
@@ -112,6 +113,8 @@ async def run_agent(
     `lease_seconds`: nobody else executes anything of it meanwhile, and a worker that lost it executes nothing more. A
     worker that starts again under the same name need not wait for its own lease; the default is a name for this call.
     A run is resumed with the same task, tools, agent and principal, but for those that `allow_changed` names.
+    `clock` gives the date, with its zone, that records, events and policies (`context.timestamp`) have, instead of the
+    machine's.
 
     Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers and for a
     budget below zero, `TypeError` for arguments of the wrong kind. Everything else that goes wrong is in
@@ -121,6 +124,7 @@ async def run_agent(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
         executor=executor, cancel=cancel, owner=owner, lease_seconds=lease_seconds, allow_changed=allow_changed,
+        clock=clock,
     )  # fmt: skip
     return await run_in_manner(manner, agent, task, options)
 
@@ -144,6 +148,7 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     owner: str | None = None
     lease_seconds: float = DEFAULT_LEASE_SECONDS
     allow_changed: Collection[str] = ()
+    clock: Callable[[], datetime] | None = None
 
 
 async def run_in_manner(
@@ -182,7 +187,7 @@ async def run_in_manner(
         manner=manner,
         binding=binding_of(task, options.tools, agent, options.principal) if guarded else None,
     )
-    interrupting = Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts)
+    interrupting = Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts, clock=options.clock)
     with scope(str(run_id or setup.correlation_id)), interrupting as interrupts:
         driver = _Driver(setup, agent, options, fanout, interrupts)
         driver.by_express = by_express
@@ -261,7 +266,7 @@ class _Driver:
                     await self._emit(command.kind, command.body)
                     event = None
                 case Look():
-                    event = Moment(self._interrupts.elapsed, datetime.now(UTC), self._interrupts.cancelled)
+                    event = Moment(self._interrupts.elapsed, self._interrupts.now(), self._interrupts.cancelled)
                 case Reconcile():
                     event = await self._reconcile(command)
                 case AskApproval():
@@ -275,7 +280,7 @@ class _Driver:
     async def _emit(self, kind: str, body: Mapping[str, object]) -> None:
         setup = self._setup
         shown = _sealed(body) if self._manner.read_only else thaw(body)
-        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, datetime.now(UTC), shown)
+        event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, self._interrupts.now(), shown)
         self._events += 1
         await self._fanout.deliver(event)
 
@@ -313,7 +318,7 @@ class _Driver:
             return model_failed(error)
         except (Exception, SystemExit) as error:
             return Interrupted(step=True) if late and isinstance(error, TimeoutError) else model_failed(error)
-        return reply if isinstance(reply, Interrupted) else ModelReplied(reply, datetime.now(UTC))
+        return reply if isinstance(reply, Interrupted) else ModelReplied(reply, self._interrupts.now())
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         question = ask if self._manner.strict_approvals else ask_loosely
@@ -441,7 +446,7 @@ class _Driver:
     async def _append(self, command: Append) -> Event:
         if self._journal is None:
             return StoreFailed("store.append failed: there is no store")
-        write, now = self._journal.write, datetime.now(UTC)
+        write, now = self._journal.write, self._interrupts.now()
         try:
             kept = await self._interrupts.insist(
                 write, command.kind, command.body, command.key, now, seconds=self._manner.store_seconds

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from bobcat.testing.crashsim.errors import SimulationError
@@ -197,4 +198,6 @@ def _counted(outcome: Outcome) -> str:
 
 
 def _name(scenario: ScenarioFactory) -> str:
+    while isinstance(scenario, partial):
+        scenario = scenario.func
     return getattr(scenario, "__qualname__", None) or type(scenario).__qualname__

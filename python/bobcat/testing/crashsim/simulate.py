@@ -73,7 +73,7 @@ class _Run:
                 SimAgent(scenario.agent()), scenario.task,
                 tools=self._made_tools(), policy=scenario.policy, store=self.store, run_id=RUN_ID,
                 on_approval=scenario.on_approval, owner=name, lease_seconds=scenario.lease_seconds,
-                **{"correlation_id": RUN_ID, **scenario.options},
+                **{"correlation_id": RUN_ID, "clock": self.stage.clock, **scenario.options},
             )  # fmt: skip
             if result.status != "superseded" or not patient:
                 return result
