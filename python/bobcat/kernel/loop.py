@@ -74,7 +74,7 @@ from bobcat.model import (
 from bobcat.plain_json import describe
 from bobcat.sinks import Sink
 from bobcat.sinks.fanout import Fanout
-from bobcat.stores.durable import DurableStore, LeaseLost, TransactionalStore
+from bobcat.stores.durable import CheckedTransaction, DurableStore, LeaseLost, TransactionalStore
 from bobcat.tools import ToolSet, given_parameters
 
 
@@ -380,7 +380,10 @@ class _Driver:
             return ToolReturned(ActionResult(False, error="the transaction did not begin: the store took too long"))
         result = await self._run(command, {**given, "transaction": begun})
         if isinstance(result, ActionResult) and result.ok is True:
-            return ToolReturned(result)
+            problem = begun.problem() if isinstance(begun, CheckedTransaction) else None
+            if problem is None:
+                return ToolReturned(result)
+            result = ActionResult(False, error=problem, duration_ms=result.duration_ms)
         try:
             await journal.roll_back()
         except Exception as error:

@@ -82,6 +82,14 @@ class Transaction(Protocol):
 
 
 @runtime_checkable
+class CheckedTransaction(Transaction, Protocol):
+    """A transaction that can say, after the tool, whether it can still be committed. Optional: see `problem`."""
+
+    def problem(self) -> str | None:
+        """Why not, in words for the model: the tool has ended it, or gone on after a statement failed. None: it can."""
+
+
+@runtime_checkable
 class DurableStore(RunStore, Protocol):
     """A store that fences: only the holder of a run's lease writes its journal, checked in the write itself."""
 

@@ -6,6 +6,8 @@ from bobcat.errors import StoreError
 from bobcat.journal import DuplicateRecord
 from bobcat.stores.durable import Lease, LeaseLost, VersionConflict
 
+ENDED = "the tool ended the transaction that it was given, so its result cannot be kept with what it wrote"
+
 
 def taken(run_id: str, seq: int) -> DuplicateRecord:
     """The position has a record."""

@@ -14,7 +14,7 @@ from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
 from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, Transaction
 from bobcat.stores.postgres.statements import statements_for
-from bobcat.stores.refusals import changed, lost, taken, without_driver
+from bobcat.stores.refusals import ENDED, changed, lost, taken, without_driver
 from bobcat.stores.written import body_of, name_of, record_of, row_of, text_of
 
 if TYPE_CHECKING:
@@ -217,6 +217,18 @@ class _PostgresTransaction:
     def connection(self) -> Connection:
         """The connection, inside the transaction."""
         return self._connection
+
+    def problem(self) -> str | None:
+        """Why nothing can be committed in the transaction any more."""
+        from psycopg.pq import TransactionStatus
+
+        match self._connection.info.transaction_status:
+            case TransactionStatus.INTRANS:
+                return None
+            case TransactionStatus.INERROR:
+                return "a statement of the tool failed, so PostgreSQL undoes all of its transaction"
+            case _:
+                return ENDED
 
     async def append(self, record: StepRecord) -> None:
         """Keep the record in the transaction."""

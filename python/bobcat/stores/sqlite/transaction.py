@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from bobcat.journal import StepRecord
 from bobcat.stores.durable import Lease, Transaction
-from bobcat.stores.refusals import lost
+from bobcat.stores.refusals import ENDED, lost
 from bobcat.stores.settling import settle
 from bobcat.stores.sqlite.rows import check_held, insert
 from bobcat.stores.sqlite.schema import connect
@@ -27,6 +27,13 @@ class SQLiteTransaction:
     def connection(self) -> sqlite3.Connection:
         """The connection, inside the transaction."""
         return self._connection
+
+    def problem(self) -> str | None:
+        """Why nothing can be committed in the transaction any more."""
+        try:
+            return None if self._connection.in_transaction else ENDED
+        except sqlite3.ProgrammingError:
+            return ENDED
 
     async def append(self, record: StepRecord) -> None:
         """Keep the record in the transaction. That the lease ended meanwhile is no matter: nobody takes the run before
@@ -52,11 +59,18 @@ async def transaction(
         await settle(asyncio.to_thread(_worded, path, begin))
         connection = connections[0]
         check_held(connection, lease, lease.run_id, now())
+        connection.set_authorizer(_within)
         yield SQLiteTransaction(connection, lease)
+        connection.set_authorizer(None)
         await settle(asyncio.to_thread(_worded, path, lambda: connection.execute("COMMIT")))
     finally:
         for connection in connections:
             connection.close()  # rolls back what was not committed
+
+
+def _within(action: int, *_: object) -> int:
+    """Refuses to end the transaction: that is not the tool's to do."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
 
 
 def _worded(path: str, work: Callable[[], object]) -> None:
