@@ -180,6 +180,24 @@ def test_a_store_that_does_not_fence_is_found_by_two_workers(store: type[MemoryS
     assert report.double > 0
 
 
+def test_a_runner_that_guesses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bobcat.kernel.action.doubt_about", lambda run, step, tool: None)
+    report = crashsim.campaign(payments.unsafe)
+    assert report.double == 6
+    assert report.uncertain == 0
+
+
+def test_a_runner_that_goes_on_without_its_lease_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def trusting(self: Any) -> None:
+        return None
+
+    monkeypatch.setattr("bobcat.kernel.tenure.Tenure.secure", trusting)
+    report = crashsim.campaign(payments.reconciled, kills=0, workers=2, stop_in_tools=False, limit=300)
+    assert {row.places[0] for row in report.rows if row.double} == {
+        f"after store.append action.intent of step {step}" for step in range(3)
+    }
+
+
 class Forgetful(MemoryStore):
     """Loses the first record of a run when its lease changes hands."""
 

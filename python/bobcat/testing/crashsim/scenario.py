@@ -78,8 +78,9 @@ class Scenario:
     """One run: the arguments of `run_agent`, of which the agent and the tools may be made for every worker anew.
 
     `agent` is called for every worker: what it made dies with it. `tools` is a `ToolSet`, or is called likewise.
-    `options` is passed on to `run_agent`: a budget, a principal. `effects` names what really happened, each as often as
-    it did, where that is not told to the stage's world: rows of a database.
+    `options` is passed on to `run_agent`: a budget, a principal, an `owner`, which is every worker's name then and lets
+    a new one take the run of a dead one at once. `run_id` is for storage that simulated runs share. `effects` names
+    what really happened, each as often as it did, where that is not told to the stage's world: rows of a database.
     """
 
     task: str
@@ -89,6 +90,7 @@ class Scenario:
     store: RunStore
     on_approval: ApprovalHandler | None = None
     lease_seconds: float = DEFAULT_LEASE_SECONDS
+    run_id: str = "simulated"
     options: Mapping[str, Any] = field(default_factory=dict)  # Any: arguments of `run_agent`
     effects: Callable[[], Iterable[str]] | None = None
 

@@ -19,7 +19,6 @@ from bobcat.testing.crashsim.stores import SimStore, SimTransactionalStore
 from bobcat.testing.crashsim.world import Effect
 from bobcat.tools import ToolSet
 
-RUN_ID = "simulated"
 ENDS = ("succeeded", "suspended")
 """How a run that nothing is wrong with stands in the end."""
 ROUNDS = 4
@@ -71,9 +70,9 @@ class _Run:
         while True:
             result = await run_agent(
                 SimAgent(scenario.agent()), scenario.task,
-                tools=self._made_tools(), policy=scenario.policy, store=self.store, run_id=RUN_ID,
-                on_approval=scenario.on_approval, owner=name, lease_seconds=scenario.lease_seconds,
-                **{"correlation_id": RUN_ID, "clock": self.stage.clock, **scenario.options},
+                tools=self._made_tools(), policy=scenario.policy, store=self.store, run_id=scenario.run_id,
+                on_approval=scenario.on_approval, lease_seconds=scenario.lease_seconds,
+                **{"correlation_id": scenario.run_id, "owner": name, "clock": self.stage.clock, **scenario.options},
             )  # fmt: skip
             if result.status != "superseded" or not patient:
                 return result
@@ -165,7 +164,7 @@ def _interleave(run: _Run, first: int, second: int | None = None) -> None:
 
 
 def _outcome(run: _Run, schedule: Schedule, result: RunResult) -> Outcome:
-    records: Sequence[StepRecord] = alone(run.stage.clock, lambda: run.store.load(RUN_ID))
+    records: Sequence[StepRecord] = alone(run.stage.clock, lambda: run.store.load(run.scenario.run_id))
     counts = run.stage.world.counts()
     if run.scenario.effects is not None:
         counts.update(run.scenario.effects())
