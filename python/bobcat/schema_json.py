@@ -12,7 +12,7 @@ from typing import Any, get_args
 from bobcat.frontend.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
 from bobcat.frontend.operands import JUDGED_BY, SCALARS
 from bobcat.frontend.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, VERDICTS
-from bobcat.frontend.vocabulary import BELOW_ARGS, OPERATORS, Kind, closed_paths
+from bobcat.frontend.vocabulary import BELOW_ARGS, FOREIGN, OPERATORS, Kind, closed_paths
 from bobcat.ir.schema import NESTING
 
 # Any: JSON.
@@ -63,6 +63,16 @@ _CHAIN = rf"(?:{'|'.join(sorted(NESTING))})"
 
 
 _ALL = "|".join(OPERATORS)
+_NAME = rf"""(?:\.(?!(?:{_ALL})$)[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
+_STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
+_WHOLE: dict[str, Schema] = {
+    "eq": {"type": "object"},
+    "exists": {"type": "boolean"},
+    "contains": {"anyOf": [{"type": "string"}, _REF]},
+    "contains_any": _STRINGS,
+    "contains_all": {**_STRINGS, "minItems": 1},
+}
+"""What the operators that judge a whole mapping of arguments take."""
 
 
 def policy_schema() -> Schema:
@@ -101,7 +111,7 @@ def _defaults() -> Schema:
 
 def _match() -> Schema:
     leaf: dict[str, Schema | bool] = {"all_of": _MATCHES, "any_of": _MATCHES, "not": _MATCH}
-    patterns: dict[str, Schema] = {rf"^{_OPEN_PATH}$": {}}
+    patterns: dict[str, Schema | bool] = {rf"^{_OPEN_PATH}$": {}}
     for path, kind in closed_paths().items():
         leaf[path] = _equal_to(kind) if kind is not Kind.STRINGS else False
         for operator in OPERATORS:
@@ -111,6 +121,13 @@ def _match() -> Schema:
         if JUDGED_BY[kind] & NESTING:
             patterns[rf"^{re.escape(path)}(?:\.{_CHAIN})+\.(?:{_ALL})$"] = {}
     leaf["args"] = leaf["context.extra"] = False
+    whole = r"(?:args|context\.extra)"
+    patterns[rf"^{whole}{_STEP}*{_NAME}$"] = _SCALAR
+    patterns[rf"^{whole}\.(?:{'|'.join(sorted(BELOW_ARGS))})$"] = _SCALAR
+    patterns[rf"^{_BELOW}\.(?:{'|'.join(map(re.escape, FOREIGN))})$"] = False
+    for operator in OPERATORS:
+        if operator not in BELOW_ARGS:
+            patterns[rf"^{whole}\.{operator}$"] = _WHOLE.get(operator, False)
     for operator in OPERATORS:
         patterns[rf"^{_BELOW if operator in BELOW_ARGS else _OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
@@ -175,10 +192,12 @@ def _transform() -> Schema:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "jsonpath": {"type": "string", "pattern": r"^\$\.args", "default": "$.args"},
+            "jsonpath": {"type": "string", "pattern": rf"^\$\.args{_STEP}*$", "default": "$.args"},
             "set": {"description": "the new value"},
             "append": {"description": "what is put at the end of a string or a list"},
             "delete": {"const": True},
         },
         "oneOf": [{"required": [name]} for name in ("set", "append", "delete")],
+        "if": {"properties": {"jsonpath": {"const": "$.args"}}},
+        "then": {"properties": {"set": {"type": "object"}, "append": False, "delete": False}},
     }

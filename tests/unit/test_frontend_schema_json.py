@@ -36,16 +36,10 @@ BEYOND = {
     "E0501",
     "E0502",
     "E0503",
-    "E0602",
-    "E0603",
-    "E0604",
     "E0701",
     "E0703",
     "E0104",
     "E0101",
-    "E0303",
-    "E0308",
-    "E0307",
 }
 
 
@@ -95,3 +89,38 @@ def test_most_mistakes_are_found_while_typing(section: Any) -> None:
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_arguments_named_like_operators_are_valid_when_quoted(operator: str) -> None:
     VALIDATOR.validate({"rules": [{"match": {f'args["{operator}"]': 1}, "decision": "deny"}]})
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        {"args.patches": "a", "args.x.age": None, 'args.x["regex"]': "a", "args.length": 5, "args.x.length": 5},
+        {"args.eq": {"a": [1]}, "args.exists": True, "args.contains": "a", "context.extra.contains_any": ["a"]},
+        {'args["a.b"].in': ["x"], "args['eq']": 1, "args.any.any.lower.eq": "a", "args.x.eq": {"ref": "tool"}},
+    ],
+)
+def test_keys_of_every_form_are_valid(match: dict[str, Any]) -> None:
+    source = {"rules": [{"match": match, "decision": "deny"}]}
+    assert compile_strict(source, "p").policy is not None
+    VALIDATOR.validate(source)
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        {"args.in": [1]},
+        {"args.between": [1, 2]},
+        {"args.eq": "x"},
+        {"args.contains": 5},
+        {"args.x": [1]},
+        {"context.extra.x": {"gt": 1}},
+        {"args.any": [1]},
+        {"args.x.startswith": "a"},
+        {"args.x.!=": "a"},
+    ],
+    ids=str,
+)
+def test_keys_and_operands_that_do_not_fit_are_invalid(match: dict[str, Any]) -> None:
+    source = {"rules": [{"match": match, "decision": "deny"}]}
+    assert compile_strict(source, "p").policy is None
+    assert not VALIDATOR.is_valid(source)

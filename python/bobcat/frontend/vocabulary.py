@@ -133,6 +133,8 @@ _OPERATORS_MEANT = {
     "not": "eq",
     "not_equal": "eq",
 }
+FOREIGN = tuple(_OPERATORS_MEANT)
+"""Operators of other languages."""
 NEGATED = frozenset(
     {
         "not",
