@@ -95,15 +95,15 @@ class BobcatBench:
         host: Literal["refuse", "allow"],
     ) -> PolicyBundle:
         from bobcat.bundle import PolicyBundle, is_bundle, load_bundle
-        from bobcat.compiler import compile_policy
+        from bobcat.compiler import load_policy_file
 
         if isinstance(policy, PolicyBundle):
             return policy
-        data = (self._root / policy).read_bytes()
+        path = self._root / policy
+        data = path.read_bytes()
         if is_bundle(data):
             return load_bundle(data, python_rules)
-        text = data.decode("utf-8-sig")
-        return compile_policy(text, str(policy), profile=profile, python_rules=list(python_rules), host=host)
+        return load_policy_file(path, profile=profile, python_rules=list(python_rules), host=host)
 
     def _calls(self, bundle: PolicyBundle, requests: Requests) -> Calls:
         from bobcat.benchmark import Calls, directed_calls, read_calls

@@ -85,6 +85,14 @@ def test_a_wrong_use_is_an_error_of_the_test(session: Path, call: str) -> None:
     assert "ValueError" in told
 
 
+def test_a_policy_that_is_not_utf_8_is_reported_with_its_place(session: Path) -> None:
+    (session / "policy.yaml").write_bytes(b"rules: [] # \xe9")
+    code, told = run(session)
+    assert code == 1
+    assert "error[E0102]" in told
+    assert "policy.yaml:1:13" in told
+
+
 def test_the_plugin_is_declared_where_pytest_looks() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"bobcat": "bobcat.pytest_plugin"}
