@@ -3,8 +3,11 @@
 `python benches/loop.py --json > benches/loop_results.json` keeps the figures.
 
 The agent and the tool do nothing, so what is measured is the loop: asking, judging, running, journaling, telling. Each
-figure is the best of several runs, the two packages taking turns in one process. `kernel` is a step of ours less what
-the agent and the tool cost when they are called by hand.
+figure is the best of several runs, the two packages taking turns of a few runs each in one process. `kernel` is a step
+of ours less what the agent and the tool cost when they are called by hand.
+
+Stores: `none`; `dict`, the same store of two methods for both packages; `MemoryStore`, ours, with its leases, beside
+lynx-agent with the dict, for it has none.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -25,7 +29,8 @@ import bobcat.lynx
 
 POLICY = "rules: [{id: noop, match: {tool: noop}, decision: allow}]"
 STEPS = (100, 10_000)
-RUNS = {100: 30, 10_000: 2}
+TURNS = {100: 20, 10_000: 2}
+RUNS_A_TURN = {100: 4, 10_000: 1}
 
 
 class Agent:
@@ -69,12 +74,25 @@ def prepare(api: ModuleType) -> tuple[Any, Any]:
     return api.ToolSet.from_functions(noop), compile_policy(POLICY)
 
 
-def seconds_per_step(api: ModuleType, steps: int, *, journaled: bool) -> float:
+STORES: dict[str, tuple[Callable[[], Any] | None, Callable[[], Any] | None]] = {
+    "none": (None, None),
+    "dict": (Store, Store),
+    "MemoryStore": (bobcat.MemoryStore, Store),
+}
+"""By name: ours, and what lynx-agent gets."""
+
+
+def best_of(turn: int, measured: Callable[[], float]) -> float:
+    """Seconds per step of the best run of a turn."""
+    return min(measured() for _ in range(turn))
+
+
+def seconds_per_step(api: ModuleType, steps: int, store: Callable[[], Any] | None) -> float:
     """One run."""
     tools, policy = prepare(api)
     agent = Agent(api, steps)
     budget = api.Budget(duration_seconds=None, steps=None)
-    options: dict[str, Any] = {"store": Store(), "run_id": "r"} if journaled else {}
+    options: dict[str, Any] = {} if store is None else {"store": store(), "run_id": "r"}
 
     async def timed() -> float:
         started = time.perf_counter()
@@ -106,21 +124,22 @@ def measure() -> list[dict[str, Any]]:
     """Every figure, in microseconds per step."""
     rows = []
     for steps in STEPS:
-        for journaled in (False, True):
+        for name, (store, other_store) in STORES.items():
             ours: list[float] = []
             drop_in: list[float] = []
             theirs: list[float] = []
             idle: list[float] = []
-            for _ in range(RUNS[steps]):
-                ours.append(seconds_per_step(bobcat, steps, journaled=journaled))
-                drop_in.append(seconds_per_step(bobcat.lynx, steps, journaled=journaled))
-                theirs.append(seconds_per_step(lynx, steps, journaled=journaled))
-                idle.append(floor(steps))
+            turn = RUNS_A_TURN[steps]
+            for _ in range(TURNS[steps]):
+                ours.append(best_of(turn, partial(seconds_per_step, bobcat, steps, store)))
+                drop_in.append(best_of(turn, partial(seconds_per_step, bobcat.lynx, steps, store)))
+                theirs.append(best_of(turn, partial(seconds_per_step, lynx, steps, other_store)))
+                idle.append(best_of(turn, partial(floor, steps)))
             best, other, bare = min(ours) * 1e6, min(theirs) * 1e6, min(idle) * 1e6
             rows.append(
                 {
                     "steps": steps,
-                    "store": "memory" if journaled else "none",
+                    "store": name,
                     "bobcat_us": round(best, 2),
                     "lynx_us": round(other, 2),
                     "ratio": round(other / best, 2),
@@ -142,7 +161,7 @@ def main() -> None:
         return
     for row in rows:
         print(
-            f"{row['steps']:>6} steps, store {row['store']:<6}  bobcat {row['bobcat_us']:>8} us  "
+            f"{row['steps']:>6} steps, store {row['store']:<11}  bobcat {row['bobcat_us']:>8} us  "
             f"lynx {row['lynx_us']:>8} us  x{row['ratio']:<6} kernel {row['kernel_us']:>7} us  "
             f"bobcat.lynx {row['bobcat_lynx_us']:>8} us"
         )
