@@ -177,6 +177,10 @@ class _Run:
                 owner = self.value(of)
                 return owner[slice(*(None if part is None else self.value(part) for part in (start, stop, step)))]
             case ir.Call(function, args):
+                if function == "sorted_by":
+                    items, keys = (self.value(item) for item in args)
+                    order = sorted(range(len(items)), key=list(keys).__getitem__)
+                    return [items[index] for index in order]
                 if function not in ir.BUILTINS:
                     raise CodeError(function)
                 return getattr(builtins, function)(*[self.value(item) for item in args])

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 HEADER = """\
+import math
 import re
 from bobcat import allow, approve_required, deny, dry_run, transform
 
@@ -136,6 +137,11 @@ class _Writer:
             f"({one} | {other})",
             f"({one} ** 2)",
             f"sum(x for x in {self.of('list', depth - 1)} if x)",
+            f"({one} % {self.pick('2', '0', '-3', '0.5')})",
+            f"divmod({one}, {other})[{self.pick('0', '1')}]",
+            f"pow({one}, {self.pick('2', '0', '-1')})",
+            f"math.{self.pick('floor', 'ceil', 'isnan', 'isinf', 'isfinite')}({one})",
+            f"{self.pick('max', 'min')}({self.of('list', depth - 1)}, key={self.of_key(depth)})",
         )
 
     def _str(self, depth: int) -> str:
@@ -163,6 +169,14 @@ class _Writer:
             f"({one} or {self.of('str', depth - 1)})",
             f"({one} if {self.of('bool', depth - 1)} else {self.of('str', depth - 1)})",
             f"next((x for x in {self.of('list', depth - 1)} if x), 'none')",
+            f"next(iter({self.of('list', depth - 1)}), 'none')",
+            f"'{{}} of {{1:>4}}'.format({one}, {self.any(depth - 1)})".replace("{}", "{0!r:<5}"),
+            f"'{{}}{{x!s:.3}}'.format({one}, x={self.any(depth - 1)})",
+            f"'%s/%r%%' % ({one}, {self.any(depth - 1)})",
+            f"'%s' % {self.of(self.pick('str', 'arg', 'num'), 0)}",
+            f"'%d.%.1f' % ({self.of('num', depth - 1)}, {self.of('num', depth - 1)})",
+            f"ascii({one})",
+            f"str.upper({self.any(depth - 1)})",
         )
 
     def _text(self, depth: int) -> str:
@@ -200,7 +214,15 @@ class _Writer:
             f"[a for b in {one} for a in (b, 1)]",
             f"list(range({self.pick('3', self.of('num', 0) if self.rng.random() < 0.1 else '2')}))",
             f"list(map(str, {one}))",
+            f"list(map(str.strip, {one}))",
+            f"sorted({one}, key={self.of_key(depth)})",
+            f"sorted({one}, key={self.of_key(depth)}, reverse=True)",
+            f"sorted({self.of('dict', depth - 1)}.keys() {self.pick('-', '&', '|', '^')} {one})",
         )
+
+    def of_key(self, depth: int) -> str:
+        return str(self.pick("str", "len", "shorten", "lambda x: -x", "lambda x: (str(x), x)",
+                             f"lambda x: x == {self.any(0)}", "lambda x: x[0]"))  # fmt: skip
 
     def _dict(self, depth: int) -> str:
         if depth <= 0:
@@ -236,6 +258,10 @@ class _Writer:
             f"all(isinstance(x, str) for x in {self.of('list', depth - 1)})",
             f"any({self.of('list', depth - 1)})",
             f"bool({one})",
+            f"(type({one}) {self.pick('is', 'is not', '==')} {self.pick('int', 'str', 'float', 'bool', 'type(None)')})",
+            f"(type({one}) in (int, str))",
+            f"hasattr(ctx, {self.pick(repr('environment'), repr('nothing'))})",
+            f"(getattr(req, {self.pick(repr('tool'), repr('nothing'))}, 'q') == 't')",
             self._searched(depth),
             f"((m := PATTERN.search({self.of('str', depth - 1)})) is not None and m.group(1) > 'a')",
             f"(m.group(2) if (m := PATTERN.match({self.of('str', depth - 1)})) else False)",
@@ -305,7 +331,7 @@ class _Writer:
             self.collecting(indent)
 
     def simple(self, indent: int) -> None:
-        roll = self.rng.randrange(12)
+        roll = self.rng.randrange(13)
         if roll < 4:
             name = self.name()
             self.line(f"{name} = {self.any(3)}", indent)
@@ -313,6 +339,10 @@ class _Writer:
         elif roll == 4:
             one, other = self.name(), self.name()
             self.line(f"{one}, {other} = {self.pick(self.any(1) + ', ' + self.any(1), self.of('list', 1))}", indent)
+            self.names += [one, other]
+        elif roll == 12:
+            one, other = self.name(), self.name()
+            self.line(f"{self.pick(f'{one}, *{other}', f'*{one}, {other}')} = {self.of('list', 2)}", indent)
             self.names += [one, other]
         elif roll == 5:
             name = self.name()
@@ -391,7 +421,12 @@ class _Writer:
     def collecting(self, indent: int) -> None:
         """A list or a dict that grows in a loop."""
         made, item = self.name(), self.name()
-        if self.rng.random() < 0.5:
+        if self.rng.random() < 0.2:
+            self.line(f"{made} = sorted({self.of('list', 2)})", indent)
+            self.line(f"{made}.{self.pick('sort()', 'sort(reverse=True)', 'reverse()', 'clear()')}", indent)
+            self.line(f"if {made}:", indent)
+            self.line(f"return deny(f'{{{made}}}')", indent + 1)
+        elif self.rng.random() < 0.5:
             self.line(f"{made} = []", indent)
             self.line(f"for {item} in {self.of('list', 2)}:", indent)
             self.line(
@@ -403,6 +438,7 @@ class _Writer:
             self.line(f"{made} = {self.pick('{}', 'dict(req.args)', '{**ctx.extra}')}", indent)
             self.line(f"for {item} in {self.of('list', 2)}:", indent)
             self.line(f"{made}[{item}] = {self.pick(f'{made}.get({item}, 0) + 1', self.any(1))}", indent + 1)
+            self.line(f"{made}.setdefault({self.pick(repr('a'), item)}, {self.any(1)})", indent + 1)
             self.line(f"if {self.of('bool', 2)}:", indent)
             self.line(f"return transform({made})", indent + 1)
 

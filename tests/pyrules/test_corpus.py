@@ -18,6 +18,8 @@ SHARE = 0.9
 CALLS = 200
 # What these do has no counterpart in a policy, and the reason that is given says so.
 REFUSED = {
+    "idioms.counted": "E0807",
+    "idioms.picked": "E0807",
     "paths.pure_path_parts": "E0807",
     "shell.by_risk": "E0807",
     "shell.parsed_host": "E0807",

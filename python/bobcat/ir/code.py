@@ -349,9 +349,10 @@ Statement: TypeAlias = Union[  # noqa: UP007 - as above
 
 BUILTINS = frozenset({
     "abs", "all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "len", "list", "max", "min", "range",
-    "repr", "reversed", "round", "set", "sorted", "str", "sum", "tuple", "zip",
+    "repr", "reversed", "round", "set", "sorted", "sorted_by", "str", "sum", "tuple", "zip",
 })  # fmt: skip
-"""Builtin functions with positional arguments, as in Python. `range` and its kin give what a `for` goes over."""
+"""Builtin functions with positional arguments, as in Python. `range` and its kin give what a `for` goes over.
+`sorted_by(items, keys)` is a list of items in the order of their keys, a list as long."""
 
 TYPES = frozenset(
     {"bool", "bytes", "dict", "float", "int", "list", "Mapping", "NoneType", "Sequence", "set", "str", "tuple"}

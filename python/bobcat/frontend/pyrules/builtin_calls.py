@@ -7,9 +7,11 @@ import builtins
 import types
 from typing import TYPE_CHECKING, Any
 
-from bobcat.frontend.pyrules import comprehensions
+from bobcat.frontend.pyrules import comprehensions, exact_types, keyed
 from bobcat.frontend.pyrules.arguments import positional
+from bobcat.frontend.pyrules.kinds import FIELDS, OBJECTS, Kind
 from bobcat.ir import code as ir
+from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 if TYPE_CHECKING:
     from bobcat.frontend.pyrules.function import Function
@@ -43,6 +45,36 @@ def lower(node: ast.Call, name: str, f: Function) -> ir.Code:
             return _made_of(kind, comprehensions.collect(_COLLECTED.get(kind, "list"), made, f))
         case "dict", args, [_, *_] if len(args) < 2:
             return _dict(node, f)
+        case ("sorted" | "min" | "max") as kind, _, keywords if any(item.arg == "key" for item in keywords):
+            return keyed.lower(node, kind, f)
+        case "pow", [base, exponent], []:
+            return _binary(node, ast.Pow(), base, exponent, f)
+        case "divmod", [number, divisor], []:
+            return _divmod((number, divisor), f)
+        case "ascii", [only], []:
+            f.check_shown(only)
+            return ir.Text((ir.Shown(f.value(only), "a", ""),))
+        case "next", [ast.Call(func=ast.Name(id="iter") as func, args=[over], keywords=[]), default], [] if (
+            f.static(func) is iter
+        ):
+            slot, local = f.temporary()
+            return ir.Collect(
+                "first", None, local, (ir.Loop(ir.Slot(slot), f.ordered(over), ()),), _constant(default, f)
+            )
+        case (("int" | "str"), [_, _, *_], _):
+            raise f.cannot(node, f"gives `{name}` two arguments", "write numbers in base ten, and texts as texts")
+        case "getattr", [of, ast.Constant(value=str() as field), *default], [] if len(default) < 2:
+            return _field(node, (of, field, default), f)
+        case "hasattr", [of, ast.Constant(value=str() as field)], [] if f.kind(of) in FIELDS:
+            f.raw(of)
+            return ir.Constant(_has(f.kind(of), field))
+        case (("hash" | "id"), _, _):
+            raise f.cannot(
+                node,
+                f"calls `{name}`, which differs from process to process",
+                "derive it from the request: the same call must get the same decision",
+                kind="impure",
+            )
         case "print" | "input" | "open" as known, _, _:
             raise f.cannot_value(node.func, getattr(builtins, known), "calls", "leave it out")
         case (("getattr" | "hasattr" | "setattr" | "vars" | "dir"), _, _):
@@ -67,6 +99,43 @@ def lower(node: ast.Call, name: str, f: Function) -> ir.Code:
         for item in arguments:
             f.check_shown(item)
     return ir.Call(name, tuple(_argument(item, name, f) for item in arguments))
+
+
+def _binary(node: ast.Call, operator: ast.operator, left: ast.expr, right: ast.expr, f: Function) -> ir.Code:
+    from bobcat.frontend.pyrules.expressions import binary
+
+    return binary(node, operator, (left, f.value(left)), right, f)
+
+
+def _divmod(operands: tuple[ast.expr, ast.expr], f: Function) -> ir.Code:
+    (one_slot, one), (other_slot, other) = f.temporary(), f.temporary()
+    bound = [ir.Bind(slot, f.value(item)) for slot, item in zip((one_slot, other_slot), operands, strict=True)]
+    both = ir.Display("tuple", (ir.Binary("floordiv", one, other), ir.Binary("mod", one, other)))
+    return ir.Item(ir.Display("tuple", (*bound, both)), ir.Constant(-1))
+
+
+_OBJECTS: dict[Kind, type] = {
+    "request": ActionRequest, "context": ExecutionContext, "declared": ToolMetadata, "principal": Principal,
+}  # fmt: skip
+
+
+def _has(kind: Kind, field: str) -> bool:
+    return field in FIELDS[kind] or hasattr(_OBJECTS[kind], field)
+
+
+def _field(node: ast.Call, parts: tuple[ast.expr, str, list[ast.expr]], f: Function) -> ir.Code:
+    """`getattr(context, "environment", None)`."""
+    of, field, default = parts
+    kind = f.kind(of)
+    known = FIELDS.get(kind, {}).get(field)
+    if kind in FIELDS and known is None and default and not _has(kind, field):
+        f.raw(of)
+        return f.value(default[0])
+    if known is None or known in OBJECTS or known == "datetime" or any(f.kind(item) in OBJECTS for item in default):
+        raise f.cannot(node, "calls `getattr`", "read the field itself: `context.environment`")
+    for item in default:
+        _constant(item, f)  # is evaluated in any case
+    return ir.Attribute(f.raw(of), field)
 
 
 _COLLECTED: dict[str, ir.CollectKind] = {"set": "set", "frozenset": "set", "dict": "dict"}
@@ -120,7 +189,8 @@ def _types(node: ast.expr, f: Function) -> tuple[str, ...]:
         return tuple(name for item in node.elts for name in _types(item, f))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return (*_types(node.left, f), *_types(node.right, f))
-    value = type(None) if isinstance(node, ast.Constant) and node.value is None else f.static(node)
+    is_none = isinstance(node, ast.Constant) and node.value is None
+    value = type(None) if is_none or exact_types.none_type(node, f) else f.static(node)
     if isinstance(value, types.UnionType):
         return tuple(TYPES[item] for item in value.__args__ if item in TYPES)
     if isinstance(value, tuple) and all(item in TYPES for item in value):

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from bobcat.frontend.pyrules.function import Function
 
 
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
+
+
 def lower(node: ast.Call, f: Function) -> ir.Code:
     """The code of a call."""
     from bobcat.frontend.pyrules.function import MISSING, Nested
@@ -40,7 +43,7 @@ def lower(node: ast.Call, f: Function) -> ir.Code:
 
 def call_object(node: ast.Call, target: Any, f: Function) -> ir.Code:  # Any: every object
     """A call of an object that is known when the rule is compiled."""
-    target = EQUIVALENTS.get(target, target) if isinstance(target, types.FunctionType) else target
+    target = EQUIVALENTS.get(target, target) if isinstance(target, _FUNCTIONS) else target
     if isinstance(target, types.FunctionType) and target in constructors.VERDICTS:
         return constructors.lower(node, target, f)
     if target is Decision:

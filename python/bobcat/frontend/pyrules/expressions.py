@@ -8,7 +8,7 @@ import operator as operators_of
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bobcat.frontend.pyrules import calls, comprehensions, texts
+from bobcat.frontend.pyrules import calls, comprehensions, exact_types, formats, patterns, texts
 from bobcat.frontend.pyrules.kinds import DATETIME_FIELDS, OBJECTS, Kind
 from bobcat.ir import code as ir
 
@@ -57,6 +57,13 @@ def lower(node: ast.expr, f: Function) -> ir.Code:
             return _unary(node, _UNARY[type(op)], operand, f)
         case ast.BinOp() if (number := folded(node)) is not None:
             return f.constant(node, number, "the constant")
+        case ast.BinOp(left=left, op=ast.Mod()) if (text := patterns.text_of(left, f)) is not None:
+            return formats.of_operator(node, text, f)
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr() | ast.BitXor() | ast.Sub() as op, right=right) if (
+            _are_keys(left, f) or _are_keys(right, f)
+        ):
+            # Keys are a set to these, and what stands beside them is made one.
+            return ir.Binary(_BINARY[type(op)], _as_set(left, f), _as_set(right, f))
         case ast.BinOp(left=left, op=op, right=right):
             return binary(node, op, (left, f.value(left)), right, f)
         case ast.IfExp(test=test, body=then, orelse=otherwise):
@@ -145,6 +152,9 @@ def _subscript(node: ast.Subscript, f: Function) -> ir.Code:
 def _compare(node: ast.Compare, f: Function) -> ir.Code:
     operands = [node.left, *node.comparators]
     operators = [_COMPARE[type(op)] for op in node.ops]
+    asked = exact_types.lower(node, f)
+    if asked is not None:
+        return asked
     with_none = [False] * len(operands)
     for index, operator in enumerate(operators):
         if operator in ("is", "is_not"):
@@ -258,17 +268,36 @@ def folded(node: ast.expr) -> int | None:
 def binary(node: ast.AST, op: ast.operator, left: tuple[ast.expr, ir.Code], right: ast.expr, f: Function) -> ir.Code:
     """`left op right`, of which the left one is lowered already."""
     if type(op) not in _BINARY:
-        raise f.cannot(node, "uses an operator that has no lowered form", "write arithmetic with + - * / // % **")
+        instead = {ast.LShift: "write `x * 2**n`", ast.RShift: "write `x // 2**n`"}
+        raise f.cannot(
+            node,
+            "uses an operator that has no lowered form",
+            instead.get(type(op), "write arithmetic with + - * / // % **"),
+        )
     kinds: tuple[Kind, Kind] = (f.kind(left[0]), f.kind(right))
     if "datetime" in kinds:
         raise f.cannot(
             node, "calculates with points in time", "compare `context.timestamp.timestamp()` with a number of seconds"
         )
-    if isinstance(op, ast.Mod) and kinds[0] != "num":
+    if isinstance(op, ast.Mod) and "num" not in kinds:
         if kinds[0] == "str":
             raise f.cannot(node, "formats text with `%`", "write an f-string")
         raise f.cannot(node, "applies `%` to something that may be a string", "write `int(...) % n`")
+    if isinstance(op, ast.Mod) and kinds[0] in ("str", "bytes"):
+        raise f.cannot(node, "formats text with `%`", "write an f-string")
     return ir.Binary(_BINARY[type(op)], left[1], f.value(right))
+
+
+def _are_keys(node: ast.expr, f: Function) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="keys"), args=[], keywords=[]):
+            return f.kind(node) == "view"
+        case _:
+            return False
+
+
+def _as_set(node: ast.expr, f: Function) -> ir.Code:
+    return f.value(node) if f.kind(node) == "set" else ir.Call("set", (f.iterable(node),))
 
 
 def _display(kind: Any, items: list[ast.expr], f: Function) -> ir.Code:  # Any: a literal

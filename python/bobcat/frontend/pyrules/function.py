@@ -16,6 +16,7 @@ from bobcat.diagnostics import Span
 from bobcat.frontend.pyrules import expressions, objects, statements
 from bobcat.frontend.pyrules.changes import changing_names, local_names
 from bobcat.frontend.pyrules.freeze import MUTABLE, NotConstant, described, freeze
+from bobcat.frontend.pyrules.hints import hint_for
 from bobcat.frontend.pyrules.impure import reads_outside
 from bobcat.frontend.pyrules.inference import bound_once, infer, kind_of
 from bobcat.frontend.pyrules.kinds import OBJECTS, Kind, kind_of_value
@@ -301,7 +302,7 @@ class Function:
         outside = reads_outside(value)
         if outside is not None:
             return self.cannot(node, f"reads {outside[0]}", outside[1], kind="impure")
-        return self.cannot(node, f"{what} {described(value)}", instead)
+        return self.cannot(node, f"{what} {described(value)}", hint_for(value) or instead)
 
     def guarded(self, node: ast.stmt) -> tuple[Statement, ...]:
         """A statement; none after its refusal has been noted, so that others are found too."""

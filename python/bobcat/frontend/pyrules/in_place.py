@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 _INSTEAD = "change only what this function makes (`[]`, `{}`, `list(...)`, `{**x}`) and hands to nothing else"
 _METHODS: dict[Container, frozenset[str]] = {
-    "list": frozenset({"append", "extend", "pop"}),
+    "list": frozenset({"append", "clear", "extend", "pop", "reverse", "sort"}),
     "set": frozenset({"add", "discard", "update"}),
-    "dict": frozenset({"update", "pop"}),
+    "dict": frozenset({"clear", "pop", "setdefault", "update"}),
 }
 
 
@@ -72,12 +72,41 @@ def method(node: ast.Expr, f: Function) -> tuple[ir.Statement, ...] | None:
             return (without(slot, key, f),)
         case ("pop", [ast.Constant(value=str() as key)], []) if container == "dict":
             return _deleted(slot, key, f)
+        case ("clear", [], []):
+            empty: ir.Code = ir.Mapping(()) if container == "dict" else ir.Display("list", ())
+            return (ir.Assign(ir.Slot(slot), empty),)
+        case ("reverse", [], []):
+            return (ir.Assign(ir.Slot(slot), ir.Call("list", (ir.Call("reversed", (local,)),))),)
+        case ("sort", [], keywords) if not _is_caught(node, f):
+            # A list that was half sorted before something was raised would be seen by who catches that.
+            call = ast.Call(ast.Name("sorted", ast.Load()), [ast.Name(name.id, ast.Load())], keywords)
+            for part in (call, call.func, *call.args):
+                ast.copy_location(part, node)
+            return (ir.Assign(ir.Slot(slot), f.value(call)),)
+        case ("setdefault", [key, value], []):
+            (key_slot, key_local), (value_slot, value_local) = f.temporary(), f.temporary()
+            return (
+                ir.Assign(ir.Slot(key_slot), f.value(key)),
+                ir.Assign(ir.Slot(value_slot), f.value(value)),
+                ir.If(ir.Compare(key_local, ("in",), (local,)), (), (ir.Store(slot, key_local, value_local),)),
+            )
         case ("discard", [item], []):
             return (ir.Assign(ir.Slot(slot), ir.Binary("sub", local, ir.Display("set", (f.value(item),)))),)
         case _:
             raise f.cannot(
                 node, f"calls `{attribute}` in a way that has no lowered form", "make a new one by a comprehension"
             )
+
+
+def _is_caught(node: ast.stmt, f: Function) -> bool:
+    """Whether what a statement raises is caught in this function."""
+    return any(
+        node is inner
+        for item in ast.walk(f.source.node)
+        if isinstance(item, ast.Try)
+        for part in item.body
+        for inner in ast.walk(part)
+    )
 
 
 def _extended(slot: int, items: ast.expr, f: Function) -> tuple[ir.Statement, ...]:

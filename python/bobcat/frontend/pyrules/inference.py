@@ -84,7 +84,7 @@ def kind_of_operation(left: Kind, op: ast.operator, right: Kind) -> Kind:
             return kind_of_product(left, right)
         case ast.Mod():
             return left if left in ("num", "str") else "any"
-        case ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub() if left == "set" or right == "set":
+        case ast.BitOr() | ast.BitAnd() | ast.BitXor() | ast.Sub() if {left, right} & {"set", "view"}:
             return "set"
         case ast.BitOr() if left == "dict" or right == "dict":
             return "dict"
@@ -115,6 +115,8 @@ def _kind_of_call(node: ast.Call, f: Function) -> Kind:
     if id(node) in f.call_kinds:
         return f.call_kinds[id(node)]
     match node.func:
+        case ast.Name(id="sum") if len(node.args) + len(node.keywords) > 1:
+            return "any"
         case ast.Name(id=name) if name in NUMBERS and name not in f.own:
             return "num"
         case ast.Name(id=name) if name in _BUILT and name not in f.own:

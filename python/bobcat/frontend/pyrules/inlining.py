@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import sys
 import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -89,6 +90,13 @@ def function(node: ast.Call, value: Any, f: Function) -> ir.Code:  # Any: every 
         inner = refused.refusal
         if inner.span is None or inner.span.file == f.source.place.file:
             raise
+        if (target.fn.__module__ or "").partition(".")[0] in sys.stdlib_module_names:
+            # Why a library cannot be lowered helps nobody, unless it reads what a rule must not.
+            if inner.kind == "impure" and "changes in line" not in inner.problem:
+                raise f.cannot(node.func, inner.problem, inner.instead, kind="impure") from refused
+            raise f.cannot_value(
+                node.func, value, "calls", "write what it does in the subset, or put what it finds into `context.extra`"
+            ) from refused
         # The place that counts for who reads the report is the call.
         where = f"{inner.span.file}:{inner.span.line}"
         problem = f"calls `{target.fn.__name__}`, which {inner.problem} ({where})"

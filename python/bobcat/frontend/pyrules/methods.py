@@ -50,6 +50,11 @@ def lower(node: ast.Call, func: ast.Attribute, f: Function) -> ir.Code:
             f"calls `{name}` of a point in time",
             _INSTEAD_OF_METHOD.get(name, "use its fields: `context.timestamp.hour`"),
         )
+    text = patterns.text_of(func.value, f) if name == "format" else None
+    if text is not None:
+        from bobcat.frontend.pyrules import formats
+
+        return formats.of_method(node, text, f)
     if name not in ir.METHODS:
         raise f.cannot(node, f"calls the method `{name}`", _INSTEAD_OF_METHOD.get(name, "write it in the subset"))
     of = f.value(func.value)

@@ -83,6 +83,8 @@ def _class_member(node: ast.Attribute, owner: type, name: str, f: Function) -> A
 
     if issubclass(owner, enum.Enum) and name in owner.__members__:
         return owner.__members__[name]
+    if owner in (str, dict, list, tuple, set) and isinstance(getattr(owner, name, None), types.MethodDescriptorType):
+        return getattr(owner, name)
     if owner.__module__ == "builtins" or not hasattr(owner, name):
         return MISSING
     if owner.__name__ in changing_names(f.module.tree):

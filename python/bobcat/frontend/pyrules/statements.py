@@ -165,6 +165,10 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Fun
     for target in targets:
         if isinstance(target, ast.Name) and target.id in f.once and _is_object(value, f):
             return _alias(target, value, targets, f)
+    if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
+        stars = [index for index, item in enumerate(targets[0].elts) if isinstance(item, ast.Starred)]
+        if stars:
+            return _starred(targets[0].elts, stars[0], value, f)
     unpacks = any(not isinstance(target, ast.Name) for target in targets)
     lowered = f.ordered(value) if unpacks else f.raw(value)
     kind = f.kind(value)
@@ -179,6 +183,25 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Fun
     slot, local = f.temporary()
     first = ir.Assign(ir.Slot(slot), lowered)
     return (first, *(ir.Assign(assignable(target, f), local) for target in targets))
+
+
+def _starred(parts: Sequence[ast.expr], star: int, value: ast.expr, f: Function) -> Statements:
+    """`first, *rest = value`."""
+    slot, items = f.temporary()
+    after = len(parts) - 1 - star
+    short = ir.Compare(ir.Call("len", (items,)), ("lt",), (ir.Constant(len(parts) - 1),))
+    found: list[ir.Statement] = [
+        ir.Assign(ir.Slot(slot), ir.Call("list", (f.ordered(value),))),
+        ir.If(short, (ir.Raise("ValueError"),), ()),
+    ]
+    for index, part in enumerate(parts):
+        if isinstance(part, ast.Starred) and index == star:
+            rest = ir.Slice(items, ir.Constant(star), ir.Constant(-after) if after else None, None)
+            found.append(ir.Assign(assignable(part.value, f), rest))
+        else:
+            at = index if index < star else index - len(parts)
+            found.append(ir.Assign(assignable(part, f), ir.Item(items, ir.Constant(at))))
+    return tuple(found)
 
 
 def _is_object(value: ast.expr, f: Function) -> bool:

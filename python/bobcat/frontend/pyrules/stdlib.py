@@ -6,7 +6,9 @@ calls the namesake is lowered as if it called the function here. Paths of Window
 
 from __future__ import annotations
 
+import math
 import posixpath
+from typing import Any
 
 
 def _text(path: str) -> str:
@@ -72,7 +74,116 @@ def splitext(path: str) -> tuple[str, str]:
     return path, ""
 
 
+def _float(x: float) -> float:
+    if not isinstance(x, int | float):
+        raise TypeError("a number is needed")
+    return float(x)
+
+
+def isnan(x: float) -> bool:
+    """`math.isnan`."""
+    number = _float(x)
+    return number != number
+
+
+def isinf(x: float) -> bool:
+    """`math.isinf`."""
+    return _float(x) in (_INFINITY, -_INFINITY)
+
+
+def isfinite(x: float) -> bool:
+    """`math.isfinite`."""
+    number = _float(x)
+    return number == number and number not in (_INFINITY, -_INFINITY)
+
+
+def floor(x: float) -> int:
+    """`math.floor`."""
+    if not isinstance(x, int | float):
+        raise TypeError("a number is needed")
+    number = int(x)
+    return number - 1 if number > x else number
+
+
+def ceil(x: float) -> int:
+    """`math.ceil`."""
+    if not isinstance(x, int | float):
+        raise TypeError("a number is needed")
+    number = int(x)
+    return number + 1 if number < x else number
+
+
+_INFINITY = float("inf")
+
+# Any below: whatever a rule compares.
+
+
+def least(items: Any, key: Any) -> Any:
+    """`min` with a key."""
+    best = None
+    best_key = None
+    found = False
+    for item in items:
+        this = key(item)
+        if not found or this < best_key:
+            best = item
+            best_key = this
+        found = True
+    if not found:
+        raise ValueError("there is nothing")
+    return best
+
+
+def greatest(items: Any, key: Any) -> Any:
+    """`max` with a key."""
+    best = None
+    best_key = None
+    found = False
+    for item in items:
+        this = key(item)
+        if not found or this > best_key:
+            best = item
+            best_key = this
+        found = True
+    if not found:
+        raise ValueError("there is nothing")
+    return best
+
+
+def least_or(items: Any, key: Any, default: Any) -> Any:
+    """`min` with a key and a default."""
+    best = default
+    best_key = None
+    found = False
+    for item in items:
+        this = key(item)
+        if not found or this < best_key:
+            best = item
+            best_key = this
+        found = True
+    return best
+
+
+def greatest_or(items: Any, key: Any, default: Any) -> Any:
+    """`max` with a key and a default."""
+    best = default
+    best_key = None
+    found = False
+    for item in items:
+        this = key(item)
+        if not found or this > best_key:
+            best = item
+            best_key = this
+        found = True
+    return best
+
+
 EQUIVALENTS: dict[object, object] = {
+    math.isnan: isnan,
+    math.isinf: isinf,
+    math.isfinite: isfinite,
+    math.floor: floor,
+    math.ceil: ceil,
     posixpath.normpath: normpath,
     posixpath.basename: basename,
     posixpath.dirname: dirname,

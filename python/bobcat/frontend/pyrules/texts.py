@@ -34,6 +34,13 @@ def _conversion(number: int) -> Any:  # Any: a literal
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?0?[0-9]{0,3},?(?:\.[0-9]{1,3})?[dfFeE%s]?", re.DOTALL)
 
 
+def check_spec(node: ast.AST, text: str, f: Function) -> str:
+    """A format, refused when the core does not know it."""
+    if not _SPEC.fullmatch(text):
+        raise f.cannot(node, f"formats with `{text}`", "use width, sign, `,`, precision, and d, f, e, % or s")
+    return text
+
+
 def _spec(spec: ast.expr | None, f: Function) -> str:
     match spec:
         case None:
@@ -41,8 +48,6 @@ def _spec(spec: ast.expr | None, f: Function) -> str:
         case ast.JoinedStr(values=[]):
             return ""
         case ast.JoinedStr(values=[ast.Constant(value=str() as text)]):
-            if not _SPEC.fullmatch(text):
-                raise f.cannot(spec, f"formats with `{text}`", "use width, sign, `,`, precision, and d, f, e, % or s")
-            return text
+            return check_spec(spec, text, f)
         case _:
             raise f.cannot(spec, "calculates a format", "write the format itself: `{x:.2f}`")

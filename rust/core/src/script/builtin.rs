@@ -50,6 +50,15 @@ pub(super) fn call<'p, V: Value>(
         (Builtin::Enumerate, Some(values), Some(start)) => {
             enumerated(values, integer(&start)?, budget)
         }
+        (Builtin::SortedBy, Some(items), Some(keys)) => {
+            let (items, keys) = (collect(items, budget)?, collect(keys, budget)?);
+            if items.len() != keys.len() {
+                return Err(Trouble::UNSUPPORTED);
+            }
+            let mut pairs: Vec<_> = keys.into_iter().zip(items).collect();
+            sort(&mut pairs, |(key, _)| key, budget)?;
+            Val::list(pairs.into_iter().map(|(_, item)| item).collect())
+        }
         // `int(text, base)` and `str(bytes, encoding)`.
         (Builtin::Int | Builtin::Str, Some(_), Some(_)) => Err(Trouble::UNSUPPORTED),
         _ => Err(Exception::TYPE.into()),
@@ -130,10 +139,12 @@ fn of_one<'p, V: Value>(
         }
         Builtin::Sorted => {
             let mut items = collect(value, budget)?;
-            sort(&mut items, budget)?;
+            sort(&mut items, |item| item, budget)?;
             Val::list(items)
         }
-        Builtin::Max | Builtin::Min | Builtin::Zip | Builtin::Range => Err(Exception::TYPE.into()),
+        Builtin::Max | Builtin::Min | Builtin::Zip | Builtin::Range | Builtin::SortedBy => {
+            Err(Exception::TYPE.into())
+        }
     }
 }
 
@@ -318,21 +329,38 @@ pub(super) fn best<'p, V: Value>(
 }
 
 /// Sorts by `<`, in order where neither is less.
-fn sort<'p, V: Value>(items: &mut [Val<'p, V>], budget: &mut Budget) -> Run<()> {
+fn sort<'p, V: Value, T>(
+    items: &mut [T],
+    key: impl Fn(&T) -> &Val<'p, V>,
+    budget: &mut Budget,
+) -> Run<()> {
     if items
         .iter()
+        .map(&key)
         .any(|item| matches!(item, Val::Float(number) if number.is_nan()))
     {
         // What is less than nothing ends where the algorithm puts it.
         return Err(Trouble::UNSUPPORTED);
     }
     let scalar = |item: &Val<'p, V>| item.text().is_some() || Number::of(item).is_some();
-    if items.len() > 1 && !items.iter().all(scalar) {
+    if items.len() > 1 && !items.iter().map(&key).all(scalar) {
         // Only for these it does not matter which pairs are compared.
-        let tuples = items.iter().all(|item| sequence::items_of(item).is_some());
+        let tuples = items
+            .iter()
+            .map(&key)
+            .all(|item| sequence::items_of(item).is_some());
         if !tuples {
-            if let Some(odd) = items.iter().find(|item| matches!(item, Val::Opaque(_))) {
+            if let Some(odd) = items
+                .iter()
+                .map(&key)
+                .find(|item| matches!(item, Val::Opaque(_)))
+            {
                 return Err(unjudged(odd, Trouble::UNSUPPORTED));
+            }
+            let set = |item| super::compare::set_of(item).is_some();
+            if items.iter().map(&key).any(set) {
+                // Of two sets, neither may be less.
+                return Err(Trouble::UNSUPPORTED);
             }
             return Err(Exception::TYPE.into());
         }
@@ -343,7 +371,7 @@ fn sort<'p, V: Value>(items: &mut [Val<'p, V>], budget: &mut Budget) -> Run<()> 
             return Ordering::Equal;
         }
         let mut less = |left, right| {
-            ordered(left, right, Wanted::Lt, budget).unwrap_or_else(|error| {
+            ordered(key(left), key(right), Wanted::Lt, budget).unwrap_or_else(|error| {
                 trouble = Some(error);
                 false
             })

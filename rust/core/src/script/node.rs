@@ -332,7 +332,8 @@ words! {
     Builtin {
         Abs = "abs", All = "all", Any = "any", Bool = "bool", Dict = "dict", Enumerate = "enumerate", Float = "float",
         Frozenset = "frozenset", Int = "int", Len = "len", List = "list", Max = "max", Min = "min", Range = "range",
-        Repr = "repr", Reversed = "reversed", Round = "round", Set = "set", Sorted = "sorted", Str = "str", Sum = "sum",
+        Repr = "repr", Reversed = "reversed", Round = "round", Set = "set", Sorted = "sorted",
+        SortedBy = "sorted_by", Str = "str", Sum = "sum",
         Tuple = "tuple", Zip = "zip",
     }
 }

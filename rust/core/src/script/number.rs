@@ -142,7 +142,13 @@ pub(super) fn binary<'p, V: Value>(
             _ => sets(operator, left, right, budget),
         },
         Binary::And | Binary::Or | Binary::Xor => sets(operator, left, right, budget),
-        Binary::Mod if left.text().is_some() => Err(Trouble::UNSUPPORTED),
+        Binary::Mod if left.text().is_some_and(|text| text.contains('%')) => {
+            Err(Trouble::UNSUPPORTED)
+        }
+        // Text without a field for it takes no number.
+        Binary::Mod if left.text().is_some() && Number::of(right).is_none() => {
+            Err(Trouble::UNSUPPORTED)
+        }
         Binary::Div | Binary::FloorDiv | Binary::Mod | Binary::Pow => Err(Exception::TYPE.into()),
     }
 }
