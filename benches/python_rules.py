@@ -159,7 +159,7 @@ rules:
 """  # noqa: E501 - a rule, a line
 
 
-def calls() -> list[bobcat.ActionRequest]:
+def json_calls() -> list[dict[str, Any]]:
     """Calls that most rules let pass, as most calls are."""
     rng = random.Random(7)
     made = []
@@ -178,8 +178,13 @@ def calls() -> list[bobcat.ActionRequest]:
             "search": {"words": "policy engines"},
         }
         context = {"principal": {"kind": "user", "id": "alice"}, "environment": rng.choice(["dev", "prod"])}
-        made.append(request_from_json({"tool": tool, "args": every[tool], "context": context}))
+        made.append({"tool": tool, "args": every[tool], "context": context})
     return made
+
+
+def calls() -> list[bobcat.ActionRequest]:
+    """The same as requests."""
+    return [request_from_json(call) for call in json_calls()]
 
 
 def hosted(rules: tuple[Rule, ...]) -> PolicyBundle:

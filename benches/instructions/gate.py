@@ -27,6 +27,7 @@ BINARY = ROOT / "target" / "release" / "examples" / "instructions"
 sys.path.insert(0, str(HERE.parent))
 
 import bobcat  # noqa: E402 - after the path of the corpora
+import python_rules  # noqa: E402 - after the path of the corpora
 from corpora.mixed import JsonObject, workload  # noqa: E402 - after the path of the corpora
 
 
@@ -65,6 +66,27 @@ def crowded(match: Callable[[int], JsonObject]) -> Callable[[], tuple[bytes, lis
     return make
 
 
+def functions() -> tuple[bytes, list[JsonObject]]:
+    """The twenty rules in Python of `python_rules`."""
+    policy = bobcat.compile_policy("rules: []", python_rules=python_rules.RULES)
+    return policy.ir_bytes, python_rules.json_calls()
+
+
+def crowded_functions() -> tuple[bytes, list[JsonObject]]:
+    """1,000 functions on one tool and one argument, none of which fires."""
+
+    def rule(number: int) -> python_rules.Rule:
+        word = f"/srv/area-{number}/"
+        made = lambda req, ctx: (  # noqa: E731 - it gets a name of its own
+            bobcat.deny("no") if req.tool == "read" and req.args["path"].startswith(word) else None
+        )
+        made.__name__ = f"rule_{number}"
+        return made
+
+    policy = bobcat.compile_policy("rules: []", python_rules=[rule(number) for number in range(1_000)])
+    return policy.ir_bytes, [{"tool": "read", "args": {"path": "/srv/elsewhere/main.py"}}]
+
+
 def band(number: int) -> JsonObject:
     """A band of its own for each rule."""
     return {"args.amount.between": [number * 10 + 10, number * 10 + 15]}
@@ -93,6 +115,8 @@ SCENARIOS = (
     Scenario("decide, 1,000 bands", "decide", 2_001, crowded(band)),
     Scenario("decide, 1,000 needles", "decide", 2_001, crowded(needle)),
     Scenario("decide, 1,000 patterns", "decide", 2_001, crowded(pattern)),
+    Scenario("decide, 20 functions", "decide", 21, functions),
+    Scenario("decide, 1,000 functions", "decide", 2_001, crowded_functions),
     Scenario("decide, 1,000 negations", "decide", 2_001, crowded(negation)),
 )
 
@@ -128,7 +152,7 @@ def compare(counts: dict[str, int]) -> int:
         grown = counted > known * (1 + TOLERANCE)
         failed |= grown and comparable
         word = "TOO MANY" if grown else "ok"
-        print(f"{name:<22} {counted:>10,} instructions (baseline {known:>10,}): {word}", flush=True)
+        print(f"{name:<24} {counted:>10,} instructions (baseline {known:>10,}): {word}", flush=True)
     return int(failed)
 
 

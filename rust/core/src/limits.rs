@@ -43,5 +43,7 @@ pub const MAX_IR_DEPTH: usize = 4 * MAX_CODE_DEPTH + 2 * MAX_CONST_DEPTH + 8;
 pub const MAX_SCRIPT_STEPS: u64 = 1_000_000;
 /// Bytes of all values that one evaluation of a function makes.
 pub const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of a text that is short enough to look through it once per turn of a function and take few steps.
+pub const LONG_TEXT: usize = 64 * 1024;
 /// Containers in one another that a function makes or compares.
 pub const MAX_SCRIPT_DEPTH: u16 = 100;

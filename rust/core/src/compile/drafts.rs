@@ -15,7 +15,7 @@ use crate::program::Program;
 use crate::program::affixes::Affixes;
 use crate::program::bands::{Band, Bands};
 use crate::program::needles::Needles;
-use crate::program::segment::{Class, List, PatternGroup, Probe, Segment};
+use crate::program::segment::{Class, List, PatternGroup, Probe, Segment, Watch};
 use crate::program::strmap::StrMap;
 use crate::program::veto::{Places, Veto};
 
@@ -85,6 +85,25 @@ impl<'p> Drafts<'p> {
                     self.errors(rule, clause);
                 }
             });
+        }
+    }
+
+    /// Adds a function with what it is watched by. Rules come in order.
+    pub(super) fn watch(&mut self, rule: u32, watches: &[Watch]) {
+        for watch in watches {
+            if let Some(clause) = watch.clause {
+                self.guard(rule, clause, false);
+            }
+            let draft = self.by_path.entry(watch.path).or_default();
+            draft.guarded = true;
+            if watch.missing {
+                draft.missing.push(rule);
+            }
+            for (class, rules) in Class::ALL.into_iter().zip(&mut draft.errors) {
+                if watch.classes.has(class) {
+                    rules.push(rule);
+                }
+            }
         }
     }
 

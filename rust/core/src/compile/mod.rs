@@ -5,6 +5,7 @@
 
 mod cheap;
 mod drafts;
+mod foresee;
 mod guard;
 mod inert;
 mod pin;
@@ -12,12 +13,14 @@ mod prepare;
 mod segments;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use crate::error::DecodeError;
 use crate::hash::Keyed;
 use crate::ir::{self, Kind, Policy};
 use crate::path::Field;
-use crate::program::{Body, Clause, Match, Path, Program, Rule, Verdict};
+use crate::program::segment::Watch;
+use crate::program::{Body, Clause, Match, Op, Path, Prepared, Program, Rule, Verdict};
 use crate::source::Source;
 
 impl Program {
@@ -103,7 +106,40 @@ fn compile(policy: Policy, source: Source) -> Program {
     };
     program.host_count = host_count;
     pin::list(&mut program);
+    watch(&mut program);
     program
+}
+
+/// Finds out what functions are watched by; the tests of it are clauses that the policy has not.
+fn watch(program: &mut Program) {
+    for rule in &mut program.rules {
+        let Body::Function(function) = &mut rule.body else {
+            continue;
+        };
+        let start = function.pinned.unwrap_or(function.start);
+        let Some(wanted) = foresee::watches(function, start) else {
+            continue;
+        };
+        let clauses = &mut program.clauses;
+        let watches = wanted.into_iter().map(|wanted| Watch {
+            path: wanted.path,
+            clause: wanted.test.map(|test| {
+                clauses.push(Clause {
+                    path: wanted.path,
+                    op: Op::Eq,
+                    refs: 0,
+                    tools: None,
+                    span: rule.span,
+                    prepared: OnceLock::from(Box::new(Prepared::Test(test))),
+                    info: OnceLock::new(),
+                });
+                clauses.len() as u32 - 1
+            }),
+            missing: wanted.missing,
+            classes: wanted.classes,
+        });
+        function.watches = Some(watches.collect());
+    }
 }
 
 /// The keys of all paths, each once.

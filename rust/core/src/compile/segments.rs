@@ -4,7 +4,7 @@ use super::cheap;
 use super::drafts::Drafts;
 use super::guard::{self, Guards};
 use crate::expr::Part;
-use crate::program::segment::Segment;
+use crate::program::segment::{Segment, Watch};
 use crate::program::veto::{AT_ONCE, Veto};
 use crate::program::{Body, Listing, Profile, Program};
 
@@ -92,6 +92,10 @@ impl Program {
         let mut always = Vec::new();
         let mut drafts = Drafts::new(self);
         for (rule, expr) in matches {
+            if let Some(watches) = self.watches(rule) {
+                drafts.watch(rule, watches);
+                continue;
+            }
             match expr.and_then(|expr| Some((expr, guards.choose(expr)?))) {
                 Some((expr, guard)) => drafts.add(rule, expr, &guard),
                 None => always.push(rule),
@@ -101,6 +105,14 @@ impl Program {
         let mut segment = drafts.finish(always);
         segment.veto = veto;
         segment
+    }
+
+    /// What a function is watched by.
+    fn watches(&self, rule: u32) -> Option<&[Watch]> {
+        match &self.rules.get(rule as usize)?.body {
+            Body::Function(function) => function.watches.as_deref(),
+            Body::Match(_) | Body::Host(_) => None,
+        }
     }
 
     /// What rules out some of the rules that are judged every time; `None`: they are few, or nothing does.

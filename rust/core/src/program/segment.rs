@@ -67,6 +67,38 @@ impl Class {
     ];
 }
 
+/// Classes of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Classes(u8);
+
+impl Classes {
+    pub(crate) const ALL: Self = Self(u8::MAX);
+
+    pub(crate) const fn with(self, class: Class) -> Self {
+        Self(self.0 | 1 << class as u8)
+    }
+
+    pub(crate) const fn without(self, class: Class) -> Self {
+        Self(self.0 & !(1 << class as u8))
+    }
+
+    pub(crate) const fn has(self, class: Class) -> bool {
+        self.0 & 1 << class as u8 != 0
+    }
+}
+
+/// What a function is watched by at one path: if a request has none of it, the function returns None.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    pub(crate) path: u32,
+    /// A clause: a value that it is true of, or cannot judge.
+    pub(crate) clause: Option<u32>,
+    /// Whether no value at all is seen, too.
+    pub(crate) missing: bool,
+    /// Values of these classes.
+    pub(crate) classes: Classes,
+}
+
 /// One path, read to find rules.
 #[derive(Debug, Default)]
 pub(crate) struct Probe {

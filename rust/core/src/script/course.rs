@@ -36,6 +36,7 @@ impl Function {
             slots,
             start: Start { at, steps: 0 },
             pinned: None,
+            watches: None,
             ruling,
             written: OnceLock::new(),
             turns: course.turns.into(),

@@ -7,6 +7,7 @@ use super::exception::Exception;
 use super::find::Pattern;
 use super::fixed::Fixed;
 use crate::path::Field;
+use crate::program::segment::Watch;
 use crate::rule::Verdict;
 
 /// A function that was written as a rule.
@@ -20,6 +21,8 @@ pub(crate) struct Function {
     pub(crate) pinned: Option<Start>,
     /// What it does.
     pub(crate) turns: Box<[Turn]>,
+    /// What a request has if it does more than return None; `None`: it is called for every one.
+    pub(crate) watches: Option<Box<[Watch]>>,
     /// The number of the first of its decisions that are always the same.
     pub(crate) ruling: u32,
     /// It as it was written, for explanations: read again when the first one is asked for.
