@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 import pytest
 
-from bobcat import DuplicateRecord, FileStore, StepRecord, durable_approvals
+from bobcat import DuplicateRecord, FileStore, RunResult, StepRecord, compile_policy, durable_approvals
+from bobcat.approvals import Approvals
 from bobcat.testing import crashsim
 from crashsim import payments
 from crashsim.payments import AMOUNTS
@@ -114,6 +116,35 @@ def test_a_doubt_suspends_the_run_where_approvals_are_durable() -> None:
     suspended = [row for row in report.rows if row.status == "suspended"]
     assert len(suspended) == len([row for row in report.rows if row.uncertain]) == 12
     assert all(len(row.uncertain) == 1 for row in suspended)
+
+
+ASKING = compile_policy("rules: [{id: pay, match: {tool: pay}, decision: approve_required, approvers: [alice]}]")
+
+
+def answered(
+    stage: crashsim.Stage, tool_of: Callable[[crashsim.Stage], crashsim.Scenario] = payments.keyed
+) -> crashsim.Scenario:
+    """Every payment waits for alice, who answers when the run is suspended."""
+    store = stage.store(payments.memory(stage))
+
+    async def answer(result: RunResult) -> None:
+        for id in result.approvals:
+            if (await Approvals(store).show(id)).status == "pending":
+                await Approvals(store).grant(id, approver="alice")
+
+    made = tool_of(stage)
+    return replace(made, policy=ASKING, store=store, on_approval=durable_approvals(store), answer=answer)
+
+
+@pytest.mark.parametrize("tool_of", [payments.keyed, payments.reconciled])
+def test_no_approval_is_lost_and_none_is_used_twice(tool_of: Factory) -> None:
+    scenario = partial(answered, tool_of=tool_of)
+    report = crashsim.campaign(scenario, kills=2, workers=2, stop_in_tools=False, limit=300)
+    assert nothing_wrong(report)
+    assert {row.status for row in report.rows} == {"succeeded"}
+    undisturbed = crashsim.replay(scenario, "undisturbed").outcome
+    kinds = [record.kind for record in undisturbed.records]
+    assert kinds.count("run.suspended") == kinds.count("approval.granted") == len(undisturbed.effects) == 3
 
 
 class TwoMethods:

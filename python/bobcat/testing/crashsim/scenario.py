@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import PolicyBundle
 from bobcat.journal import RunStore
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS
+from bobcat.model import RunResult
 from bobcat.testing.crashsim.clock import Clock
 from bobcat.testing.crashsim.outside import Outside
 from bobcat.testing.crashsim.process import alone
@@ -78,6 +79,7 @@ class Scenario:
     """One run: the arguments of `run_agent`, of which the agent and the tools may be made for every worker anew.
 
     `agent` is called for every worker: what it made dies with it. `tools` is a `ToolSet`, or is called likewise.
+    `answer` is awaited by a worker whose run was suspended, to grant or deny what it waits for; then the run goes on.
     `options` is passed on to `run_agent`: a budget, a principal, an `owner`, which is every worker's name then and lets
     a new one take the run of a dead one at once. `run_id` is for storage that simulated runs share. `effects` names
     what really happened, each as often as it did, where that is not told to the stage's world: rows of a database.
@@ -89,6 +91,7 @@ class Scenario:
     policy: PolicyBundle
     store: RunStore
     on_approval: ApprovalHandler | None = None
+    answer: Callable[[RunResult], Awaitable[object]] | None = None
     lease_seconds: float = DEFAULT_LEASE_SECONDS
     run_id: str = "simulated"
     options: Mapping[str, Any] = field(default_factory=dict)  # Any: arguments of `run_agent`

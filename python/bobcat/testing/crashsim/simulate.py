@@ -74,9 +74,12 @@ class _Run:
                 on_approval=scenario.on_approval, lease_seconds=scenario.lease_seconds,
                 **{"correlation_id": scenario.run_id, "owner": name, "clock": self.stage.clock, **scenario.options},
             )  # fmt: skip
-            if result.status != "superseded" or not patient:
+            if result.status == "suspended" and scenario.answer is not None:
+                await scenario.answer(result)
+            elif result.status == "superseded" and patient:
+                await asyncio.sleep(scenario.lease_seconds)
+            else:
                 return result
-            await asyncio.sleep(scenario.lease_seconds)
 
     def _made_tools(self) -> ToolSet:
         """The tools of one worker, with points."""
