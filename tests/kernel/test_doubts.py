@@ -252,6 +252,30 @@ def test_u61_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
     assert len(shop.records("action.intent")) == deaths
 
 
+@pytest.mark.parametrize("again", [1, 2])
+def test_u61_a_refusal_whose_attempt_dies_before_its_result_settles_nothing(again: int) -> None:
+    """The refusal has its intent on record, which must not stand for the one that may have run."""
+    shop = Shop().died()
+    deny = ABOUT.replace("DECISION", "deny")
+    write = shop.store.append
+
+    async def dying(record: Any) -> None:
+        if record.kind == "action.result":
+            raise Power
+        await write(record)
+
+    shop.store.append = dying  # type: ignore[method-assign]
+    for _ in range(again):
+        shop.died(policy=deny)
+    shop.store.append = write  # type: ignore[method-assign]
+    intents = [intent["verdict"] for intent in shop.records("action.intent")]
+    assert intents == ["allow", *["deny"] * again]
+    assert len(shop.records("run.resumed")) == again
+    shop.run(policy=deny)
+    assert shop.began == 1
+    assert shop.told[0].endswith(MAY)
+
+
 def test_u49_a_run_stopped_between_intent_and_action_leaves_no_doubt() -> None:
     token = CancelToken()
 
