@@ -138,6 +138,12 @@ bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes be
 	$(BIN)/python benches/stores.py --json > $(BUILD)/stores_results.json
 	mv $(BUILD)/stores_results.json benches/stores_results.json
 
+.PHONY: bench-workers
+bench-workers: build  ## measure workers and what becomes of killed ones' runs; writes benches/workers_results.json
+	$(call say,workers)
+	$(BIN)/python benches/workers.py --json > $(BUILD)/workers_results.json
+	mv $(BUILD)/workers_results.json benches/workers_results.json
+
 .PHONY: lock
 lock: setup  ## resolve the Python dependencies anew; writes uv.lock and .ci/requirements-dev.txt
 	.ci/lock $(BIN)

@@ -1,0 +1,61 @@
+"""The app that `benches/workers.py` has made: short runs, and one that stops to think."""
+
+# ruff: noqa: ASYNC110, ASYNC230, ASYNC240 - files are how the processes of the bench tell each other
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, tool
+from bobcat.workers import Job, Workers
+
+POLICY = compile_policy("rules: [{id: note, match: {tool: note}, decision: allow}]")
+workers = Workers()
+
+
+@tool(effect="none")
+async def note(text: str) -> str:
+    """Does nothing."""
+    return text
+
+
+@tool(effect="unsafe", name="note")
+async def noted(text: str) -> str:
+    """Says when it was called."""
+    with Path(os.environ["BENCH_NOTES"]).open("a", encoding="utf-8") as file:
+        file.write(f"{text} {os.getpid()} {time.time()}\n")
+    return text
+
+
+class Short:
+    """One call, one answer. `pause` is a file that is waited for after the call."""
+
+    def __init__(self, calls: int, pause: Path | None = None) -> None:
+        self._calls, self._pause = calls, pause
+
+    async def step(self, conversation: Sequence[Message]) -> Any:  # Any: a reply
+        done = sum(message.role == "tool" for message in conversation)
+        if done and self._pause is not None:
+            while not self._pause.exists():
+                await asyncio.sleep(0.01)
+        return ToolCall("note", {"text": f"call-{done}"}) if done < self._calls else FinalAnswer("done")
+
+
+@workers.run("short")
+async def short(job: Job) -> dict[str, Any]:
+    """A run of one call. It waits until all workers are there."""
+    gate = os.environ.get("BENCH_GATE")
+    while gate and not Path(gate).exists():
+        await asyncio.sleep(0.01)
+    return {"agent": Short(1), "task": "note", "tools": ToolSet.from_functions(note), "policy": POLICY}
+
+
+@workers.run("long")
+def long(job: Job) -> dict[str, Any]:
+    """A run that waits between its two calls."""
+    agent = Short(2, Path(job.payload["pause"]))
+    return {"agent": agent, "task": "note", "tools": ToolSet.from_functions(noted), "policy": POLICY}
