@@ -12,7 +12,14 @@ use crate::program::segment::Class;
 /// Most clauses of one guard.
 const MAX_CLAUSES: usize = 32;
 
-/// Chooses guards for the rules of one segment.
+/// Clauses of which one must be true, and what they cost.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    pub(super) clauses: Vec<u32>,
+    pub(super) cost: u32,
+}
+
+/// Finds guards for the rules of one segment.
 pub(super) struct Guards<'p> {
     program: &'p Program,
     /// Whether the tool is known in this segment, so that clauses on it tell nothing.
@@ -34,30 +41,44 @@ impl<'p> Guards<'p> {
         }
     }
 
-    /// The guard of a match; `None` when it can be true without any one clause being true.
-    pub(super) fn choose(&self, expr: Part<'_>) -> Option<Vec<u32>> {
-        self.cover(expr)
-            .map(|(clauses, _)| clauses)
-            .filter(|clauses| clauses.len() <= MAX_CLAUSES)
+    /// The guards that a match could have, the best one first; none when it can be true without any one clause being true.
+    pub(super) fn all(&self, expr: Part<'_>) -> Vec<Guard> {
+        let mut guards: Vec<Guard> = match expr {
+            Part::Of(Connective::All, items) => items.filter_map(|item| self.cover(item)).collect(),
+            expr => self.cover(expr).into_iter().collect(),
+        };
+        guards.sort_by_key(|guard| guard.cost);
+        // The best one is no guard where it is of too many clauses.
+        if guards
+            .first()
+            .is_some_and(|guard| guard.clauses.len() > MAX_CLAUSES)
+        {
+            return Vec::new();
+        }
+        guards.retain(|guard| guard.clauses.len() <= MAX_CLAUSES);
+        guards
     }
 
-    fn cover(&self, expr: Part<'_>) -> Option<(Vec<u32>, u32)> {
+    fn cover(&self, expr: Part<'_>) -> Option<Guard> {
         match expr {
-            Part::Leaf(clause) => Some((vec![clause], self.cost(clause)?)),
+            Part::Leaf(clause) => Some(Guard {
+                clauses: vec![clause],
+                cost: self.cost(clause)?,
+            }),
             Part::Of(Connective::Not, _) => None,
             Part::Of(Connective::All, items) => items
                 .filter_map(|item| self.cover(item))
-                .min_by_key(|(_, cost)| *cost),
+                .min_by_key(|guard| guard.cost),
             Part::Of(Connective::Any, items) => {
                 let (mut clauses, mut cost) = (Vec::new(), 0_u32);
                 for item in items {
-                    let (more, extra) = self.cover(item)?;
-                    clauses.extend(more);
-                    cost = cost.saturating_add(extra);
+                    let guard = self.cover(item)?;
+                    clauses.extend(guard.clauses);
+                    cost = cost.saturating_add(guard.cost);
                 }
                 clauses.sort_unstable();
                 clauses.dedup();
-                Some((clauses, cost))
+                Some(Guard { clauses, cost })
             }
         }
     }

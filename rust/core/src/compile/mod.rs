@@ -5,6 +5,7 @@
 
 mod cheap;
 mod drafts;
+mod fewer;
 mod foresee;
 mod guard;
 mod inert;

@@ -2,6 +2,7 @@
 
 use super::cheap;
 use super::drafts::Drafts;
+use super::fewer;
 use super::guard::{self, Guards};
 use crate::expr::Part;
 use crate::program::segment::{Segment, Watch};
@@ -91,13 +92,17 @@ impl Program {
         let guards = Guards::new(self, tool_known, &exprs);
         let mut always = Vec::new();
         let mut drafts = Drafts::new(self);
-        for (rule, expr) in matches {
+        let all = matches
+            .iter()
+            .map(|(_, expr)| expr.map_or_else(Vec::new, |expr| guards.all(expr)));
+        let chosen = fewer::choose(self, all.collect());
+        for ((rule, expr), guard) in matches.into_iter().zip(chosen) {
             if let Some(watches) = self.watches(rule) {
                 drafts.watch(rule, watches);
                 continue;
             }
-            match expr.and_then(|expr| Some((expr, guards.choose(expr)?))) {
-                Some((expr, guard)) => drafts.add(rule, expr, &guard),
+            match expr.zip(guard) {
+                Some((expr, guard)) => drafts.add(rule, expr, &guard.clauses),
                 None => always.push(rule),
             }
         }
