@@ -140,6 +140,12 @@ def test_what_is_no_name_is_no_target(make: Callable[..., Gate], wrong: object) 
         make().consume(wrong)
 
 
+@pytest.mark.parametrize("options", [{"seconds": "60"}, {"seconds": True}, {"args": [1]}, {"args": "x"}])
+def test_what_is_no_time_and_no_arguments_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=r"a grant is good for some seconds|the arguments of a call are a mapping"):
+        ConfirmationGate().grant("pay", **options)
+
+
 @pytest.mark.parametrize("options", [{"seconds": 0}, {"seconds": -1}, {"seconds": math.nan}, {"scope": ""}])
 def test_a_grant_that_could_never_count_is_refused(make: Callable[..., Gate], options: Mapping[str, Any]) -> None:
     with pytest.raises(ValueError):

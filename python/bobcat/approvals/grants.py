@@ -41,6 +41,8 @@ class Grant:
 
 def slot_for(target: str, args: Mapping[str, Any] | None, scope: str | None) -> Slot:
     """Where a grant for `target` belongs. Raises `EncodingError` for arguments that have no canonical form."""
+    if args is not None and not isinstance(args, Mapping):
+        raise TypeError(f"the arguments of a call are a mapping, got {type(args).__name__}")
     return Slot(checked(target), None if args is None else args_digest(args), _scope(scope))
 
 
@@ -72,7 +74,9 @@ def check_approver(approver: object) -> str:
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Refuse a lifetime that is none. Raises `ValueError`."""
+    """Refuse a lifetime that is none. Raises `ValueError`, and `TypeError` for what is no number."""
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float))):
+        raise TypeError(f"a grant is good for some seconds or for ever (None), got {seconds!r}")
     if seconds is not None and not seconds > 0:
         raise ValueError(f"a grant is good for some seconds or for ever (None), got {seconds!r}")
 
