@@ -128,3 +128,28 @@ def test_the_same_commands_work_on_a_directory_of_journals(run: Run) -> None:
             return [record.kind for record in await store.load("r")]
 
     assert asyncio.run(kinds()) == ["run.started", "model.output", "final"]
+
+
+def test_a_job_that_cannot_be_read_is_said_and_stops_no_other(run: Run) -> None:
+    async def damaged() -> None:
+        async with aclosing(open_store("sqlite:///runs.db")) as store:
+            due = {"priority": 0, "run_at": "2020-01-01T00:00:00+00:00"}
+            await store.put("job", "bad", {"run_id": "bad"}, expected=0)
+            await store.set_status("bad", "queued", detail={"job": due})
+            await store.set_status("odd", "queued", detail={"job": {**due, "priority": "high"}})
+            await store.set_status("none", "queued")
+
+    asyncio.run(damaged())
+    run("runs", "queue", "hello", "--run-id", "good")
+    made = run("worker", "app.py", "--until-idle")
+    assert made.code == 0, made.err
+    assert "run bad was not delivered: JobError: a job of this store cannot be read (KeyError): 'run_at'" in made.err
+    listed = {each["run_id"]: each["status"] for each in json.loads(run("runs", "list", "--format", "json").out)}
+    assert listed == {"good": "succeeded", "bad": "queued", "odd": "queued", "none": "queued"}
+    assert run("runs", "show", "bad").out.startswith("run        bad, queued\n")
+    for command in ("cancel", "resume"):
+        done = run("runs", command, "bad")
+        assert (done.code, done.err) == (
+            3,
+            "error: a job of this store cannot be read (KeyError): 'run_at' (damaged)\n",
+        )

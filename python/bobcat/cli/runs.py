@@ -173,7 +173,9 @@ def _with_jobs(
     try:
         return with_store(store_url, main, must_exist=must_exist)
     except JobError as error:
-        raise (InputError if error.code in ("unknown", "bad_job") else NotAllowed)(f"{error} ({error.code})") from error
+        raise (InputError if error.code in ("unknown", "bad_job", "damaged") else NotAllowed)(
+            f"{error} ({error.code})"
+        ) from error
 
 
 def _summary(run: RunSummary) -> dict[str, Any]:

@@ -89,8 +89,12 @@ def _moment(run_at: datetime) -> datetime:
 
 
 def job_from_json(body: Mapping[str, Any]) -> Job:
-    """The job of a document."""
-    return Job(**{**body, "run_at": datetime.fromisoformat(body["run_at"])})
+    """The job of a document. Raises `JobError` (`damaged`) for what is none."""
+    try:
+        return Job(**{**body, "run_at": datetime.fromisoformat(body["run_at"])})
+    except (KeyError, TypeError, ValueError) as error:
+        told = f"a job of this store cannot be read ({type(error).__name__}): {str(error)[:200]}"
+        raise JobError("damaged", told) from error
 
 
 async def say(store: DurableStore, run_id: str, status: RunStatus, **detail: Any) -> None:  # Any: JSON
