@@ -9,6 +9,7 @@ import sys
 import traceback
 import types
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ class RuleModule:
 
 def load_rules(text: str, path: str) -> RuleModule:
     """Import a module of rules and find its rules."""
+    # What Bobcat itself loads for rules is none of the module's doing.
+    for own in ("bobcat.build", "bobcat.compiler"):
+        import_module(own)
     before = set(sys.modules)
     module = _run(text, path)
     imported = {name for name in set(sys.modules) - before - {module.__name__} if not _is_hidden(name)}

@@ -9,6 +9,8 @@ mod generator;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod hostile_functions;
+#[cfg(test)]
 mod json_texts;
 #[cfg(test)]
 mod numbers;
