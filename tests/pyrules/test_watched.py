@@ -186,7 +186,7 @@ def test_a_shape_by_itself_is_found_where_it_decides(shape: Callable[..., Rule])
             rule.__name__ = f"made_{len(made)}"
             made.append(rule)
     decided, bundles = 0, [compile_policy("rules: []", python_rules=made[start : start + 6]) for start in (0, 6, 12)]
-    for _ in range(3 * CALLS):
+    for _ in range(8 * CALLS):
         request = call(random)
         for bundle in bundles:
             found = shown(bundle.evaluate(request))
