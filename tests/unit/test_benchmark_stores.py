@@ -26,6 +26,8 @@ def test_the_figures_of_stores_are_those_of_the_artefact() -> None:
             f"| {seen['microseconds_per_step']:,.0f} | {seen['resume_seconds']:.2f} |"
         )
         assert row in text
+    assert f"load average of {results['load_average']:.0f}" in text
+    assert f"took {results['fsync_microseconds'] / 1000:.2f} ms" in text
 
 
 def test_the_figures_of_workers_are_those_of_the_artefact() -> None:
