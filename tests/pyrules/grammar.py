@@ -53,9 +53,9 @@ ARGS = ["path", "cmd", "to", "amount", "size", "items", "ids", "xs", "customer",
 STR_METHODS = ["lower()", "upper()", "strip()", "title()", "swapcase()", "casefold()", "capitalize()", "lstrip('/ ')",
                "removeprefix('a')", "removesuffix('s')", "replace('a', 'bb')", "zfill(6)", "rstrip('x')"]  # fmt: skip
 STR_TESTS = ["isdigit()", "isalpha()", "isupper()", "isspace()", "startswith('/')", "endswith(('a', 's'))",
-             "isidentifier()", "isascii()", "startswith(WORDS)"]  # fmt: skip
+             "istitle()", "isascii()", "startswith(WORDS)"]  # fmt: skip
 PATTERNS = [r"a+", r"^\w", r"(?i)RM", r"\d{2,}", r"[^a-z]$", r"(\w)(\w)?", r"x|y$"]
-SPECS = ["", "", ":>8", ":.2f", ":d", ":,", "!r", "!s", ":05d", "!r:>10", ":e", ":.3"]
+SPECS = ["", "", ":>8", ":.2f", ":d", ":,", "!r", "!s", ":05d", "!r:>10", ":e", "!s:.3"]
 
 
 class _Writer:

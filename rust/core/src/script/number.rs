@@ -1,5 +1,6 @@
 //! Numbers: integers of any size and floats, with Python's arithmetic.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
@@ -543,10 +544,7 @@ pub(super) fn rounded_integer<'p, V>(value: &BigInt, digits: i64) -> Run<Val<'p,
 
 /// The number in a text, as `int(text)` reads it.
 pub(super) fn parse_int(text: &str) -> Run<BigInt> {
-    let text = super::text::strip(text, None);
-    if !text.is_ascii() {
-        return Err(Trouble::UNSUPPORTED);
-    }
+    let text = &*in_ascii(super::text::strip(text, None));
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, text.get(1..).unwrap_or_default()),
         Some(b'+') => (false, text.get(1..).unwrap_or_default()),
@@ -568,12 +566,22 @@ pub(super) fn parse_int(text: &str) -> Run<BigInt> {
     Ok(if negative { value.negated() } else { value })
 }
 
+/// A text with the decimal digits of every script as those of ASCII, and nothing else beyond ASCII left in it.
+fn in_ascii(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return text.into();
+    }
+    let digit = |found: char| match super::text::decimal(found) {
+        Some(digit) => char::from(b'0' + digit),
+        None if found.is_ascii() => found,
+        None => '?',
+    };
+    text.chars().map(digit).collect()
+}
+
 /// The number in a text, as `float(text)` reads it.
 pub(super) fn parse_float(text: &str) -> Run<f64> {
-    let text = super::text::strip(text, None);
-    if !text.is_ascii() {
-        return Err(Trouble::UNSUPPORTED);
-    }
+    let text = &*in_ascii(super::text::strip(text, None));
     let bytes = text.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
         let digit = |at: Option<usize>| {

@@ -185,6 +185,15 @@ pub(super) fn is_decimal(found: char) -> bool {
     found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DECIMAL, found))
 }
 
+/// The value of a decimal digit beyond ASCII. The digits of a script stand in a row, from zero.
+pub(super) fn decimal(found: char) -> Option<u8> {
+    let point = u32::from(found);
+    tables::DECIMAL
+        .iter()
+        .find(|(low, high)| (*low..=*high).contains(&point))
+        .and_then(|(low, _)| u8::try_from((point - low) % 10).ok())
+}
+
 /// `str.isdigit` of one character.
 pub(super) fn is_digit(found: char) -> bool {
     found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DIGIT, found))
