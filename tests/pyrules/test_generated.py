@@ -17,7 +17,7 @@ FUNCTIONS = 50_000 if os.environ.get("BOBCAT_CAMPAIGN") else 200
 BATCHES = 20
 CALLS = 5
 LEAST_SHARE = 0.85
-MOST_OWN_ERRORS = 0.02
+MOST_OWN_ERRORS = 0.002  # of the 200 functions none
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -41,4 +41,4 @@ def test_a_generated_function_means_the_same_all_three_ways(batch: int) -> None:
                     own += 1
         forget(seed)
     assert made >= LEAST_SHARE * size - 3  # of ten functions, chance has its say
-    assert own <= MOST_OWN_ERRORS * calls + 6
+    assert own <= MOST_OWN_ERRORS * calls

@@ -60,7 +60,7 @@ def of_operator(node: ast.BinOp, text: str, f: Function) -> ir.Code:
         items = right.elts
         if len(items) != len(places) or any(isinstance(item, ast.Starred) for item in items):
             raise f.cannot(node, f"formats {len(items)} values into {len(places)} places", _INSTEAD)
-    elif len(places) == 1 and f.kind(right) != "tuple":
+    elif len(places) == 1:
         items = [right]
     else:
         raise f.cannot(node, "formats text with `%` and no tuple of values", _INSTEAD)
