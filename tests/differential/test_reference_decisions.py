@@ -110,7 +110,7 @@ def test_an_explanation_has_the_decision_and_judges_every_rule_as_the_reference_
     decision, traces = _core.explain(bundle, call)
     assert shown(decision) == shown(_core.evaluate(bundle, call))
     assert [trace[0] for trace in traces] == list(range(len(policy.rules)))
-    for rule, (_, outcome, code, _) in zip(policy.rules, traces, strict=True):
+    for rule, (_, outcome, code, *_) in zip(policy.rules, traces, strict=True):
         if outcome == "not_reached" or not isinstance(rule, Rule):
             continue
         truth = judge(rule.match, call, rule.verdict in ("allow", "transform"))

@@ -193,9 +193,13 @@ def build_request(raw: Mapping[str, Any]) -> ActionRequest:
 
 
 def plain(value: Any) -> Any:
-    """Mappings as dicts and lists as lists, all the way down."""
+    """Mappings as dicts and lists as lists, all the way down. A mapping that cannot be read is known by its identity."""
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        try:
+            items = list(value.items())
+        except ZeroDivisionError:  # `strategies.BrokenMapping`
+            return f"unreadable {id(value)}"
+        return {key: plain(item) for key, item in items}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value
