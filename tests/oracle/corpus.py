@@ -193,7 +193,7 @@ def build_request(raw: Mapping[str, Any]) -> ActionRequest:
 
 
 def plain(value: Any) -> Any:
-    """Mappings as dicts and lists as lists, all the way down. A mapping that cannot be read is known by its identity."""
+    """Mappings as dicts and lists as lists, all the way down. A mapping that cannot be read has its identity."""
     if isinstance(value, Mapping):
         try:
             items = list(value.items())
