@@ -149,6 +149,7 @@ def test_a_run_that_cannot_wait_any_longer_says_so_and_goes_on_later(kind: str, 
                 assert error.startswith("store.") or "the transaction" in error, error
                 assert f"StoreError: {name}: " in error, error
                 assert "Traceback" not in error
+        async with aclosing(MAKES[kind](server.url)) as store:  # that of a later worker
             resumed = await asyncio.gather(*(run.resume(store) for run in runs))
             assert {run.run_id: each.error for run, each in zip(runs, resumed, strict=True) if each.error} == {}
             found = await accounts(kind, server, store, runs)
@@ -170,6 +171,7 @@ def test_with_a_reconciler_every_payment_is_made_once(kind: str, server: Server)
             runs, _ = await through(
                 kind, server, away=1.0, how=signal.SIGKILL, store=store, effects=["unsafe"], reconciled=True
             )
+        async with aclosing(MAKES[kind](server.url)) as store:
             resumed = await asyncio.gather(*(run.resume(store) for run in runs))
             assert {each.error for each in resumed} == {None}
             found = await accounts(kind, server, store, runs)
@@ -199,8 +201,9 @@ def test_a_worker_whose_lease_ends_while_the_server_is_away_does_nothing_more(ki
                 result = await meeting
                 assert result.error is not None
                 assert result.error.startswith("store.renew failed: "), result.error
-                await asyncio.to_thread(server.start)
-                assert (await run.resume(store, owner="another")).error is None
+        await asyncio.to_thread(server.start)
+        async with aclosing(MAKES[kind](server.url)) as store:
+            assert (await run.resume(store, owner="another")).error is None
             assert [amount for _, amount in run.ledger.paid] == [AMOUNTS[0], AMOUNTS[2]]
             found = await account(store, run)
             assert (found.lost, found.doubled, found.unsaid) == ([], [], [])
