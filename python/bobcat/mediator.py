@@ -17,6 +17,7 @@ from bobcat.executors import Executor, inline_executor
 from bobcat.frozen import deep_freeze, thaw
 from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, ToolDef, Verdict
 from bobcat.plain_json import describe
+from bobcat.tasks import being_cancelled
 from bobcat.tools import GIVEN, ToolSet, taken_by
 
 NO_TRANSFORM_ARGS = (
@@ -94,7 +95,7 @@ async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> 
     try:
         outcome: object = await executor(with_args(request, thaw(request.args)), tool)
     except asyncio.CancelledError as error:
-        if _being_cancelled():
+        if being_cancelled():
             raise
         return ActionResult(False, error=f"executor raised {describe(error)}")
     except (Exception, SystemExit) as error:
@@ -116,7 +117,7 @@ async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -
         args = thaw(request.args)
         value = await shadow(**(taken_by(shadow, args) if trim else args))
     except asyncio.CancelledError as error:
-        if _being_cancelled():
+        if being_cancelled():
             raise
         return ActionResult(False, error=describe(error), duration_ms=_since(started))
     except (Exception, SystemExit) as error:
@@ -126,9 +127,3 @@ async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -
 
 def _since(started: float) -> int:
     return int((time.perf_counter() - started) * 1000)
-
-
-def _being_cancelled() -> bool:
-    """True when this task is being cancelled; False when a `CancelledError` was raised by somebody's own hand."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0

@@ -262,8 +262,32 @@ def test_a_graph_can_be_cancelled_at_every_wait_for_its_store(at: int) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "a lease is still being renewed"
 
     asyncio.run(main(Waiting(at, raises=False)))
+
+
+def test_a_graph_that_is_cancelled_while_it_notes_its_end_is_given_back_all_the_same() -> None:
+    class Slow(MemoryStore):
+        async def set_status(self, run_id: str, status: Any, **options: Any) -> None:
+            if run_id == "g" and status == "succeeded":
+                noting.set()
+                await asyncio.Event().wait()
+            await super().set_status(run_id, status, **options)
+
+    async def main() -> None:
+        store = Slow()
+        task = asyncio.create_task(run_graph(three().nodes, "t", router=router, start="a", store=store, run_id="g"))
+        async with asyncio.timeout(5):
+            await noting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "the lease is still being renewed"
+        assert (await store.acquire("g", owner="another", seconds=1)).fence == 2
+
+    noting = asyncio.Event()
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("at", range(1, 20))

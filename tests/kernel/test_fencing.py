@@ -309,6 +309,29 @@ def test_a_cancelled_task_gives_its_run_back() -> None:
     bounded(main())
 
 
+def test_a_run_that_is_cancelled_while_it_notes_its_end_is_given_back_all_the_same() -> None:
+    async def main() -> None:
+        noting = asyncio.Event()
+
+        class Slow(MemoryStore):
+            async def set_status(self, run_id: str, status: Any, **options: Any) -> None:
+                if status == "succeeded":
+                    noting.set()
+                    await asyncio.sleep(60)
+                await super().set_status(run_id, status, **options)
+
+        store = Slow()
+        task = asyncio.create_task(Worker(store, "a").run())
+        await noting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}, "the lease is still being renewed"
+        assert (await store.acquire("r", owner="b", seconds=1)).fence == 2
+
+    bounded(main())
+
+
 @pytest.mark.parametrize("call", ["acquire", "run", "set_status", "load"])
 def test_a_store_that_fails_at_the_start_fails_the_run_and_nothing_is_executed(call: str) -> None:
     async def refuse(self: Any, *args: Any, **options: Any) -> Any:

@@ -142,3 +142,31 @@ def test_a_process_that_dies_in_the_transaction_has_written_nothing(tmp_path: Pa
     assert [amount for amount, _ in shop.rows] == [3]
     abandoned = [record.body for record in shop.records() if record.kind == "action.abandoned"]
     assert [body["reason"] for body in abandoned] == ["its transaction was not committed"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError("no disk"), "OSError: no disk"),
+        (asyncio.CancelledError("by hand"), "CancelledError: by hand"),
+        (SystemExit(3), "SystemExit: 3"),
+    ],
+)
+def test_a_transaction_that_does_not_begin_is_an_error_of_the_tool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, told: str
+) -> None:
+    shop = Shop(tmp_path / "runs.db")
+
+    def broken(*_: object, **__: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(SQLiteStore, "transaction", broken)
+    replies: list[Any] = []
+
+    def note(conversation: Any) -> FinalAnswer:
+        replies.append(conversation[-1].content)
+        return FinalAnswer("over")
+
+    result = shop.run(ToolCall("pay", {"amount": 3}), note)
+    assert result.error is None
+    assert replies == [f"[error] the transaction did not begin: {told}"]

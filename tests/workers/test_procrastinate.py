@@ -184,6 +184,24 @@ def test_a_stopped_worker_gives_its_run_away(house: House, postgres_url: str) ->
     asyncio.run(main())
 
 
+def test_a_cancelled_worker_leaves_nothing_behind(house: House, postgres_url: str) -> None:
+    async def main() -> None:
+        job = await house.jobs.enqueue("two", {"file": str(house.path / "go")})
+        dispatcher = ProcrastinateDispatcher(postgres_url, sweep_seconds=0.2)
+        runner = Runner(house.app.workers, house.store, dispatcher=dispatcher, lease_seconds=60)
+        at_work = asyncio.create_task(dispatcher.work(runner, concurrency=1, stop=asyncio.Event(), grace_seconds=0.2))
+        await house.until_effect("thinking")
+        at_work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(at_work, 60)
+        assert await house.status(job.run_id) == "queued"
+        await house.store.aclose()
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
 @asynccontextmanager
 async def database(house: House, url: str) -> AsyncIterator[House]:
     """A house whose store is a database of its own."""

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bobcat.approvals.handlers import ApprovalHandler, Pending
 from bobcat.model import ApprovalDecision, ApprovalRequest, Decision
 from bobcat.plain_json import describe, show
+from bobcat.tasks import being_cancelled
 
 DEFAULT_TIMEOUT_SECONDS = 1800
 """How long an approval is waited for when the rule does not say."""
@@ -75,8 +76,7 @@ async def _ask_once(handler: ApprovalHandler, request: ApprovalRequest) -> Answe
             if isawaitable(answer):
                 answer = await answer
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if being_cancelled():
             raise
         return _raised(error)
     except (Exception, SystemExit) as error:
@@ -99,8 +99,7 @@ async def ask_loosely(handler: ApprovalHandler, request: ApprovalRequest) -> Ans
     try:
         answer: object = await asyncio.wait_for(handler(request), timeout)
     except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
+        if being_cancelled():
             raise
         return _raised(error)
     except TimeoutError:

@@ -24,6 +24,7 @@ from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, Tenure, default_owner
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, LeaseLost, RunBusy, RunStatus
+from bobcat.tasks import being_cancelled
 
 T = TypeVar("T")
 LOST_ERROR = "failed in an earlier attempt, which left no error on record"
@@ -187,13 +188,15 @@ class GraphJournal:
         tenure, store = self._tenure, self._store
         if tenure is None or not isinstance(store, DurableStore):
             return
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSING_SECONDS):
-                if status is not None:
-                    await store.set_status(self._run_id, status, detail=detail, lease=tenure.lease)
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSING_SECONDS):
-                await tenure.give_back()
+        try:
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    if status is not None:
+                        await store.set_status(self._run_id, status, detail=detail, lease=tenure.lease)
+        finally:  # also when the graph is cancelled here: nobody else would end the renewals
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await tenure.give_back()
 
 
 def result_to_body(result: RunResult) -> dict[str, Any]:
@@ -227,7 +230,4 @@ def _summary(outcome: NodeOutcome) -> dict[str, Any]:
 
 def _unless_cancelled(error: asyncio.CancelledError, what: str) -> BaseException:
     """The error to raise for a `CancelledError`: itself when this task is being cancelled."""
-    task = asyncio.current_task()
-    if task is None or task.cancelling():
-        return error
-    return JournalError(f"{what}: {describe(error)}")
+    return error if being_cancelled() else JournalError(f"{what}: {describe(error)}")

@@ -222,15 +222,17 @@ class RunJournal:
         """
         if self.tenure is None:
             return
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSING_SECONDS):
-                await self.roll_back()
-                status = None if result is None else _FINAL.get(result.status)
-                if result is not None and status is not None and self._opened:
-                    await self._set_status(status, self._detail(result))
-        with suppress(Exception):
-            async with asyncio.timeout(CLOSING_SECONDS):
-                await self.tenure.give_back()
+        try:
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self.roll_back()
+                    status = None if result is None else _FINAL.get(result.status)
+                    if result is not None and status is not None and self._opened:
+                        await self._set_status(status, self._detail(result))
+        finally:  # also when the run is cancelled here: nobody else would end the renewals
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self.tenure.give_back()
 
     def _detail(self, result: RunResult) -> dict[str, Any]:
         detail: dict[str, Any] = {"records": self.chain.seq, "chain": self.chain.head}

@@ -75,6 +75,7 @@ from bobcat.plain_json import describe
 from bobcat.sinks import Sink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.durable import CheckedTransaction, DurableStore, LeaseLost, TransactionalStore
+from bobcat.tasks import being_cancelled
 from bobcat.tools import ToolSet, given_parameters
 
 
@@ -313,7 +314,7 @@ class _Driver:
                 keep_late=late,
             )
         except asyncio.CancelledError as error:
-            if _being_cancelled():
+            if being_cancelled():
                 raise
             return model_failed(error)
         except (Exception, SystemExit) as error:
@@ -372,9 +373,11 @@ class _Driver:
             begun = await self._interrupts.insist(journal.begin_transaction, seconds=self._manner.store_seconds)
         except LeaseLost as lost:
             return Interrupted(lost=Superseded(str(lost)), started=False)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return ToolReturned(ActionResult(False, error=f"the transaction did not begin: {describe(error)}"))
+        except (Exception, SystemExit) as error:
             return ToolReturned(ActionResult(False, error=f"the transaction did not begin: {describe(error)}"))
         if isinstance(begun, Interrupted):
             return ToolReturned(ActionResult(False, error="the transaction did not begin: the store took too long"))
@@ -414,7 +417,7 @@ class _Driver:
         try:
             answer: object = await self._interrupts.wait(ask_it, command.key, thaw(command.args))
         except asyncio.CancelledError as error:
-            if _being_cancelled():
+            if being_cancelled():
                 raise
             return Reconciled(Unknown(f"reconcile raised {describe(error)}"))
         except (Exception, SystemExit) as error:
@@ -438,7 +441,7 @@ class _Driver:
         try:
             return await run_inline(tool, args, tells_timeouts_apart=self._manner.tells_timeouts_apart)
         except asyncio.CancelledError as error:
-            if _being_cancelled():
+            if being_cancelled():
                 raise
             return ActionResult(False, error=f"executor raised {describe(error)}")
 
@@ -457,7 +460,7 @@ class _Driver:
         except (DuplicateRecord, LeaseLost) as lost:
             return Superseded(str(lost))
         except asyncio.CancelledError as error:
-            if _being_cancelled():
+            if being_cancelled():
                 raise
             return StoreFailed(f"store.append failed: {describe(error)}")
         except (Exception, SystemExit) as error:
@@ -486,12 +489,6 @@ def _frozen(value: Any) -> Any:  # Any: as above
     if type(value) is list:
         return FrozenList(value)
     return FrozenDict(value) if type(value) is dict else value
-
-
-def _being_cancelled() -> bool:
-    """True when this task is being cancelled; False when a `CancelledError` was raised by somebody's own hand."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
 
 
 def _check_kinds(tools: object, policy: object) -> None:

@@ -11,13 +11,13 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from uuid import uuid4
 
 from bobcat.journal import StepRecord
 from bobcat.kernel.commands import StoreFailed, Superseded
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, Lease, LeaseLost
+from bobcat.tasks import end
 
 DEFAULT_LEASE_SECONDS = 30.0
 """How long a run may not be heard of before another worker takes it."""
@@ -132,8 +132,6 @@ class Tenure:
     async def give_back(self) -> None:
         """Stop renewing, and release the run. Raises what the store raises."""
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await end(self._task)
         if self._lease is not None:
             await self.store.release(self._lease)

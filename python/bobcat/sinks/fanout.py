@@ -19,6 +19,7 @@ from bobcat.model import AuditEvent
 from bobcat.plain_json import describe
 from bobcat.sinks.base import Sink
 from bobcat.sinks.thread import SinkThread
+from bobcat.tasks import being_cancelled
 
 SINK_TIMEOUT_SECONDS = 5.0
 """How long a sink may take for one event."""
@@ -85,8 +86,7 @@ class Fanout:
             async with asyncio.timeout(None if self._timeout == inf else self._timeout) as clock:
                 await outlet.take(event)
         except asyncio.CancelledError as error:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if being_cancelled():
                 raise
             self._failed(outlet, event, describe(error))
         except (Exception, SystemExit) as error:

@@ -18,6 +18,7 @@ from procrastinate.jobs import Status
 
 from bobcat.errors import JobError, StoreError
 from bobcat.plain_json import describe
+from bobcat.tasks import end
 from bobcat.workers.job import MAX_PRIORITY, Job
 from bobcat.workers.runner import Runner
 
@@ -99,33 +100,34 @@ class ProcrastinateDispatcher:
         """Run a procrastinate worker, and look at the store now and then, until `stop` is set."""
         self._runner = runner
         await self.open()
-        try:
-            sweeping = asyncio.create_task(self._sweep_for_ever(runner))
-            working = asyncio.create_task(
-                self._app.run_worker_async(
-                    queues=[QUEUE],
-                    name=runner.owner,
-                    concurrency=concurrency,
-                    install_signal_handlers=False,
-                    delete_jobs="always",
-                    fetch_job_polling_interval=1.0,
-                    shutdown_graceful_timeout=grace_seconds,
-                    update_heartbeat_interval=runner.lease_seconds / 3,
-                    stalled_worker_timeout=runner.lease_seconds,
-                )
+        sweeping = asyncio.create_task(self._sweep_for_ever(runner))
+        working = asyncio.create_task(
+            self._app.run_worker_async(
+                queues=[QUEUE],
+                name=runner.owner,
+                concurrency=concurrency,
+                install_signal_handlers=False,
+                delete_jobs="always",
+                fetch_job_polling_interval=1.0,
+                shutdown_graceful_timeout=grace_seconds,
+                update_heartbeat_interval=runner.lease_seconds / 3,
+                stalled_worker_timeout=runner.lease_seconds,
             )
-            stopped = asyncio.create_task(stop.wait())
+        )
+        stopped = asyncio.create_task(stop.wait())
+        failed = False
+        try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
-            for task in (sweeping, stopped):
-                task.cancel()
             failed = working.done() and not stop.is_set()
-            working.cancel()  # procrastinate's word for: begin nothing more, and end what runs
-            with suppress(asyncio.CancelledError):
-                await working
-            if failed:
-                raise JobError("stopped", "the procrastinate worker ended by itself")
         finally:
-            await self.aclose()
+            sweeping.cancel()
+            stopped.cancel()
+            try:
+                await end(working)  # procrastinate's word for: begin nothing more, and end what runs
+            finally:
+                await self.aclose()
+        if failed:
+            raise JobError("stopped", "the procrastinate worker ended by itself")
 
     async def _deliver(self, run_id: str) -> None:
         if self._runner is None:

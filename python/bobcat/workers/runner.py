@@ -19,6 +19,7 @@ from bobcat.kernel.loop import run_agent
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, RunSummary
+from bobcat.tasks import end
 from bobcat.workers import slots
 from bobcat.workers.dispatch import Delivery, Dispatcher
 from bobcat.workers.job import KIND, Job, Jobs, job_from_json, say
@@ -202,6 +203,4 @@ class Runner:
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end(task)

@@ -10,11 +10,11 @@ import asyncio
 import math
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Literal
 
 from bobcat.plain_json import describe
+from bobcat.tasks import settle
 from bobcat.workers.job import Job
 from bobcat.workers.runner import Runner
 
@@ -112,9 +112,8 @@ class StoreDispatcher:
         left = list(self._active.values())
         for task in left:
             task.cancel()
-        for task in left:
-            with suppress(asyncio.CancelledError):
-                await task
+        if left:
+            await settle(asyncio.wait(left))
 
 
 async def _now(runner: Runner) -> datetime:

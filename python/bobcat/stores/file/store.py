@@ -21,8 +21,8 @@ from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
 from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
 from bobcat.stores.refusals import changed, closed, lost, too_new
-from bobcat.stores.settling import settle
 from bobcat.stores.written import body_of, microseconds, moment_of, name_of, row_of, text_of, time_of
+from bobcat.tasks import settle
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from redis.backoff import NoBackoff
 from bobcat.errors import StoreError, StoreWarning
 from bobcat.stores.redis.scripts import SCRIPTS
 from bobcat.stores.refusals import closed, elsewhere, too_new
-from bobcat.stores.settling import settle
+from bobcat.tasks import settle
 
 T = TypeVar("T")
 

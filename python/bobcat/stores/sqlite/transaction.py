@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from bobcat.journal import StepRecord
 from bobcat.stores.durable import Lease, Transaction
 from bobcat.stores.refusals import ENDED, lost
-from bobcat.stores.settling import settle
 from bobcat.stores.sqlite.rows import check_held, insert
 from bobcat.stores.sqlite.schema import connect
 from bobcat.stores.sqlite.worker import worded
 from bobcat.stores.written import row_of
+from bobcat.tasks import settle
 
 
 class SQLiteTransaction:
