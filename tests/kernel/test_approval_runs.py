@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from bobcat import ApprovalDecision, ApprovalRequest, auto_approve
+from bobcat import ApprovalDecision, ApprovalRequest, Decision, MemoryStore, Verdict, auto_approve
+from bobcat.approvals import Answer, Pending, ask
 from kernel.scripted import call, run, seen
 
 TIMED = """
@@ -72,6 +73,28 @@ def test_the_handler_sees_the_effective_arguments_and_cannot_change_what_runs() 
     assert seen(call("restart", targets=["a"]), on_approval=meddler).ran == [("restart", {"targets": ["a"]})]
 
 
+@pytest.mark.parametrize("seconds", [float("nan"), -1, True, "60"])
+def test_a_timeout_that_is_no_number_of_seconds_asks_nobody(seconds: Any) -> None:
+    asked: list[object] = []
+
+    async def handler(request: object) -> ApprovalDecision:
+        asked.append(request)
+        return ApprovalDecision(True, "alice")
+
+    question = ApprovalRequest(None, Decision(Verdict.APPROVE_REQUIRED, timeout_seconds=seconds), "c")  # type: ignore[arg-type]
+    answer = asyncio.run(ask(handler, question))
+    assert answer == Answer("system", f"denied: the approval timeout {seconds!r} is no number of seconds")
+    assert asked == []
+
+
+def test_a_question_that_is_kept_nowhere_is_a_refusal() -> None:
+    async def nowhere(_: object) -> Pending:
+        return Pending("")
+
+    finished = seen(call("restart", targets=["a"]), on_approval=nowhere, store=MemoryStore(), run_id="r")
+    assert finished.told == ["[denied] denied: approval handler returned Pending, not ApprovalDecision"]
+
+
 def test_an_agent_that_changes_its_arguments_while_waiting_changes_nothing() -> None:
     targets = ["a"]
 
@@ -87,6 +110,7 @@ rules:
   - {id: never, match: {args.version: evil}, decision: deny, reason: not that one, priority: 5}
   - {id: free, match: {args.version: safe}, decision: allow, priority: 5}
   - {id: other, match: {args.version: odd}, decision: approve_required, priority: 5}
+  - {id: new, match: {args.version: old}, decision: transform, transform: {jsonpath: $.args.version, set: "9"}}
   - {id: ask, match: {tool: deploy}, decision: approve_required}
 """
 
@@ -98,6 +122,7 @@ rules:
         ({"version": "safe"}, [("deploy", {"version": "safe"})], "[ok] deployed safe"),
         ({"version": "evil"}, [], "[denied] denied: the arguments as edited by alice are decided deny — not that one"),
         ({"version": "odd"}, [], "[denied] denied: the arguments as edited by alice are decided approve_required"),
+        ({"version": "old"}, [], "[denied] denied: the arguments as edited by alice are decided transform"),
         ({"verzion": "2"}, [], "[denied] denied: the approver's args cannot be used: unknown argument `verzion`"),
         ("2", [], "[denied] denied: the approver's args must be a mapping, got str"),
     ],

@@ -95,6 +95,20 @@ def test_a_grant_that_would_not_count_today_is_asked_for_again(old: str, new: st
     assert run.bodies("approval.granted")[0]["approver"] == "oncall"
 
 
+def test_a_grant_under_another_rule_of_the_same_policy_is_asked_for_again() -> None:
+    both = POLICY.replace(
+        "  - {id: ask, match: {tool: deploy},",
+        "  - {id: ask-in-prod, match: {tool: deploy, context.environment: prod}, decision: approve_required}\n"
+        "  - {id: ask, match: {tool: deploy},",
+    )
+    approver, shelf = Approver(), Shelf("action.intent")
+    assert seen(call("deploy", version="1"), store=shelf, run_id="r", on_approval=approver, policy=both).ran == []
+    shelf.dies_at = ""
+    run = resumed(shelf, approver, policy=both, environment="prod")
+    assert run.bodies("policy.evaluated")[0]["matched_rules"] == ["ask-in-prod"]
+    assert len(approver.asked) == 2
+
+
 def test_a_policy_that_denies_by_now_denies_what_was_granted() -> None:
     approver = Approver()
     denying = POLICY.replace("decision: approve_required, approvers: [alice, oncall]", "decision: deny")

@@ -160,10 +160,35 @@ def test_a_grant_that_was_taken_up_cannot_be_taken_back(desk: Desk) -> None:
         id = await desk.ask()
         await desk.approvals.grant(id, approver="alice")
         await desk.run()
-        with pytest.raises(ApprovalError) as late:
-            await desk.approvals.deny(id, approver="bob")
-        assert late.value.code in ("used", "run_over")
+        await desk.refuses("run_over", desk.approvals.deny(id, approver="bob"))
+        await desk.store.set_status("r", "failed")  # as after an attempt that failed behind the action
+        assert "took the grant" in await desk.refuses("used", desk.approvals.deny(id, approver="bob"))
+        assert (await desk.approvals.show(id)).status == "granted"
         assert len(desk.tools.ran) == 1
+
+    asyncio.run(main())
+
+
+def test_a_run_is_not_woken_again_by_an_answer_that_it_took_up(desk: Desk) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        await desk.approvals.grant(id, approver="alice")
+        await desk.run()
+        await desk.store.set_status("r", "suspended", detail={"approvals": ["another"]})
+        again = await desk.approvals.grant(id, approver="alice")
+        assert (again.changed, again.woken) == (False, False)
+        assert (await desk.store.run("r")).status == "suspended"
+
+    asyncio.run(main())
+
+
+def test_a_second_grant_with_other_arguments_is_not_the_same_answer(desk: Desk) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        await desk.approvals.grant(id, approver="alice", args={"targets": ["b"]})
+        assert not (await desk.approvals.grant(id, approver="alice", args={"targets": ["b"]})).changed
+        await desk.refuses("granted", desk.approvals.grant(id, approver="alice", args={"targets": ["c"]}))
+        assert (await desk.run()).ran == [("restart", {"targets": ["b"]})]
 
     asyncio.run(main())
 

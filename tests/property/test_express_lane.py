@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -18,6 +20,7 @@ from bobcat.kernel.loop import Options, run_in_manner
 from bobcat.kernel.manner import INCUMBENT, SAFE, Manner
 from lynx_runs import SCRIPTS, Death, Script, comparable, play
 
+ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
 CALLS = (
     ("echo", "a", 0), ("echo", "fail", 0), ("other", "b", 0), ("echo", "c", 0), ("query", "d", 0), ("echo", "e", 7)
 )  # fmt: skip
@@ -79,30 +82,141 @@ def test_caps_and_ends_are_the_same(steps: int | None, end: str) -> None:
 
 
 class Plain:
-    """Calls one tool for ever."""
+    """Calls one tool for ever, or replies as it is told to."""
+
+    def __init__(self, reply: Any = None) -> None:
+        self.reply = bobcat.ToolCall("act", {}) if reply is None else reply
+        self.seen: list[Any] = []
 
     async def step(self, conversation: Any) -> Any:
-        return bobcat.ToolCall("act", {})
+        self.seen = [comparable(message.content) for message in conversation]
+        return self.reply
 
 
-def outcomes(act: Callable[[], Any], manner: Any = SAFE, **options: Any) -> list[Any]:
-    """Results and journals of a run whose tool is `act`, with the lane and without."""
+def outcomes(act: Callable[..., Any], manner: Any = SAFE, reply: Any = None, **options: Any) -> list[Any]:
+    """Results, journals and what the agent saw of a run whose tool is `act`, with the lane and without."""
     found: list[Any] = []
     for by_express in (True, False):
-        tools = bobcat.ToolSet({"act": bobcat.ToolDef("act", "", act, None, bobcat.ToolMetadata("low", True, ()))})
-        policy = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
+        name, metadata = options.get("name", "act"), bobcat.ToolMetadata("low", True, ())
+        tools = bobcat.ToolSet({name: bobcat.ToolDef(name, "", act, None, metadata)})
+        policy = options.get("policy", ALLOW)
         store = options.get("store", bobcat.MemoryStore)()
+        agent = Plain(reply)
         full: dict[str, Any] = {
             "tools": tools, "policy": policy, "sinks": (), "on_approval": None, "budget": bobcat.Budget(steps=2),
             "principal": bobcat.Principal("user", "u"), "environment": "dev", "workspace": ".", "correlation_id": None,
             "executor": None, "cancel": None, **options, "store": store, "run_id": "r",
         }  # fmt: skip
+        full.pop("name", None)
         if callable(full["cancel"]):
             full["cancel"] = full["cancel"]()
-        result = asyncio.run(run_in_manner(manner, Plain(), "t", Options(**full), by_express=by_express))
+        result = asyncio.run(run_in_manner(manner, agent, "t", Options(**full), by_express=by_express))
         records = asyncio.run(store.load("r"))
-        found.append((result, [(r.seq, r.kind, comparable(dict(r.body))) for r in records]))
+        kept = [(r.seq, r.kind, comparable(dict(r.body)), r.idempotency_key) for r in records]
+        found.append((result, kept, agent.seen))
     return found
+
+
+def stand_still(seconds: float) -> None:
+    """Block the event loop."""
+    time.sleep(seconds)
+
+
+async def takes(text: str = "x", times: int = 1) -> str:
+    return f"{text} {times}"
+
+
+ODD_REPLIES = {
+    "a default is left out": bobcat.ToolCall("act", {"text": "a"}),
+    "an unknown argument": bobcat.ToolCall("act", {"text": "a", "times": 1, "more": 1}),
+    "a list": bobcat.ToolCall("act", {"text": ["a"], "times": 1}),
+    "a problem": bobcat.ToolCall("act", {"text": "a", "times": 1}, problem="cut off"),
+    "a text": bobcat.ToolCall("act", {"text": "a", "times": 1}, text="let us see"),
+    "usage": bobcat.ToolCall("act", {"text": "a", "times": 1}, usage=bobcat.Usage(1, 2)),
+    "a call id": bobcat.ToolCall("act", {"text": "a", "times": 1}, call_id="c-1"),
+    "an unknown tool": bobcat.ToolCall("nope", {}),
+    "two calls": [bobcat.ToolCall("act", {"text": "a", "times": 1})] * 2,
+    "no call at all": 7,
+}
+
+
+@pytest.mark.parametrize("manner", [SAFE, INCUMBENT], ids=lambda manner: manner.name)
+@pytest.mark.parametrize("reply", ODD_REPLIES.values(), ids=ODD_REPLIES)
+def test_a_reply_that_is_not_plain_goes_the_same_way(reply: Any, manner: Manner) -> None:
+    with_lane, without = outcomes(takes, manner, reply)
+    assert with_lane == without
+
+
+CHANGED_AND_ALLOWED = bobcat.compile_policy("""
+rules:
+  - {id: allow-what-was-changed, priority: 5, match: {args.text: changed}, decision: allow}
+  - {id: change, match: {}, decision: transform, transform: {jsonpath: $.args.text, set: changed}}
+""")
+
+
+@pytest.mark.parametrize("manner", [SAFE, INCUMBENT], ids=lambda manner: manner.name)
+def test_arguments_that_rules_change_are_those_that_run(manner: Manner) -> None:
+    call = bobcat.ToolCall("act", {"text": "a", "times": 1})
+    with_lane, without = outcomes(takes, manner, call, policy=CHANGED_AND_ALLOWED)
+    assert with_lane == without
+    assert with_lane[2][-1] == "[ok] changed 1"
+
+
+def test_the_same_call_over_and_over_ends_the_run_without_anybody_who_watches_it() -> None:
+    call = bobcat.ToolCall("act", {"text": "a", "times": 1})
+    with_lane, without = outcomes(takes, reply=call, budget=bobcat.Budget(max_repeated_calls=2))
+    assert with_lane == without
+    assert with_lane[0].error == "repeated call limit exhausted (2): act with identical args"
+
+
+def test_the_names_of_actions_are_the_same_for_tools_whose_names_need_care() -> None:
+    call = bobcat.ToolCall("1|act", {"text": "a", "times": 1})
+    with_lane, without = outcomes(takes, reply=call, name="1|act")
+    assert with_lane == without
+
+
+def test_a_model_that_swallows_its_cancellation_is_too_late() -> None:
+    class Late(Plain):
+        async def step(self, conversation: Any) -> Any:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(30)
+            return bobcat.ToolCall("act", {})
+
+    async def act() -> str:
+        raise AssertionError("it must not run")
+
+    async def run(*, by_express: bool) -> Any:
+        api = Api(by_express=by_express)
+        tools = bobcat.ToolSet({"act": bobcat.ToolDef("act", "", act, None, bobcat.ToolMetadata("low", True, ()))})
+        budget = bobcat.Budget(duration_seconds=0.05)
+        return await api.run_agent(Late(), "t", tools=tools, policy=ALLOW, budget=budget, correlation_id="c")
+
+    with_lane, without = (asyncio.run(run(by_express=by_express)) for by_express in (True, False))
+    assert with_lane == without
+    assert with_lane.error == "duration budget exhausted (0.05s)"
+
+
+def test_nothing_begins_on_the_account_of_a_lease_that_was_lost_while_the_intent_was_written() -> None:
+    class Overtaken(bobcat.MemoryStore):
+        """Is so slow to write an intent that another worker takes the run behind it."""
+
+        def __init__(self) -> None:
+            self.time = datetime(2030, 1, 1, tzinfo=UTC)
+            super().__init__(clock=lambda: self.time)
+
+        async def append(self, record: Any) -> None:
+            await super().append(record)
+            if record.kind == "action.intent":
+                stand_still(0.1)
+                self.time += timedelta(seconds=60)
+                await self.acquire("r", owner="another", seconds=60)
+
+    async def act() -> str:
+        raise AssertionError("it must not run")
+
+    with_lane, without = outcomes(act, store=Overtaken, lease_seconds=0.2, owner="me")
+    assert with_lane == without
+    assert with_lane[0].error == "superseded: another worker is executing run 'r'"
 
 
 def test_a_tool_that_hangs_is_ended_by_the_deadline() -> None:
@@ -124,7 +238,7 @@ def test_a_tool_that_swallows_its_cancellation_has_happened() -> None:
 
     with_lane, without = outcomes(act, budget=bobcat.Budget(duration_seconds=0.05))
     assert with_lane == without
-    assert [kind for _, kind, _ in with_lane[1][-2:]] == ["action.result", "run.failed"]
+    assert [kind for _, kind, *_ in with_lane[1][-2:]] == ["action.result", "run.failed"]
 
 
 @pytest.mark.parametrize("error", [asyncio.CancelledError("by hand"), SystemExit(3), TimeoutError("mine")])
@@ -196,7 +310,7 @@ def test_the_switch_does_not_reach_a_write_but_the_tool_behind_it() -> None:
 
     with_lane, without = outcomes(act, cancel=token, store=Throwing)
     assert with_lane[0].error == without[0].error == "cancelled: stop"
-    assert [kind for _, kind, _ in with_lane[1][-3:]] == ["action.intent", "action.abandoned", "run.cancelled"]
+    assert [kind for _, kind, *_ in with_lane[1][-3:]] == ["action.intent", "action.abandoned", "run.cancelled"]
     assert with_lane == without
 
 
@@ -212,8 +326,7 @@ def test_ctrl_c_and_cancellation_from_outside_come_out() -> None:
 
     async def go() -> None:
         tools = bobcat.ToolSet.from_functions(bobcat.tool(name="act")(hang))
-        policy = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
-        task = asyncio.create_task(bobcat.run_agent(Plain(), "t", tools=tools, policy=policy))
+        task = asyncio.create_task(bobcat.run_agent(Plain(), "t", tools=tools, policy=ALLOW))
         await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

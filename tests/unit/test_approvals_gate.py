@@ -185,6 +185,14 @@ def test_whoever_spent_a_stored_grant_gets_it_again_and_nobody_else_does() -> No
     assert gate.consume("pay") is None
 
 
+def test_a_spent_grant_does_not_come_back_from_somebody_who_may_not_grant_any_more() -> None:
+    gate = Gate(StoredConfirmationGate(Documents()))  # type: ignore[arg-type]
+    gate.grant("pay", approver="alice")
+    assert gate.consume("pay", by="run-1/0/0", approvers=["alice"]).approver == "alice"
+    assert gate.consume("pay", by="run-1/0/0", approvers=["bob"]) is None
+    assert gate.consume("pay", by="run-1/0/0", granted_by=["alice"]) is None
+
+
 def test_threads_spend_each_grant_once() -> None:
     gate = ConfirmationGate()
     for number in range(200):

@@ -23,6 +23,7 @@ from bobcat import (
     mediate,
     tool,
 )
+from bobcat.approvals import Pending
 
 CONTEXT = ExecutionContext(Principal("user", "u"), "dev", ".", "c", 0, datetime(2026, 1, 31, tzinfo=UTC))
 RAN: list[Any] = []
@@ -101,11 +102,19 @@ def test_effective_arguments_run_whatever_the_permitting_verdict() -> None:
     assert changed == {"items": [7]}
 
 
+NO_ARGS = "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
+
+
 @pytest.mark.parametrize("args", [None, [1], "x"])
 def test_a_transform_without_arguments_runs_nothing(args: Any) -> None:
-    assert result(Decision(Verdict.TRANSFORM, transform_args=args)).error == (
-        "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
-    )
+    assert result(Decision(Verdict.TRANSFORM, transform_args=args)).error == NO_ARGS
+    assert RAN == []
+
+
+@pytest.mark.parametrize("verdict", [Verdict.ALLOW, Verdict.DRY_RUN, Verdict.APPROVE_REQUIRED])
+@pytest.mark.parametrize("args", [[1], "x", 0])
+def test_effective_arguments_that_are_none_run_nothing_whatever_the_verdict(verdict: Verdict, args: Any) -> None:
+    assert result(Decision(verdict, transform_args=args), approve=auto_approve()).error == NO_ARGS
     assert RAN == []
 
 
@@ -120,6 +129,26 @@ def test_a_bare_string_of_approvers_is_one_name() -> None:
     named = Decision(Verdict.APPROVE_REQUIRED, approvers="alice")  # type: ignore[arg-type]
     assert result(named, approve=auto_approve("ali")).error == "denied: 'ali' is not among the approvers (alice)"
     assert result(named, approve=auto_approve("alice")).ok
+
+
+def test_an_approver_cannot_change_what_runs_even_by_force() -> None:
+    async def meddles(request: ApprovalRequest) -> ApprovalDecision:
+        list.append(request.request.args["items"], 2)
+        dict.__setitem__(request.request.args, "items", [3])  # type: ignore[arg-type]
+        return ApprovalDecision(True, "alice")
+
+    assert result(Decision(Verdict.APPROVE_REQUIRED), approve=meddles).ok
+    assert RAN == [[1]]
+
+
+def test_an_approval_that_is_left_open_is_refused_where_nobody_can_wait() -> None:
+    async def later(_: object) -> Pending:
+        return Pending("a-1")
+
+    assert result(Decision(Verdict.APPROVE_REQUIRED), approve=later).error == (
+        "denied: the approval was left open, and nobody here can wait for it"
+    )
+    assert RAN == []
 
 
 def test_an_approvers_edit_is_refused_where_nobody_can_judge_it() -> None:
