@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from typing import Any
 
 import pytest
@@ -198,6 +199,26 @@ def test_a_tool_whose_effect_changed_since_is_unsafe() -> None:
     )
     shop.run(tools=later.tools, allow_changed=("tools",))
     assert (shop.began, later.began) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("effect", "again"), [("idempotent", True), ("none", True), ("keyed", False), ("fenced", False)]
+)
+def test_of_an_intent_that_names_no_effect_only_what_is_harmless_by_itself_is_run_again(
+    effect: Any, again: bool
+) -> None:
+    """As in a journal of an older release, whose tools got neither a key nor a fence."""
+    shop = Shop(effect).died()
+    records = shop.store._runs["r"]
+    shop.store._runs["r"] = {
+        seq: dataclasses.replace(
+            record, body={name: value for name, value in record.body.items() if name not in ("chain", "effect")}
+        )
+        for seq, record in records.items()
+    }
+    asyncio.run(shop.store.set_status("r", "running"))
+    shop.run()
+    assert shop.began == (2 if again else 1)
 
 
 def test_what_happened_is_not_run_again_and_its_value_is_the_result() -> None:

@@ -228,6 +228,26 @@ def test_a_wait_ends_before_a_lease_does_that_cannot_be_renewed(place: str) -> N
     assert "action.result" not in kinds
 
 
+@pytest.mark.parametrize(("blocked", "ran", "failed"), [(0.5, [0], "append"), (0.95, [], "renew")])
+def test_a_lease_that_cannot_be_renewed_is_good_until_shortly_before_its_end(
+    blocked: float, ran: list[int], failed: str
+) -> None:
+    """The loop is blocked meanwhile, so that nothing but the look before the tool can know."""
+
+    class Unreachable(MemoryStore):
+        async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+            raise ConnectionError("no route")
+
+        async def append(self, record: Any) -> None:
+            await super().append(record)
+            if record.kind == "action.intent":
+                stand_still(blocked)
+
+    worker = Worker(Unreachable(), "a", lease_seconds=1)
+    result = bounded(worker.run(ToolCall("act", {"n": 0})))
+    assert (worker.ran, result.error) == (ran, f"store.{failed} failed: ConnectionError: no route")
+
+
 def _tools(worker: Worker) -> ToolSet:
     @tool(name="act")
     async def act(n: int) -> None:

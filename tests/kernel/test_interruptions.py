@@ -164,6 +164,52 @@ def test_the_step_timeout_ends_a_model_call() -> None:
     assert finished.result.error == "agent.step timed out after 0.05s"
 
 
+def test_a_step_that_may_take_no_time_asks_nobody() -> None:
+    finished = seen(call("echo", text="a"), budget=Budget(step_timeout_seconds=0))
+    assert finished.result.error == "agent.step timed out after 0s"
+    assert finished.agent.seen == []
+
+
+def test_a_switch_has_nobody_to_wake_once_the_run_is_over() -> None:
+    class Switch(CancelToken):
+        wakers = 0
+
+        def subscribe(self, waker: Any) -> Any:
+            self.wakers += 1
+            undo = super().subscribe(waker)
+
+            def unsubscribe() -> None:
+                self.wakers -= 1
+                undo()
+
+            return unsubscribe
+
+    switch, during = Switch(), []
+
+    async def look() -> None:
+        during.append(switch.wakers)
+
+    seen(call("slow"), tools=Tools(during=look), cancel=switch)
+    assert (during, switch.wakers) == ([1], 0)
+
+
+def test_cancelling_the_caller_wins_over_a_switch_that_is_thrown_at_the_same_moment() -> None:
+    async def main() -> None:
+        token = CancelToken()
+
+        async def both() -> None:
+            loop = asyncio.get_running_loop()
+            loop.call_soon(token.cancel, "enough")
+            loop.call_soon(loop.call_soon, task.cancel)
+            await asyncio.sleep(60)
+
+        task = asyncio.create_task(run(call("slow"), tools=Tools(during=both), cancel=token))
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(task, 10)
+
+    asyncio.run(main())
+
+
 def test_a_timeout_of_the_agents_own_is_an_agent_that_raised() -> None:
     async def times_out(_: object) -> None:
         raise TimeoutError("provider")

@@ -125,6 +125,37 @@ def test_a_tail_that_was_cut_off_is_found_where_the_store_keeps_a_status(cut: in
     assert RAN == []
 
 
+def test_a_tail_of_a_failed_run_that_was_cut_off_is_found_too() -> None:
+    store = MemoryStore()
+    run(store, *REPLIES, lambda _: 1 / 0)
+    RAN.clear()
+    del store._runs["r"][7]
+    result = run(store, *REPLIES)
+    assert result.error == "journal refused: the store says that the run had 8 records, and 7 are there"
+    assert RAN == []
+
+
+def test_an_answer_that_is_missing_is_found_also_where_the_store_counts_no_records() -> None:
+    store = MemoryStore()
+    run(store, *REPLIES, FinalAnswer("over"))
+    RAN.clear()
+    del store._runs["r"][8]
+    asyncio.run(store.set_status("r", "succeeded"))
+    result = run(store, *REPLIES)
+    assert result.error == "journal refused: the store says that the run succeeded, and its answer is not on record"
+    assert RAN == []
+
+
+def test_another_journal_with_hashes_of_its_own_is_not_the_one_that_the_store_knows() -> None:
+    store = MemoryStore()
+    run(store, *REPLIES, FinalAnswer("over"))
+    another = Shelf()
+    run(another, ToolCall("act", {"n": 8}), ToolCall("act", {"n": 9}), FinalAnswer("forged"))
+    store._runs["r"] = {record.seq: record for record in another.records}
+    result = run(store)
+    assert result.error == "journal refused: the last record is not the one that the store says it was"
+
+
 def test_a_cut_tail_is_what_a_crash_leaves_in_a_store_of_two_methods() -> None:
     """This is not detected, and is said so in the documentation."""
     shelf = whole()
@@ -186,6 +217,13 @@ def test_u66_a_forged_record_without_a_hash_must_at_least_make_sense() -> None:
         forged = list(plain)
         forge(forged, kind, **changed)
         assert str(run(Shelf(forged)).error).startswith("journal refused: the ")
+    for position in (0, 3):
+        gap = [*plain[:position], *plain[position + 1 :]]
+        assert str(run(Shelf(gap)).error).startswith(f"journal refused: record {position + 1} follows record ")
+    twice = [*plain, plain[3]]
+    assert run(Shelf(twice)).error == "journal refused: record 3 is there twice"
+    half = [*plain[:3], *shelf.records[3:]]
+    assert run(Shelf(half)).error == "journal refused: record 3 has a hash, and those before it do not"
     forged = list(plain)
     forged[3] = replace(forged[3], idempotency_key="0" * 32)
     assert run(Shelf(forged)).error == "journal refused: the result of step 0 has the key of another action"

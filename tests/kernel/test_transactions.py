@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,16 @@ from bobcat import (
 from kernel.scripted import Scripted
 
 ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
+
+
+class Clock:
+    """A store's time that a test moves."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
 
 
 class Shop:
@@ -51,7 +62,7 @@ class Shop:
 
     def run(self, *replies: object, **options: Any) -> RunResult:
         async def main() -> RunResult:
-            store = SQLiteStore(self.path)
+            store = options.pop("store", None) or SQLiteStore(self.path)
 
             async def sink(event: AuditEvent) -> None:
                 self.events.append(event.kind)
@@ -170,3 +181,43 @@ def test_a_transaction_that_does_not_begin_is_an_error_of_the_tool(
     result = shop.run(ToolCall("pay", {"amount": 3}), note)
     assert result.error is None
     assert replies == [f"[error] the transaction did not begin: {told}"]
+
+
+def test_a_transaction_begins_with_a_lease_that_is_as_good_as_new(tmp_path: Path) -> None:
+    clock = Clock()
+    left: list[timedelta] = []
+
+    class Slow(SQLiteStore):
+        async def append_fenced(self, record: Any, lease: Any) -> None:
+            await super().append_fenced(record, lease)
+            clock.time += timedelta(seconds=5)
+
+        def transaction(self, lease: Any) -> Any:
+            left.append(lease.expires - clock.time)
+            return super().transaction(lease)
+
+    shop = Shop(tmp_path / "shop.db")
+    store = Slow(tmp_path / "shop.db", clock=clock)
+    assert shop.run(store=store, lease_seconds=30).final_answer == "done"
+    assert left == [timedelta(seconds=30)]
+
+
+def test_a_transaction_may_take_longer_than_the_lease(tmp_path: Path) -> None:
+    renewals: list[str] = []
+
+    class Counting(SQLiteStore):
+        async def renew(self, lease: Any, *, seconds: float) -> Any:
+            renewals.append("in it" if inside else "outside")
+            return await super().renew(lease, seconds=seconds)
+
+    inside: list[bool] = []
+
+    async def take_long() -> None:
+        inside.append(True)
+        await asyncio.sleep(0.5)
+        inside.clear()
+
+    shop = Shop(tmp_path / "shop.db", take_long)
+    assert shop.run(store=Counting(tmp_path / "shop.db"), lease_seconds=0.15).final_answer == "done"
+    assert [amount for amount, _ in shop.rows] == [3]
+    assert "in it" not in renewals
