@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import types
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bobcat.frontend.pyrules import comprehensions, exact_types, keyed
@@ -183,8 +184,6 @@ def _dict(node: ast.Call, f: Function) -> ir.Code:
 
 
 def _types(node: ast.expr, f: Function) -> tuple[str, ...]:
-    from collections.abc import Mapping, Sequence
-
     if isinstance(node, ast.Tuple):
         return tuple(name for item in node.elts for name in _types(item, f))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):

@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from bobcat.frontend.pyrules import builtin_calls, constructors, inlining, methods, patterns
+from bobcat.frontend.pyrules.bindings import MISSING, Nested
 from bobcat.frontend.pyrules.stdlib import EQUIVALENTS
 from bobcat.ir import code as ir
 from bobcat.model import Decision
@@ -23,8 +24,6 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 def lower(node: ast.Call, f: Function) -> ir.Code:
     """The code of a call."""
-    from bobcat.frontend.pyrules.function import MISSING, Nested
-
     if any(isinstance(item, ast.Starred) for item in node.args) or any(item.arg is None for item in node.keywords):
         raise f.cannot(node, "calls with `*` or `**`", "write the arguments out")
     if isinstance(node.func, ast.Name) and isinstance(binding := f.resolve(node.func), Nested):

@@ -7,6 +7,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from bobcat.frontend.pyrules.kinds import OBJECTS
+from bobcat.frontend.pyrules.ways import leaves, met
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -124,8 +125,6 @@ def lower(node: ast.Match, f: Function) -> tuple[ir.Statement, ...]:
 
 
 def _chain(cases: list[ast.match_case], subject: ir.Code, f: Function) -> tuple[ir.Statement, ...]:
-    from bobcat.frontend.pyrules.statements import leaves, met
-
     if not cases:
         return ()
     case, *rest = cases
@@ -159,8 +158,6 @@ def _chain(cases: list[ast.match_case], subject: ir.Code, f: Function) -> tuple[
 
 
 def _all_leave(cases: list[ast.match_case]) -> bool:
-    from bobcat.frontend.pyrules.statements import leaves
-
     return all(leaves(case.body) for case in cases)
 
 

@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from bobcat.frontend.pyrules.bindings import MISSING, Slot, Static
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -72,7 +73,6 @@ def collect(kind: ir.CollectKind, node: Comprehension, f: Function, default: ir.
 
 def target(node: ast.expr, scope: dict[str, Any], f: Function) -> ir.Target:  # Any: Binding
     """The target of a loop of a comprehension: slots of its own."""
-    from bobcat.frontend.pyrules.function import Slot
 
     match node:
         case ast.Name(id=name):
@@ -91,7 +91,6 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 def unrolled(node: ast.expr, f: Function) -> list[Any] | None:  # Any: every object
     """The items of a table of patterns or functions that a loop goes over; None when it is anything else."""
-    from bobcat.frontend.pyrules.function import MISSING
 
     if isinstance(node, ast.Tuple | ast.List):
         written = _written(node, f)
@@ -124,7 +123,6 @@ def unrolled(node: ast.expr, f: Function) -> list[Any] | None:  # Any: every obj
 
 def _written(node: ast.expr, f: Function) -> Any:  # Any: every object, or MISSING
     """A table that is written where it is gone over: constants, and names of objects."""
-    from bobcat.frontend.pyrules.function import MISSING
 
     match node:
         case ast.Constant(value=value):
@@ -146,7 +144,6 @@ def _is_object(item: object) -> bool:
 
 def statics(node: ast.expr, item: Any, f: Function) -> dict[str, Any]:  # Any: every object; Binding
     """What the names of a target stand for when it takes an object."""
-    from bobcat.frontend.pyrules.function import Static
 
     match node:
         case ast.Name(id=name):

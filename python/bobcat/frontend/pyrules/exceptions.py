@@ -6,6 +6,7 @@ import ast
 import builtins
 from typing import TYPE_CHECKING
 
+from bobcat.frontend.pyrules.ways import leaves, met
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -55,8 +56,6 @@ def _exception(node: ast.expr, f: Function) -> str:
 
 def attempt(node: ast.Try, f: Function) -> tuple[ir.Statement, ...]:
     """`try`, its handlers, and its `else`."""
-    from bobcat.frontend.pyrules.statements import leaves, met
-
     if node.finalbody:
         raise f.cannot(node.finalbody[0], "uses `finally`", "write what it does after the `try`")
     before = set(f.assigned)

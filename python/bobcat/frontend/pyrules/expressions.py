@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bobcat.frontend.pyrules import calls, comprehensions, exact_types, formats, patterns, texts
+from bobcat.frontend.pyrules.bindings import MISSING, Nested, Parameter, Slot, Static
 from bobcat.frontend.pyrules.kinds import DATETIME_FIELDS, OBJECTS, Kind
 from bobcat.ir import code as ir
 
@@ -19,7 +20,7 @@ _COMPARE: dict[type[ast.cmpop], ir.CompareOperator] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
     ast.In: "in", ast.NotIn: "not_in", ast.Is: "is", ast.IsNot: "is_not",
 }  # fmt: skip
-_BINARY: dict[type[ast.operator], ir.BinaryOperator] = {
+BINARY: dict[type[ast.operator], ir.BinaryOperator] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "mod",
     ast.Pow: "pow", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
 }  # fmt: skip
@@ -63,7 +64,7 @@ def lower(node: ast.expr, f: Function) -> ir.Code:
             _are_keys(left, f) or _are_keys(right, f)
         ):
             # Keys are a set to these, and what stands beside them is made one.
-            return ir.Binary(_BINARY[type(op)], _as_set(left, f), _as_set(right, f))
+            return ir.Binary(BINARY[type(op)], _as_set(left, f), _as_set(right, f))
         case ast.BinOp(left=left, op=op, right=right):
             return binary(node, op, (left, f.value(left)), right, f)
         case ast.IfExp(test=test, body=then, orelse=otherwise):
@@ -95,8 +96,6 @@ def lower(node: ast.expr, f: Function) -> ir.Code:
 
 
 def _name(node: ast.Name, f: Function) -> ir.Code:
-    from bobcat.frontend.pyrules.function import Nested, Parameter, Slot, Static
-
     match f.resolve(node):
         case Slot(slot):
             if f.kind(node) == "mixed":
@@ -116,8 +115,6 @@ def _name(node: ast.Name, f: Function) -> ir.Code:
 
 
 def _attribute(node: ast.Attribute, f: Function) -> ir.Code:
-    from bobcat.frontend.pyrules.function import MISSING
-
     value = f.static(node)
     if value is not MISSING:
         return f.constant(node, value, ast.unparse(node))
@@ -136,8 +133,6 @@ def _attribute(node: ast.Attribute, f: Function) -> ir.Code:
 
 
 def _subscript(node: ast.Subscript, f: Function) -> ir.Code:
-    from bobcat.frontend.pyrules.function import MISSING
-
     value = f.static(node)
     if value is not MISSING:
         return f.constant(node, value, ast.unparse(node))
@@ -178,8 +173,6 @@ def _is_singleton(value: object) -> bool:
 
 def _operand(node: ast.Compare, item: ast.expr, operands: list[ast.expr], f: Function) -> ir.Code:
     """An operand of a comparison: a member of an enumeration of strings or integers compares as its value."""
-    from bobcat.frontend.pyrules.function import MISSING
-
     value = f.static(item) if isinstance(item, ast.Attribute | ast.Name) else MISSING
     if isinstance(value, enum.Enum) and isinstance(value, str | int) and _plain_enum(type(value)):
         plain = "".join(str.__iter__(value)) if isinstance(value, str) else int(value)
@@ -267,7 +260,7 @@ def folded(node: ast.expr) -> int | None:
 
 def binary(node: ast.AST, op: ast.operator, left: tuple[ast.expr, ir.Code], right: ast.expr, f: Function) -> ir.Code:
     """`left op right`, of which the left one is lowered already."""
-    if type(op) not in _BINARY:
+    if type(op) not in BINARY:
         instead = {ast.LShift: "write `x * 2**n`", ast.RShift: "write `x // 2**n`"}
         raise f.cannot(
             node,
@@ -285,7 +278,7 @@ def binary(node: ast.AST, op: ast.operator, left: tuple[ast.expr, ir.Code], righ
         raise f.cannot(node, "applies `%` to something that may be a string", "write `int(...) % n`")
     if isinstance(op, ast.Mod) and kinds[0] in ("str", "bytes"):
         raise f.cannot(node, "formats text with `%`", "write an f-string")
-    return ir.Binary(_BINARY[type(op)], left[1], f.value(right))
+    return ir.Binary(BINARY[type(op)], left[1], f.value(right))
 
 
 def _are_keys(node: ast.expr, f: Function) -> bool:
@@ -329,8 +322,6 @@ def _display(kind: Any, items: list[ast.expr], f: Function) -> ir.Code:  # Any: 
 
 def bind(target: ast.Name, value: ast.expr, f: Function) -> ir.Code:
     """`(name := value)`; in a comprehension the name is the function's."""
-    from bobcat.frontend.pyrules.function import Slot
-
     lowered = f.value(value)
     binding = f.local(target.id)
     if not isinstance(binding, Slot):

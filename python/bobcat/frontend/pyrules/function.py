@@ -14,6 +14,7 @@ from typing import Any
 
 from bobcat.diagnostics import Span
 from bobcat.frontend.pyrules import expressions, objects, statements
+from bobcat.frontend.pyrules.bindings import Binding, Slot, Static
 from bobcat.frontend.pyrules.changes import changing_names, local_names
 from bobcat.frontend.pyrules.freeze import MUTABLE, NotConstant, described, freeze
 from bobcat.frontend.pyrules.hints import hint_for
@@ -22,52 +23,11 @@ from bobcat.frontend.pyrules.inference import bound_once, infer, kind_of
 from bobcat.frontend.pyrules.kinds import OBJECTS, Kind, kind_of_value
 from bobcat.frontend.pyrules.mutation import RELIED_ON, Fresh, fresh_names
 from bobcat.frontend.pyrules.refusal import CannotLower, Refusal
-from bobcat.frontend.pyrules.source import FunctionNode, FunctionSource, Module
-from bobcat.ir.code import Code, Constant, Local, Root, Statement
+from bobcat.frontend.pyrules.source import FunctionSource, Module
+from bobcat.ir.code import Code, Constant, Local, Statement
 
 MAX_NODES = 20_000
 """Expressions and statements of one rule, called functions included each time they are called."""
-MAX_CALLS = 24
-"""Functions that call one another inside of a rule."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A name that is a local."""
-
-    slot: int
-
-
-@dataclass(frozen=True, slots=True)
-class Static:
-    """A name that stands for an object when the rule is compiled."""
-
-    value: Any  # Any: every object
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """A name that stands for a function defined inside of a function."""
-
-    node: FunctionNode
-    owner: Function
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """The request or the context of the rule itself."""
-
-    code: Root
-
-
-Binding = Slot | Static | Nested | Parameter
-
-
-class _Missing:
-    """What stands for no object."""
-
-
-MISSING = _Missing()
 
 
 @dataclass(slots=True, eq=False)

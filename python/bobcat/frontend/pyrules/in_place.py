@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from bobcat.frontend.pyrules import comprehensions
+from bobcat.frontend.pyrules.bindings import Slot
 from bobcat.frontend.pyrules.changes import CHANGING
+from bobcat.frontend.pyrules.expressions import BINARY, binary
 from bobcat.frontend.pyrules.mutation import Container
 from bobcat.ir import code as ir
 
@@ -22,8 +25,6 @@ _METHODS: dict[Container, frozenset[str]] = {
 
 def owned(node: ast.AST, name: ast.Name, f: Function) -> tuple[int, Container]:
     """The slot and the kind of a container that may be changed in place; refused when it may not."""
-    from bobcat.frontend.pyrules.function import Slot
-
     fresh = f.fresh.get(name.id)
     binding = f.resolve(name)
     if name.id not in f.own or not isinstance(binding, Slot) or fresh is None:
@@ -110,8 +111,6 @@ def _is_caught(node: ast.stmt, f: Function) -> bool:
 
 
 def _extended(slot: int, items: ast.expr, f: Function) -> tuple[ir.Statement, ...]:
-    from bobcat.frontend.pyrules import comprehensions
-
     made = comprehensions.generator(items, f)
     if made is not None:
         raise f.cannot(items, "extends a list by a generator", "extend it by a list: `[...]`")
@@ -122,8 +121,6 @@ def _extended(slot: int, items: ast.expr, f: Function) -> tuple[ir.Statement, ..
 
 
 def _is_slot(name: ast.Name, slot: int, f: Function) -> bool:
-    from bobcat.frontend.pyrules.function import Slot
-
     return name.id in f.own and f.local(name.id) == Slot(slot)
 
 
@@ -137,8 +134,6 @@ def augmented(node: ast.AugAssign, name: ast.Name, f: Function) -> tuple[ir.Stat
     if container == "list" and isinstance(node.op, ast.Add):
         return _extended(slot, node.value, f)
     if container == "set" and f.kind(node.value) == "set":
-        from bobcat.frontend.pyrules.expressions import binary
-
         return (ir.Assign(ir.Slot(slot), binary(node, node.op, (read, f.value(read)), node.value, f)),)
     raise f.cannot(node, f"changes a {container} in place by an operator", "write `x = x ...` with a new value")
 
@@ -168,12 +163,10 @@ def augmented_item(node: ast.AugAssign, target: ast.Subscript, f: Function) -> t
         raise f.cannot(
             node, "changes an item in place, which may be a list that others hold", "write `x[key] = x[key] + ...`"
         )
-    from bobcat.frontend.pyrules.expressions import _BINARY
-
     key_slot, key = f.temporary()
     held = f.value(ast.copy_location(ast.Name(name.id, ast.Load()), name))
     first = ir.Assign(ir.Slot(key_slot), f.value(target.slice))
-    value = ir.Binary(_BINARY[type(node.op)], ir.Item(held, key), f.value(node.value))
+    value = ir.Binary(BINARY[type(node.op)], ir.Item(held, key), f.value(node.value))
     return (first, ir.Store(slot, key, value))
 
 

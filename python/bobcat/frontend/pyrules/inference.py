@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from bobcat.frontend.pyrules.bindings import MISSING
 from bobcat.frontend.pyrules.kinds import (
     DATETIME_FIELDS,
     FIELDS,
@@ -102,8 +103,6 @@ def _kind_of_attribute(node: ast.Attribute, f: Function) -> Kind:
 
 
 def _kind_of_static(node: ast.expr, f: Function) -> Kind:
-    from bobcat.frontend.pyrules.function import MISSING
-
     try:
         value = f.static(node)
     except CannotLower:

@@ -9,16 +9,21 @@ import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bobcat.frontend.pyrules.bindings import MISSING, Binding, Nested, Parameter, Static
 from bobcat.frontend.pyrules.impure import reads_outside
 from bobcat.frontend.pyrules.inference import own_nodes
 from bobcat.frontend.pyrules.kinds import join as join_kinds
 from bobcat.frontend.pyrules.kinds import kind_of_value
 from bobcat.frontend.pyrules.refusal import CannotLower
 from bobcat.frontend.pyrules.source import FunctionNode, FunctionSource, NoSource, source_of
+from bobcat.frontend.pyrules.ways import returning
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
-    from bobcat.frontend.pyrules.function import Binding, Function, Nested
+    from bobcat.frontend.pyrules.function import Function  # which is lowered through here
+
+MAX_CALLS = 24
+"""Functions that call one another inside of a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ def target_of(value: Any) -> Target | None:  # Any: every object
 
 def function(node: ast.Call, value: Any, f: Function) -> ir.Code:  # Any: every object
     """A call of a function that is known when the rule is compiled."""
-    from bobcat.frontend.pyrules.function import Function, Static
+    from bobcat.frontend.pyrules.function import Function  # which is lowered through here
 
     target = target_of(value)
     if target is None:
@@ -105,7 +110,7 @@ def function(node: ast.Call, value: Any, f: Function) -> ir.Code:  # Any: every 
 
 def nested(node: ast.Call, binding: Nested, f: Function) -> ir.Code:
     """A call of a function that is defined inside of a function."""
-    from bobcat.frontend.pyrules.function import Function, Static
+    from bobcat.frontend.pyrules.function import Function  # which is lowered through here
 
     callee = Function(f.session, FunctionSource(binding.owner.module, binding.node), parent=binding.owner)
     args = binding.node.args
@@ -124,12 +129,10 @@ def _positional(node: FunctionNode) -> list[str]:
     return [arg.arg for arg in (*node.args.posonlyargs, *node.args.args)]
 
 
-_Bound = tuple[list[tuple[str, "Binding"]], dict[str, "Binding"]]
+_Bound = tuple[list[tuple[str, Binding]], dict[str, Binding]]
 
 
 def _inline(node: ast.Call, callee: Function, bound: _Bound, identity: object, f: Function) -> ir.Code:
-    from bobcat.frontend.pyrules.function import MAX_CALLS
-
     definition = callee.source.node
     name = getattr(definition, "name", "<lambda>")
     stack = f.session.stack
@@ -154,8 +157,6 @@ def _inline(node: ast.Call, callee: Function, bound: _Bound, identity: object, f
 
 def body_of(definition: FunctionNode) -> list[ast.stmt]:
     """The statements of a function; a lambda returns its expression."""
-    from bobcat.frontend.pyrules.statements import returning
-
     return [returning(definition.body)] if isinstance(definition, ast.Lambda) else definition.body
 
 
@@ -205,8 +206,6 @@ def _bind(node: ast.Call, callee: Function, bound: _Bound, f: Function) -> list[
 
 
 def _argument(callee: Function, name: str, item: ast.expr, f: Function) -> tuple[int, ir.Code] | None:
-    from bobcat.frontend.pyrules.function import MISSING, Nested, Parameter, Static
-
     constant = name not in _stored(callee.source.node)
     if constant:
         binding = f.resolve(item) if isinstance(item, ast.Name) else None
@@ -233,8 +232,6 @@ def _argument(callee: Function, name: str, item: ast.expr, f: Function) -> tuple
 
 def bind_object(callee: Function, name: str, value: Any, node: ast.AST, f: Function) -> tuple[int, ir.Code] | None:
     """Bind a parameter to an object; what has to be evaluated, when the function gives it another value later."""
-    from bobcat.frontend.pyrules.function import Static
-
     callee.kinds[name] = kind_of_value(value)
     if name not in _stored(callee.source.node):
         callee.bindings[name] = Static(value)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from bobcat.frontend.pyrules import comprehensions, inlining, stdlib
+from bobcat.frontend.pyrules.bindings import Slot
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ def lower(node: ast.Call, name: str, f: Function) -> ir.Code:
 
 
 def _sorted(over: ast.expr, key: ast.expr, reverse: bool, f: Function) -> ir.Code:
-    from bobcat.frontend.pyrules.function import Slot
-
     slot, items = f.temporary()
     first = ir.Bind(slot, ir.Call("list", (f.iterable(over),)))
     if f.kind(over) == "set":

@@ -13,7 +13,8 @@ from bobcat._core import CoreError, Program
 from bobcat.bundle.host_code import HostFunction
 from bobcat.bundle.source_map import Position
 from bobcat.diagnostics import Span
-from bobcat.frontend.pyrules.function import Function, Parameter, Session, Slot
+from bobcat.frontend.pyrules.bindings import Parameter, Slot
+from bobcat.frontend.pyrules.function import Function, Session
 from bobcat.frontend.pyrules.inlining import bind_object, body_of, check_definition, target_of
 from bobcat.frontend.pyrules.refusal import CannotLower, Refusal
 from bobcat.frontend.pyrules.source import FunctionNode, NoSource, source_of

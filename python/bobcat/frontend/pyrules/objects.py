@@ -10,6 +10,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from bobcat.frontend.pyrules import patterns
+from bobcat.frontend.pyrules.bindings import MISSING, Static
 from bobcat.frontend.pyrules.changes import changing_names
 from bobcat.frontend.pyrules.source import NoSource, module_of_file
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 def static(node: ast.expr, f: Function) -> Any:  # Any: every object, or MISSING
     """The object that an expression stands for when the rule is compiled."""
-    from bobcat.frontend.pyrules.function import MISSING, Static
 
     match node:
         case ast.Name():
@@ -45,7 +45,6 @@ def _is_data(value: object) -> bool:
 
 def _member(node: ast.Attribute, owner: Any, name: str, f: Function) -> Any:  # Any: every object
     """The attribute of an object whose attributes stay what they are."""
-    from bobcat.frontend.pyrules.function import MISSING
 
     if isinstance(owner, types.ModuleType):
         try:
@@ -79,7 +78,6 @@ def _member(node: ast.Attribute, owner: Any, name: str, f: Function) -> Any:  # 
 
 
 def _class_member(node: ast.Attribute, owner: type, name: str, f: Function) -> Any:  # Any: every object
-    from bobcat.frontend.pyrules.function import MISSING
 
     if issubclass(owner, enum.Enum) and name in owner.__members__:
         return owner.__members__[name]

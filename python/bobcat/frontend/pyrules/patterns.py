@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from bobcat import _core
+from bobcat.frontend.pyrules.bindings import MISSING
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ _HOWS: dict[str, ir.RegexHow] = {"search": "search", "match": "match", "fullmatc
 
 def static_pattern(node: ast.Call, f: Function) -> Any:  # Any: a pattern, or MISSING
     """`re.compile(...)` of constants, which is a constant itself."""
-    from bobcat.frontend.pyrules.function import MISSING
 
     if not isinstance(node.func, ast.Attribute | ast.Name) or f.static(node.func) is not re.compile:
         return MISSING

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from bobcat.frontend.pyrules import cases, comprehensions, exceptions, in_place
+from bobcat.frontend.pyrules.bindings import MISSING, Nested, Slot, Static
 from bobcat.frontend.pyrules.expressions import binary, lower_test
 from bobcat.frontend.pyrules.kinds import join as join_kinds
+from bobcat.frontend.pyrules.ways import leaves, met, returning
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -104,11 +106,6 @@ def _lower(node: ast.stmt, f: Function) -> Statements:
             )
 
 
-def returning(value: ast.expr) -> ast.Return:
-    """The statement that returns an expression: what a lambda is."""
-    return ast.copy_location(ast.Return(value), value)
-
-
 def _return(value: ast.expr | None, f: Function) -> Statements:
     if isinstance(value, ast.IfExp):
         # PERF: as a statement the core sees at once for which tools a rule has nothing to say.
@@ -132,26 +129,6 @@ def _if(test: ast.expr, then: Sequence[ast.stmt], otherwise: Sequence[ast.stmt],
     made = ir.If(condition, first, second)
     f.session.stands(made, f.source.place.span(test))
     return (made,)
-
-
-def met(one: set[str] | None, other: set[str] | None, neither: set[str]) -> set[str]:
-    """The names that certainly have a value where two ways meet; None is a way that does not get there."""
-    if one is None:
-        return neither if other is None else other
-    return one if other is None else one & other
-
-
-def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether control certainly does not reach the end of a body."""
-    if not body:
-        return False
-    match body[-1]:
-        case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
-            return True
-        case ast.If(body=then, orelse=otherwise):
-            return leaves(then) and leaves(otherwise)
-        case _:
-            return False
 
 
 # --- assignments ---
@@ -206,8 +183,6 @@ def _starred(parts: Sequence[ast.expr], star: int, value: ast.expr, f: Function)
 
 def _is_object(value: ast.expr, f: Function) -> bool:
     """Whether a name for a value is a name for an object: a pattern, a class, a table of functions."""
-    from bobcat.frontend.pyrules.function import MISSING
-
     if not isinstance(value, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
         return False
     found = f.static(value)
@@ -220,8 +195,6 @@ def is_plain(value: object) -> bool:
 
 
 def _alias(target: ast.Name, value: ast.expr, targets: Sequence[ast.expr], f: Function) -> Statements:
-    from bobcat.frontend.pyrules.function import Static
-
     if len(targets) > 1:
         raise f.cannot(target, "gives an object several names", "give it one name")
     f.bindings[target.id] = Static(f.static(value))
@@ -230,7 +203,6 @@ def _alias(target: ast.Name, value: ast.expr, targets: Sequence[ast.expr], f: Fu
 
 
 def _define(node: ast.stmt, name: str, function: Any, f: Function) -> Statements:  # Any: a function's node
-    from bobcat.frontend.pyrules.function import Nested
 
     if name not in f.once:
         raise f.cannot(node, f"gives the function `{name}` a second value", "use another name")
@@ -243,8 +215,6 @@ def _define(node: ast.stmt, name: str, function: Any, f: Function) -> Statements
 
 def _import(node: ast.Import | ast.ImportFrom, f: Function) -> Statements:
     from importlib import import_module
-
-    from bobcat.frontend.pyrules.function import Static
 
     modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
     level = getattr(node, "level", 0)
@@ -266,8 +236,6 @@ def _import(node: ast.Import | ast.ImportFrom, f: Function) -> Statements:
 
 def assignable(node: ast.expr, f: Function) -> ir.Target:
     """The target of an assignment, or of a `for`."""
-    from bobcat.frontend.pyrules.function import Slot
-
     match node:
         case ast.Name(id=name):
             binding = f.local(name)
