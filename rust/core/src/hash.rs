@@ -21,10 +21,23 @@ pub(crate) fn hash(bytes: &[u8], key: u64) -> u64 {
     for word in words {
         state = fold(state ^ u64::from_le_bytes(*word), SEED);
     }
-    let tail = rest
-        .iter()
-        .fold(0_u64, |tail, &byte| (tail << 8) | u64::from(byte));
-    fold(state ^ tail, LAST)
+    fold(state ^ tail(rest), LAST)
+}
+
+/// At most seven bytes as a number; different bytes of the same length are different numbers.
+#[inline]
+fn tail(rest: &[u8]) -> u64 {
+    match (rest.first_chunk::<4>(), rest.last_chunk::<4>(), rest) {
+        (Some(first), Some(last), _) => {
+            u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+        }
+        (_, _, [first, .., last]) => {
+            let middle = rest.get(rest.len() / 2).copied().unwrap_or_default();
+            u64::from(*first) << 16 | u64::from(middle) << 8 | u64::from(*last)
+        }
+        (_, _, [only]) => u64::from(*only),
+        _ => 0,
+    }
 }
 
 /// Hashes under a key that nobody outside knows.
@@ -79,5 +92,25 @@ impl Hasher for KeyedHasher {
     #[inline]
     fn finish(&self) -> u64 {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tail;
+
+    #[test]
+    fn different_tails_of_one_length_are_different_numbers() {
+        for length in 0..8_usize {
+            let mut seen = std::collections::HashSet::new();
+            for changed in 0..length {
+                for byte in 1..=u8::MAX {
+                    let mut bytes = vec![0; length];
+                    bytes[changed] = byte;
+                    assert!(seen.insert(tail(&bytes)), "{bytes:?}");
+                }
+            }
+            assert!(seen.insert(tail(&vec![0; length])), "zeros");
+        }
     }
 }

@@ -5,7 +5,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
-use bobcat_core::program::{By, Decided, Marker, Outcome, Verdict, Via};
+use bobcat_core::program::{By, Decided, Known, Marker, Outcome, Said, Verdict, Via};
 
 use crate::batch::JsonOutcome;
 use crate::call::Call;
@@ -26,27 +26,23 @@ struct Plan<'py> {
     args: Option<Bound<'py, PyAny>>,
 }
 
-/// The decision that `outcome` is. A static one is the same object every time.
+/// A decision that was there before its request: the same object every time.
 #[inline]
-pub(crate) fn of<'py>(
-    call: &Call<'_, 'py>,
-    outcome: Outcome<PyRequest<'_, 'py>>,
-) -> PyResult<Py<PyAny>> {
-    let (py, loaded) = (call.py, call.loaded);
-    if outcome.markers.is_empty() && outcome.via.is_empty() && outcome.transformed.is_none() {
-        match &outcome.decided {
-            Decided::Rule(rule) => return Ok(loaded.decision(py, *rule)?.clone_ref(py)),
-            Decided::NoMatch => return Ok(no_match(py, loaded)?.clone_ref(py)),
-            Decided::MissingShadow => return Ok(missing_shadow(py, loaded)?.clone_ref(py)),
-            Decided::Function(rule, said) => return loaded.said(py, *rule, said),
-            Decided::Host(..) | Decided::ErrorDeny(..) | Decided::Aborted => {}
+pub(crate) fn known(py: Python<'_>, loaded: &Loaded, known: Known) -> PyResult<Py<PyAny>> {
+    let made = match known {
+        Known::Rule(rule) => loaded.decision(py, rule)?,
+        Known::Function(rule, number) => {
+            return loaded.said(py, rule, &Said::Always(number));
         }
-    }
-    composed(call, outcome)
+        Known::NoMatch => no_match(py, loaded)?,
+        Known::MissingShadow => missing_shadow(py, loaded)?,
+    };
+    Ok(made.clone_ref(py))
 }
 
+/// The decision that `outcome` is.
 #[cold]
-fn composed<'py>(
+pub(crate) fn of<'py>(
     call: &Call<'_, 'py>,
     outcome: Outcome<PyRequest<'_, 'py>>,
 ) -> PyResult<Py<PyAny>> {

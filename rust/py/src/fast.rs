@@ -119,16 +119,12 @@ unsafe fn decide(
             Borrowed::from_ptr_or_opt(py, context),
         )
     };
-    let loaded = &bundle.cast::<Program>().ok()?.get().loaded;
+    let loaded = &program::of(&bundle)?.get().loaded;
     if !loaded.declarative || !is_exactly(&request, &loaded.names.action_request) {
         return None;
     }
     let context = context.as_deref().filter(|context| !context.is_none());
-    let decided = catch_unwind(AssertUnwindSafe(|| {
-        program::decide(py, loaded, &request, context)
-    }));
-    // After a panic PyO3 is asked: it has a way to raise one.
-    Some(match decided.ok()? {
+    Some(match program::decide(py, loaded, &request, context) {
         Ok(decision) => decision.into_ptr(),
         Err(error) => {
             error.restore(py);

@@ -2,6 +2,7 @@
 //!
 //! Made once per interpreter, on first use, so that importing `bobcat._core` imports nothing else.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyString, PyType};
@@ -100,6 +101,10 @@ impl Names {
         let action_request = class(&model, "ActionRequest")?;
         let tool_metadata = class(&model, "ToolMetadata")?;
         let execution_context = class(&model, "ExecutionContext")?;
+        let frozen_dict = class(&frozen, "FrozenDict")?;
+        if !frozen_dict.bind(py).is_subclass_of::<PyDict>()? {
+            return Err(PyTypeError::new_err("`FrozenDict` is no dict"));
+        }
         let principal_type = class(&model, "Principal")?;
         let attribute = |owner: &Py<PyType>, name| Attribute::find(owner.bind(py), name);
         let field = |field| {
@@ -139,7 +144,7 @@ impl Names {
             verdicts,
             verdict_type,
             coroutine: class(&py.import("types")?, "CoroutineType")?,
-            frozen_dict: class(&frozen, "FrozenDict")?,
+            frozen_dict,
             frozen_list: class(&frozen, "FrozenList")?,
             deep_freeze: frozen.getattr("deep_freeze")?.unbind(),
             mapping: py.import("collections.abc")?.getattr("Mapping")?.unbind(),

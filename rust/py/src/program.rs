@@ -7,16 +7,17 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
-use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch};
+use bobcat_core::program::{Known, Outcome, Profile, Program as CoreProgram, Scratch};
 use bobcat_core::source::Source;
 
 use crate::call::Call;
 use crate::error::core_error;
 use crate::loaded::Loaded;
 use crate::request::PyRequest;
-use crate::value::is_exception;
+use crate::value::{is_exactly, is_exception};
 use crate::{batch, decision, trace};
 
 /// A loaded policy, frozen and safe to use from many threads.
@@ -28,17 +29,22 @@ pub(crate) struct Program {
 #[pymethods]
 impl Program {
     #[new]
+    #[classmethod]
     #[pyo3(
         signature = (ir, host_rules=None, *_args, **_kwargs),
         text_signature = "(ir, host_rules=(), *args, **kwargs)"
     )]
     fn new(
-        py: Python<'_>,
+        class: &Bound<'_, PyType>,
         ir: Bound<'_, PyBytes>,
         host_rules: Option<&Bound<'_, PyTuple>>,
         _args: &Bound<'_, PyTuple>,
         _kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let py = class.py();
+        if class.is_subclass_of::<Self>()? {
+            let _ = CLASS.set(py, class.clone().unbind());
+        }
         // Nothing is copied: the program keeps the bytes object, and reads its parts from it.
         let source = Source::new(PyBackedBytes::from(ir));
         let program = py
@@ -84,6 +90,21 @@ impl Program {
             .iter()
             .try_for_each(|rule| visit.call(rule))
     }
+}
+
+/// The class of the first program that was made: mostly the only one. PERF: that an object has it is told by comparing
+/// pointers, that its class is a subclass of `Program` by a walk over bases.
+static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// An object as a program, if it is one.
+#[inline]
+pub(crate) fn of<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, Program>> {
+    let class = CLASS.get(object.py());
+    if class.is_some_and(|class| is_exactly(object, class)) {
+        // SAFETY: the class is one that `Program` made an instance of, so it is `Program` or a subclass of it.
+        return Some(unsafe { object.cast_unchecked::<Program>() });
+    }
+    object.cast::<Program>().ok()
 }
 
 /// The decision of `bundle` on `request`, however it is called; see [`crate::fast`].
@@ -167,40 +188,57 @@ pub(crate) fn decide<'py>(
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     guarded(py, loaded, (request, context), |request, scratch| {
-        loaded.program.decide(request, scratch)
+        loaded.program.decide_known(request, scratch)
     })
 }
 
-/// Runs `judge` on a request and makes a decision of its outcome.
+/// The core panicked.
+#[cold]
+fn panicked(call: &Call<'_, '_>) -> PyResult<Py<PyAny>> {
+    call.finish()?;
+    decision::internal_error(call.py)
+}
+
+/// Runs `judge` on a request and makes a decision of what it says.
 ///
 /// INVARIANT: whatever fails in here, short of an interrupt, is answered with a `deny`.
+#[inline]
 fn guarded<'py>(
     py: Python<'py>,
     loaded: &Loaded,
     (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
-    judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Outcome<PyRequest<'r, 'py>>,
+    judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Judged<'r, 'py>,
 ) -> PyResult<Py<PyAny>> {
     let call = Call::new(py, loaded, context);
-    let request = PyRequest::new(&call, request)?;
-    let outcome = catch_unwind(AssertUnwindSafe(|| {
-        SCRATCH.with(|kept| {
+    let judged = catch_unwind(AssertUnwindSafe(|| {
+        let request = PyRequest::new(&call, request)?;
+        let judged = SCRATCH.with(|kept| {
             let mut scratch = kept.take().unwrap_or_default();
-            let outcome = judge(&request, &mut scratch);
+            let judged = judge(&request, &mut scratch);
             kept.set(Some(scratch));
-            outcome
-        })
-    }));
-    call.finish()?;
-    let Ok(outcome) = outcome else {
-        return decision::internal_error(py);
-    };
-    decision::of(&call, outcome).or_else(|error| {
-        if is_exception(py, &error) {
-            decision::internal_error(py)
-        } else {
-            Err(error)
+            judged
+        });
+        call.finish()?;
+        match judged {
+            Ok(known) => decision::known(py, loaded, known),
+            Err(outcome) => decision::of(&call, *outcome),
         }
-    })
+        .or_else(|error| failed(py, error))
+    }));
+    judged.unwrap_or_else(|_| panicked(&call))
+}
+
+/// What the core says of a request.
+type Judged<'r, 'py> = Result<Known, Box<Outcome<PyRequest<'r, 'py>>>>;
+
+/// A decision could not be made of what was judged.
+#[cold]
+fn failed(py: Python<'_>, error: PyErr) -> PyResult<Py<PyAny>> {
+    if is_exception(py, &error) {
+        decision::internal_error(py)
+    } else {
+        Err(error)
+    }
 }
 
 thread_local! {

@@ -300,8 +300,8 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
             Ok(args) => args,
             Err(step) => return step,
         };
-        match args.cast::<PyDict>() {
-            Ok(dict) if !self.call.lynx() => value::dict_item(self.call, dict, key),
+        match value::as_dict(self.call, args) {
+            Some(dict) if !self.call.lynx() => value::dict_item(self.call, dict, key),
             _ => self.value(args.clone()).get(key),
         }
     }

@@ -157,6 +157,29 @@ impl<'r, 'py> PyValue<'r, 'py> {
         }
     }
 
+    /// What this is, when it is no plain string with a text.
+    fn other_view(&self) -> View<'_> {
+        match self.kind() {
+            Kind::Str => match self.text() {
+                Some(text) => View::Str(text),
+                None if self.call.lynx() => View::Opaque,
+                None => View::BadStr,
+            },
+            Kind::Null => View::Null,
+            Kind::Bool => View::Bool(self.object.is(&*PyBool::new(self.object.py(), true))),
+            Kind::Int => match self.int() {
+                View::HugeInt if self.call.lynx() => View::Opaque,
+                view => view,
+            },
+            // SAFETY: `object` is a live float or an instance of a subclass, so its storage is read and nothing fails.
+            Kind::Float => View::Float(unsafe { ffi::PyFloat_AsDouble(self.object.as_ptr()) }),
+            Kind::List | Kind::Tuple => View::List,
+            Kind::Dict | Kind::Mapping => View::Map,
+            Kind::Datetime => self.micros().map_or(View::Opaque, View::Timestamp),
+            Kind::Opaque => View::Opaque,
+        }
+    }
+
     /// The text of a string; `None` with a lone surrogate.
     fn text(&self) -> Option<&str> {
         let text = self.object.cast::<PyString>().ok()?;
@@ -346,40 +369,15 @@ impl<'r, 'py> PyValue<'r, 'py> {
 }
 
 impl Value for PyValue<'_, '_> {
+    #[inline]
     fn view(&self) -> View<'_> {
         // PERF: most values are plain strings; asking one for its text checks no type again.
-        if let Ok(text) = self.object.cast_exact::<PyString>() {
-            return match text.to_str() {
-                Ok(text) => View::Str(text),
-                Err(error) => {
-                    forget(error);
-                    if self.call.lynx() {
-                        View::Opaque
-                    } else {
-                        View::BadStr
-                    }
-                }
-            };
+        if let Ok(text) = self.object.cast_exact::<PyString>()
+            && let Ok(text) = text.to_str().map_err(forget)
+        {
+            return View::Str(text);
         }
-        match self.kind() {
-            Kind::Str => match self.text() {
-                Some(text) => View::Str(text),
-                None if self.call.lynx() => View::Opaque,
-                None => View::BadStr,
-            },
-            Kind::Null => View::Null,
-            Kind::Bool => View::Bool(self.object.is(&*PyBool::new(self.object.py(), true))),
-            Kind::Int => match self.int() {
-                View::HugeInt if self.call.lynx() => View::Opaque,
-                view => view,
-            },
-            // SAFETY: `object` is a live float or an instance of a subclass, so its storage is read and nothing fails.
-            Kind::Float => View::Float(unsafe { ffi::PyFloat_AsDouble(self.object.as_ptr()) }),
-            Kind::List | Kind::Tuple => View::List,
-            Kind::Dict | Kind::Mapping => View::Map,
-            Kind::Datetime => self.micros().map_or(View::Opaque, View::Timestamp),
-            Kind::Opaque => View::Opaque,
-        }
+        self.other_view()
     }
 
     fn get(&self, key: Key<'_>) -> Step<Self> {
@@ -524,6 +522,19 @@ pub(crate) fn dict_item<'r, 'py>(
             Step::Unreadable
         }
     }
+}
+
+/// An object as a dict, when it is one or a subclass. PERF: arguments are plain dicts or our frozen ones.
+#[inline]
+pub(crate) fn as_dict<'a, 'py>(
+    call: &Call<'_, 'py>,
+    object: &'a Bound<'py, PyAny>,
+) -> Option<&'a Bound<'py, PyDict>> {
+    if is_exactly(object, &call.names.frozen_dict) {
+        // SAFETY: `FrozenDict` is a subclass of `dict`: [`Names`] checks it when it is found.
+        return Some(unsafe { object.cast_unchecked::<PyDict>() });
+    }
+    object.cast::<PyDict>().ok()
 }
 
 /// Whether the type of `object` is `kind`, not a subclass. PERF: compares pointers and counts no references.

@@ -45,6 +45,9 @@ fn connective<'c>(
     words: &mut Vec<Word>,
 ) {
     let mut items: Vec<Part<'c>> = items.into_iter().collect();
+    if let ([only], Connective::All | Connective::Any) = (items.as_slice(), kind) {
+        return push(program, *only, words);
+    }
     items.sort_by_cached_key(|item| cost(program, *item));
     let opened = expr::open(words);
     for item in items {

@@ -199,9 +199,9 @@ impl<'p> Drafts<'p> {
         Segment {
             rules: lists.rules,
             always,
-            veto: None,
             probes,
             late,
+            ..Segment::default()
         }
     }
 

@@ -47,11 +47,18 @@ fn compile(policy: Policy, source: Source) -> Program {
     let mut keys = Keys::default();
     let paths = policy.paths.iter().map(|path| {
         let (field, taken) = Field::resolve(path.head, &path.keys).unzip();
+        let taken = taken.unwrap_or(0);
+        let keys: Box<[u32]> = path.keys.iter().map(|key| keys.intern(key)).collect();
+        let arg = match keys.get(taken..) {
+            Some([only]) if field == Some(Field::Args) => Some(*only),
+            Some(_) | None => None,
+        };
         Path {
             head: path.head,
             field,
-            taken: taken.unwrap_or(0),
-            keys: path.keys.iter().map(|key| keys.intern(key)).collect(),
+            taken,
+            keys,
+            arg,
         }
     });
     let paths: Vec<Path> = paths.collect();

@@ -106,29 +106,35 @@ impl Program {
     /// What judges clause `index` in the strict profile.
     #[inline]
     pub(crate) fn test(&self, index: u32) -> &Test {
-        match self.prepared(index) {
-            Some(Prepared::Test(test)) => test,
-            Some(Prepared::Foreign(_)) | None => &Test::Broken,
+        match self.clauses.get(index as usize) {
+            Some(clause) => self.test_of(clause),
+            None => &Test::Broken,
+        }
+    }
+
+    /// What judges a clause in the strict profile.
+    #[inline]
+    pub(crate) fn test_of<'p>(&'p self, clause: &'p Clause) -> &'p Test {
+        match self.prepared(clause) {
+            Prepared::Test(test) => test,
+            Prepared::Foreign(_) => &Test::Broken,
         }
     }
 
     /// What judges clause `index` in the `lynx` profile.
     #[inline]
     pub(crate) fn foreign(&self, index: u32) -> Option<&Foreign> {
-        match self.prepared(index) {
-            Some(Prepared::Foreign(foreign)) => Some(foreign),
-            Some(Prepared::Test(_)) | None => None,
+        match self.prepared(self.clauses.get(index as usize)?) {
+            Prepared::Foreign(foreign) => Some(foreign),
+            Prepared::Test(_) => None,
         }
     }
 
     #[inline]
-    fn prepared(&self, index: u32) -> Option<&Prepared> {
-        let clause = self.clauses.get(index as usize)?;
-        Some(
-            clause
-                .prepared
-                .get_or_init(|| Box::new(self.prepare(clause))),
-        )
+    fn prepared<'p>(&'p self, clause: &'p Clause) -> &'p Prepared {
+        clause
+            .prepared
+            .get_or_init(|| Box::new(self.prepare(clause)))
     }
 
     #[cold]

@@ -5,9 +5,10 @@ use super::drafts::Drafts;
 use super::fewer;
 use super::guard::{self, Guards};
 use crate::expr::Part;
+use crate::program::rows::{Row, Rows};
 use crate::program::segment::{Segment, Watch};
 use crate::program::veto::{AT_ONCE, Veto};
-use crate::program::{Body, Listing, Profile, Program};
+use crate::program::{Body, Listing, Profile, Program, Verdict};
 
 /// Segments of fewer rules are judged rule by rule: an index would cost more than it saves.
 const SMALL: usize = 4;
@@ -52,6 +53,28 @@ impl Program {
 
     #[cold]
     fn index(&self, listing: &Listing, tool_known: bool) -> Segment {
+        let mut segment = self.found(listing, tool_known);
+        if segment.is_plain() {
+            segment.rows = Rows::new(segment.rules.iter().filter_map(|&rule| self.row(rule)));
+        }
+        segment
+    }
+
+    /// A rule of a plain segment.
+    fn row(&self, index: u32) -> Option<Row<'_>> {
+        let rule = self.rules.get(index as usize)?;
+        let words = match &rule.body {
+            Body::Match(body) if rule.verdict != Verdict::Transform => body.cheap.get(),
+            Body::Match(_) | Body::Host(_) | Body::Function(_) => None,
+        };
+        Some(Row {
+            rule: index,
+            permits: rule.verdict.permits(),
+            words: words.map_or(&[], AsRef::as_ref),
+        })
+    }
+
+    fn found(&self, listing: &Listing, tool_known: bool) -> Segment {
         let (from, to) = listing.rules;
         let rules = self
             .listed

@@ -96,10 +96,10 @@ impl Program {
     ) -> Look<R> {
         scratch.begin(self.clauses.len());
         let mut judge = Judge::new(self, request, scratch, ShortCuts::NONE);
-        for (rule, body) in (0..).zip(self.rules.iter().map(|rule| &rule.body)) {
+        for (rule, stored) in (0..).zip(&self.rules) {
             let known = markers.len();
             let mut traced = None;
-            let (look, seen, tree) = match body {
+            let (look, seen, tree) = match &stored.body {
                 Body::Host(host) => {
                     let look = self.ask(rule, *host, request, markers);
                     let decided = matches!(
@@ -123,7 +123,7 @@ impl Program {
                 Body::Match(body) => {
                     let mut tracer = Clauses {
                         judge: &mut judge,
-                        permits: self.permits(rule),
+                        permits: stored.verdict.permits(),
                         leaves: 0,
                     };
                     let (seen, tree) = tracer.trace(self.written(body));
@@ -132,7 +132,8 @@ impl Program {
                         Seen::False | Seen::Absent => Judged::Passes,
                         Seen::Error(code) => Judged::Error(code.clone()),
                     };
-                    (self.apply(rule, judged, request, markers), seen, Some(tree))
+                    let look = self.apply((rule, stored), judged, request, markers);
+                    (look, seen, Some(tree))
                 }
             };
             // A rule that could not be applied says so in a marker or in the decision, whatever its match.

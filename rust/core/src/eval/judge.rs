@@ -2,7 +2,7 @@
 
 use super::ShortCuts;
 use crate::error::ErrorCode;
-use crate::expr::{Connective, Part};
+use crate::expr::{Connective, Part, Parts};
 use crate::matcher::{self, Fault, Truth};
 use crate::path::{Field, Head};
 use crate::program::Scratch;
@@ -32,7 +32,11 @@ pub(super) struct Judge<'r, R: Request> {
 }
 
 /// What a path leads to.
+#[inline]
 pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
+    if let Some(key) = path.arg {
+        return request.arg(program.key(key));
+    }
     let Some(field) = path.field else {
         return Step::Absent;
     };
@@ -98,7 +102,7 @@ impl<'r, R: Request> Judge<'r, R> {
             request,
             scratch,
             cuts,
-            cells: [const { None }; CELLS],
+            cells: std::array::from_fn(|_| None),
             nowhere: Step::Absent,
         }
     }
@@ -106,27 +110,24 @@ impl<'r, R: Request> Judge<'r, R> {
     /// What a path leads to, read at most once while it keeps its cell.
     #[inline]
     pub(super) fn step(&mut self, path: u32) -> Step<R::Value> {
-        let at = self.fill(path);
-        match self.cells.get(at) {
-            Some(Some((_, step))) => step.clone(),
-            _ => Step::Absent,
-        }
+        self.held(path).clone()
     }
 
-    /// Reads a path into its cell, which is returned.
+    /// The same, in its cell.
     #[inline]
-    fn fill(&mut self, path: u32) -> usize {
-        let at = path as usize % CELLS;
-        if let Some(cell) = self.cells.get_mut(at)
-            && !matches!(cell, Some((held, _)) if *held == path)
-        {
+    fn held(&mut self, path: u32) -> &Step<R::Value> {
+        let Some(cell) = self.cells.get_mut(path as usize % CELLS) else {
+            return &self.nowhere;
+        };
+        if cell.as_ref().is_none_or(|(held, _)| *held != path) {
+            *cell = None;
             let step = match self.program.paths.get(path as usize) {
                 Some(path) => read(self.program, self.request, path),
                 None => Step::Absent,
             };
-            *cell = Some((path, step));
+            return &cell.insert((path, step)).1;
         }
-        at
+        cell.as_ref().map_or(&self.nowhere, |(_, step)| step)
     }
 
     /// Reads paths outside of the cells: those that operands refer to.
@@ -155,17 +156,24 @@ impl<'r, R: Request> Judge<'r, R> {
         }
     }
 
-    fn truth(&mut self, expr: Part<'_>, permits: bool) -> Truth {
+    #[inline]
+    pub(super) fn truth(&mut self, expr: Part<'_>, permits: bool) -> Truth {
         match expr {
             Part::Leaf(clause) => match self.leaf(clause) {
                 Truth::Absent if !permits => Truth::False,
                 truth => truth,
             },
-            Part::Of(Connective::Not, mut items) => match items.next() {
+            Part::Of(connective, items) => self.joined(connective, items, permits),
+        }
+    }
+
+    fn joined(&mut self, connective: Connective, mut items: Parts<'_>, permits: bool) -> Truth {
+        match connective {
+            Connective::Not => match items.next() {
                 Some(item) => negate(self.truth(item, permits)),
                 None => Truth::Error(Fault::WrongType),
             },
-            Part::Of(Connective::All, items) => {
+            Connective::All => {
                 let mut result = Truth::True;
                 for item in items {
                     match (self.truth(item, permits), result) {
@@ -179,7 +187,7 @@ impl<'r, R: Request> Judge<'r, R> {
                 }
                 result
             }
-            Part::Of(Connective::Any, items) => {
+            Connective::Any => {
                 let mut result = Truth::False;
                 for item in items {
                     match (self.truth(item, permits), result) {
@@ -207,11 +215,8 @@ impl<'r, R: Request> Judge<'r, R> {
         let Some(clause) = self.program.clauses.get(index as usize) else {
             return Truth::Error(Fault::WrongType);
         };
-        let at = self.fill(clause.path);
-        let truth = match self.cells.get(at) {
-            Some(Some((_, step))) => matcher::judge(self.program.test(index), step, &self.reader()),
-            _ => Truth::Absent,
-        };
+        let (test, at) = (self.program.test_of(clause), self.reader());
+        let truth = matcher::judge(test, self.held(clause.path), &at);
         if self.cuts.memo {
             self.scratch.remember(index, truth);
         }
@@ -298,11 +303,7 @@ impl<R: Request> World for Judge<'_, R> {
 
     #[inline]
     fn step(&mut self, path: u32) -> &Step<R::Value> {
-        let at = self.fill(path);
-        match self.cells.get(at) {
-            Some(Some((_, step))) => step,
-            _ => &self.nowhere,
-        }
+        self.held(path)
     }
 
     fn field(&mut self, field: Field, own: bool) -> Step<R::Value> {

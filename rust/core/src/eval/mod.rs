@@ -11,13 +11,16 @@ mod render;
 mod search;
 
 use crate::error::ErrorCode;
-use crate::expr::Part;
+use crate::expr::{Part, expression};
+use crate::matcher::Truth;
 use crate::path::Field;
 use crate::program::scratch::Met;
-use crate::program::{Body, By, Decided, Marker, Outcome, Profile, Program, Scratch, Verdict, Via};
+use crate::program::{
+    Body, By, Decided, Known, Marker, Outcome, Profile, Program, Rule, Scratch, Verdict, Via,
+};
 use crate::script::course::Start;
 use crate::script::node::Function;
-use crate::script::{self, Answer};
+use crate::script::{self, Answer, Said};
 use crate::value::request::{HostAnswer, Request};
 use crate::value::{Step, Value, View};
 use judge::{Judge, Judged};
@@ -74,7 +77,53 @@ struct Made<R: Request> {
 impl Program {
     /// The decision on `request`.
     pub fn decide<R: Request>(&self, request: &R, scratch: &mut Scratch) -> Outcome<R> {
-        self.decide_with(request, scratch, ShortCuts::ALL)
+        match self.decide_known(request, scratch) {
+            Ok(known) => known.into(),
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// The decision on `request`; the error is the outcome, where it is none that was known before.
+    /// PERF: an [`Outcome`] takes 150 instructions to move and to drop.
+    ///
+    /// # Errors
+    /// Rules in error, transforms, and what the host or a function made for this request.
+    #[inline]
+    pub fn decide_known<R: Request>(
+        &self,
+        request: &R,
+        scratch: &mut Scratch,
+    ) -> Result<Known, Box<Outcome<R>>> {
+        let mut markers = Vec::new();
+        let first = self.look(request, None, &mut markers, scratch, ShortCuts::ALL);
+        if markers.is_empty() {
+            match &first {
+                Look::Decided(Decided::Rule(rule)) => return Ok(Known::Rule(*rule)),
+                Look::Decided(Decided::Function(rule, Said::Always(number))) => {
+                    return Ok(Known::Function(*rule, *number));
+                }
+                Look::Nothing => return Ok(self.default(request)),
+                Look::Decided(_) | Look::Transformed(_) => {}
+            }
+        }
+        Err(self.made(request, first, markers, scratch))
+    }
+
+    /// The outcome that is made for a request.
+    #[cold]
+    fn made<R: Request>(
+        &self,
+        request: &R,
+        first: Look<R>,
+        markers: Vec<Marker>,
+        scratch: &mut Scratch,
+    ) -> Box<Outcome<R>> {
+        let cuts = ShortCuts::ALL;
+        Box::new(
+            self.conclude(request, first, markers, |request, below, markers| {
+                self.look(request, Some(below), markers, scratch, cuts)
+            }),
+        )
     }
 
     /// The decision on `request` without index, memory or automata: the oracle of the tests.
@@ -106,7 +155,12 @@ impl Program {
         look: impl FnMut(&R, u32, &mut Vec<Marker>) -> Look<R>,
     ) -> Outcome<R> {
         let decided = match first {
-            Look::Nothing => self.default(request),
+            Look::Nothing => {
+                return Outcome {
+                    markers,
+                    ..self.default(request).into()
+                };
+            }
             Look::Decided(decided) => decided,
             Look::Transformed(made) => return self.follow(*made, markers, look),
         };
@@ -167,8 +221,8 @@ impl Program {
         }
     }
 
-    /// The outcome when no rule fires.
-    fn default<R: Request>(&self, request: &R) -> Decided<R::Decision> {
+    /// The decision when no rule fires.
+    fn default<R: Request>(&self, request: &R) -> Known {
         let flag = |field| match request.field(field) {
             Step::Found(value) => match (value.view(), self.profile) {
                 (View::Bool(flag), _) => Some(flag),
@@ -184,11 +238,11 @@ impl Program {
         ) {
             (Some(false), Some(false), _)
             | (None, _, Profile::Strict)
-            | (_, None, Profile::Strict) => Decided::MissingShadow,
+            | (_, None, Profile::Strict) => Known::MissingShadow,
             (Some(false), None, Profile::Lynx) | (None, Some(false) | None, Profile::Lynx) => {
-                Decided::MissingShadow
+                Known::MissingShadow
             }
-            _ => Decided::NoMatch,
+            _ => Known::NoMatch,
         }
     }
 
@@ -205,46 +259,83 @@ impl Program {
         scratch.begin(self.clauses.len());
         let mut judge = Judge::new(self, request, scratch, cuts);
         let tool = if cuts.index { request.tool() } else { None };
-        let Some(own) = tool.map(|tool| self.segment(tool)) else {
-            // Without a readable tool the index says nothing: every rule is judged.
-            for (index, rule) in (0..below).zip(&self.rules) {
-                let look = match &rule.body {
-                    Body::Host(host) => self.ask(index, *host, request, markers),
-                    Body::Match(body) => {
-                        let written = self.written(body);
-                        self.meet(index, (written, written), request, markers, &mut judge)
+        let Some(tool) = tool else {
+            return self.look_at_all(below, markers, &mut judge);
+        };
+        let met = Met {
+            tool: self.segment(tool),
+            any: self.generic(),
+        };
+        // PERF: where the rules judged every time are all there is, they need no queue.
+        if let Some(rows) = met.rows() {
+            for row in rows {
+                if row.rule >= below {
+                    break;
+                }
+                if !row.words.is_empty() {
+                    match judge.truth(expression(row.words), row.permits) {
+                        Truth::True => return Look::Decided(Decided::Rule(row.rule)),
+                        Truth::False | Truth::Absent => continue,
+                        Truth::Error(_) => {}
                     }
-                    Body::Function(function) => {
-                        self.call(index, (function, function.start), &mut judge, markers)
-                    }
-                };
-                if let Some(look) = look {
+                }
+                if let Some(look) = self.turn(row.rule, request, markers, &mut judge) {
                     return look;
                 }
             }
             return Look::Nothing;
-        };
-        let met = Met {
-            tool: own,
-            any: self.generic(),
-        };
+        }
         let mut search = Search::new(met, judge.scratch, cuts);
-        while let Some(index) = search.next(&mut judge) {
-            if index >= below {
+        while let Some(rule) = search.next(&mut judge) {
+            if rule >= below {
                 break;
             }
-            let Some(rule) = self.rules.get(index as usize) else {
-                break;
-            };
+            if let Some(look) = self.turn(rule, request, markers, &mut judge) {
+                return look;
+            }
+        }
+        Look::Nothing
+    }
+
+    /// Asks the rule that comes next; `None`: it has nothing to say.
+    fn turn<R: Request>(
+        &self,
+        index: u32,
+        request: &R,
+        markers: &mut Vec<Marker>,
+        judge: &mut Judge<'_, R>,
+    ) -> Option<Look<R>> {
+        let rule = self.rules.get(index as usize)?;
+        match &rule.body {
+            Body::Match(body) => {
+                let exprs = (self.written(body), self.cheap(body));
+                self.meet((index, rule), exprs, markers, judge)
+            }
+            Body::Host(host) => self.ask(index, *host, request, markers),
+            Body::Function(function) => {
+                let start = function.pinned.unwrap_or(function.start);
+                self.call(index, (function, start), judge, markers)
+            }
+        }
+    }
+
+    /// The same without a readable tool, where the index says nothing: every rule is judged.
+    #[cold]
+    fn look_at_all<R: Request>(
+        &self,
+        below: u32,
+        markers: &mut Vec<Marker>,
+        judge: &mut Judge<'_, R>,
+    ) -> Look<R> {
+        for (index, rule) in (0..below).zip(&self.rules) {
             let look = match &rule.body {
-                Body::Host(host) => self.ask(index, *host, request, markers),
+                Body::Host(host) => self.ask(index, *host, judge.request, markers),
                 Body::Match(body) => {
-                    let exprs = (self.written(body), self.cheap(body));
-                    self.meet(index, exprs, request, markers, &mut judge)
+                    let written = self.written(body);
+                    self.meet((index, rule), (written, written), markers, judge)
                 }
                 Body::Function(function) => {
-                    let start = function.pinned.unwrap_or(function.start);
-                    self.call(index, (function, start), &mut judge, markers)
+                    self.call(index, (function, function.start), judge, markers)
                 }
             };
             if let Some(look) = look {
@@ -258,17 +349,35 @@ impl Program {
     #[inline]
     fn meet<R: Request>(
         &self,
-        rule: u32,
+        (index, rule): (u32, &Rule),
         (written, cheap): (Part<'_>, Part<'_>),
-        request: &R,
         markers: &mut Vec<Marker>,
         judge: &mut Judge<'_, R>,
     ) -> Option<Look<R>> {
         let judged = match self.profile {
-            Profile::Strict => judge.strict(written, cheap, self.permits(rule)),
+            Profile::Strict => judge.strict(written, cheap, rule.verdict.permits()),
             Profile::Lynx => judge.lynx(written),
         };
-        self.apply(rule, judged, request, markers)
+        self.apply((index, rule), judged, judge.request, markers)
+    }
+
+    /// What follows from how a match came out.
+    #[inline]
+    fn apply<R: Request>(
+        &self,
+        (index, rule): (u32, &Rule),
+        judged: Judged,
+        request: &R,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        match judged {
+            Judged::Passes => None,
+            Judged::Fires if rule.verdict != Verdict::Transform => {
+                Some(Look::Decided(Decided::Rule(index)))
+            }
+            Judged::Fires => self.transform(index, request, markers),
+            Judged::Error(code) => self.fail(index, code, rule.verdict.permits(), markers),
+        }
     }
 
     /// Asks a host rule.
@@ -328,40 +437,30 @@ impl Program {
         }
     }
 
-    /// What follows from how a match came out.
-    #[inline]
-    fn apply<R: Request>(
+    /// Rewrites the arguments by a rule that fires.
+    #[cold]
+    fn transform<R: Request>(
         &self,
         rule: u32,
-        judged: Judged,
         request: &R,
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
-        match judged {
-            Judged::Passes => None,
-            Judged::Error(code) => self.fail(rule, code, self.permits(rule), markers),
-            Judged::Fires => {
-                let verdict = self.rules.get(rule as usize).map(|rule| rule.verdict);
-                if verdict != Some(Verdict::Transform) {
-                    return Some(Look::Decided(Decided::Rule(rule)));
-                }
-                let made = match self.rule(rule).and_then(|info| info.transform.as_ref()) {
-                    Some(transform) => request.with_transform(rule, transform),
-                    None => Err(ErrorCode::CannotTransform),
-                };
-                match made {
-                    Ok(request) => Some(Look::Transformed(Box::new(Made {
-                        rule,
-                        by: By::Match,
-                        request,
-                    }))),
-                    Err(code) => self.fail(rule, code, true, markers),
-                }
-            }
+        let made = match self.rule(rule).and_then(|info| info.transform.as_ref()) {
+            Some(transform) => request.with_transform(rule, transform),
+            None => Err(ErrorCode::CannotTransform),
+        };
+        match made {
+            Ok(request) => Some(Look::Transformed(Box::new(Made {
+                rule,
+                by: By::Match,
+                request,
+            }))),
+            Err(code) => self.fail(rule, code, true, markers),
         }
     }
 
     /// A rule in error is skipped with a marker, or denies.
+    #[cold]
     fn fail<R: Request>(
         &self,
         rule: u32,

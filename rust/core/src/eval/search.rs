@@ -23,8 +23,6 @@ pub(super) struct Search<'p> {
     /// Whether a permitting rule had an absent guard, so that what could be in error was queued.
     late: bool,
     last: Option<u32>,
-    /// PERF: where the rules judged every time are all there is, they need no queue.
-    only: Option<std::slice::Iter<'p, u32>>,
 }
 
 impl<'p> Search<'p> {
@@ -32,25 +30,16 @@ impl<'p> Search<'p> {
     pub(super) fn new(met: Met<'p>, scratch: &mut Scratch, cuts: ShortCuts) -> Self {
         let probes = met.tool.map_or(&[][..], |tool| &tool.probes);
         let tool = met.tool.filter(|tool| !tool.rules.is_empty());
-        let only = match (tool, met.any.rules.is_empty()) {
-            (Some(tool), true) if tool.is_plain() => Some(tool.rules.iter()),
-            (None, _) if met.any.is_plain() => Some(met.any.rules.iter()),
-            _ => None,
-        };
         let mut tails = None;
-        if only.is_none() {
-            if cuts.veto && (met.any.veto.is_some() || tool.is_some_and(|tool| tool.veto.is_some()))
-            {
-                tails = Some([Whose::Tool, Whose::Any].map(|whose| at_once(met, whose, scratch)));
-            } else {
-                if let Some(tool) = tool {
-                    scratch.queue(met, Whose::Tool, tool.always);
-                }
-                scratch.queue(met, Whose::Any, met.any.always);
+        if cuts.veto && (met.any.veto.is_some() || tool.is_some_and(|tool| tool.veto.is_some())) {
+            tails = Some([Whose::Tool, Whose::Any].map(|whose| at_once(met, whose, scratch)));
+        } else {
+            if let Some(tool) = tool {
+                scratch.queue(met, Whose::Tool, tool.always);
             }
+            scratch.queue(met, Whose::Any, met.any.always);
         }
         Self {
-            only,
             met,
             tails,
             probes: [(Whose::Tool, probes), (Whose::Any, &met.any.probes)],
@@ -62,9 +51,6 @@ impl<'p> Search<'p> {
     /// The next rule.
     #[inline]
     pub(super) fn next<R: Request>(&mut self, judge: &mut Judge<'p, R>) -> Option<u32> {
-        if let Some(only) = &mut self.only {
-            return only.next().copied();
-        }
         loop {
             self.read(judge);
             if let Some(tails) = &mut self.tails {

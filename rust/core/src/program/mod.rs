@@ -4,6 +4,7 @@ pub(crate) mod affixes;
 pub(crate) mod bands;
 pub(crate) mod needles;
 pub mod outcome;
+pub(crate) mod rows;
 pub(crate) mod scratch;
 pub(crate) mod segment;
 pub(crate) mod strmap;
@@ -25,7 +26,7 @@ use crate::source::{Source, Span};
 use crate::value::Key;
 use crate::value::constant::Const;
 use crate::value::request::Transform;
-pub use outcome::{By, Decided, Marker, Outcome, Via};
+pub use outcome::{By, Decided, Known, Marker, Outcome, Via};
 pub use scratch::Scratch;
 use segment::Segment;
 use strmap::StrMap;
@@ -114,6 +115,8 @@ pub struct Path {
     pub taken: usize,
     /// All keys, as indexes into the key table.
     pub keys: Box<[u32]>,
+    /// The one key of the arguments it leads to, when that is all it does. PERF: most paths are such.
+    pub(crate) arg: Option<u32>,
 }
 
 /// A clause, and where it stands. What it compares is read when it is first judged.

@@ -32,6 +32,35 @@ pub enum Decided<D> {
     Aborted,
 }
 
+/// A decision that is there before the request is: the same for every request that gets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// A declarative rule.
+    Rule(u32),
+    /// A function, with which of the decisions that are always the same: [`Said::Always`].
+    Function(u32, u32),
+    /// No rule fired.
+    NoMatch,
+    /// No rule fired on an irreversible action without a shadow.
+    MissingShadow,
+}
+
+impl<R: Request> From<Known> for Outcome<R> {
+    fn from(known: Known) -> Self {
+        Self {
+            decided: match known {
+                Known::Rule(rule) => Decided::Rule(rule),
+                Known::Function(rule, number) => Decided::Function(rule, Said::Always(number)),
+                Known::NoMatch => Decided::NoMatch,
+                Known::MissingShadow => Decided::MissingShadow,
+            },
+            markers: Vec::new(),
+            via: Vec::new(),
+            transformed: None,
+        }
+    }
+}
+
 /// What a rule decided by.
 #[derive(Clone, Debug, PartialEq)]
 pub enum By<D> {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use super::segment::{List, Segment};
-use super::veto;
+use super::{rows, veto};
 use crate::matcher::{Fault, Truth};
 use crate::pattern::MatchSet;
 
@@ -54,6 +54,16 @@ impl<'p> Met<'p> {
         match whose {
             Whose::Tool => self.tool,
             Whose::Any => Some(self.any),
+        }
+    }
+
+    /// The rules of these segments, where they are judged one after the other and that is all there is to it.
+    #[inline]
+    pub(crate) fn rows(self) -> Option<rows::Iter<'p>> {
+        match self.tool {
+            Some(tool) if tool.is_plain() && self.any.rules.is_empty() => Some(tool.rows.iter()),
+            Some(tool) if !tool.rules.is_empty() => None,
+            Some(_) | None => self.any.is_plain().then(|| self.any.rows.iter()),
         }
     }
 

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use super::affixes::Affixes;
 use super::bands::Bands;
 use super::needles::Needles;
+use super::rows::Rows;
 use super::strmap::StrMap;
 use super::veto::Veto;
 use crate::pattern::PatternSet;
@@ -21,6 +22,8 @@ pub(crate) type List = (u32, u32);
 pub(crate) struct Segment {
     /// The rules of all lists.
     pub(crate) rules: Vec<u32>,
+    /// Of a plain segment: all its rules.
+    pub(crate) rows: Rows,
     /// The rules that are judged every time.
     pub(crate) always: List,
     /// What rules out some of these, when they are many.

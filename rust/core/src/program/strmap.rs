@@ -70,9 +70,12 @@ impl<T> StrMap<T> {
                 .ok()?;
             return run.get(found).map(|(_, _, value)| value);
         }
-        run.iter()
-            .find(|(h, k, _)| *h == hash && k.as_ref() == key)
-            .map(|(_, _, value)| value)
+        for (h, k, value) in run {
+            if *h == hash && k.as_ref() == key {
+                return Some(value);
+            }
+        }
+        None
     }
 }
 
