@@ -32,7 +32,9 @@ def any_json_text(value: Any) -> str:
     """`json_text` without the core, which writes plain values only; the oracle of its tests. Any: as above."""
     try:
         return _encode(value)
-    except Exception:  # a subclass can make anything fail
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a subclass can make anything fail
         return _encode(_plain(value, 0, ()))
 
 
@@ -48,7 +50,9 @@ def any_loose_json_text(value: Any) -> str:
     """`loose_json_text` without the core, as `any_json_text`. Any: as above."""
     try:
         return _encode_loosely(value)
-    except Exception:  # a subclass can make anything fail
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # a subclass can make anything fail
         return any_json_text(value)
 
 
@@ -88,7 +92,9 @@ def show(value: object) -> str:
     """`str(value)`, or a note of why there is none."""
     try:
         return str(value)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what a `__str__` raises, an exit too, is the value's and not the run's
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 
@@ -100,7 +106,9 @@ def describe(error: BaseException) -> str:
 def _plain(value: Any, depth: int, above: tuple[int, ...]) -> Any:
     try:
         return _plain_scalar(value) if _is_scalar(value) else _plain_container(value, depth, above)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"<{type(value).__name__} that cannot be shown: {type(error).__name__}>"
 
 

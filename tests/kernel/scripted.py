@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import bobcat
-from bobcat import AuditEvent, FinalAnswer, Message, RunResult, ToolCall, ToolSet, run_agent, tool
+from bobcat import AuditEvent, FinalAnswer, Message, PolicyBundle, RunResult, ToolCall, ToolSet, run_agent, tool
 
 POLICY = """
 defaults: {on_no_match: deny, on_missing_shadow: deny}
@@ -100,13 +100,18 @@ class Tools:
 class Unprintable:
     """A result that has no text."""
 
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error or ValueError("no text for you")
+
     def __str__(self) -> str:
-        raise ValueError("no text for you")
+        raise self.error
 
 
 def _break(kind: str) -> object:
-    if kind == "unprintable":
-        return Unprintable()
+    if kind.startswith("unprintable"):
+        return Unprintable(
+            {"unprintable-exit": SystemExit(3), "unprintable-cancelled": asyncio.CancelledError()}.get(kind)
+        )
     errors: dict[str, BaseException] = {
         "exit": SystemExit(3),
         "cancelled": asyncio.CancelledError("by my own hand"),
@@ -138,7 +143,9 @@ class Seen:
         return [message.content for message in self.agent.seen[-1] if message.role == "tool"]
 
 
-async def run(*replies: object, tools: Tools | None = None, policy: str = POLICY, **options: Any) -> Seen:
+async def run(
+    *replies: object, tools: Tools | None = None, policy: str | PolicyBundle = POLICY, **options: Any
+) -> Seen:
     """Run a scripted agent; its last reply is a final answer unless the script has one."""
     agent, tools, events = Scripted(*replies), tools or Tools(), []
 
@@ -146,7 +153,7 @@ async def run(*replies: object, tools: Tools | None = None, policy: str = POLICY
         events.append(event)
 
     sinks = (sink, *options.pop("sinks", ()))
-    bundle = bobcat.compile_policy(policy)
+    bundle = bobcat.compile_policy(policy) if isinstance(policy, str) else policy
     result = await run_agent(agent, "task", tools=tools.toolset(), policy=bundle, sinks=sinks, **options)
     return Seen(result, events, agent, tools.ran)
 

@@ -25,6 +25,35 @@ def test_somebody_who_is_not_named_cannot_approve() -> None:
     assert finished.told == ["[denied] denied: 'mallory' is not among the approvers (alice, oncall)"]
 
 
+class Anybody(str):
+    """A name that is equal to every other."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = str.__hash__
+
+
+def test_a_name_that_is_equal_to_every_other_is_not_among_the_approvers() -> None:
+    finished = seen(call("deploy", version="1"), on_approval=auto_approve(Anybody("mallory")))
+    assert finished.ran == []
+    assert finished.told == ["[denied] denied: 'mallory' is not among the approvers (alice, oncall)"]
+
+
+def test_an_answer_that_cannot_be_read_refuses() -> None:
+    class Torn:
+        def __bool__(self) -> bool:
+            raise ValueError("torn")
+
+    async def handler(_: object) -> ApprovalDecision:
+        return ApprovalDecision(False, "alice", Torn())  # type: ignore[arg-type]
+
+    finished = seen(call("deploy", version="1"), on_approval=handler)
+    assert finished.told == ["[denied] denied: the approval handler's answer cannot be read: ValueError: torn"]
+
+
 def test_anybody_can_approve_where_nobody_is_named() -> None:
     assert seen(call("restart", targets=["a"]), on_approval=auto_approve("x")).told == ["[ok] restarted"]
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
+import bobcat
 from bobcat import (
     ActionResult,
     ApprovalDecision,
@@ -80,6 +83,73 @@ def test_arguments_that_are_none_fail_the_action_and_the_run_goes_on(args: Any, 
     assert run.ran == []
 
 
+class Unreadable(Mapping[str, Any]):
+    """Arguments that raise when they are read."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __getitem__(self, name: str) -> Any:
+        raise self.error
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("text",))
+
+    def __len__(self) -> int:
+        return 1
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(1), asyncio.CancelledError()])
+@pytest.mark.parametrize("nested", [False, True])
+def test_arguments_that_cannot_be_read_fail_the_action(error: BaseException, nested: bool) -> None:
+    unreadable = Unreadable(error)
+    run = seen(ToolCall("echo", {"text": unreadable} if nested else unreadable))
+    assert run.told == [f"[error] arguments cannot be used: {type(error).__name__}: {error}"]
+    assert run.result.final_answer == "done"
+
+
+class Masked(str):
+    """A text that is equal to another one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return other == "delete"
+
+    def __hash__(self) -> int:
+        return hash("delete")
+
+
+def test_a_name_that_compares_as_it_likes_is_the_tool_that_it_says() -> None:
+    run = seen(ToolCall(Masked("echo"), {"text": "a"}))
+    assert run.ran == [("echo", {"text": "a", "times": 1})]
+    run = seen(ToolCall(Masked("nothing"), {"path": "a"}))
+    assert (run.ran, run.told) == ([], ["[error] unknown tool: 'nothing'"])
+
+
+def test_a_second_argument_under_the_same_text_fails_the_action() -> None:
+    run = seen(ToolCall("echo", {"text": "harmless", Masked("text"): "force"}))
+    assert run.ran == []
+    assert run.told == [
+        "[error] arguments cannot be used: ValueError: a key of type Masked does not compare like the text it is"
+    ]
+
+
+def test_a_python_rule_that_exits_denies() -> None:
+    def leave(request: object, context: object) -> Decision | None:
+        sys.exit(3)
+
+    policy = bobcat.compile_policy(
+        "rules: [{id: all, match: {}, decision: allow}]",
+        python_rules=[leave],
+        python_rule_priorities={"leave": 1},
+        host="allow",
+    )
+    run = seen(call("echo", text="a"), policy=policy)
+    assert run.ran == []
+    assert run.told == ["[denied] denied: the policy could not be evaluated (SystemExit: 3); denied"]
+
+
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(1), asyncio.CancelledError()])
 def test_an_agent_that_raises_fails_the_run(error: BaseException) -> None:
     def raises(_: object) -> None:
@@ -98,6 +168,8 @@ def test_an_agent_that_raises_fails_the_run(error: BaseException) -> None:
         ("timeout", "[error] TimeoutError: mine\n"),
         ("cancelled", "[error] executor raised CancelledError: by my own hand"),
         ("unprintable", "[ok] <Unprintable that cannot be shown: ValueError>"),
+        ("unprintable-exit", "[ok] <Unprintable that cannot be shown: SystemExit>"),
+        ("unprintable-cancelled", "[ok] <Unprintable that cannot be shown: CancelledError>"),
     ],
 )
 def test_a_tool_that_misbehaves_is_a_result_and_the_run_goes_on(kind: str, told: str) -> None:

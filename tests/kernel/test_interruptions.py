@@ -9,8 +9,18 @@ from typing import Any
 
 import pytest
 
-from bobcat import ApprovalDecision, Budget, CancelToken, FinalAnswer, MemoryStore
-from kernel.scripted import Seen, Tools, call, run, seen
+from bobcat import (
+    ApprovalDecision,
+    AuditEvent,
+    Budget,
+    CancelToken,
+    FinalAnswer,
+    MemoryStore,
+    compile_policy,
+    noop_sink,
+    run_agent,
+)
+from kernel.scripted import POLICY, Scripted, Seen, Tools, call, run, seen
 
 
 class Flag:
@@ -247,6 +257,49 @@ def test_cancelling_the_callers_task_goes_through_at_every_await(where: str) -> 
         with pytest.raises(asyncio.CancelledError):
             await asyncio.wait_for(task, 5)
         assert task.cancelled()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("options", [{}, {"store": MemoryStore, "run_id": "r"}, {"sinks": [noop_sink()]}])
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_cancellation_arrives_where_nothing_is_ever_waited_for(options: dict[str, Any], watched: bool) -> None:
+    """As that of Ctrl-C does, in a run whose parts all answer at once."""
+
+    def cancel(_: object) -> object:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        return call("echo", text="late")
+
+    tools = Tools()
+    options = {name: value() if value is MemoryStore else value for name, value in options.items()}
+
+    async def main() -> None:
+        toolset, policy = tools.toolset(), compile_policy(POLICY)
+        agent = Scripted(call("echo", text="first"), cancel, call("echo", text="later"))
+        given = {"sinks": [noop_sink()], **options} if watched else options
+        task = asyncio.create_task(run_agent(agent, "task", tools=toolset, policy=policy, **given))
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert task.cancelled()
+
+    asyncio.run(main())
+    assert [args["text"] for _, args in tools.ran] == ["first"]
+
+
+def test_the_end_of_a_run_does_not_eat_a_cancellation() -> None:
+    async def main() -> None:
+        def last(event: AuditEvent) -> None:
+            if event.kind == "run.succeeded":
+                task.cancel()
+
+        async def sink(event: AuditEvent) -> None:
+            last(event)
+
+        task = asyncio.create_task(run(FinalAnswer("x"), sinks=[sink], store=MemoryStore(), run_id="r"))
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
     asyncio.run(main())
 

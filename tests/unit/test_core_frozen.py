@@ -7,6 +7,7 @@ import json
 import pickle
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
@@ -55,6 +56,39 @@ def test_every_write_to_a_frozen_list_is_refused(write: Callable[[Any], object])
     with pytest.raises(TypeError, match="frozen list cannot be changed"):
         write(frozen)
     assert frozen == [2, 1]
+
+
+def test_a_bytearray_is_copied_both_ways() -> None:
+    given = bytearray(b"ls")
+    frozen = deep_freeze({"cmd": given, "more": (given,)})
+    given[:] = b"rm"
+    assert frozen == {"cmd": b"ls", "more": (b"ls",)}
+    thawed = thaw(frozen)
+    thawed["cmd"][:] = b"rm"
+    assert frozen["cmd"] == b"ls"
+    assert type(thawed["cmd"]) is bytearray
+
+
+class Other(str):
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = str.__hash__
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+@pytest.mark.parametrize("make", [dict, OrderedDict, MappingProxyType, FrozenDict])
+def test_a_key_that_does_not_compare_like_its_text_is_refused(make: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match="a key of type Other does not compare like the text it is"):
+        deep_freeze(make({Other("cmd"): "rm", "cmd": "ls"}))
+    with pytest.raises(ValueError, match="does not compare"):
+        deep_freeze({"deeper": [make({Other("cmd"): "rm"})]})
+    assert deep_freeze(make({Colour.RED: 1}))["red"] == 1
 
 
 def test_calling_init_again_changes_nothing() -> None:

@@ -83,7 +83,12 @@ async def _ask_once(handler: ApprovalHandler, request: ApprovalRequest) -> Answe
         return late if isinstance(error, TimeoutError) and clock.expired() else _raised(error)
     if clock.expired():  # the handler swallowed its cancellation: its answer came too late all the same
         return late
-    return answer if isinstance(answer, Pending) and answer.approval else check(answer, request.decision)
+    if isinstance(answer, Pending) and answer.approval:
+        return answer
+    try:
+        return check(answer, request.decision)
+    except Exception as error:  # a subclass can make reading itself fail
+        return _refused(f"denied: the approval handler's answer cannot be read: {describe(error)}")
 
 
 async def ask_loosely(handler: ApprovalHandler, request: ApprovalRequest) -> Answer:
@@ -128,6 +133,8 @@ def check(answer: object, decision: Decision) -> Answer:
     if granted is not True:
         return Answer(approver, f"denied: approval handler returned granted={granted!r}, not a bool")
     by: object = answer.approver
+    if isinstance(by, str):
+        by = str.__str__(by)  # whatever a subclass takes for equal
     entitled: object = decision.approvers
     named = (entitled,) if isinstance(entitled, str) else tuple(decision.approvers)  # no name is part of another
     if named and (not isinstance(by, str) or by not in named):

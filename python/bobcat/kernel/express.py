@@ -108,7 +108,7 @@ class Express:
         ).of  # fmt: skip
         journal = self._journal
         tenure = None if journal is None else journal.tenure
-        calm, clock = interrupts.is_calm(), interrupts.now
+        calm, clock, cancelling = interrupts.is_calm(), interrupts.now, interrupts.cancelling
         if journal is not None:
             append, chain = journal.append, journal.chain
             fill, keep, kept, key_of = chain.fill, chain.keep, chain.kept, chain.key
@@ -116,6 +116,8 @@ class Express:
             step = run.step
             if not (calm and interrupts.quiet) and (stop := interrupts.due()) is not None:
                 return stop
+            if cancelling():
+                await asyncio.sleep(0)
             try:
                 reply: object = await ask(view())
             except BaseException as error:
@@ -126,6 +128,8 @@ class Express:
                 return model_failed(error)
             if interrupts.fired is not None:
                 return interrupts.fired
+            if cancelling():
+                await asyncio.sleep(0)
             now = clock()
             if type(reply) is not ToolCall or reply.usage is not None or reply.problem is not None or reply.text != "":
                 return ModelReplied(reply, now)

@@ -126,6 +126,18 @@ class Interrupts:
         """True when the task is being cancelled; False when a `CancelledError` was raised by somebody's own hand."""
         return self._task.cancelling() > 0
 
+    @property
+    def cancelling(self) -> Callable[[], int]:
+        """Asks how many cancellations of the task there are. What was asked for while it ran, as by Ctrl-C, arrives
+        when it waits for something; where it never would, somebody has to `await asyncio.sleep(0)`.
+        """
+        return self._task.cancelling
+
+    async def let_through(self) -> None:
+        """Let a cancellation arrive that was asked for while the task ran."""
+        if self._task.cancelling():
+            await asyncio.sleep(0)
+
     def shield(self, seconds: float | None) -> None:
         """Until `unshield`, the wait in progress ends after `seconds`, and for no other reason."""
         self._deaf = True
@@ -174,6 +186,8 @@ class Interrupts:
     ) -> T | Interrupted:
         if seconds is not None and seconds <= 0:
             return Interrupted(step=True, started=False)
+        if self._task.cancelling():
+            await asyncio.sleep(0)  # where nobody waits for anything, a cancellation would arrive after the last effect
         outer = self._outer = self._task.cancelling()
         self._deaf = deaf
         self._limit = math.inf if seconds is None else self._loop.time() + seconds

@@ -14,7 +14,9 @@ def judge(policy: PolicyBundle, request: ActionRequest) -> Decision:
     """The decision of `policy` on `request`."""
     try:
         decision: object = pdp.evaluate(policy, request, request.context)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # an exit in a Python rule, too
         return Decision(Verdict.DENY, f"the policy could not be evaluated ({describe(error)}); denied", _MARKERS)
     if isinstance(decision, Decision):
         if type(decision.matched_rules) is tuple is type(decision.approvers):

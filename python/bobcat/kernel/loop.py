@@ -241,6 +241,7 @@ class _Driver:
             fields = {name: getattr(setup, name) for name in Setup.__struct_fields__}
             self._setup = Setup(**{**fields, "journal": journal, "replies": replies, "correlation_id": correlation_id})
             result = await self._drive(Machine(self._setup))
+            await self._interrupts.let_through()
             return result
         finally:
             await kept.close(result)

@@ -45,7 +45,9 @@ def read_reply(reply: object, *, strict: bool = True) -> Reply:
     """Read what `agent.step` returned. Without `strict`, fields of other types pass where a run can use them."""
     try:
         return _read(reply, strict)
-    except Exception as error:  # a subclass can make reading itself fail
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a subclass can make reading itself fail, and nothing is awaited here
         return Complaint(f"agent.step returned a {type(reply).__name__} that cannot be read: {describe(error)}")
 
 
@@ -99,22 +101,26 @@ def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
     complaint = _misfit(call, strict)
     if complaint is not None:
         return complaint
+    # A name that compares as it likes could be one tool to the policy and another one here.
+    tool = str.__str__(call.tool) if isinstance(call.tool, str) else call.tool
     args: Any = call.args  # Any: whatever the agent put there
     if type(args) is not dict and not isinstance(args, Mapping) and (strict or not _is_pairs(args)):
         problem = f"arguments must be a mapping, got {type(args).__name__}"
-        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     try:
         # A copy first: freezing keeps the identity of what is frozen already, and the agent may hold on to that.
         frozen = deep_freeze(args if type(args) is dict else dict(args))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         problem = f"arguments cannot be used: {describe(error)}"
-        return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
     if strict and not _TEXT.issuperset(map(type, frozen)):
         for name in frozen:
             if not isinstance(name, str):
                 problem = f"argument names must be strings, got {type(name).__name__}"
-                return Proposal(call.tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
-    return Proposal(call.tool, frozen, call.call_id, call.usage, call.problem, call.text)
+                return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+    return Proposal(tool, frozen, call.call_id, call.usage, call.problem, call.text)
 
 
 def _is_pairs(args: object) -> bool:

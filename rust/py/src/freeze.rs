@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 use crate::names::Names;
 use crate::tracking::untrack;
 
-/// A frozen copy of a dict with nothing but plain values in it; None for any other value.
+/// A frozen copy of a dict with nothing but plain values under plain strings in it; None for any other value.
 ///
 /// PERF: 250 ns in Python, 90 ns here.
 #[pyfunction]
@@ -20,7 +20,10 @@ pub(crate) fn frozen_if_flat<'py>(
     };
     let py = value.py();
     let copy = empty(py)?; // first: it may run the garbage collector, which may change the dict
-    if !dict.iter().all(|(_, value)| is_leaf(&value)) {
+    if !dict
+        .iter()
+        .all(|(key, value)| key.is_exact_instance_of::<PyString>() && is_leaf(&value))
+    {
         return Ok(None);
     }
     // SAFETY: both are live dicts, the first an instance of a subclass that nobody else has seen. What is exactly a dict
