@@ -1,12 +1,12 @@
 """Approval handlers, under lynx-agent's path."""
 
 from bobcat.approvals import ApprovalHandler, auto_approve, auto_deny, callback_approval, cli_prompt_approval
-from bobcat.model import ApprovalDecision, ApprovalRequest
+from bobcat.model import ApprovalDecision as ApprovalDecision  # importable from here, and not in `__all__`, as in lynx
+from bobcat.model import ApprovalRequest as ApprovalRequest
 
 __all__ = [
     "ApprovalDecision",
     "ApprovalHandler",
-    "ApprovalRequest",
     "auto_approve",
     "auto_deny",
     "callback_approval",

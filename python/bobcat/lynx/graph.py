@@ -10,7 +10,8 @@ from bobcat import graph
 from bobcat.cancel import Cancelled
 from bobcat.errors import GraphCompileError
 from bobcat.executors import Executor
-from bobcat.graph import DONE, GraphResult, GraphSpec, NodeOutcome, Router
+from bobcat.graph import DONE as DONE  # importable from here, and not in `__all__`, as in lynx-agent
+from bobcat.graph import GraphResult, GraphSpec, NodeOutcome, Router
 from bobcat.graph.run import GraphManner, drive
 from bobcat.journal import RunStore
 from bobcat.lynx.core.scheduler import run_agent
@@ -19,7 +20,6 @@ from bobcat.model import Principal
 from bobcat.sinks import Sink
 
 __all__ = [
-    "DONE",
     "GraphCompileError",
     "GraphNode",
     "GraphResult",
