@@ -122,12 +122,26 @@ def test_a_failure_that_does_not_pass_is_not_tried_again(house: House, name: str
     asyncio.run(main())
 
 
-def test_an_app_that_raises_is_tried_again_too(house: House) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (LookupError("no such customer"), "LookupError: no such customer"),
+        (SystemExit(3), "SystemExit: 3"),
+        (asyncio.CancelledError(), "CancelledError: "),
+    ],
+)
+def test_an_app_that_raises_is_tried_again_too(house: House, error: BaseException, told: str) -> None:
+    app = Workers()
+
+    @app.run("broken")
+    def broken(job: Job) -> dict[str, Any]:
+        raise error
+
     async def main() -> None:
         job = await house.jobs.enqueue("broken")
-        await house.work()
+        await house.work(app)
         known = await house.jobs.get(job.run_id)
-        assert known.error == "LookupError: no such customer"
+        assert known.error == told
         assert await house.status(job.run_id) == "queued"
         assert known.run_at > job.run_at
 

@@ -164,6 +164,14 @@ def test_an_app_that_cannot_be_loaded_is_named(house: House, processes: Processe
     assert "Traceback" not in done.stderr
 
 
+def test_an_app_that_exits_is_no_worker_that_is_done(house: House, processes: Processes, tmp_path: Path) -> None:
+    path = tmp_path / "leaves.py"
+    path.write_text("raise SystemExit(0)")
+    done = processes.bobcat("worker", str(path))
+    assert done.returncode == 3
+    assert "leaves.py` cannot be loaded: SystemExit: 0" in done.stderr
+
+
 def test_an_app_that_raises_says_what(house: House, processes: Processes, tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("import nothing_of_this_name")

@@ -130,11 +130,6 @@ def exhausted(job: Job) -> dict[str, Any]:
     return {**made(*(ToolCall("note", {"text": "again"}) for _ in range(5))), "budget": Budget(steps=2)}
 
 
-@workers.run("broken")
-def broken(job: Job) -> dict[str, Any]:
-    raise LookupError("no such customer")
-
-
 @workers.run("odd")
 def odd(job: Job) -> Any:
     return {**made(), "store": None}

@@ -42,7 +42,7 @@ def _names(place: str, text: str) -> dict[str, object]:
         return vars(_from_file(path))
     except InputError:
         raise
-    except Exception as error:  # the app may raise anything
+    except (Exception, SystemExit) as error:  # the app may raise anything
         lines = traceback.format_exception_only(error)
         raise InputError(f"the app `{text}` cannot be loaded: {''.join(lines).strip()}") from error
 

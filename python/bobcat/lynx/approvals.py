@@ -5,7 +5,6 @@ from bobcat.model import ApprovalDecision as ApprovalDecision  # importable from
 from bobcat.model import ApprovalRequest as ApprovalRequest
 
 __all__ = [
-    "ApprovalDecision",
     "ApprovalHandler",
     "auto_approve",
     "auto_deny",

@@ -19,7 +19,7 @@ from bobcat.kernel.loop import run_agent
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, RunSummary
-from bobcat.tasks import end
+from bobcat.tasks import being_cancelled, end
 from bobcat.workers import slots
 from bobcat.workers.dispatch import Delivery, Dispatcher
 from bobcat.workers.job import KIND, Job, Jobs, job_from_json, say
@@ -118,7 +118,11 @@ class Runner:
         except JobError as error:
             await say(self.store, job.run_id, "failed", error=str(error))
             return Delivery("failed", error=str(error))
-        except Exception as error:  # the app's own code, or arguments that are no run
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return await self._failed(job, describe(error), passing=True)
+        except (Exception, SystemExit) as error:  # the app's own code, or arguments that are no run
             return await self._failed(job, describe(error), passing=True)
         return await self._settle(job, result)
 
