@@ -9,6 +9,7 @@ real SQLite database. No network and no API key. NO_COLOR is respected.
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import sys
 import tempfile
@@ -160,7 +161,8 @@ def explain_denied(console: Console, bundle: PolicyBundle, tools: ToolSet, conte
 
 async def main(scratch: Path) -> int:
     """The demo, in `scratch`."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
+    width = None if sys.stdout.isatty() else 200
+    console = Console(highlight=False, width=width, color_system=None if os.environ.get("NO_COLOR") else "auto")
     workspace = scratch / "workspace"
     workspace.mkdir(parents=True)
     database = new_database(scratch / "registry.sqlite")

@@ -143,11 +143,12 @@ def _show_histogram(out: Console, report: Report) -> None:
     # A lone call far out, as an interrupt makes, would take a screen of empty lines.
     shown = [bucket for bucket in report.histogram if bucket.count * 1_000 >= most]
     rest = sum(bucket.count for bucket in report.histogram) - sum(bucket.count for bucket in shown)
+    width = max(1, min(BAR, out.width - len(f"  {'':>10}    {most:,}")))
     for bucket in shown:
-        bar = "█" * max(1, round(BAR * bucket.count / most))
-        out.print(f"  {nanoseconds(bucket.low):>10}  {bar:<{BAR}}  {bucket.count:,}")
+        bar = "█" * max(1, round(width * bucket.count / most))
+        out.print(f"  {nanoseconds(bucket.low):>10}  {bar:<{width}}  {bucket.count:,}")
     if rest:
-        out.print(f"  {'elsewhere':>10}  {'':<{BAR}}  {rest:,}")
+        out.print(f"  {'elsewhere':>10}  {'':<{width}}  {rest:,}")
     out.print()
 
 
@@ -160,9 +161,8 @@ def _show_costs(out: Console, report: Report) -> None:
     def table(*columns: str) -> Table:
         made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
         for column in columns:
-            made.add_column(
-                column, justify="right" if column in ("requests", "mean", "share", "alone", "cost") else "left"
-            )
+            figure = column in ("requests", "mean", "share", "alone", "cost")
+            made.add_column(column, justify="right" if figure else "left", no_wrap=figure, overflow="fold")
         return made
 
     rules = table("decided by", "requests", "mean", "share", "alone")
@@ -175,7 +175,7 @@ def _show_costs(out: Console, report: Report) -> None:
     clauses = table("clause", "cost", "place")
     for part in report.clauses[:TOP]:
         place = part.place or part.rule
-        clauses.add_row(Text(part.clause), nanoseconds(part.cost), Text(place, style="bright_black"))
+        clauses.add_row(Text(part.clause), nanoseconds(part.cost), Text(place, style="dim"))
     if report.clauses:
         out.print(clauses)
         _more(out, len(report.clauses) - TOP, "cheaper")
@@ -189,7 +189,7 @@ def _show_costs(out: Console, report: Report) -> None:
 
 def _more(out: Console, count: int, what: str) -> None:
     if count > 0:
-        out.print(f"{count:,} {what}", style="bright_black")
+        out.print(f"{count:,} {what}", style="dim")
 
 
 def _show_comparison(report: Report) -> None:

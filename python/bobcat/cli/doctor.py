@@ -71,8 +71,8 @@ def _show_refusal(refusal: Refusal, sources: dict[str, str]) -> None:
     show_diagnostics([refusal.diagnostic], sources)
     if refusal.request is not None and refusal.lynx is not None:
         out = console()
-        out.print(_call(refusal.request))
-        out.print(_decided("lynx", refusal.lynx))
+        out.print(_call(refusal.request), soft_wrap=True)
+        out.print(_decided("lynx", refusal.lynx), soft_wrap=True)
         out.print("    strict  refuses the policy")
     click.echo()
 
@@ -86,10 +86,13 @@ def _show_difference(difference: Difference) -> None:
     head.append(difference.cause)
     if difference.lost < 0:
         head.append("; strict permits more", style="bold red")
-    out.print(head)
-    out.print(_call(difference.request))
-    out.print(_decided("lynx", difference.lynx))
-    out.print(_decided("strict", difference.strict))
+    for line in (
+        head,
+        _call(difference.request),
+        _decided("lynx", difference.lynx),
+        _decided("strict", difference.strict),
+    ):
+        out.print(line, soft_wrap=True)  # a call is there to be copied
     click.echo()
 
 
@@ -108,7 +111,7 @@ def _decided(profile: str, decision: Decision) -> Text:
 
     line = Text(f"    {profile:<8}")
     line.append(str(decision.verdict), style=VERDICT_COLOURS[decision.verdict])
-    line.append(f"  {', '.join(map(str, decision.matched_rules))}", style="bright_black")
+    line.append(f"  {', '.join(map(str, decision.matched_rules))}", style="dim")
     if decision.transform_args is not None:
         line.append(f"  {json_text(decision.transform_args)}")
     return line

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bobcat.bundle.explanation import Clause, Explanation, RuleExplanation
     from bobcat.diagnostics import Span
 
-OUTCOME_COLOURS = {"true": "green", "false": "bright_black", "absent": "bright_black", "error": "red"}
+OUTCOME_COLOURS = {"true": "green", "false": "dim", "absent": "dim", "error": "red"}
 SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 SOURCE_LINES = 12
 WORDS = {"all": "all of", "any": "any of", "not": "not"}
@@ -75,7 +75,7 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
     decision = explanation.decision
     head = Text(str(decision.verdict), style=f"bold {VERDICT_COLOURS[decision.verdict]}")
     head.append(f": {decision.reason}" if decision.reason else "", style="not bold default")
-    tree = Tree(head, guide_style="bright_black")
+    tree = Tree(head, guide_style="dim")
     waiting = 0
     for rule in explanation.rules:
         if rule.outcome == "not_reached":
@@ -88,7 +88,7 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
         if rule.function is not None and (show_all or rule.outcome in ("true", "error")):
             _add_function(branch, rule)
     if waiting:
-        tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="bright_black"))
+        tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="dim"))
     deciders = [name for name in decision.matched_rules if name.startswith("<default:")]
     for name in deciders:
         tree.add(Text(f"no rule fired: {name}", style=VERDICT_COLOURS[decision.verdict]))
@@ -101,12 +101,12 @@ def _rule_line(rule: RuleExplanation) -> Text:
     from bobcat.bundle.explanation import KIND_WORDS
 
     fired = rule.outcome == "true"
-    line = Text(rule.id, style="bold" if fired or rule.outcome == "error" else "bright_black")
-    line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="bright_black not bold")
+    line = Text(rule.id, style="bold" if fired or rule.outcome == "error" else "dim")
+    line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="dim not bold")
     words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
     said = words.get(rule.outcome, f"cannot be judged: {rule.error}")
     line.append(f"  {said}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
-    line.append(_place(rule.span), style="bright_black not bold")
+    line.append(_place(rule.span), style="dim not bold")
     return line
 
 
@@ -124,7 +124,7 @@ def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> 
         width = len(str(last))
         shown = [f"{number:>{width}} | {line}" for number, line in numbered[:SOURCE_LINES]]
         shown += [f"{' ' * width} | ..."] * (len(numbered) > SOURCE_LINES)
-        branch.add(Text("\n".join(shown), style="bright_black"))
+        branch.add(Text("\n".join(shown), style="dim"))
 
 
 def _add_function(branch: Tree, rule: RuleExplanation) -> None:
@@ -138,10 +138,10 @@ def _add_function(branch: Tree, rule: RuleExplanation) -> None:
             said = "not there" if read.value is None else f"read {read.value}"
             line.append(f"   {read.name} {said}", style="cyan")
         line.append(f"   {condition.times} times" if condition.times > 1 else "", style="default")
-        line.append(_place(condition.span), style="bright_black")
+        line.append(_place(condition.span), style="dim")
         branch.add(line)
     end = Text("decides" if rule.outcome == "true" else f"error {rule.error}" if rule.error else "abstains")
-    end.append(_place(rule.function.decided_at) or " at its end", style="bright_black")
+    end.append(_place(rule.function.decided_at) or " at its end", style="dim")
     branch.add(end)
 
 
@@ -150,7 +150,7 @@ def _add_clause(branch: Tree, clause: Clause) -> None:
 
     from bobcat.bundle.explanation import Connective
 
-    line = Text(f"{clause.outcome:<6} ", style=OUTCOME_COLOURS.get(clause.outcome, "bright_black"))
+    line = Text(f"{clause.outcome:<6} ", style=OUTCOME_COLOURS.get(clause.outcome, "dim"))
     if isinstance(clause, Connective):
         line.append(WORDS[clause.kind], style="default")
         nested = branch.add(line)
@@ -162,7 +162,7 @@ def _add_clause(branch: Tree, clause: Clause) -> None:
     line.append(f"   read {clause.value}" if clause.value is not None else "   not there", style="cyan")
     if clause.error is not None:
         line.append(f"   error {clause.error}", style="red")
-    line.append(_place(clause.span), style="bright_black")
+    line.append(_place(clause.span), style="dim")
     branch.add(line)
 
 

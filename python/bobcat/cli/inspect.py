@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -97,19 +97,24 @@ def _show(bundle: PolicyBundle) -> None:
 
     out = console()
     manifest, defaults = bundle.manifest, bundle.defaults
-    facts = Table.grid(padding=(0, 2))
-    facts.add_row("id", manifest.digest)
-    if manifest.lynx_id is not None:
-        facts.add_row("lynx id", manifest.lynx_id)
-    facts.add_row("profile", f"{bundle.profile}, policy language {manifest.language_version}")
-    facts.add_row("sources", ", ".join(manifest.source_files) or "none")
-    facts.add_row("on_no_match", str(defaults.on_no_match))
-    facts.add_row("on_missing_shadow", str(defaults.on_missing_shadow))
-    facts.add_row("on_rule_error", defaults.on_rule_error)
-    out.print(facts)
+    facts = {
+        "id": manifest.digest,
+        "lynx id": manifest.lynx_id,
+        "profile": f"{bundle.profile}, policy language {manifest.language_version}",
+        "sources": ", ".join(manifest.source_files) or "none",
+        "on_no_match": str(defaults.on_no_match),
+        "on_missing_shadow": str(defaults.on_missing_shadow),
+        "on_rule_error": defaults.on_rule_error,
+    }
+    for name, fact in facts.items():
+        if fact is not None:
+            click.echo(f"{name:<17}  {fact}")  # not wrapped: an id is there to be copied
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("rule", "priority", "decision", "digest", "source"):
-        table.add_column(column, no_wrap=True, justify="right" if column == "priority" else "left")
+        # What is long and differs is folded on a narrow terminal, and never cut.
+        folds = column in ("rule", "source")
+        justify: Literal["left", "right"] = "right" if column == "priority" else "left"
+        table.add_column(column, no_wrap=not folds, overflow="fold", justify=justify)
     for row in _rules(bundle):
         verdict = row["verdict"] or KIND_WORDS[row["kind"]]
         table.add_row(
@@ -117,7 +122,7 @@ def _show(bundle: PolicyBundle) -> None:
             str(row["priority"]),
             Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue")),
             row["digest"][:16],
-            Text(row["source"], style="bright_black"),
+            Text(row["source"], style="dim"),
         )
     out.print()
     out.print(table)

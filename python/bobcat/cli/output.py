@@ -9,7 +9,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def wants_colour(*, err: bool = False) -> bool:
-    """Whether to colour: only on a terminal, and never under `NO_COLOR` (https://no-color.org)."""
-    if os.environ.get("NO_COLOR"):
+    """Whether to write colours, bold and dim: only on a terminal that knows them, and never under `NO_COLOR`."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return False
     return (sys.stderr if err else sys.stdout).isatty()
 
@@ -43,7 +43,9 @@ def console() -> Console:
             """Leave it to `main`; rich ends the program with 1."""
             raise BrokenPipeError(errno.EPIPE, "the reader has left")
 
-    return Plain(no_color=not wants_colour(), highlight=False, markup=False, emoji=False, width=width)
+    # Without a colour system rich writes no bold either, and `FORCE_COLOR` cannot put any into a pipe.
+    system: Literal["auto"] | None = "auto" if wants_colour() else None
+    return Plain(color_system=system, highlight=False, markup=False, emoji=False, width=width)
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], *, err: bool = False) -> None:

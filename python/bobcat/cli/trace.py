@@ -24,7 +24,7 @@ STATUS_COLOURS = {
     "failed": "red",
     "uncertain": "bold yellow",
     "waiting": "yellow",
-    "unfinished": "bright_black",
+    "unfinished": "dim",
 }
 NOTES = {
     "uncertain": "intent without result: the action may have been executed",
@@ -117,8 +117,8 @@ def _show(line: Timeline, *, full: bool) -> None:
 def _row(line: Timeline, at: datetime, words: str) -> Text:
     from rich.text import Text
 
-    text = Text(f"  {(at - line.started).total_seconds():>+9.3f}  ", style="bright_black")
-    text.append(words, style="bright_black")
+    text = Text(f"  {(at - line.started).total_seconds():>+9.3f}  ", style="dim")
+    text.append(words, style="dim")
     return text
 
 
@@ -126,18 +126,18 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
     """The line of a step, and what there is to say about it below."""
     from rich.text import Text
 
-    text = Text(f"  {(step.at - line.started).total_seconds():>+9.3f}  ", style="bright_black")
+    text = Text(f"  {(step.at - line.started).total_seconds():>+9.3f}  ", style="dim")
     text.append(f"step {step.step}: ", style="default")
     args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in step.args.items())
     text.append(f"{step.tool}({_cut(args, full=full)})", style="bold")
     verdict = step.verdict or "-"
-    text.append(f"  {verdict}", style=VERDICT_COLOURS.get(verdict, "bright_black"))
+    text.append(f"  {verdict}", style=VERDICT_COLOURS.get(verdict, "dim"))
     text.append(f"  {step.status}", style=STATUS_COLOURS[step.status])
     if step.duration_ms is not None:
-        text.append(f"  {step.duration_ms} ms", style="bright_black")
+        text.append(f"  {step.duration_ms} ms", style="dim")
     below: list[tuple[str, str]] = []
     if step.approver is not None:
-        below.append((f"granted by {step.approver}", "bright_black"))
+        below.append((f"granted by {step.approver}", "dim"))
     if step.resolved_uncertain:
         refused = (step.message or "").startswith("[denied]")
         what = "not run again after" if refused else "retried after"
@@ -145,13 +145,13 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
             (f"{what} an uncertain attempt, which may have been executed{'' if refused else ' too'}", "yellow")
         )
     if step.reconciled:
-        below.append(("not run again: the reconciler says that an earlier attempt happened", "bright_black"))
+        below.append(("not run again: the reconciler says that an earlier attempt happened", "dim"))
     if step.abandoned is not None and step.ok is None:
-        below.append((f"begun, and not done: {step.abandoned}", "bright_black"))
+        below.append((f"begun, and not done: {step.abandoned}", "dim"))
     elif step.status in NOTES:
         below.append((NOTES[step.status], STATUS_COLOURS[step.status]))
     if step.message:
-        below.append((_cut(step.message, full=full), "bright_black"))
+        below.append((_cut(step.message, full=full), "dim"))
     return [text, *(Text(" " * 13 + words, style=style) for words, style in below)]
 
 
