@@ -8,6 +8,7 @@ Every name is loaded on first use, so a worker that only decides never loads the
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -301,7 +302,8 @@ def __getattr__(name: str) -> Any:  # Any: type checkers see the imports above
             value = getattr(import_module(module), name)
             globals()[name] = value
             return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # With the name and the object, Python itself says which name is close.
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
 
 
 def __dir__() -> list[str]:

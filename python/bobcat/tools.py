@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import Parameter
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, overload
 
 from bobcat.frozen import FrozenDict, deep_freeze
 from bobcat.model import Effect, ToolDef, ToolMetadata
@@ -32,6 +32,12 @@ Fn = TypeVar("Fn", bound=Callable[..., Awaitable[Any]])
 _EMPTY: Mapping[str, ToolDef] = FrozenDict()
 _NONE: frozenset[str] = frozenset()
 ReconcileFn = TypeVar("ReconcileFn", bound=Reconcile)
+P = ParamSpec("P")
+R = TypeVar("R", bound=Awaitable[Any])
+R_co = TypeVar("R_co", bound=Awaitable[Any], covariant=True)
+
+Cost = Literal["low", "medium", "high"]
+COSTS: tuple[Cost, ...] = get_args(Cost)
 
 GIVEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -50,18 +56,53 @@ class ArgumentError(ValueError):
     """A call does not fit its tool's signature. The message is what the model is told."""
 
 
+class ToolFunction(Protocol[P, R_co]):
+    """What `@tool` makes of an async function, for type checkers: the function, and its two decorators."""
+
+    __name__: str
+    __qualname__: str
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself. No policy is asked."""
+
+    def shadow(self, fn: Fn, /) -> Fn:
+        """Attach the dry-run twin; see `shadow`."""
+
+    def reconcile(self, fn: ReconcileFn, /) -> ReconcileFn:
+        """Attach what can tell whether an action happened; see `reconcile`."""
+
+
+@overload
+def tool(fn: Callable[P, R], /) -> ToolFunction[P, R]: ...
+@overload
 def tool(
     *,
-    cost: Literal["low", "medium", "high"] = "low",
+    cost: Cost = "low",
     reversible: bool = True,
-    scope: tuple[str, ...] = (),
+    scope: Sequence[str] = (),
     blast_radius_hint: int | None = None,
     isolation: str | None = None,
     name: str | None = None,
     description: str | None = None,
     effect: Effect = "unsafe",
-) -> Callable[[Fn], Fn]:
-    """Declare an async function to be a tool, and what a policy may know about it.
+) -> Callable[[Callable[P, R]], ToolFunction[P, R]]: ...
+def tool(
+    fn: object = None,
+    /,
+    *,
+    cost: Cost = "low",
+    reversible: bool = True,
+    scope: Sequence[str] = (),
+    blast_radius_hint: int | None = None,
+    isolation: str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    effect: Effect = "unsafe",
+) -> Any:  # Any: see the overloads
+    """Declare an async function to be a tool, and what a policy may know about it: `@tool`, or `@tool(cost="high")`.
+
+    `cost`, `reversible`, `scope`, `blast_radius_hint` (how many things one call may touch), `isolation` (which executor
+    may run it) and `effect` are what a policy reads under `declared`. `name` is what a policy and a model call it.
 
     The function comes back unchanged, with its `ToolDef` attached, a `.shadow` decorator for its dry-run twin, and a
     `.reconcile` decorator for the function that can tell whether an action happened. The name defaults to the
@@ -80,9 +121,53 @@ def tool(
     What a tool gets in this way is not part of its schema, and no argument of a call can set it. A `transactional` and
     a `fenced` tool may take `idempotency_key`, too.
     """
-    given: object = scope
-    if isinstance(given, str):  # one scope per letter otherwise, and no rule on `fs:write` would fire
+    if fn is not None and not callable(fn):
+        raise TypeError(f"@tool takes keyword arguments only, got {fn!r}; a name is written @tool(name={fn!r})")
+    if isinstance(scope, str):  # one scope per letter otherwise, and no rule on `fs:write` would fire
         raise TypeError(f"scope must be a tuple of strings, got the string {scope!r}; write scope=({scope!r},)")
+    scope = tuple(scope)
+    _check_declared(cost, reversible, scope, blast_radius_hint, isolation)
+    decorate = declare(
+        cost=cost,
+        reversible=reversible,
+        scope=scope,
+        blast_radius_hint=blast_radius_hint,
+        isolation=isolation,
+        name=name,
+        description=description,
+        effect=effect,
+    )
+    return decorate if fn is None else decorate(cast("Callable[..., Awaitable[Any]]", fn))
+
+
+def _check_declared(
+    cost: object, reversible: object, scope: tuple[object, ...], radius: object, isolation: object
+) -> None:
+    """Refuse what no rule of a policy would expect: it would not fire, and nobody would know."""
+    if cost not in COSTS:
+        raise ValueError(f"cost must be one of {', '.join(map(repr, COSTS))}, got {cost!r}")
+    if not isinstance(reversible, bool):
+        raise TypeError(f"reversible must be True or False, got {reversible!r}")
+    if not all(isinstance(item, str) for item in scope):
+        raise TypeError(f"scope must be a tuple of strings, got {scope!r}")
+    if radius is not None and (isinstance(radius, bool) or not isinstance(radius, int)):
+        raise TypeError(f"blast_radius_hint must be an integer or None, got {radius!r}")
+    if isolation is not None and not isinstance(isolation, str):
+        raise TypeError(f"isolation must be a string or None, got {isolation!r}")
+
+
+def declare(
+    *,
+    cost: Cost,
+    reversible: bool,
+    scope: Iterable[str],
+    blast_radius_hint: int | None,
+    isolation: str | None,
+    name: str | None,
+    description: str | None,
+    effect: Effect = "unsafe",
+) -> Callable[[Fn], Fn]:
+    """`tool`, without a look at what is declared."""
     if effect not in GIVEN:
         raise ValueError(f"effect must be one of {', '.join(map(repr, GIVEN))}, got {effect!r}")
     metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, False, isolation, effect)
@@ -149,6 +234,11 @@ class ToolSet:
     tools: Mapping[str, ToolDef] = field(default_factory=lambda: _EMPTY)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.tools, Mapping):
+            raise TypeError(
+                f"ToolSet takes a mapping of names to ToolDefs, got {type(self.tools).__name__}; "
+                "for functions write ToolSet.from_functions(...)"
+            )
         object.__setattr__(self, "tools", FrozenDict(self.tools))
 
     @classmethod
@@ -157,6 +247,10 @@ class ToolSet:
         found: dict[str, ToolDef] = {}
         for fn in fns:
             definition = definition_of(fn)
+            if definition is None and isinstance(fn, list | tuple | set | frozenset):
+                raise TypeError(
+                    f"ToolSet.from_functions takes functions, got a {type(fn).__name__}; write from_functions(*tools)"
+                )
             if definition is None:
                 raise TypeError(f"{_label(fn)} is not decorated with @tool — cannot include in ToolSet")
             if definition.name in found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -11,7 +12,12 @@ import pytest
 from docs.markdown_blocks import blocks_of, run_page
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "examples" / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 RUNNABLE = [page for page in PAGES if any(block.language in ("python", "console") for block in blocks_of(page))]
 LINK = re.compile(r"(?<!!)\[[^\]\n]+\]\((?!https?:|mailto:)([^)#\s]+)?(#[^)\s]+)?\)")
 
@@ -58,6 +64,13 @@ def test_every_page_can_be_reached_from_the_index() -> None:
         ]
     lost = [_name(page) for page in (ROOT / "docs").rglob("*.md") if page not in seen]
     assert not lost
+
+
+def test_every_example_is_on_its_page_with_what_it_shows() -> None:
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    for program in (ROOT / "examples").glob("[0-9]*.py"):
+        shows = (ast.get_docstring(ast.parse(program.read_text(encoding="utf-8"))) or "").partition("\n\n")[0]
+        assert f"| [`{program.name}`]({program.name}) | {' '.join(shows.split())} |" in page
 
 
 def test_decision_records_are_numbered_without_gap_or_repetition() -> None:

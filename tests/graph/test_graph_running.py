@@ -14,6 +14,7 @@ from bobcat import (
     GraphNode,
     GraphResult,
     GraphSpec,
+    MemoryStore,
     NodeOutcome,
     Router,
     RunResult,
@@ -229,7 +230,7 @@ def test_u71_what_a_router_or_a_composer_does_wrong_is_the_graph_s_error(router:
     [
         ({}, ValueError, "start node is required (pass start= or use a GraphSpec)"),
         ({"start": "z"}, ValueError, "start node 'z' not in nodes ['a']"),
-        ({"start": "a", "store": object()}, ValueError, "a non-empty run_id is required when store is provided"),
+        ({"start": "a", "store": MemoryStore()}, ValueError, "a non-empty run_id is required when store is provided"),
         ({"start": "a", "max_transitions": 0}, ValueError, "max_transitions must be >= 1"),
         ({"start": "a", "max_transitions": True}, TypeError, "max_transitions must be an integer, got True"),
     ],

@@ -7,6 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -358,7 +359,7 @@ def test_a_decision_with_an_unknown_verdict_denies(monkeypatch: pytest.MonkeyPat
 
 
 def test_arguments_that_are_no_run_at_all_are_refused_at_once() -> None:
-    agent, tools = object(), Tools().toolset()
+    agent, tools = SimpleNamespace(step=None), Tools().toolset()
     with pytest.raises(ValueError, match="non-empty run_id is required"):
         asyncio.run(run_agent(agent, "t", tools=tools, policy=None, store=MemoryStore()))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="tools must be a ToolSet, got list"):

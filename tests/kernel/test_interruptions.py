@@ -145,9 +145,19 @@ def test_a_foreign_switch_without_a_reason_is_polled() -> None:
     assert asyncio.run(main()).result.error == "cancelled: cancelled by caller"
 
 
+class Broken:
+    """A switch whose wire is cut."""
+
+    reason = ""
+
+    @property
+    def cancelled(self) -> bool:
+        raise ConnectionError("gone")
+
+
 def test_a_switch_that_cannot_be_read_stops_the_run() -> None:
-    assert seen(call("echo", text="a"), cancel=object()).result.error == (
-        "cancelled: the kill switch cannot be read: AttributeError"
+    assert seen(call("echo", text="a"), cancel=Broken()).result.error == (
+        "cancelled: the kill switch cannot be read: ConnectionError"
     )
 
 

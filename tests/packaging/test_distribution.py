@@ -44,6 +44,16 @@ def test_signing_is_optional() -> None:
     assert re.search(r"; extra == .sign.$", line)
 
 
+def test_a_name_whose_extra_is_not_installed_says_how_to_install_it() -> None:
+    probe = (
+        "import sys\nsys.modules['psycopg'] = sys.modules['procrastinate'] = None\n"
+        "try:\n    from bobcat.workers import ProcrastinateDispatcher\n"
+        "except ImportError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("Install with: pip install 'bobcat[workers,postgres]'\n")
+
+
 def test_a_worker_imports_neither_the_front_end_nor_the_terminal() -> None:
     done = subprocess.run([sys.executable, "-c", WORKER], capture_output=True, text=True, check=True)
     packages, modules = (set(line.split()) for line in done.stdout.splitlines())

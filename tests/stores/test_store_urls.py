@@ -45,7 +45,7 @@ def test_a_store_whose_driver_is_missing_names_what_installs_it(url: str, packag
         "except Exception as error: print(error.code, error)"
     )
     output = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
-    assert output.strip() == f"missing_extra `{url.partition(':')[0]}://` needs `pip install bobcat[{extra}]`"
+    assert output.strip() == f"missing_extra `{url.partition(':')[0]}://` needs `pip install 'bobcat[{extra}]'`"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -95,7 +97,24 @@ def test_run_needs_an_async_main(run: Run, tmp_path: Path, text: str) -> None:
 
 
 def test_run_needs_a_script(run: Run) -> None:
-    assert run("run", "none.py").code == 2
+    done = run("run", "none.py")
+    assert (done.code, done.err) == (3, "error: cannot read `none.py`: no such file or directory\n")
+
+
+def test_a_main_that_wants_arguments_is_told_where_they_are(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("async def main(argv): ...")
+    done = run("run", "agent.py", "one")
+    assert done.code == 1
+    assert done.err == (
+        "error: `main()` is called without arguments, and missing a required argument: 'argv'; ARGS are in `sys.argv`\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "bundle-id", "doctor"])
+def test_a_beginner_without_a_policy_is_told_how_to_get_one(run: Run, command: str) -> None:
+    done = run(command)
+    assert done.code == 3
+    assert done.err == "error: cannot read `policy.yaml`: no such file or directory; `bobcat init` writes one\n"
 
 
 @pytest.mark.parametrize("text", ["async def main():\n    1 / 0\n", "1 / 0\n", "async def main(:\n"])
@@ -143,6 +162,39 @@ def test_completion_prints_a_script(run: Run, shell: str) -> None:
     assert "_BOBCAT_COMPLETE" in done.out
 
 
+SHELLS = {
+    "bash": 'eval "$(bobcat completion bash)"; COMP_WORDS=(bobcat runs l); COMP_CWORD=2; '
+    '_bobcat_completion bobcat; echo "${COMPREPLY[*]}"',
+    "fish": 'bobcat completion fish | source; complete -C "bobcat runs l"',
+    "zsh": "compdef() { :; }; _describe() { print $completions_with_descriptions }; "
+    'eval "$(bobcat completion zsh)"; words=(bobcat runs l); CURRENT=3; _bobcat_completion',
+}
+FOUND = {
+    "bash": "list\n",
+    "fish": "list\tList runs, the last changed first.\n",
+    "zsh": "list:List runs, the last changed first.\n",
+}
+
+
+@pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
+def test_a_shell_that_is_installed_completes(shell: str) -> None:
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path}
+    done = subprocess.run([shell, "-c", SHELLS[shell]], env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (FOUND[shell], "")
+
+
+def test_completing_a_command_imports_none() -> None:
+    probe = (
+        "import os, sys\nos.environ.update(_BOBCAT_COMPLETE='zsh_complete', COMP_WORDS='bobcat b', COMP_CWORD='1')\n"
+        "from bobcat.cli.main import main\n"
+        "try: main([])\nexcept SystemExit: pass\n"
+        "assert not {'bobcat.cli.bench', 'bobcat.cli.bundle_id'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True, text=True)
+    assert "Time the decisions of a policy, and compare with a baseline." in done.stdout.splitlines()
+
+
 def test_completion_knows_three_shells(run: Run) -> None:
     assert run("completion", "tcsh").code == 2
 
@@ -174,7 +226,8 @@ def test_the_version_is_that_of_the_core(run: Run) -> None:
 def test_an_unknown_command_is_a_usage_error(run: Run) -> None:
     done = run("chekc")
     assert done.code == 2
-    assert "chekc" in done.err
+    assert "there is no command `chekc`; did you mean `check`?" in done.err
+    assert run("frobnicate").err.endswith("there is no command `frobnicate`\n")
 
 
 def test_a_reader_that_leaves_is_no_error(run: Run, tmp_path: Path) -> None:

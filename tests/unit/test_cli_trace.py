@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bobcat import StepRecord, step_record_to_json
+from bobcat import StepRecord, step_record_from_json, step_record_to_json
+from bobcat.stores.urls import open_store
 from unit.cli_runner import Run, runner
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -226,3 +229,38 @@ def test_a_journal_that_was_changed_is_named(run: Run) -> None:
         "  the journal was changed: record 0 is not what was written, or does not follow those before it\n" in done.out
     )
     assert done.code == 1
+
+
+def test_a_run_is_shown_out_of_a_store(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    whole = journal(STARTED, CALL, INTENT, RESULT, ANSWER, FINAL)
+
+    async def keep() -> None:
+        async with aclosing(open_store("sqlite:///runs.db")) as store:
+            for record in map(step_record_from_json, whole.splitlines()):
+                await store.append(record)
+
+    asyncio.run(keep())
+    done = run("trace", "--store", "sqlite:///runs.db", "--run-id", "r1")
+    assert done.code == 0
+    assert done.out == run("trace", "-", stdin=whole).out
+    done = run("trace", "--store", "sqlite:///runs.db", "--run-id", "r2")
+    assert (done.code, done.err) == (3, "error: there is no record of a run `r2` in this store\n")
+    done = run("trace", "--store", "sqlite:///none.db", "--run-id", "r1")
+    assert (done.code, done.err) == (3, "error: the store cannot be used (not_there): there is no store at `none.db`\n")
+    (tmp_path / "j.jsonl").write_text(journal(STARTED, run_id="r3"))
+    monkeypatch.setenv("BOBCAT_STORE", "sqlite:///runs.db")
+    assert run("trace", "--run-id", "r1").out.startswith("run r1: 6 records")
+    assert run("trace", "j.jsonl").out.startswith("run r3: 1 record")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "a FILE, or `--store` and `--run-id`, is needed"),
+        (["--store", "sqlite:///runs.db"], "`--store` needs `--run-id`; `bobcat runs list` lists the runs"),
+        (["j.jsonl", "--store", "sqlite:///runs.db"], "give a FILE or `--store`, not both"),
+    ],
+)
+def test_trace_is_told_what_to_show(run: Run, options: list[str], told: str) -> None:
+    done = run("trace", *options)
+    assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {told}")

@@ -130,7 +130,11 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
         return
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.urandom(8).hex()}.part")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        error.filename = path  # the one that the caller knows
+        raise
     try:
         with os.fdopen(descriptor, "wb") as handle:
             handle.write(data)
@@ -159,7 +163,9 @@ def _digest(name: str, body: bytes) -> bytes:
 def _table(data: bytes) -> tuple[list[_Row], int]:
     """The rows of the table, checked against the size of the file, and the offset of the first section."""
     if data[: len(MAGIC)] != MAGIC:
-        raise BundleError("not_a_bundle", "the file is not a Bobcat bundle")
+        raise BundleError(
+            "not_a_bundle", "the file is not a Bobcat bundle; a policy source is compiled by `load_policy_file`"
+        )
     if len(data) < _HEAD.size:
         raise BundleError("truncated", "the file ends inside its header")
     _, version, count = _HEAD.unpack_from(data)

@@ -75,5 +75,5 @@ def _ed25519() -> ModuleType:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
-        raise BundleError("no_crypto", "signatures need `pip install bobcat[sign]`") from error
+        raise BundleError("no_crypto", "signatures need `pip install 'bobcat[sign]'`") from error
     return ed25519

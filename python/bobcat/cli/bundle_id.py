@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from bobcat.cli.failures import InputError
-from bobcat.cli.inputs import Profile, open_policy
+from bobcat.cli.inputs import DEFAULT_POLICY, Profile, open_policy
 from bobcat.cli.options import format_option, profile_option, python_rule_option, trusted_key_option
 from bobcat.cli.output import write_json
 
 
 @click.command("bundle-id")
-@click.argument("policy", metavar="[POLICY]", default="policy.yaml", type=click.Path(allow_dash=True))
+@click.argument("policy", metavar="[POLICY]", default=DEFAULT_POLICY, type=click.Path(allow_dash=True))
 @profile_option
 @python_rule_option
 @trusted_key_option

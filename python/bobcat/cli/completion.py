@@ -13,9 +13,14 @@ SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComple
 def completion(shell: str) -> None:
     """Print the completion script of SHELL.
 
-    For bash: eval "$(bobcat completion bash)", in ~/.bashrc to keep it.
+    \b
+    bash: eval "$(bobcat completion bash)"     in ~/.bashrc to keep it
+    zsh:  eval "$(bobcat completion zsh)"      in ~/.zshrc, after compinit
+    fish: bobcat completion fish | source      in ~/.config/fish/config.fish
     """
     from bobcat.cli.main import cli
 
     complete = SHELLS[shell](cli, {}, "bobcat", "_BOBCAT_COMPLETE")
-    click.echo(complete.source_template % complete.source_vars())
+    script = complete.source_template % complete.source_vars()
+    # Click's script for fish ends a description at its first comma.
+    click.echo(script.replace('string split ","', 'string split --max 1 ","'))

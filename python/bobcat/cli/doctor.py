@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError
-from bobcat.cli.inputs import policy_text, read_bytes
+from bobcat.cli.inputs import DEFAULT_POLICY, policy_text, read_bytes
 from bobcat.cli.options import format_option
 from bobcat.cli.output import (
     VERDICT_COLOURS,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("policy", metavar="[POLICY]", default="policy.yaml", type=click.Path(allow_dash=True))
+@click.argument("policy", metavar="[POLICY]", default=DEFAULT_POLICY, type=click.Path(allow_dash=True))
 @format_option
 def doctor(policy: str, output_format: str) -> int:
     """Show where strict refuses POLICY, written for lynx-agent, or decides otherwise (default: policy.yaml).

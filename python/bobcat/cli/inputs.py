@@ -27,6 +27,8 @@ GivenRule = tuple[HostRule, int | None]
 """A Python rule, and the priority that the command line gives it."""
 
 STDIN = "-"
+DEFAULT_POLICY = "policy.yaml"
+"""What commands look at that are told no policy, and what `bobcat init` writes."""
 MODULE = ".py"
 """How the name of a module of rules ends."""
 
@@ -38,7 +40,9 @@ def read_bytes(path: str) -> tuple[bytes, str]:
             return sys.stdin.buffer.read(), "<stdin>"
         return Path(path).read_bytes(), path
     except OSError as error:
-        raise InputError(f"cannot read `{path}`: {reason_of(error)}") from error
+        first = path == DEFAULT_POLICY and isinstance(error, FileNotFoundError)
+        hint = "; `bobcat init` writes one" if first else ""
+        raise InputError(f"cannot read `{path}`: {reason_of(error)}{hint}") from error
 
 
 def decode(data: bytes, name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import click
 
 from bobcat.cli.bundle_id import bundle_id
@@ -13,5 +15,10 @@ def policy() -> None:
     """The same as `bobcat check` and `bobcat bundle-id`."""
 
 
-policy.add_command(check, "lint")
-policy.add_command(bundle_id, "bundle-id")
+for name, command, summary in (
+    ("lint", check, "Report what is wrong or doubtful in policies: `bobcat check`."),
+    ("bundle-id", bundle_id, "Print the digest that names a policy: `bobcat bundle-id`."),
+):
+    alias = copy(command)
+    alias.short_help = summary
+    policy.add_command(alias, name)

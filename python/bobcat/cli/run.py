@@ -12,16 +12,18 @@ from pathlib import Path
 import click
 
 from bobcat.cli.failures import FINDINGS, report_failure
+from bobcat.cli.inputs import read_bytes
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
-@click.argument("script", type=click.Path(exists=True, dir_okay=False, readable=True))
+@click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(script: str, args: tuple[str, ...]) -> int:
     """Import SCRIPT and await its `main()`, which calls `run_agent(...)`. ARGS become its `sys.argv`.
 
     The directory of SCRIPT is importable. Exits with 1 when the script fails.
     """
+    read_bytes(script)  # what cannot be read is said as everywhere
     path = Path(script).resolve()
     sys.path.insert(0, str(path.parent))
     sys.argv = [script, *args]
@@ -29,6 +31,11 @@ def run(script: str, args: tuple[str, ...]) -> int:
         main = runpy.run_path(str(path)).get("main")
         if not inspect.iscoroutinefunction(main):
             click.echo("error: script must define an async `main()` coroutine that calls run_agent(...)", err=True)
+            return FINDINGS
+        try:
+            inspect.signature(main).bind()
+        except TypeError as error:
+            click.echo(f"error: `main()` is called without arguments, and {error}; ARGS are in `sys.argv`", err=True)
             return FINDINGS
         asyncio.run(main())
     except KeyboardInterrupt:

@@ -31,7 +31,9 @@ def runs() -> None:
 @runs.command("list")
 @store_option
 @click.option("--status", type=click.Choice(STATUSES), help="Runs of this status only.")
-@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="How many at most.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, metavar="N", help="How many at most."
+)
 @format_option
 def list_(store_url: str, status: Any, limit: int, output_format: str) -> None:  # Any: one of the choices
     """List runs, the last changed first."""
@@ -50,12 +52,15 @@ def list_(store_url: str, status: Any, limit: int, output_format: str) -> None: 
         click.echo("no runs" if status is None else f"no {status} runs", err=True)
 
 
-@runs.command()
+@runs.command(short_help="Show one run: where it stands, and its job.")
 @click.argument("run_id", metavar="RUN")
 @store_option
 @format_option
 def show(run_id: str, store_url: str, output_format: str) -> None:
-    """Show one run: where it stands, its job, and the approvals it waits for. `bobcat trace` shows what it did."""
+    """Show one run: where it stands, its job, and the approvals it waits for.
+
+    `bobcat trace --store URL --run-id RUN` shows what it did.
+    """
     from bobcat.errors import JobError
 
     async def work(jobs: Jobs, store: Any) -> tuple[RunSummary | None, Job | None]:
@@ -96,7 +101,7 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
 @click.argument("name", metavar="NAME")
 @click.option("--payload", metavar="JSON", default="{}", help="What the run is given: a JSON object.")
 @click.option("--run-id", metavar="ID", help="The id of the run: queueing it twice is queueing it once.")
-@click.option("--priority", type=int, default=0, show_default=True, help="A higher one goes first.")
+@click.option("--priority", type=int, default=0, show_default=True, metavar="N", help="A higher one goes first.")
 @click.option("--tenant", metavar="NAME", default="", help="For whom; see `tenant_limit`.")
 @click.option("--at", metavar="TIME", help="Not before this time, in ISO 8601; without a zone it is UTC.")
 @store_option

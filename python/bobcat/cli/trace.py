@@ -7,15 +7,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.cli.store import with_store
 from bobcat.cli.timeline import Step, Timeline, timeline
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from bobcat.journal import StepRecord
+    from bobcat.stores.durable import DurableStore
 
 MESSAGE_CHARS = 100
 """How much of a message is shown without `--full`."""
@@ -34,23 +39,29 @@ NOTES = {
 
 
 @click.command()
-@click.argument("journal", metavar="FILE", type=click.Path(allow_dash=True))
-@click.option("--run-id", metavar="ID", help="Show this run only.")
+@click.argument("journal", metavar="[FILE]", required=False, type=click.Path(allow_dash=True))
+@click.option("--run-id", metavar="ID", help="Show this run only; needed with --store.")
+@click.option(
+    "--store",
+    "store_url",
+    metavar="URL",
+    envvar="BOBCAT_STORE",
+    show_envvar=True,
+    help="Read the journal from this store, instead of a FILE.",
+)
 @click.option("--full", is_flag=True, help="Show arguments and messages in full.")
 @click.option(
     "--exit-code", is_flag=True, help="Exit with 1 when an action is uncertain, a run unfinished or a journal changed."
 )
 @format_option
-def trace(journal: str, run_id: str | None, *, full: bool, exit_code: bool, output_format: str) -> int:
-    """Show the runs in FILE, a journal with one record per line, as timelines.
+def trace(
+    journal: str | None, run_id: str | None, *, store_url: str | None, full: bool, exit_code: bool, output_format: str
+) -> int:
+    """Show the runs in FILE, a journal with one record per line, or a run in a store, as timelines.
 
     Each line has the time since the run began, the step, its verdict, how it came out and how long the tool took.
     """
-    runs = read_journals(journal)
-    if run_id is not None:
-        if run_id not in runs:
-            raise InputError(f"`{journal}` has no run `{run_id}`; it has {', '.join(f'`{name}`' for name in runs)}")
-        runs = {run_id: runs[run_id]}
+    runs = _read(journal, run_id, store_url)
     lines = [timeline(records) for records in runs.values()]
     if output_format == "json":
         write_json([_dated(line.to_json()) for line in lines])
@@ -61,6 +72,35 @@ def trace(journal: str, run_id: str | None, *, full: bool, exit_code: bool, outp
             _show(line, full=full)
     doubtful = any(not line.finished or line.damage or any(step.uncertain for step in line.steps) for line in lines)
     return FINDINGS if exit_code and doubtful else 0
+
+
+def _read(journal: str | None, run_id: str | None, store_url: str | None) -> dict[str, list[StepRecord]]:
+    """The records of the runs that are to be shown."""
+    if journal is None:
+        if store_url is None:
+            raise click.UsageError("a FILE, or `--store` and `--run-id`, is needed")
+        if run_id is None:
+            raise click.UsageError("`--store` needs `--run-id`; `bobcat runs list` lists the runs")
+        return {run_id: _in_store(store_url, run_id)}
+    given = click.get_current_context().get_parameter_source("store_url")
+    if given is ParameterSource.COMMANDLINE:
+        raise click.UsageError("give a FILE or `--store`, not both")
+    runs = read_journals(journal)
+    if run_id is None:
+        return runs
+    if run_id not in runs:
+        raise InputError(f"`{journal}` has no run `{run_id}`; it has {', '.join(f'`{name}`' for name in runs)}")
+    return {run_id: runs[run_id]}
+
+
+def _in_store(store_url: str, run_id: str) -> list[StepRecord]:
+    async def load(store: DurableStore) -> list[StepRecord]:
+        return list(await store.load(run_id))
+
+    records = with_store(store_url, load)
+    if not records:
+        raise InputError(f"there is no record of a run `{run_id}` in this store")
+    return records
 
 
 def _dated(value: object) -> object:

@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("app", metavar="APP")
 @store_option
-@click.option("--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, help="Runs at once.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N", help="Runs at once."
+)
 @click.option(
     "--dispatcher",
     type=click.Choice(["store", "procrastinate"]),
     help="The queue: the store itself, or procrastinate on PostgreSQL (the default there).",
 )
-@click.option("--lease-seconds", type=FiniteRange(0.5, 86_400), default=30.0, show_default=True,
-              help="How long a run whose worker died waits for another.")  # fmt: skip
-@click.option("--grace-seconds", type=FiniteRange(0), default=30.0, show_default=True,
-              help="How long runs may go on after SIGTERM.")  # fmt: skip
+@click.option("--lease-seconds", type=FiniteRange(0.5, 86_400), default=30.0, show_default=True, metavar="S",
+              help="How many seconds a run whose worker died waits for another.")  # fmt: skip
+@click.option("--grace-seconds", type=FiniteRange(0), default=30.0, show_default=True, metavar="S",
+              help="How many seconds runs may go on after SIGTERM.")  # fmt: skip
 @click.option("--until-idle", is_flag=True, help="Stop when nothing is left to do now (--dispatcher store).")
 def worker(
     app: str,
@@ -82,7 +84,7 @@ def _dispatcher(kind: str, store_url: str, *, until_idle: bool) -> Dispatcher:
 
         return ProcrastinateDispatcher(store_url)
     except (ImportError, JobError) as error:
-        raise InputError("--dispatcher procrastinate needs `pip install bobcat[workers,postgres]`") from error
+        raise InputError("--dispatcher procrastinate needs `pip install 'bobcat[workers,postgres]'`") from error
 
 
 async def _work(

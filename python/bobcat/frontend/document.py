@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -50,8 +51,7 @@ class Document:
     def lower(self, root: Node) -> Lowering:
         """The defaults, and the rules in file order with their places."""
         if not isinstance(root, MappingNode):
-            help = "a list of rules stands under `rules:`" if isinstance(root, SequenceNode) else None
-            self._report.add("E0201", root, kind=kind_of_node(root), help=help)
+            self._report.add("E0201", root, kind=kind_of_node(root), help=_instead(root))
             return construct.DEFAULTS, []
         found: dict[str, Node] = {}
         for key, key_node, item in entries(root, self._report):
@@ -135,3 +135,15 @@ class Document:
             return []
         lowered = [self._rules.rule(item, index) for index, item in enumerate(node.value)]
         return [item for item in lowered if item is not None]
+
+
+def _instead(root: Node) -> str | None:
+    """What was probably meant by something that is no mapping."""
+    if isinstance(root, SequenceNode):
+        return "a list of rules stands under `rules:`"
+    text = str(root.value) if isinstance(root, ScalarNode) else ""
+    if re.fullmatch(r"[^\r\n]+[.](ya?ml|json)", text):
+        return f"the policy in a file is compiled by `load_policy_file({shown(text)!r})`"
+    if re.fullmatch(r"[^\r\n]+[.]bobcat", text):
+        return f"a bundle file is loaded by `load_bundle({shown(text)!r})`"
+    return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from bobcat.bundle import is_bundle
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic, Span
 
@@ -19,4 +20,6 @@ def decode(data: bytes, file: str) -> tuple[str, Diagnostic | None]:
         line, column = len(before), len(before[-1]) + 1
         what = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
-        return text, diagnose("E0102", Span(file, line, column, line, column + 1), what=what)
+        # Whoever hands over a bundle has the wrong function, not the wrong encoding.
+        help = "this is a bundle, not a policy source: it is loaded by `load_bundle`" if is_bundle(data) else None
+        return text, diagnose("E0102", Span(file, line, column, line, column + 1), what=what, help=help)

@@ -7,6 +7,7 @@ hostile source costs bounded time and memory.
 from __future__ import annotations
 
 import gc
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -301,7 +302,7 @@ class PlainCopy:
             return int.__int__(value)
         if isinstance(value, float):
             return float.__float__(value)
-        self.report.add("E0113", self.span(path), kind=shown(type(value).__name__))
+        self.report.add("E0113", self.span(path), kind=shown(type(value).__name__), help=_instead(value, path))
         return None
 
     def marks(self, path: str) -> tuple[Any, Any]:  # Any: marks of a text, or of none
@@ -328,6 +329,17 @@ def _below(path: str, key: object) -> str:
 
 def _mark_span(file: str, mark: Any) -> Span:  # Any: the marks of the two parsers have no common type
     return Span(file, mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+
+
+def _instead(value: object, path: str) -> str | None:
+    """What to do with something that is no policy at all."""
+    if path != "$":
+        return None
+    if isinstance(value, os.PathLike):
+        return "the policy in a file is compiled by `load_policy_file`"
+    if isinstance(value, bytes | bytearray | memoryview):
+        return "decode the bytes of a policy source; a bundle is loaded by `load_bundle`"
+    return None
 
 
 def _start(file: str) -> Span:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, GraphNode, NodeOutcome
+from bobcat.kernel.arguments import check_actors
 from bobcat.limits import check_budget
 from bobcat.plain_json import show
 from bobcat.tools import ToolSet
@@ -25,6 +28,21 @@ def checked_bound(bound: object) -> int:
     if bound < 1:
         raise ValueError("max_transitions must be >= 1")
     return bound
+
+
+def check_graph(nodes: object, router: object) -> None:
+    """Raise `TypeError` for a router that is none, and for nodes without an agent."""
+    if not callable(router):
+        kind = type(router).__name__
+        raise TypeError(f"router must be a function or a GraphSpec, got {kind}; load_graph_file(path) reads one")
+    if not isinstance(nodes, Mapping):
+        raise TypeError(f"nodes must be a mapping of names to GraphNodes, got {type(nodes).__name__}")
+    for name, node in nodes.items():
+        if isinstance(node, GraphNode):
+            try:
+                check_actors(node.agent, on_approval=node.on_approval, budget=node.budget)
+            except TypeError as error:
+                raise TypeError(f"node {name!r}: {error}") from None
 
 
 def check_node(name: object, node: object, policy_type: type) -> None:

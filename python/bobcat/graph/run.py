@@ -17,16 +17,17 @@ from bobcat.bundle import PolicyBundle
 from bobcat.cancel import Cancelled, cancelled_reason
 from bobcat.executors import Executor
 from bobcat.frozen import FrozenDict
-from bobcat.graph.arguments import check_node, checked_bound, default_task
+from bobcat.graph.arguments import check_graph, check_node, checked_bound, default_task
 from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, JournalError, Overtaken, result_from_body
 from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
 from bobcat.journal import RunStore
+from bobcat.kernel.arguments import check_surroundings
 from bobcat.kernel.journaling import STORE_FAILURES
 from bobcat.kernel.loop import run_agent
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.model import AuditEvent, Principal, RunResult
 from bobcat.plain_json import describe
-from bobcat.sinks import Sink
+from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.durable import RunStatus
 
@@ -56,7 +57,7 @@ async def run_graph(
     start: str | None = None,
     max_transitions: int | None = None,
     compose_task: Compose | None = None,
-    sinks: Sequence[Sink] = (),
+    sinks: Sequence[AnySink] = (),
     principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
     environment: str = "dev",
     workspace: str = ".",
@@ -80,6 +81,8 @@ async def run_graph(
 
     Raises `ValueError` and `TypeError` for arguments that are no graph, before anything runs.
     """
+    check_graph(nodes, router)
+    check_surroundings(sinks=sinks, principal=principal, store=store, executor=executor, cancel=cancel)
     return await drive(
         SAFE,
         nodes,
@@ -111,7 +114,7 @@ async def drive(
     start: str | None,
     max_transitions: int | None,
     compose_task: Compose | None,
-    sinks: Sequence[Sink],
+    sinks: Sequence[AnySink],
     store: RunStore | None,
     run_id: str | None,
     cancel: Cancelled | None,
@@ -176,7 +179,7 @@ class _Graph:
         router: Router,
         bound: int,
         compose: Compose,
-        sinks: tuple[Sink, ...],
+        sinks: tuple[AnySink, ...],
         journal: GraphJournal,
         store: RunStore | None,
         run_id: str | None,

@@ -17,6 +17,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Mapping
 from functools import partial
+from traceback import walk_tb
 from typing import Any
 
 from bobcat._core import Form, Requests, frozen_if_flat
@@ -125,7 +126,7 @@ class Express:
                     raise
                 if isinstance(error, TimeoutError) and not safe:
                     return Interrupted(step=True)
-                return model_failed(error)
+                return model_failed(error, explain=safe)
             if interrupts.fired is not None:
                 return interrupts.fired
             if cancelling():
@@ -278,10 +279,19 @@ def _failure(tool: ToolDef, error: BaseException, *, tells_timeouts_apart: bool)
     return failure_text(error)
 
 
-def model_failed(error: BaseException) -> ModelFailed:
-    """What the machine is told of an agent that raises."""
+def model_failed(error: BaseException, *, explain: bool = False) -> ModelFailed:
+    """What the machine is told of an agent that raises. With `explain`, a `step` that is not async is said to be it."""
+    if explain and isinstance(error, TypeError) and _awaited_here(error):
+        text = f"agent.step must be async: `async def step(self, conversation)`; {describe(error)}"
+        return ModelFailed(text, text)
     try:
         shown = repr(error)
     except Exception:
         shown = describe(error)
     return ModelFailed(f"agent.step raised: {describe(error)}", f"agent.step raised: {shown}")
+
+
+def _awaited_here(error: TypeError) -> bool:
+    """Whether it was this package that could not await something: no frame of the agent's is in between."""
+    frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    return bool(frames and frames[-1].startswith("bobcat.kernel.")) and "in 'await' expression" in str(error)

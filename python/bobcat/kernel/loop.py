@@ -24,6 +24,7 @@ from bobcat.executors import Executor
 from bobcat.executors.inline import run_inline
 from bobcat.frozen import FrozenDict, FrozenList, thaw
 from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, RunStore
+from bobcat.kernel.arguments import check_actors, check_surroundings
 from bobcat.kernel.binding import binding_of, check_allowed
 from bobcat.kernel.commands import (
     Append,
@@ -72,7 +73,7 @@ from bobcat.model import (
     Unknown,
 )
 from bobcat.plain_json import describe
-from bobcat.sinks import Sink
+from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.durable import CheckedTransaction, DurableStore, LeaseLost, TransactionalStore
 from bobcat.tasks import being_cancelled
@@ -85,7 +86,7 @@ async def run_agent(
     *,
     tools: ToolSet,
     policy: PolicyBundle,
-    sinks: Sequence[Sink] = (),
+    sinks: Sequence[AnySink] = (),
     on_approval: ApprovalHandler | None = None,
     budget: Budget = Budget(),  # noqa: B008 - a frozen value
     principal: Principal = Principal("user", "anonymous"),  # noqa: B008 - a frozen value
@@ -121,6 +122,8 @@ async def run_agent(
     budget below zero, `TypeError` for arguments of the wrong kind. Everything else that goes wrong is in
     `RunResult.error`.
     """
+    check_actors(agent, on_approval=on_approval, budget=budget)
+    check_surroundings(sinks=sinks, principal=principal, store=store, executor=executor, cancel=cancel)
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
@@ -135,7 +138,7 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
 
     tools: ToolSet
     policy: PolicyBundle
-    sinks: Sequence[Sink]
+    sinks: Sequence[AnySink]
     on_approval: ApprovalHandler | None
     budget: Budget
     principal: Principal
@@ -319,7 +322,9 @@ class _Driver:
                 raise
             return model_failed(error)
         except (Exception, SystemExit) as error:
-            return Interrupted(step=True) if late and isinstance(error, TimeoutError) else model_failed(error)
+            if late and isinstance(error, TimeoutError):
+                return Interrupted(step=True)
+            return model_failed(error, explain=self._manner.strict_replies)
         return reply if isinstance(reply, Interrupted) else ModelReplied(reply, self._interrupts.now())
 
     async def _ask_approval(self, command: AskApproval) -> Event:

@@ -33,7 +33,7 @@ def tool(
     """Declare an async function to be a tool. A string as `scope` is its letters, as in lynx-agent, with a warning."""
     if isinstance(scope, str):
         warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=2)
-    return tools.tool(
+    return tools.declare(
         cost=cost,
         reversible=reversible,
         scope=tuple(scope),

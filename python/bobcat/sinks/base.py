@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Protocol, TypeVar, runtime_checkable
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from bobcat.model import AuditEvent
 
@@ -18,6 +18,9 @@ class Sink(Protocol):
     def __call__(self, event: AuditEvent, /) -> Awaitable[None]:
         """Take one event."""
 
+
+AnySink: TypeAlias = Sink | Callable[[AuditEvent], Awaitable[None] | None]
+"""What a run takes for a sink: a plain function is one too, and is called on a thread of its own."""
 
 S = TypeVar("S", bound=Sink)
 

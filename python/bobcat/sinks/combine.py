@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
 from bobcat.model import AuditEvent
-from bobcat.sinks.base import Sink, marked
+from bobcat.sinks.base import AnySink, Sink, marked
 from bobcat.sinks.fanout import MultiSink, runs_on_the_loop
 from bobcat.sinks.thread import SinkThread
 
@@ -36,6 +36,6 @@ def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, require
     return marked(sink, required=required)
 
 
-def multi_sink(*sinks: Sink) -> Sink:
+def multi_sink(*sinks: AnySink) -> Sink:
     """Hands every event to all of `sinks` at the same time; one that fails is reported, the others go on."""
     return MultiSink(sinks)

@@ -17,7 +17,7 @@ from time import monotonic
 
 from bobcat.model import AuditEvent
 from bobcat.plain_json import describe
-from bobcat.sinks.base import Sink
+from bobcat.sinks.base import AnySink
 from bobcat.sinks.thread import SinkThread
 from bobcat.tasks import being_cancelled
 
@@ -37,7 +37,7 @@ class _Outlet:
 
     __slots__ = ("name", "required", "sink", "spent", "thread")
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: AnySink) -> None:
         self.sink = sink
         self.required = getattr(sink, "required", False) is True
         self.thread = None if runs_on_the_loop(sink) else SinkThread()
@@ -57,7 +57,7 @@ class Fanout:
 
     def __init__(
         self,
-        sinks: Sequence[Sink],
+        sinks: Sequence[AnySink],
         *,
         timeout_seconds: float = SINK_TIMEOUT_SECONDS,
         total_seconds: float = SINK_TOTAL_SECONDS,
@@ -116,7 +116,7 @@ class MultiSink:
 
     __slots__ = ("_fanout", "sinks")
 
-    def __init__(self, sinks: tuple[Sink, ...]) -> None:
+    def __init__(self, sinks: tuple[AnySink, ...]) -> None:
         self.sinks = sinks
         self._fanout = Fanout(sinks)
 
@@ -124,9 +124,9 @@ class MultiSink:
         await self._fanout.deliver(event)
 
 
-def _flat(sinks: Sequence[Sink]) -> list[Sink]:
+def _flat(sinks: Sequence[AnySink]) -> list[AnySink]:
     """The sinks, with those that are several taken apart: each one has its own time, and fails by itself."""
-    found: list[Sink] = []
+    found: list[AnySink] = []
     for sink in sinks:
         found += _flat(sink.sinks) if isinstance(sink, MultiSink) else [sink]
     return found

@@ -68,6 +68,10 @@ def jsonl_sink(handle: IO[str], *, required: bool = False) -> Sink:
 
 def _writer(handle: IO[str], flush: Callable[[], object]) -> Callable[[str], Awaitable[None]]:
     """Writes a text and flushes it."""
+    if isinstance(handle, str | os.PathLike):  # otherwise every event would be reported as a failure of the sink
+        raise TypeError(
+            f"a sink writes to an open text file, got the path {os.fspath(handle)!r}; open it with open(..., 'a')"
+        )
     thread = SinkThread() if _can_block(handle) else None
 
     def put(text: str) -> None:

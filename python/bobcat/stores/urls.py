@@ -49,7 +49,7 @@ def open_store(url: str, *, must_exist: bool = False) -> DurableStore:
     try:
         return cast("DurableStore", getattr(import_module("bobcat.stores"), name)(url))
     except ImportError as error:  # the store looks for its driver when it is made
-        raise StoreError("missing_extra", f"`{scheme}://` needs `pip install bobcat[{extra}]`") from error
+        raise StoreError("missing_extra", f"`{scheme}://` needs `pip install 'bobcat[{extra}]'`") from error
 
 
 def _sqlite(url: str, rest: str, *, must_exist: bool) -> DurableStore:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bobcat.stores.refusals import without_driver
 from bobcat.workers.dispatch import Delivery, Dispatcher
 from bobcat.workers.job import Job, Jobs
 from bobcat.workers.registry import Workers
@@ -38,5 +39,10 @@ _LATER = {
 
 def __getattr__(name: str) -> Any:  # Any: type checkers see the imports above
     if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+        try:
+            return getattr(import_module(_LATER[name]), name)
+        except ModuleNotFoundError as error:
+            if error.name not in ("procrastinate", "psycopg"):
+                raise
+            raise without_driver(name, error.name, "workers,postgres") from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

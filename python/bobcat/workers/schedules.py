@@ -22,7 +22,7 @@ def check_cron(cron: str, timezone: str) -> None:
     try:
         from croniter import croniter
     except ImportError as error:
-        raise JobError("missing_extra", "a cron schedule needs `pip install bobcat[workers]`") from error
+        raise JobError("missing_extra", "a cron schedule needs `pip install 'bobcat[workers]'`") from error
     if len(cron.split()) != 5 or not croniter.is_valid(cron):
         raise ValueError(f"`{cron}` is no schedule: write the five fields minute, hour, day, month, weekday")
     try:

@@ -112,21 +112,39 @@ pub(crate) fn of<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py
 #[pyo3(signature = (bundle, request, context=None))]
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
-    bundle: &Bound<'py, Program>,
+    bundle: &Bound<'py, PyAny>,
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    decide(py, &bundle.get().loaded, request, context)
+    decide(py, &program_of(bundle)?.get().loaded, request, context)
+}
+
+/// The program in a bundle. The message speaks of what a user has at hand.
+fn program_of<'a, 'py>(bundle: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Program>> {
+    bundle.cast::<Program>().map_err(|_| {
+        PyTypeError::new_err(format!(
+            "bundle must be a PolicyBundle, got {}; make one with compile_policy, load_policy_file or load_bundle",
+            kind_of(bundle)
+        ))
+    })
+}
+
+/// The name of an object's type.
+pub(crate) fn kind_of(object: &Bound<'_, PyAny>) -> String {
+    object
+        .get_type()
+        .name()
+        .map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
 /// One decision per request, in order.
 #[pyfunction]
 pub(crate) fn evaluate_many<'py>(
     py: Python<'py>,
-    bundle: &Bound<'py, Program>,
+    bundle: &Bound<'py, PyAny>,
     requests: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let loaded = &bundle.get().loaded;
+    let loaded = &program_of(bundle)?.get().loaded;
     let decisions = PyList::empty(py);
     for request in requests.try_iter()? {
         decisions.append(decide(py, loaded, &request?, None)?)?;
@@ -138,10 +156,17 @@ pub(crate) fn evaluate_many<'py>(
 #[pyfunction]
 pub(crate) fn evaluate_json<'py>(
     py: Python<'py>,
-    bundle: &Bound<'py, Program>,
-    data: &Bound<'py, PyBytes>,
+    bundle: &Bound<'py, PyAny>,
+    data: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyList>> {
-    batch::evaluate(py, &bundle.get().loaded, data.as_bytes())
+    let program = program_of(bundle)?;
+    let data = data.cast::<PyBytes>().map_err(|_| {
+        let kind = kind_of(data);
+        PyTypeError::new_err(format!(
+            "data must be JSON Lines as bytes, got {kind}; a str is encoded by .encode()"
+        ))
+    })?;
+    batch::evaluate(py, &program.get().loaded, data.as_bytes())
 }
 
 /// The decision, and how every rule came out, judged clause by clause along the plain path (no index, no automaton).
@@ -149,11 +174,11 @@ pub(crate) fn evaluate_json<'py>(
 #[pyo3(signature = (bundle, request, context=None))]
 pub(crate) fn explain<'py>(
     py: Python<'py>,
-    bundle: &Bound<'py, Program>,
+    bundle: &Bound<'py, PyAny>,
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Py<PyAny>, Bound<'py, PyList>)> {
-    let loaded = &bundle.get().loaded;
+    let loaded = &program_of(bundle)?.get().loaded;
     let call = Call::new(py, loaded, context);
     let request = PyRequest::new(&call, request)?;
     let explained = catch_unwind(AssertUnwindSafe(|| loaded.program.explain(&request)));

@@ -14,6 +14,7 @@ use bobcat_core::value::{Key, Step, Value as _};
 
 use crate::attribute::Attribute;
 use crate::call::{Call, forget};
+use crate::program::kind_of;
 use crate::value::{PyValue, is_exactly, is_exception};
 use crate::{host, transform, value};
 
@@ -363,12 +364,9 @@ fn asked<'py>(object: &Bound<'py, PyAny>, name: &Py<PyString>) -> PyResult<Bound
         if !is_exception(py, &error) {
             return error;
         }
-        let kind = object
-            .get_type()
-            .name()
-            .map_or_else(|_| "object".to_owned(), |name| name.to_string());
+        let kind = kind_of(object);
         let wrong = PyTypeError::new_err(format!(
-            "evaluate takes an ActionRequest: `{kind}` has no attribute `{name}`"
+            "request must be an ActionRequest: `{kind}` has no attribute `{name}`; request_from_json makes one"
         ));
         wrong.set_cause(py, Some(error));
         wrong

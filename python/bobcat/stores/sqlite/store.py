@@ -46,6 +46,10 @@ class SQLiteStore:
         self._path = os.fspath(path)
         if not self._path or self._path == ":memory:" or self._path.startswith("file:"):
             raise StoreError("bad_path", f"`{self._path}` is no file: give a path, or take a `MemoryStore`")
+        if self._path.startswith(("sqlite:", "postgres:", "postgresql:", "redis:", "rediss:")):
+            raise StoreError(
+                "bad_path", f"`{self._path}` is a URL: give a path, or take `bobcat.stores.urls.open_store`"
+            )
         self._path, self._busy_seconds = os.path.abspath(self._path), busy_seconds
         self._now = time_of(clock)
         self._start()

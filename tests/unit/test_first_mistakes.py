@@ -1,0 +1,95 @@
+"""What is mixed up first: a path and a text, a source and a bundle, a mapping and a request. Errors say what to do."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bobcat
+from bobcat import (
+    BundleError,
+    PolicyCompileError,
+    compile_policy,
+    evaluate,
+    evaluate_json,
+    evaluate_many,
+    explain,
+    load_bundle,
+    load_policy_file,
+    request_from_json,
+)
+
+POLICY = compile_policy("rules: [{id: a, match: {tool: add}, decision: allow}]")
+REQUEST = request_from_json({"tool": "add"})
+
+
+def help_of(source: Any) -> str | None:
+    with pytest.raises(PolicyCompileError) as raised:
+        compile_policy(source)
+    (finding,) = raised.value.diagnostics
+    return finding.help
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("policy.yaml", "the policy in a file is compiled by `load_policy_file('policy.yaml')`"),
+        ("policies/a b.yml", "the policy in a file is compiled by `load_policy_file('policies/a b.yml')`"),
+        ("policy.bobcat", "a bundle file is loaded by `load_bundle('policy.bobcat')`"),
+        (Path("policy.yaml"), "the policy in a file is compiled by `load_policy_file`"),
+        (b"rules: []", "decode the bytes of a policy source; a bundle is loaded by `load_bundle`"),
+        ("deny everything", "begin with `rules:` and a list of rules"),
+        (5, "use null, bools, numbers, strings, lists and mappings with string keys"),
+    ],
+    ids=str,
+)
+def test_what_is_no_policy_is_told_where_it_belongs(source: Any, told: str) -> None:
+    if source == 5:
+        source = {"rules": object()}
+    assert help_of(source) == told
+
+
+def test_a_bundle_is_no_policy_source_and_the_other_way_round(tmp_path: Path) -> None:
+    POLICY.save(tmp_path / "policy.bobcat")
+    with pytest.raises(PolicyCompileError) as raised:
+        load_policy_file(tmp_path / "policy.bobcat")
+    assert raised.value.diagnostics[0].help == "this is a bundle, not a policy source: it is loaded by `load_bundle`"
+    (tmp_path / "policy.yaml").write_text("rules: []")
+    with pytest.raises(BundleError, match="a policy source is compiled by `load_policy_file`"):
+        load_bundle(tmp_path / "policy.yaml")
+
+
+@pytest.mark.parametrize("ask", [evaluate, explain, lambda bundle, request: evaluate_many(bundle, [request])])
+def test_a_mapping_is_no_request(ask: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"request must be an ActionRequest: `dict` has no .*; request_from_json makes one"
+    ):
+        ask(POLICY, {"tool": "add"})
+
+
+@pytest.mark.parametrize("ask", [evaluate, explain, evaluate_many, evaluate_json])
+@pytest.mark.parametrize("bundle", ["rules: []", REQUEST, None])
+def test_a_text_is_no_bundle(ask: Any, bundle: Any) -> None:
+    with pytest.raises(TypeError, match=r"bundle must be a PolicyBundle, got \w+; make one with compile_policy"):
+        ask(bundle, [])
+
+
+def test_json_lines_are_bytes() -> None:
+    with pytest.raises(TypeError, match=r"data must be JSON Lines as bytes, got str; a str is encoded by .encode\(\)"):
+        evaluate_json(POLICY, '{"tool": "add"}')  # type: ignore[arg-type]
+
+
+def test_a_bundle_that_cannot_be_written_names_the_file_that_was_meant(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing" / "p.bobcat", tmp_path):
+        with pytest.raises(OSError, match=r"directory") as raised:
+            POLICY.save(path)
+        assert raised.value.filename == os.fspath(path)
+
+
+def test_python_can_say_which_name_is_close() -> None:
+    with pytest.raises(AttributeError) as raised:
+        bobcat.evalute  # type: ignore[attr-defined]  # noqa: B018
+    assert (raised.value.name, raised.value.obj) == ("evalute", bobcat)
