@@ -164,6 +164,21 @@ def test_an_app_that_cannot_be_loaded_is_named(house: House, processes: Processe
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [("none.db", "(damaged): `"), ("there/is/none.db", "(unavailable): ")],
+)
+def test_a_worker_without_a_store_says_so_at_once(
+    house: House, processes: Processes, tmp_path: Path, place: str, told: str
+) -> None:
+    (tmp_path / "none.db").write_text("no database " * 100)
+    house.url = f"sqlite:///{tmp_path / place}"
+    worker = processes.worker("--until-idle")
+    _, said = worker.communicate(timeout=30)
+    assert worker.returncode == 3
+    assert told in said
+
+
 def test_an_app_that_exits_is_no_worker_that_is_done(house: House, processes: Processes, tmp_path: Path) -> None:
     path = tmp_path / "leaves.py"
     path.write_text("raise SystemExit(0)")

@@ -108,7 +108,7 @@ async def _work(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, drain, number.name)
-    await store.now()  # a store that cannot be reached is said at once
+    await store.runs(limit=1)  # a store that cannot be reached, or is none, is said at once
     runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds)
     names = ", ".join(sorted(workers.makers)) or "nothing"
     click.echo(f"worker {runner.owner} makes {names}", err=True)
