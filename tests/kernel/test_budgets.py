@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from bobcat import Budget, FinalAnswer, MemoryStore, ToolCall, Usage
+from bobcat.limits import Meter, duration_stop, exceeded
 from kernel.scripted import call, seen
 
 
@@ -47,6 +48,12 @@ def test_token_caps_stop_the_next_model_call(budget: Budget, usage: dict[str, in
     run = seen(_spend(**usage), call("echo", text="b"), budget=budget)
     assert run.result.error == error
     assert len(run.agent.seen) == 1
+
+
+def test_time_is_over_when_it_is_used_up_to_the_end() -> None:
+    budget = Budget(duration_seconds=5)
+    assert exceeded(budget, steps=0, elapsed=4.999, meter=Meter()) is None
+    assert exceeded(budget, steps=0, elapsed=5.0, meter=Meter()) == duration_stop(budget)
 
 
 def test_usage_is_announced_and_summed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import bobcat
@@ -211,7 +213,7 @@ def test_host_rules_are_brought_by_who_loads() -> None:
 
 def changed() -> Any:
     def denying(request: Any, context: Any) -> Decision | None:
-        return None
+        return bobcat.allow() if vars() else None
 
     return denying
 
@@ -232,6 +234,17 @@ def test_other_host_rules_are_refused(given: tuple[Any, ...], code: str) -> None
     with pytest.raises(BundleError) as caught:
         load_bundle(data, host_rules=given)
     assert caught.value.code == code
+
+
+def test_a_manifest_cannot_put_another_callable_in_the_place_of_the_one_that_was_compiled() -> None:
+    content = dict(file.unpack(with_host_rules(denying).to_bytes()).content)
+    others = file.unpack(with_host_rules(changed()).to_bytes()).content[file.MANIFEST]
+    manifest = json.loads(content[file.MANIFEST])
+    manifest["host_rules"] = json.loads(others)["host_rules"]
+    content[file.MANIFEST] = msgspec.json.encode(manifest, order="sorted")
+    with pytest.raises(BundleError) as caught:
+        load_bundle(file.pack(content), host_rules=(changed(),))
+    assert (caught.value.code, str(caught.value)) == ("bad_manifest", "the manifest does not describe the policy")
 
 
 @pytest.fixture

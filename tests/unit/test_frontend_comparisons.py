@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
+from bobcat import _core
 from bobcat.compiler import compile_policy
 from bobcat.diagnostics import Diagnostic
 from bobcat.errors import PolicyCompileError
+from bobcat.frontend import patterns
 from bobcat.ir.pretty import leaf_text
 from bobcat.ir.schema import Leaf, Rule
 from bobcat.requests import request_from_json
@@ -162,3 +164,15 @@ def test_inside_of_elements_only_so_much_of_another_value_is_read(clause: str) -
 
     assert marker(1000) == "r"
     assert marker(1001) == "<rule_error:r:out_of_range>"
+
+
+def test_a_pattern_that_the_core_alone_would_take_is_refused_by_google_re2(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two parsers must agree; where one is wrong the other one says so."""
+    monkeypatch.setattr(_core, "check_pattern", lambda pattern, dialect: [])
+    patterns._check.cache_clear()
+    try:
+        (finding,) = patterns.check_pattern("a(?=b)", "re2")
+        assert (finding.code, finding.start, finding.end) == ("google_re2", 0, 6)
+        assert patterns.check_pattern("a(?=b)", "python") == []
+    finally:
+        patterns._check.cache_clear()

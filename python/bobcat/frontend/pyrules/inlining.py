@@ -20,7 +20,7 @@ from bobcat.frontend.pyrules.ways import returning
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
-    from bobcat.frontend.pyrules.function import Function  # which is lowered through here
+    from bobcat.frontend.pyrules.function import Function
 
 MAX_CALLS = 24
 """Functions that call one another inside of a rule."""
