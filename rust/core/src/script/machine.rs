@@ -3,6 +3,8 @@
 //! INVARIANT: it recurses no deeper than the code does, whose depth the decoder bounds, and every loop takes steps of a
 //! budget: whatever a request holds, a function ends.
 
+mod comprehension;
+
 use std::rc::Rc;
 
 use super::builtin;
@@ -14,8 +16,8 @@ use super::fixed::Fixed;
 use super::format;
 use super::method;
 use super::node::{
-    Argument, Builtin, Code, Collect, Collection, Comparison, Conversion, Decide, For, Function,
-    Inline, Loop, Member, Method, Part, Statement, Target, Try, Types,
+    Argument, Builtin, Code, Collection, Comparison, Conversion, Decide, For, Function, Inline,
+    Member, Method, Part, Statement, Target, Try, Types,
 };
 use super::number;
 use super::quick::Sight;
@@ -25,54 +27,9 @@ use super::show;
 use super::slots::Slots;
 use super::table::Table;
 use super::value::{Budget, Run, Val};
+use super::world::{End, World};
 use crate::path::Field;
 use crate::value::{Step, Value};
-
-/// What a function reads the request through.
-pub(crate) trait World {
-    /// A value of the request.
-    type Value: Value;
-    /// What a path of the program leads to.
-    fn step(&mut self, path: u32) -> &Step<Self::Value>;
-    /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
-    fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
-
-    // What an explanation wants to know; who only decides does not listen.
-
-    /// A statement begins.
-    #[inline]
-    fn enter(&mut self, _statement: &Statement) {}
-    /// The condition of an `if` was judged; `None`: it could not be.
-    #[inline]
-    fn tried(&mut self, _statement: &Statement, _truth: Option<bool>) {}
-    /// A statement ended.
-    #[inline]
-    fn left(&mut self, _statement: &Statement, _how: End) {}
-    /// A local was read.
-    #[inline]
-    fn local(&mut self, _slot: u32, _seen: impl FnOnce() -> Seen<Self::Value>) {}
-}
-
-/// How a statement ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// What stands after it is next, or the loop around it.
-    Onward,
-    /// The function returned.
-    Returned,
-    /// By an exception or a fault.
-    Failed,
-}
-
-/// A local, for people.
-pub(crate) enum Seen<V> {
-    /// A value of the request.
-    Read(V),
-    /// What the function made, as text.
-    Made(String),
-    /// Something that has no text.
-    Nothing,
-}
 
 /// The answer of a function. `looks`: by the short cuts of [`super::quick`], too.
 pub(crate) fn call<W: World>(
@@ -705,135 +662,6 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
         Ok(Val::Decision(Rc::new(pending)))
     }
-
-    /// `any(..)` or `all(..)` of a generator with one loop. PERF: it gathers nothing.
-    fn quantified(&mut self, node: &'p Collect) -> Run<bool> {
-        let [only] = &*node.loops else {
-            return self.collect(node)?.truth();
-        };
-        let decisive = node.kind == Collection::Any;
-        let over = self.eval(&only.over)?;
-        let mut cursor = Cursor::new(over, &mut self.budget)?;
-        'items: while let Some(item) = cursor.next(&mut self.budget)? {
-            self.assign(&only.target, item)?;
-            for condition in &only.conditions {
-                if !self.truth(condition)? {
-                    continue 'items;
-                }
-            }
-            if self.truth(&node.value)? == decisive {
-                return Ok(decisive);
-            }
-        }
-        Ok(!decisive)
-    }
-
-    fn collect(&mut self, node: &'p Collect) -> Out<'p, W> {
-        let mut gathered = match node.kind {
-            Collection::List => Gathered::List(Vec::new()),
-            Collection::Set | Collection::Dict => Gathered::Table(Table::new()),
-            Collection::Any => Gathered::Found(false),
-            Collection::All => Gathered::Found(true),
-            Collection::Sum => Gathered::One(Some(Val::Int(0))),
-            Collection::Min | Collection::Max | Collection::First => Gathered::One(None),
-        };
-        self.loops(node, &node.loops, &mut gathered)?;
-        match (gathered, node.kind) {
-            (Gathered::List(items), _) => Val::list(items),
-            (Gathered::Table(table), Collection::Dict) => Ok(Val::Dict(Rc::new(table))),
-            (Gathered::Table(table), _) => Ok(Val::Set(Rc::new(table))),
-            (Gathered::Found(found), _) => Ok(Val::Bool(found)),
-            (Gathered::One(Some(value)), _) => Ok(value),
-            (Gathered::One(None), _) => match &node.default {
-                Some(default) => Ok(Val::fixed(default)),
-                None => Err(Exception::VALUE.into()),
-            },
-        }
-    }
-
-    /// Runs the loops of a comprehension; false: it has seen enough.
-    fn loops(
-        &mut self,
-        node: &'p Collect,
-        loops: &'p [Loop],
-        gathered: &mut Gathered<'p, W::Value>,
-    ) -> Run<bool> {
-        let Some((first, rest)) = loops.split_first() else {
-            return self.gather(node, gathered);
-        };
-        let over = self.eval(&first.over)?;
-        let mut cursor = Cursor::new(over, &mut self.budget)?;
-        'items: while let Some(item) = cursor.next(&mut self.budget)? {
-            self.assign(&first.target, item)?;
-            for condition in &first.conditions {
-                if !self.truth(condition)? {
-                    continue 'items;
-                }
-            }
-            if !self.loops(node, rest, gathered)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn gather(&mut self, node: &'p Collect, gathered: &mut Gathered<'p, W::Value>) -> Run<bool> {
-        match gathered {
-            Gathered::Found(found) => {
-                let decisive = node.kind == Collection::Any;
-                if self.truth(&node.value)? == decisive {
-                    *found = decisive;
-                    return Ok(false);
-                }
-            }
-            Gathered::List(items) => {
-                let value = self.eval(&node.value)?;
-                self.budget.elements(1)?;
-                items.push(value);
-            }
-            Gathered::Table(table) => match &node.key {
-                Some(key) => {
-                    let (key, value) = (self.eval(key)?, self.eval(&node.value)?);
-                    table.insert(key, value, &mut self.budget)?;
-                }
-                None => {
-                    let value = self.eval(&node.value)?;
-                    table.insert(value, Val::None, &mut self.budget)?;
-                }
-            },
-            Gathered::One(held) => {
-                let value = self.eval(&node.value)?;
-                if node.kind == Collection::First {
-                    *held = Some(value);
-                    return Ok(false);
-                }
-                let next = match (held.take(), node.kind) {
-                    (Some(total), Collection::Sum) => {
-                        number::binary(super::node::Binary::Add, &total, &value, &mut self.budget)?
-                    }
-                    (Some(best), kind) => {
-                        let both = [best, value];
-                        let largest = kind == Collection::Max;
-                        match builtin::best(both, largest, &mut self.budget)? {
-                            Some(best) => best,
-                            None => return Err(Exception::VALUE.into()),
-                        }
-                    }
-                    (None, _) => value,
-                };
-                *held = Some(next);
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// What a comprehension has gathered.
-enum Gathered<'p, V> {
-    List(Vec<Val<'p, V>>),
-    Table(Table<'p, V>),
-    Found(bool),
-    One(Option<Val<'p, V>>),
 }
 
 /// `isinstance(value, types)`.

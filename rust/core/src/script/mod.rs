@@ -6,7 +6,7 @@
 //!
 //! One file per concern: what values are ([`value`], [`table`], [`fixed`]), what is done with them ([`compare`], [`number`],
 //! [`text`], [`sequence`], [`show`], [`moment`], [`find`]), the walk over the nodes ([`machine`], [`builtin`],
-//! [`method`]), and what shortens it ([`course`], [`fold`], [`quick`]).
+//! [`method`]) and the request that it sees ([`world`]), and what shortens it ([`course`], [`fold`], [`quick`]).
 
 mod builtin;
 mod compare;
@@ -31,14 +31,16 @@ mod tables;
 mod text;
 mod value;
 mod walk;
+mod world;
 
 pub(crate) use find::{How, Pattern};
 pub(crate) use fixed::Fixed;
 pub(crate) use format::is_known as is_known_format;
-pub(crate) use machine::{End, Seen, World, call, walk};
+pub(crate) use machine::{call, walk};
 pub(crate) use ruling::Answer;
 pub use ruling::{Made, Ruling, Said};
 pub(crate) use walk::statements;
+pub(crate) use world::{End, Seen, World};
 
 /// A function that was decoded.
 #[derive(Debug)]

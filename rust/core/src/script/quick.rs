@@ -10,11 +10,11 @@ use std::cmp::Ordering;
 use std::ops::Add;
 
 use super::fixed::Fixed;
-use super::machine::World;
 use super::node::{Builtin, Code, Comparison, Method, Types};
 use super::slots::Slots;
 use super::text;
 use super::value::{Budget, Val};
+use super::world::World;
 use crate::matcher::number::compare_int_float;
 use crate::value::{Step, Value, View};
 
