@@ -60,10 +60,13 @@ class Program:
         """The decision on one request. Never raises on the content of a request; TypeError if it is not one."""
 
 def evaluate(bundle: Program, request: ActionRequest, context: ExecutionContext | None = None) -> Decision:
-    """The decision of `bundle` on `request`; see `Program.evaluate`."""
+    """The decision of `bundle` on `request`. `context` counts in place of the request's.
+
+    Never raises on the content of a request; TypeError for what is no bundle or no request.
+    """
 
 def evaluate_many(bundle: Program, requests: Iterable[ActionRequest]) -> list[Decision]:
-    """One decision per request, in order."""
+    """One decision per request, in order. TypeError for what is no bundle or no request."""
 
 def evaluate_json(bundle: Program, data: bytes) -> list[Decision]:
     """One decision per line of JSON Lines `data`, the GIL released while deciding. Host rules are refused.

@@ -42,6 +42,7 @@ def compile_policy(
 ) -> PolicyBundle:
     """Compile a policy, given as YAML text, as plain data or as built in Python, with Python rules beside it.
 
+    `source_path` is the name that findings have for a text; `load_policy_file` compiles a file.
     A Python rule is compiled from its own source. In the strict profile one that cannot be is an error, unless `host`
     is `allow`: then it stays a callable, with a warning. `python_rule_priorities` are `(name, priority)` pairs, a
     mapping, or one integer for each rule; others have the priority that `@rule` gives. Raises
@@ -84,7 +85,10 @@ def load_policy_file(
     python_rule_priorities: Priorities = (),
     host: Host = "refuse",
 ) -> PolicyBundle:
-    """Compile the policy in a UTF-8 file; see `compile_policy`."""
+    """Compile the policy in a UTF-8 file; see `compile_policy`.
+
+    Raises `PolicyCompileError`, also for a file that cannot be read. A bundle file is loaded by `load_bundle`.
+    """
     name = os.fspath(path)
     try:
         data = Path(path).read_bytes()

@@ -11,7 +11,7 @@ DEFAULT_APPROVAL_SECONDS = 1800
 
 
 def allow(reason: str = "", matched_rules: tuple[str, ...] = ()) -> Decision:
-    """Run the call as proposed."""
+    """Run the call as proposed. `matched_rules` defaults to the rule's own name, here and below."""
     return Decision(Verdict.ALLOW, reason, matched_rules)
 
 
@@ -21,7 +21,7 @@ def deny(reason: str, matched_rules: tuple[str, ...] = ()) -> Decision:
 
 
 def dry_run(reason: str = "", matched_rules: tuple[str, ...] = ()) -> Decision:
-    """Run the tool's shadow instead of the tool."""
+    """Run the tool's shadow instead of the tool, and show the model what it says."""
     return Decision(Verdict.DRY_RUN, reason, matched_rules)
 
 
@@ -35,7 +35,7 @@ def approve_required(
 ) -> Decision:
     """Ask one of `approvers` first (anybody when there are none), and wait at most `timeout_seconds`.
 
-    With `approvals_needed`, that many different ones must grant.
+    With `approvals_needed`, that many different ones must grant. `reason` is what the approver is told.
     """
     return Decision(Verdict.APPROVE_REQUIRED, reason, matched_rules, approvers, None, timeout_seconds, approvals_needed)
 
@@ -45,5 +45,5 @@ def transform(
     reason: str = "",
     matched_rules: tuple[str, ...] = (),
 ) -> Decision:
-    """Run the call with `transform_args` in place of the proposed arguments."""
+    """Run the call with `transform_args`, all of them, in place of the proposed arguments."""
     return Decision(Verdict.TRANSFORM, reason, matched_rules, transform_args=transform_args)

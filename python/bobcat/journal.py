@@ -266,7 +266,10 @@ def step_record_to_json(record: StepRecord, *, text: Callable[[Any], str] = json
 
 
 def step_record_from_json(line: str) -> StepRecord:
-    """The record of one JSON line."""
+    """The record of one JSON line, as `step_record_to_json` writes it.
+
+    Raises `ValueError` for what is no JSON, `KeyError` and `TypeError` for JSON that is no record.
+    """
     data = json.loads(line)
     body = data.get("body", {})
     if not isinstance(body, dict):

@@ -32,7 +32,7 @@ async def mediate(
     on_approval: ApprovalHandler,
     executor: Executor | None = None,
 ) -> ActionResult:
-    """Carry out one decided action, and say how it came out.
+    """Carry out one decided action, and say how it came out. What goes wrong is in `ActionResult.error`.
 
     The arguments that run, are previewed or are shown to an approver are `decision.transform_args` when it has any.
     An approver who edits them is refused here: they would have to be judged again, which `run_agent` does.

@@ -79,7 +79,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who the agent acts for."""
+    """Who the agent acts for: `id` is what a policy compares (`context.principal.id`), `name` is for people."""
 
     kind: Literal["user", "service", "agent"]
     id: str
@@ -89,7 +89,12 @@ class Principal:
 @quick
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
-    """Where and when a call happens. `timestamp` is an aware datetime; `step_seq` counts steps from 0."""
+    """Where and when a call happens; a policy reads it under `context`.
+
+    `environment` is a name such as `dev` or `prod`, `workspace` the directory that tools work in. `correlation_id` ties
+    the events of a run together. `step_seq` counts steps from 0, `timestamp` is an aware datetime, `extra` is the
+    caller's: whatever a rule needs to know about the world.
+    """
 
     principal: Principal
     environment: str
@@ -102,7 +107,12 @@ class ExecutionContext:
 
 @dataclass(frozen=True, slots=True)
 class ToolMetadata:
-    """What a tool declares about itself; a policy reads it under `declared`."""
+    """What a tool declares about itself; a policy reads it under `declared`.
+
+    `scope` names what it touches (`("files:write",)`), `blast_radius_hint` how many things one call may touch,
+    `has_shadow` whether it can be previewed, `isolation` which executor may run it, `effect` what makes an action of it
+    happen once.
+    """
 
     cost: Literal["low", "medium", "high"]
     reversible: bool
@@ -116,7 +126,9 @@ class ToolMetadata:
 @quick
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """One proposed tool call, as the decision point sees it."""
+    """One proposed tool call, as the decision point sees it: the tool's name, the arguments by name, what the tool
+    declares and where it is called. `request_from_json` makes one that leaves out what does not matter.
+    """
 
     tool: str
     args: Mapping[str, Any]
@@ -127,11 +139,12 @@ class ActionRequest:
 @quick
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer of the decision point.
+    """The answer of the decision point. `reason` is what the model or an approver is told.
 
     `matched_rules` names the rules that made it, with `<rule_error:RULE:CODE>` and `<default:...>` markers.
     `transform_args` holds the effective arguments when they differ from the proposed ones.
-    `timeout_seconds` bounds an approval wait. `approvals_needed` is how many different approvers must grant.
+    `timeout_seconds` bounds an approval wait; None is the default, half an hour. `approvals_needed` is how many
+    different approvers must grant.
     """
 
     verdict: Verdict

@@ -16,7 +16,10 @@ from bobcat.quick import quick
 
 @dataclass(frozen=True, slots=True)
 class ToolDef:
-    """A tool ready to be called: its function, its shadow when it has one, and what it declares."""
+    """A tool ready to be called: its function, its shadow and its reconciler when it has them, and what it declares.
+
+    `@tool` makes one; `ToolSet.get(name)` finds it.
+    """
 
     name: str
     description: str
@@ -101,7 +104,11 @@ class Budget:
 @quick
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation. `tool_call_args` is set on the assistant's side of a tool call."""
+    """One turn of a conversation.
+
+    On the assistant's side of a tool call, `name` is the tool and `tool_call_args` are the arguments. The answer has
+    the role `tool`, the same `tool_call_id`, and begins with `[ok]`, `[error]`, `[denied]` or `[dry_run]`.
+    """
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
@@ -113,8 +120,9 @@ class Message:
 @quick
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """An agent wants a tool called. Several of them in one list or tuple are one reply.
+    """An agent wants a tool called, with arguments by name. Several of them in one list or tuple are one reply.
 
+    `call_id` is the provider's name for the call, `usage` what the reply cost.
     `text` is what the model said beside the call. A `problem` says why the call must not run, for example that its
     arguments are not JSON: the model is told so, and the policy is not asked.
     """
@@ -130,7 +138,7 @@ class ToolCall:
 @quick
 @dataclass(frozen=True, slots=True)
 class FinalAnswer:
-    """An agent is done."""
+    """An agent is done, and this is its answer. `usage` is what the reply cost."""
 
     text: str
     usage: Usage | None = None
@@ -142,7 +150,10 @@ AgentAction: TypeAlias = ToolCall | FinalAnswer
 @quick
 @dataclass(frozen=True, slots=True)
 class ActionResult:
-    """How one action came out. `error` is what the model is told when `ok` is false."""
+    """How one action came out: `value` is what the tool returned, `error` what the model is told when `ok` is false.
+
+    `duration_ms` is how long the tool took, in milliseconds.
+    """
 
     ok: bool
     value: Any | None = None
@@ -171,7 +182,10 @@ class ApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalDecision:
-    """An approver's answer. `args`, when given, replace the arguments and are judged again before anything runs."""
+    """An approver's answer, by one of the rule's `approvers` when it names any. `reason` goes with a refusal.
+
+    `args`, when given, replace the arguments and are judged again before anything runs.
+    """
 
     granted: bool
     approver: str
@@ -182,7 +196,10 @@ class ApprovalDecision:
 @quick
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One line of the audit stream. `seq` counts the events of one `run_agent` call from 0."""
+    """One line of the audit stream. `seq` counts the events of one `run_agent` call from 0.
+
+    `kind` is such as `policy.evaluated`, `body` is plain data that goes with the kind, `bundle_id` the policy's digest.
+    """
 
     correlation_id: str
     bundle_id: str
@@ -194,7 +211,9 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended: `final_answer`, or `error`. `usage` is None when the agent reported none.
+    """How a run ended: `final_answer`, or `error`; `status` says it in one word.
+
+    `steps_taken` counts tool calls, `usage` is the sum over the replies, None when the agent reported none.
 
     A suspended run has not ended: it waits for the `approvals` with these ids, and goes on when it is resumed.
     """

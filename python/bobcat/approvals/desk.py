@@ -143,7 +143,7 @@ class Approvals:
             raise ApprovalError("withdrawn", f"the run no longer asks `{id}`{now_asks}")
         run = await self._store.run(approval.run_id)
         if run is not None and run.status in ("succeeded", "cancelled"):
-            raise ApprovalError("run_over", f"the run of `{id}` is over: it was {run.status}")
+            raise ApprovalError("run_over", f"the run of `{id}` is over ({run.status})")
 
     async def _wake(self, approval: Approval) -> bool:
         """Put the run of an answered approval back in the queue. Whoever takes it asks for the answer itself."""

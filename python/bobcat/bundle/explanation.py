@@ -113,7 +113,10 @@ class Explanation:
 
 
 def explain(bundle: PolicyBundle, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:
-    """The decision of `bundle` on `request`, and how every rule came out."""
+    """The decision of `bundle` on `request`, and how every rule came out. `context` counts in place of the request's.
+
+    Raises `TypeError` for what is no bundle or no request.
+    """
     decision, traces = _core.explain(bundle, request, context)
     rules = tuple(_rule(bundle, trace) for trace in traces)
     return Explanation(decision, rules, bundle.id)

@@ -240,11 +240,15 @@ class PolicyBundle(_core.Program):
         return explain(self, request, context)
 
     def to_bytes(self, *, sources: bool = False, private_key: bytes | str | None = None) -> bytes:
-        """The bundle file, the same bytes every time; with the source texts, and signed, when asked."""
+        """The bundle file, the same bytes every time; with the source texts, and signed, when asked.
+
+        `private_key` is an Ed25519 key, 32 bytes or 64 hexadecimal digits. Raises `BundleError` for a key that is none,
+        and where `bobcat[sign]` is not installed.
+        """
         return self._pack(portable, sources=sources, private_key=private_key)
 
     def save(self, path: str | PathLike[str], *, sources: bool = False, private_key: bytes | str | None = None) -> None:
-        """Writes the bundle file, complete or not at all. Raises OSError."""
+        """Writes `to_bytes` to a file, complete or not at all. Raises `OSError`, and what `to_bytes` raises."""
         file.write(path, self.to_bytes(sources=sources, private_key=private_key))
 
     def _pack(self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None) -> bytes:

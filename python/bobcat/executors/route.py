@@ -9,7 +9,10 @@ from bobcat.model import ActionRequest, ActionResult, ToolDef
 
 
 def route_executor(routes: Mapping[str | None, Executor]) -> Executor:
-    """Pick by `tool.metadata.isolation`; the key None serves tools that ask for nothing. The mapping is copied."""
+    """Pick by `tool.metadata.isolation`; the key None serves tools that ask for nothing. The mapping is copied.
+
+    A tool whose isolation is no key does not run: its action fails, and the error names the keys.
+    """
     known = dict(routes)
 
     async def execute(request: ActionRequest, tool: ToolDef) -> ActionResult:

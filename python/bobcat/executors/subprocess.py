@@ -20,6 +20,9 @@ def subprocess_executor(
 
     For tools that are trusted but may run away; not a security boundary. A tool must be an async function that can be
     imported. The timeout, and the end of the run, kill the process and everything it started.
+
+    `cpu_seconds` is processor time, `timeout_seconds` wall time, `max_memory_mb` address space in MiB; `env_allowlist`
+    names the environment variables that are passed on. Raises `TypeError` or `ValueError` for limits that are none.
     """
     check_limits(cpu_seconds, max_memory_mb, timeout_seconds, env_allowlist)
 

@@ -29,7 +29,10 @@ PREDICATES = ("answer_matches", "denials_gt", "error_matches", "status", "steps_
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One run of an agent, with tools, a policy and a budget of its own: the edge to it is a boundary of powers."""
+    """One run of an agent, with tools, a policy, a budget and an approver of its own, all as for `run_agent`.
+
+    The edge to it is a boundary of powers.
+    """
 
     agent: Agent
     tools: ToolSet

@@ -165,7 +165,7 @@ class Jobs:
         """
         run = await self._store.run(run_id)
         if run is not None and run.status in ("succeeded", "cancelled"):
-            raise JobError("over", f"the run `{run_id}` is over: it was {run.status}")
+            raise JobError("over", f"the run `{run_id}` is over ({run.status})")
         await self.change(run_id, cancelled=reason)
         if self._dispatcher is not None:
             await self._dispatcher.cancel(run_id)
@@ -180,7 +180,7 @@ class Jobs:
         """
         run = await self._store.run(run_id)
         if run is not None and run.status == "succeeded":
-            raise JobError("over", f"the run `{run_id}` is over: it was succeeded")
+            raise JobError("over", f"the run `{run_id}` is over (succeeded)")
         job = await self.change(run_id, cancelled=None, attempts=0, run_at=await self._store.now())
         if run is None or run.status != "running":  # a running one is somebody's, or is found when its lease ends
             await self._queue(job)

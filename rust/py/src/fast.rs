@@ -18,7 +18,8 @@ use crate::program::{self, Program};
 use crate::value::is_exactly;
 
 const FUNCTION: &CStr = c"evaluate(bundle, request, context=None)\n--\n\n\
-    The decision of `bundle` on `request`; see `Program.evaluate`.";
+    The decision of `bundle` on `request`. `context` counts in place of the request's.\n\n\
+    Never raises on the content of a request; TypeError for what is no bundle or no request.";
 const METHOD: &CStr = c"evaluate($self, request, context=None)\n--\n\n\
     The decision on one request. Never raises on the content of a request; TypeError if it is not one.";
 

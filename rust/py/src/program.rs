@@ -137,7 +137,7 @@ pub(crate) fn kind_of(object: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
-/// One decision per request, in order.
+/// One decision per request, in order. TypeError for what is no bundle or no request.
 #[pyfunction]
 pub(crate) fn evaluate_many<'py>(
     py: Python<'py>,
@@ -153,6 +153,8 @@ pub(crate) fn evaluate_many<'py>(
 }
 
 /// One decision per line of JSON Lines `data`, the GIL released while deciding. Host rules are refused.
+///
+/// CoreError (a ValueError) with the code `bad_request` and the number of the line, for a line that is no request.
 #[pyfunction]
 pub(crate) fn evaluate_json<'py>(
     py: Python<'py>,
