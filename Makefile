@@ -105,7 +105,7 @@ check: fmt-check lint types test-rust bench-gate test  ## all that CI runs; the 
 .PHONY: check-slow
 check-slow: check  ## check, then long campaigns, fuzzing and the dependency audit
 	$(call say,campaigns)
-	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) tests/differential tests/property tests/adapters
+	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
 	$(call say,fuzzing)
 	.ci/fuzz
 	$(call say,dependency audit)

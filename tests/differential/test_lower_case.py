@@ -8,6 +8,7 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat.compiler import compile_policy
 from bobcat.requests import request_from_json
 
@@ -32,7 +33,7 @@ def test_every_character_has_the_lower_case_that_python_gives_it() -> None:
     assert wrong == []
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=campaign.examples(500), deadline=None)
 @given(st.text(st.sampled_from("ΣσςaΑ\u0301.'\u00ad İIı1-\u0345ʰ\U0001d6b0"), max_size=8))
 def test_a_sigma_is_final_where_python_says_so(text: str) -> None:
     assert same(text)

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bobcat
+import campaign
 from lynx_runs import NAMES, Death, Script, comparable, play
 from safe_differences import Event, common_events, common_records, head
 
@@ -91,14 +92,14 @@ CANCELLED_SCRIPTS = scripts(ANY, [*DEADLY, "action.result"], RULES, ["alice"], C
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=campaign.examples(150), deadline=None)
 @given(SCRIPTS)
 def test_a_run_that_dies_is_the_same_run_when_it_is_started_again(script: Script) -> None:
     mine, theirs = both(script)
     assert mine == theirs
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=campaign.examples(150), deadline=None)
 @given(CANCELLED_SCRIPTS)
 def test_a_run_that_is_cancelled_is_the_same_run_up_to_there(script: Script) -> None:
     """Where it stops differs on purpose: the switch ends a wait, is looked at after an approval, and refuses nothing

@@ -1,12 +1,11 @@
 """The `lynx` profile against lynx-agent 2.5.0 itself: generated policies times generated requests, all that shows.
 
-`BOBCAT_CAMPAIGN=20000` sets the number of policies; seeds are counted, so a failure names the policy that made it.
+`BOBCAT_CAMPAIGN=20000` sets the number of policies; seeds are counted, and a failure names its seed.
 """
 
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from collections.abc import Callable
 from random import Random
@@ -18,6 +17,7 @@ from lynx.policy import compile_policy as compile_lynx
 from lynx.policy import evaluate as evaluate_lynx
 
 import bobcat.model
+import campaign
 from bobcat._core import evaluate
 from bobcat.bundle.model import PolicyBundle
 from bobcat.compiler import compile_policy
@@ -26,9 +26,10 @@ from bobcat.errors import PolicyCompileError
 from oracle.corpus import typed
 from oracle.lynx_policies import as_text, build, policy, request
 
-POLICIES = int(os.environ.get("BOBCAT_CAMPAIGN", "0")) or 300
+pytestmark = pytest.mark.campaign
+POLICIES = campaign.SIZE or 300
 REQUESTS = 6
-CHUNKS = 10
+CHUNKS = max(10, POLICIES // 200)
 
 
 def compile_ours(source: Any, rules: tuple[Any, ...] = (), priorities: tuple[Any, ...] = ()) -> PolicyBundle:
@@ -146,8 +147,18 @@ def compare(seed: int) -> str:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_the_lynx_profile_accepts_refuses_and_decides_as_lynx_agent_does(chunk: int) -> None:
-    outcomes = [compare(seed) for seed in range(chunk, POLICIES, CHUNKS)]
+def test_the_lynx_profile_accepts_refuses_and_decides_as_lynx_agent_does(
+    chunk: int, record_property: Callable[[str, int], None]
+) -> None:
+    outcomes = []
+    for seed in campaign.seeds(POLICIES, chunk, CHUNKS):
+        try:
+            outcomes.append(compare(seed))
+        except AssertionError as error:
+            error.add_note(f"seed {seed}")
+            raise
+    for outcome in ("decided", "refused", "capped"):
+        record_property(f"policies for lynx-agent, {outcome}", outcomes.count(outcome))
     assert outcomes.count("decided") > len(outcomes) // 3
     assert outcomes.count("refused") > len(outcomes) // 20
     assert outcomes.count("capped") < len(outcomes) // 5

@@ -11,6 +11,7 @@ import lynx.policy
 import pytest
 from hypothesis import given, settings
 
+import campaign
 from bobcat import lynx as ours
 from lynx_runs import SCRIPTS, Death, Script, comparable, play
 
@@ -22,7 +23,7 @@ def both(script: Script) -> tuple[object, object]:
     return comparable(mine), comparable(theirs)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=campaign.examples(150), deadline=None)
 @given(SCRIPTS)
 def test_a_run_is_the_same_run(script: Script) -> None:
     mine, theirs = both(script)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from lynx.durability import DuplicateRecord
 
 import bobcat
+import campaign
 from safe_differences import common_events, common_records, head
 
 POLICY = """
@@ -120,7 +121,7 @@ def _comparable(outcome: dict[str, Any]) -> dict[str, Any]:
     return {**outcome, "events": events, "journal": journal}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=campaign.examples(100), deadline=None)
 @given(st.lists(CALL, max_size=6), OPTIONS)
 def test_a_run_is_the_same_run(calls: list[tuple[str, str, bool]], options: dict[str, Any]) -> None:
     options = {**options, "steps": options["steps"] or 100}

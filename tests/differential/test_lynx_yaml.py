@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
 import pytest
 import yaml
 
+import campaign
 from bobcat.frontend.lynx_source import Unreadable, read_text
 from oracle.lynx_policies import as_text, policy
 
-TEXTS = max(300, int(os.environ.get("BOBCAT_CAMPAIGN", "0")))
+pytestmark = pytest.mark.campaign
+TEXTS = max(300, campaign.SIZE)
+CHUNKS = max(4, TEXTS // 500)
 PIECES = [
     *"\n\t :-#{}[],&*!|>'\"%@`?\\~.<=é()^$/;\x85\u2028\ufeff\0",
     "- ", "? ", ": ", ",", "!!str ", "!x ", "&a ", "*a", "<<: ", "|\n", "> ", "''", '""', "---\n", "...\n",
@@ -44,14 +47,16 @@ def read_by(reader: Any, text: str) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-@pytest.mark.parametrize("chunk", range(4))
-def test_a_text_is_read_as_pyyaml_reads_it(chunk: int) -> None:
-    read = 0
-    for seed in range(chunk, TEXTS, 4):
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_text_is_read_as_pyyaml_reads_it(chunk: int, record_property: Callable[[str, int], None]) -> None:
+    read = texts = 0
+    for seed in campaign.seeds(TEXTS, chunk, CHUNKS):
         text = damaged(Random(seed))
         if text is None:
             continue
         expected = read_by(lambda text: yaml.safe_load(text) or {}, text)
         assert read_by(lambda text: read_text(text)[0], text) == expected, text
+        texts += 1
         read += expected.startswith("{")
-    assert read > TEXTS // 20
+    record_property("YAML texts read as PyYAML reads them", texts)
+    assert read > texts // 4

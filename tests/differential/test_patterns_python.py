@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 import pattern_grammar
 from bobcat import _core
 
@@ -45,7 +46,7 @@ def assert_same(pattern: str, texts: list[str]) -> None:
         assert ours.search(text) == (theirs.search(text) is not None), (pattern, text)
 
 
-@settings(max_examples=250)
+@settings(max_examples=campaign.examples(250))
 @given(st.integers(0, 2**48))
 def test_generated_patterns_match_the_same_texts(seed: int) -> None:
     rng = Random(seed)
@@ -53,7 +54,7 @@ def test_generated_patterns_match_the_same_texts(seed: int) -> None:
         assert_same(pattern_grammar.pattern(rng, "python"), pattern_grammar.texts(rng, 10))
 
 
-@settings(max_examples=250)
+@settings(max_examples=campaign.examples(250))
 @given(st.integers(0, 2**48))
 def test_pieces_thrown_together_are_accepted_or_refused_alike(seed: int) -> None:
     rng = Random(seed)
@@ -61,7 +62,7 @@ def test_pieces_thrown_together_are_accepted_or_refused_alike(seed: int) -> None
         assert_same(pattern_grammar.soup(rng, "python"), pattern_grammar.texts(rng, 5))
 
 
-@settings(max_examples=300)
+@settings(max_examples=campaign.examples(300))
 @given(
     st.text(alphabet=r"ab\(|)[]{}*+?^$.-,:0123PZAdwxibBaimsx=!<>#_ é", max_size=12),
     st.text(alphabet="ab0é_-{},\n", max_size=6),

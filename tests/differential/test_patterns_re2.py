@@ -10,6 +10,7 @@ import re2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 import pattern_grammar
 from bobcat import _core
 
@@ -42,7 +43,7 @@ def assert_same(pattern: str, texts: list[str]) -> None:
         assert ours.search(text) == (theirs.search(text) is not None), (pattern, text)
 
 
-@settings(max_examples=250)
+@settings(max_examples=campaign.examples(250))
 @given(st.integers(0, 2**48))
 def test_generated_patterns_match_the_same_texts(seed: int) -> None:
     rng = Random(seed)
@@ -50,7 +51,7 @@ def test_generated_patterns_match_the_same_texts(seed: int) -> None:
         assert_same(pattern_grammar.pattern(rng, "re2"), pattern_grammar.texts(rng, 10))
 
 
-@settings(max_examples=250)
+@settings(max_examples=campaign.examples(250))
 @given(st.integers(0, 2**48))
 def test_pieces_thrown_together_are_accepted_or_refused_alike(seed: int) -> None:
     rng = Random(seed)
@@ -58,7 +59,7 @@ def test_pieces_thrown_together_are_accepted_or_refused_alike(seed: int) -> None
         assert_same(pattern_grammar.soup(rng, "re2"), pattern_grammar.texts(rng, 5))
 
 
-@settings(max_examples=300)
+@settings(max_examples=campaign.examples(300))
 @given(
     st.text(alphabet=r"ab\(|)[]{}*+?^$.-,:0123pPQEdwxibB=!<>_é", max_size=12),
     st.text(alphabet="ab0é_-{},\n", max_size=6),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat import _core
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import construct
@@ -20,9 +20,10 @@ from oracle.corpus import plain, typed
 from oracle.reference import HostFn, decide, judge
 from strategies import exprs, json_requests, policies, requests
 
-EXAMPLES = max(80, int(os.environ.get("BOBCAT_CAMPAIGN", "0")) // 10)
 SETTINGS = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=campaign.examples(80),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat.build import (
     Condition,
     Path,
@@ -178,14 +179,14 @@ def policies(draw: st.DrawFn) -> tuple[Policy, dict[str, Any]]:
     return Policy([rule for rule, _ in pairs], **defaults), data
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=campaign.examples(400), deadline=None)
 @given(policies())
 def test_a_built_policy_has_the_digest_of_the_same_policy_in_yaml(pair: tuple[Policy, dict[str, Any]]) -> None:
     built, data = pair
     assert built.compile().id == compile_policy(data).id
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=campaign.examples(200), deadline=None)
 @given(policies())
 def test_rules_built_beside_a_document_are_rules_of_the_document(pair: tuple[Policy, dict[str, Any]]) -> None:
     built, data = pair
@@ -198,7 +199,7 @@ def test_rules_built_beside_a_document_are_rules_of_the_document(pair: tuple[Pol
     assert beside.id == whole.id
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=campaign.examples(200), deadline=None)
 @given(policies())
 def test_what_a_policy_is_shown_as_builds_it_again(pair: tuple[Policy, dict[str, Any]]) -> None:
     built, _ = pair

@@ -10,6 +10,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat import load_bundle, request_from_json
 from bobcat.bundle import PolicyBundle, file
 from bobcat.errors import BundleError
@@ -85,7 +86,7 @@ def read_everything(bundle: PolicyBundle) -> None:
         assert error.code in {"bad_ir", "bad_source_map", "bad_sources"}  # noqa: PT017
 
 
-@settings(max_examples=250)
+@settings(max_examples=campaign.examples(250))
 @given(st.data(), st.sampled_from(["full", "lynx"]))
 def test_a_damaged_policy_behind_right_digests(data: st.DataObject, name: str) -> None:
     content = dict(CONTENT[name])
@@ -95,14 +96,14 @@ def test_a_damaged_policy_behind_right_digests(data: st.DataObject, name: str) -
     decide_or_refuse({**content, file.IR: ir, file.MANIFEST: msgspec.json.encode(manifest, order="sorted")})
 
 
-@settings(max_examples=150)
+@settings(max_examples=campaign.examples(150))
 @given(st.data(), st.sampled_from([file.MANIFEST, file.SOURCE_MAP, file.SOURCES, file.SIGNATURES]))
 def test_another_damaged_section_behind_right_digests(data: st.DataObject, section: str) -> None:
     content = dict(CONTENT["full"])
     decide_or_refuse({**content, section: data.draw(damaged(content[section]))})
 
 
-@settings(max_examples=150)
+@settings(max_examples=campaign.examples(150))
 @given(st.data())
 def test_a_damaged_file(data: st.DataObject) -> None:
     whole = (V1 / "lynx.bobcat").read_bytes()

@@ -8,6 +8,7 @@ import msgspec
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import campaign
 import strategies
 from bobcat import load_bundle
 from bobcat.bundle.model import PolicyBundle
@@ -15,7 +16,7 @@ from bobcat.ir import canonical, construct
 from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
 
 
-@settings(max_examples=60)
+@settings(max_examples=campaign.examples(60))
 @given(strategies.policies(), st.lists(strategies.requests, max_size=3))
 def test_a_policy_survives_its_bundle_file(policy: Policy, requests: list[Any]) -> None:
     bundle = PolicyBundle.from_policy(policy)
@@ -41,7 +42,7 @@ def normal(expr: Expr) -> Expr:
             return construct.leaf(expr.head, expr.path, expr.op, expr.operand, expr.dialect)
 
 
-@settings(max_examples=60)
+@settings(max_examples=campaign.examples(60))
 @given(strategies.policies())
 def test_generated_policies_are_in_normal_form(policy: Policy) -> None:
     again = construct.policy(
@@ -55,14 +56,14 @@ def test_generated_policies_are_in_normal_form(policy: Policy) -> None:
     assert canonical.policy_digest(again) == canonical.policy_digest(policy)
 
 
-@settings(max_examples=60)
+@settings(max_examples=campaign.examples(60))
 @given(strategies.policies(), strategies.policies())
 def test_two_policies_share_a_digest_only_if_they_share_their_bytes(one: Policy, other: Policy) -> None:
     same = canonical.encode(one) == canonical.encode(other)
     assert (canonical.policy_digest(one) == canonical.policy_digest(other)) is same
 
 
-@settings(max_examples=60)
+@settings(max_examples=campaign.examples(60))
 @given(strategies.policies(), st.data())
 def test_a_changed_rule_changes_its_digest_and_that_of_the_policy_and_no_other(
     policy: Policy, data: st.DataObject

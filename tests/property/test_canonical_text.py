@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
+import campaign
 from bobcat import journal
 from bobcat._core import action_key, canonical_text, chained_hash
 from bobcat.frozen import FrozenDict, FrozenList
@@ -106,13 +107,13 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=campaign.examples(600), deadline=None)
 @given(plain)
 def test_the_core_writes_every_plain_value_as_python_does(value: Any) -> None:
     assert canonical_text(value) == any_json_text(value) == any_loose_json_text(value)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=campaign.examples(600), deadline=None)
 @given(anything)
 def test_what_the_core_does_not_leave_to_python_it_writes_in_both_manners(value: Any) -> None:
     text = canonical_text(value)
@@ -155,7 +156,7 @@ def slow_key(run_id: str, step: int, tool: str, args: Any, *, text: Any) -> str:
     return sha256(f"{run_id}|{step}|{tool}|{text(args)}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=campaign.examples(300), deadline=None)
 @given(any_text, integers, any_text, st.dictionaries(any_text, anything, max_size=3))
 def test_keys_are_the_hash_of_the_text(run_id: str, step: int, tool: str, args: dict[str, Any]) -> None:
     for text in (json_text, loose_json_text):
@@ -173,7 +174,7 @@ positions = st.integers(0, 2**64 - 1)
 hashes = st.one_of(st.just(""), st.binary(min_size=32, max_size=32).map(bytes.hex))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=campaign.examples(300), deadline=None)
 @given(hashes, any_text, positions, any_text, any_text, st.dictionaries(any_text, anything, max_size=3))
 def test_record_hashes_are_the_hash_of_the_framed_fields(
     previous: str, run_id: str, seq: int, kind: str, key: str, body: dict[str, Any]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from random import Random
 
 import pytest
 
+import campaign
 from bobcat import PolicyCompileError, PolicyWarning, compile_policy, request_from_json
 from bobcat.analysis.doctor import examine, probes
 from oracle.lynx_policies import as_text, policy
 
-POLICIES = max(150, int(os.environ.get("BOBCAT_CAMPAIGN", "0")) // 10)
+pytestmark = pytest.mark.campaign
+POLICIES = max(150, campaign.SIZE // 10)
 
 
-@pytest.mark.parametrize("seed", range(POLICIES))
+@pytest.mark.parametrize("seed", campaign.seeds(POLICIES, 0, 1))
 def test_what_the_doctor_shows_is_what_the_profiles_decide(seed: int) -> None:
     rng = Random(seed)
     text = as_text(rng, policy(rng))

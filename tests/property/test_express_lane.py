@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 import bobcat
+import campaign
 from bobcat.kernel.express import Express
 from bobcat.kernel.loop import Options, run_in_manner
 from bobcat.kernel.manner import INCUMBENT, SAFE, Manner
@@ -52,7 +53,7 @@ def both(script: Script) -> tuple[Any, Any]:
     return outcomes[True], outcomes[False]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=campaign.examples(150), deadline=None)
 @given(SCRIPTS)
 def test_any_script_goes_the_same_way(script: Script) -> None:
     with_lane, without = both(script)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat._core import Pattern
 from bobcat.frontend.globs import GlobError, to_pattern
 from bobcat.frontend.patterns import check_pattern
@@ -36,7 +37,7 @@ GLOBS = st.recursive(
 TEXTS = st.text(st.sampled_from("aabb//..é-*\n$|]"), max_size=7)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=campaign.examples(1500), deadline=None)
 @given(GLOBS, st.lists(TEXTS, min_size=1, max_size=8))
 def test_a_glob_and_its_pattern_stand_for_the_same_texts(glob: str, texts: list[str]) -> None:
     try:
@@ -48,7 +49,7 @@ def test_a_glob_and_its_pattern_stand_for_the_same_texts(glob: str, texts: list[
         assert bool(search(text)) is matches(glob, text), (glob, pattern, text)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=campaign.examples(500), deadline=None)
 @given(st.text(max_size=12) | st.text(st.sampled_from("[]{}*?!-\\,/a"), max_size=12))
 def test_any_text_is_a_glob_with_a_sound_pattern_or_is_refused(glob: str) -> None:
     try:

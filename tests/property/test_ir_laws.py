@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not
@@ -146,21 +147,21 @@ def shuffled(expr: Expr) -> Expr:
             return expr
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=campaign.examples(600), deadline=None)
 @given(RAW, ARGUMENTS, st.booleans())
 def test_the_normal_form_is_judged_as_what_was_written(raw: Expr, arguments: dict[str, Any], permits: bool) -> None:
     request = request_from_json({"tool": "t", "args": arguments})
     assert judge(normal(raw), request, permits).kind is judge(raw, request, permits).kind
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=campaign.examples(300), deadline=None)
 @given(RAW)
 def test_a_normal_form_is_its_own_normal_form(raw: Expr) -> None:
     once = normal(raw)
     assert encode(normal(once)) == encode(once)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=campaign.examples(300), deadline=None)
 @given(RAW)
 def test_order_and_repetition_do_not_change_the_normal_form(raw: Expr) -> None:
     assert encode(normal(shuffled(raw))) == encode(normal(raw))

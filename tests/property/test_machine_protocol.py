@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import campaign
 from bobcat.approvals import Answer
 from bobcat.journal import EMPTY_JOURNAL, StepRecord, index_journal
 from bobcat.kernel import commands as c
@@ -326,7 +327,7 @@ class Protocol(RuleBasedStateMachine):
 
 # Of the rules, only those that answer the present command apply: most draws of a rule are filtered out, by design.
 Protocol.TestCase.settings = settings(
-    max_examples=100,
+    max_examples=campaign.examples(100),
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -7,6 +7,7 @@ import json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat import _core, compile_policy
 from bobcat.errors import RequestError
 from bobcat.requests import request_from_json
@@ -80,7 +81,7 @@ def agree(text: str) -> None:
         assert decisions == [POLICY.evaluate(request)], text
 
 
-@settings(max_examples=400)
+@settings(max_examples=campaign.examples(400))
 @given(damaged())
 def test_a_damaged_request_is_the_same_for_both(text: str) -> None:
     agree(text)
@@ -92,7 +93,7 @@ TIMES = st.one_of(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=campaign.examples(400))
 @given(TIMES)
 @example("2026-02-29T12:00:00Z")
 @example("2024-02-29T12:00:00Z")

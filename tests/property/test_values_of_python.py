@@ -10,6 +10,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
+import campaign
 from bobcat import _core
 from bobcat.ir import construct, schema
 from bobcat.ir.canonical import encode
@@ -67,7 +68,7 @@ def request_of(args: Any) -> ActionRequest:
     return ActionRequest("t", args, METADATA, context)
 
 
-@settings(max_examples=800)
+@settings(max_examples=campaign.examples(800))
 @given(
     value=values,
     leaf=leaves(),
@@ -84,7 +85,7 @@ def test_a_clause_on_any_value_is_what_the_reference_says(
     assert program_of(policy).evaluate(request) == reference.decide(policy, request)
 
 
-@settings(max_examples=200)
+@settings(max_examples=campaign.examples(200))
 @given(
     when=st.datetimes(timezones=st.timezones() | st.just(UTC), allow_imaginary=False),
     operand=st.integers(-(2**40), 2**52),
@@ -118,7 +119,7 @@ def shape(value: Any) -> Any:
     return repr(value) if type(value) in (type(None), bool, int, float, str) else id(value)
 
 
-@settings(max_examples=400)
+@settings(max_examples=campaign.examples(400))
 @given(
     value=readable_values,
     transform=transforms,

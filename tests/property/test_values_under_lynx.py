@@ -12,6 +12,7 @@ import hypothesis.strategies as st
 from hypothesis import assume, given, settings
 from lynx.core import policy as lynx
 
+import campaign
 from bobcat import _core
 from bobcat.ir import schema
 from bobcat.ir.canonical import EncodingError, encode
@@ -86,7 +87,7 @@ def same(theirs: lynx.PolicyBundle, ours: _core.Program, request: Any) -> None:
     )
 
 
-@settings(max_examples=700)
+@settings(max_examples=campaign.examples(700))
 @given(clause=clauses, path=paths, value=values | operands, negated=st.booleans(), missing=st.booleans())
 def test_a_clause_on_any_value_is_what_the_incumbent_says(
     clause: tuple[str, Any], path: tuple[str, ...], value: Any, *, negated: bool, missing: bool
@@ -135,7 +136,7 @@ heads = st.sampled_from(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=campaign.examples(300))
 @given(
     clause=clauses,
     path=heads,

@@ -69,7 +69,9 @@ class _Writer:
         self.in_loop = 0
 
     def pick(self, *choices: Any) -> Any:
-        return self.rng.choice(choices)
+        """One of the choices; those that take work are functions, and only the chosen one does the work."""
+        chosen = self.rng.choice(choices)
+        return chosen() if callable(chosen) else chosen
 
     def name(self) -> str:
         self.count += 1
@@ -92,9 +94,9 @@ class _Writer:
     def _arg(self, depth: int) -> str:
         key = self.rng.choice(ARGS)
         return self.pick(
-            f"req.args.get({key!r})",
-            f"req.args.get({key!r}, {self.of(self.pick('num', 'str', 'list'), 0)})",
-            f"req.args[{key!r}]",
+            lambda: f"req.args.get({key!r})",
+            lambda: f"req.args.get({key!r}, {self.of(self.pick('num', 'str', 'list'), 0)})",
+            lambda: f"req.args[{key!r}]",
             "req.tool",
             "ctx.environment",
             "ctx.step_seq",
@@ -109,39 +111,39 @@ class _Writer:
             return str(self.pick("0", "1", "2", "-1", "7", "0.5", "1e3", "BIG", "True", "2.0", "-3", "ctx.step_seq"))
         one, other = self.of("num", depth - 1), self.of("num", depth - 1)
         return self.pick(
-            f"({one} + {other})",
-            f"({one} - {other})",
-            f"({one} * {other})",
-            f"({one} // {other})",
-            f"({one} / {other})",
-            f"(len({self.of('str', depth - 1)}) % {other})",
-            f"-{one}",
-            f"abs({one})",
-            f"len({self.of(self.pick('str', 'list', 'dict', 'arg'), depth - 1)})",
-            f"int({self.of(self.pick('num', 'str'), depth - 1)})",
-            f"float({one})",
-            f"round({one}, 2)",
-            f"round({one})",
-            f"sum({self.of('list', depth - 1)})",
-            f"min({one}, {other})",
-            f"max({self.of('list', depth - 1)}, default=0)",
-            f"({one} if {self.of('bool', depth - 1)} else {other})",
-            f"{self.of('str', depth - 1)}.find('a')",
-            f"{self.of('str', depth - 1)}.count('a')",
-            f"plus({one})",
-            f"plus({one}, {other})",
-            f"plus(y={one}, x={other})",
-            f"total({self.of('list', depth - 1)})",
-            f"LIMITS[{self.pick(repr('low'), repr('high'), '5', self.of('str', depth - 1))}]",
-            f"({one} & 7)",
-            f"({one} | {other})",
-            f"({one} ** 2)",
-            f"sum(x for x in {self.of('list', depth - 1)} if x)",
-            f"({one} % {self.pick('2', '0', '-3', '0.5')})",
-            f"divmod({one}, {other})[{self.pick('0', '1')}]",
-            f"pow({one}, {self.pick('2', '0', '-1')})",
-            f"math.{self.pick('floor', 'ceil', 'isnan', 'isinf', 'isfinite')}({one})",
-            f"{self.pick('max', 'min')}({self.of('list', depth - 1)}, key={self.of_key(depth)})",
+            lambda: f"({one} + {other})",
+            lambda: f"({one} - {other})",
+            lambda: f"({one} * {other})",
+            lambda: f"({one} // {other})",
+            lambda: f"({one} / {other})",
+            lambda: f"(len({self.of('str', depth - 1)}) % {other})",
+            lambda: f"-{one}",
+            lambda: f"abs({one})",
+            lambda: f"len({self.of(self.pick('str', 'list', 'dict', 'arg'), depth - 1)})",
+            lambda: f"int({self.of(self.pick('num', 'str'), depth - 1)})",
+            lambda: f"float({one})",
+            lambda: f"round({one}, 2)",
+            lambda: f"round({one})",
+            lambda: f"sum({self.of('list', depth - 1)})",
+            lambda: f"min({one}, {other})",
+            lambda: f"max({self.of('list', depth - 1)}, default=0)",
+            lambda: f"({one} if {self.of('bool', depth - 1)} else {other})",
+            lambda: f"{self.of('str', depth - 1)}.find('a')",
+            lambda: f"{self.of('str', depth - 1)}.count('a')",
+            lambda: f"plus({one})",
+            lambda: f"plus({one}, {other})",
+            lambda: f"plus(y={one}, x={other})",
+            lambda: f"total({self.of('list', depth - 1)})",
+            lambda: f"LIMITS[{self.pick(repr('low'), repr('high'), '5', self.of('str', depth - 1))}]",
+            lambda: f"({one} & 7)",
+            lambda: f"({one} | {other})",
+            lambda: f"({one} ** 2)",
+            lambda: f"sum(x for x in {self.of('list', depth - 1)} if x)",
+            lambda: f"({one} % {self.pick('2', '0', '-3', '0.5')})",
+            lambda: f"divmod({one}, {other})[{self.pick('0', '1')}]",
+            lambda: f"pow({one}, {self.pick('2', '0', '-1')})",
+            lambda: f"math.{self.pick('floor', 'ceil', 'isnan', 'isinf', 'isfinite')}({one})",
+            lambda: f"{self.pick('max', 'min')}({self.of('list', depth - 1)}, key={self.of_key(depth)})",
         )
 
     def _str(self, depth: int) -> str:
@@ -151,32 +153,32 @@ class _Writer:
         one = self.of("str", depth - 1)
         index = self.pick("0", "-1", "1", self.of("num", 0))
         return self.pick(
-            f"{one}.{self.rng.choice(STR_METHODS)}",
-            f"({one} + {self.of('str', depth - 1)})",
-            f"({one} * {self.pick('2', '0', self.of('num', 0))})"[:60],
-            f"{one}[{index}]",
-            f"{one}[{self.pick('', '1', '-3')}:{self.pick('', '2', '-1')}]",
-            f"{one}[::-1]",
-            f"str({self.any(depth - 1)})",
-            f"repr({self.any(depth - 1)})",
-            f"', '.join({self.of('list', depth - 1)})",
-            f"'-'.join(str(x) for x in {self.of('list', depth - 1)})",
-            self._text(depth),
-            self._text(depth),
-            f"shorten({one})",
-            f"shorten({one}, most={self.of('num', 0)})",
-            f"{one}.partition('/')[2]",
-            f"({one} or {self.of('str', depth - 1)})",
-            f"({one} if {self.of('bool', depth - 1)} else {self.of('str', depth - 1)})",
-            f"next((x for x in {self.of('list', depth - 1)} if x), 'none')",
-            f"next(iter({self.of('list', depth - 1)}), 'none')",
-            f"'{{}} of {{1:>4}}'.format({one}, {self.any(depth - 1)})".replace("{}", "{0!r:<5}"),
-            f"'{{}}{{x!s:.3}}'.format({one}, x={self.any(depth - 1)})",
-            f"'%s/%r%%' % ({one}, {self.any(depth - 1)})",
-            f"'%s' % {self.of(self.pick('str', 'arg', 'num'), 0)}",
-            f"'%d.%.1f' % ({self.of('num', depth - 1)}, {self.of('num', depth - 1)})",
-            f"ascii({one})",
-            f"str.upper({self.any(depth - 1)})",
+            lambda: f"{one}.{self.rng.choice(STR_METHODS)}",
+            lambda: f"({one} + {self.of('str', depth - 1)})",
+            lambda: f"({one} * {self.pick('2', '0', self.of('num', 0))})"[:60],
+            lambda: f"{one}[{index}]",
+            lambda: f"{one}[{self.pick('', '1', '-3')}:{self.pick('', '2', '-1')}]",
+            lambda: f"{one}[::-1]",
+            lambda: f"str({self.any(depth - 1)})",
+            lambda: f"repr({self.any(depth - 1)})",
+            lambda: f"', '.join({self.of('list', depth - 1)})",
+            lambda: f"'-'.join(str(x) for x in {self.of('list', depth - 1)})",
+            lambda: self._text(depth),
+            lambda: self._text(depth),
+            lambda: f"shorten({one})",
+            lambda: f"shorten({one}, most={self.of('num', 0)})",
+            lambda: f"{one}.partition('/')[2]",
+            lambda: f"({one} or {self.of('str', depth - 1)})",
+            lambda: f"({one} if {self.of('bool', depth - 1)} else {self.of('str', depth - 1)})",
+            lambda: f"next((x for x in {self.of('list', depth - 1)} if x), 'none')",
+            lambda: f"next(iter({self.of('list', depth - 1)}), 'none')",
+            lambda: f"'{{}} of {{1:>4}}'.format({one}, {self.any(depth - 1)})".replace("{}", "{0!r:<5}"),
+            lambda: f"'{{}}{{x!s:.3}}'.format({one}, x={self.any(depth - 1)})",
+            lambda: f"'%s/%r%%' % ({one}, {self.any(depth - 1)})",
+            lambda: f"'%s' % {self.of(self.pick('str', 'arg', 'num'), 0)}",
+            lambda: f"'%d.%.1f' % ({self.of('num', depth - 1)}, {self.of('num', depth - 1)})",
+            lambda: f"ascii({one})",
+            lambda: f"str.upper({self.any(depth - 1)})",
         )
 
     def _text(self, depth: int) -> str:
@@ -193,31 +195,31 @@ class _Writer:
             return str(self.pick("[]", "[1, 2]", "['a', 'b']", "WORDS", "[1, 'a', None]", "(1, 2.5)", "['ls', 5]"))
         one = self.of("list", depth - 1)
         return self.pick(
-            f"[{self.any(depth - 1)}, {self.any(depth - 1)}]",
-            f"({self.any(depth - 1)}, {self.any(depth - 1)})",
-            f"[x for x in {one}]",
-            f"[x for x in {one} if isinstance(x, (int, str))]",
-            f"[(i, x) for i, x in enumerate({one})]",
-            f"[len(x) for x in {one} if x is not None]",
-            f"sorted({one})",
-            f"sorted({one}, reverse=True)",
-            f"list(reversed({one}))",
-            f"list({self.of(self.pick('str', 'dict'), depth - 1)})",
-            f"({one} + {self.of('list', depth - 1)})",
-            f"{self.of('str', depth - 1)}.split({self.pick('', repr(' '), repr('/'), repr(',') + ', 1')})",
-            f"{one}[{self.pick('1:', ':1', '::2', ':-1')}]",
-            f"[*{one}, {self.any(depth - 1)}]",
-            f"list({self.of('dict', depth - 1)}.values())",
-            f"[k for k, v in {self.of('dict', depth - 1)}.items() if v]",
-            f"list(zip({one}, {self.of('list', depth - 1)}))",
-            f"sorted({{x for x in {one}}})",
-            f"[a for b in {one} for a in (b, 1)]",
-            f"list(range({self.pick('3', self.of('num', 0) if self.rng.random() < 0.1 else '2')}))",
-            f"list(map(str, {one}))",
-            f"list(map(str.strip, {one}))",
-            f"sorted({one}, key={self.of_key(depth)})",
-            f"sorted({one}, key={self.of_key(depth)}, reverse=True)",
-            f"sorted({self.of('dict', depth - 1)}.keys() {self.pick('-', '&', '|', '^')} {one})",
+            lambda: f"[{self.any(depth - 1)}, {self.any(depth - 1)}]",
+            lambda: f"({self.any(depth - 1)}, {self.any(depth - 1)})",
+            lambda: f"[x for x in {one}]",
+            lambda: f"[x for x in {one} if isinstance(x, (int, str))]",
+            lambda: f"[(i, x) for i, x in enumerate({one})]",
+            lambda: f"[len(x) for x in {one} if x is not None]",
+            lambda: f"sorted({one})",
+            lambda: f"sorted({one}, reverse=True)",
+            lambda: f"list(reversed({one}))",
+            lambda: f"list({self.of(self.pick('str', 'dict'), depth - 1)})",
+            lambda: f"({one} + {self.of('list', depth - 1)})",
+            lambda: f"{self.of('str', depth - 1)}.split({self.pick('', repr(' '), repr('/'), repr(',') + ', 1')})",
+            lambda: f"{one}[{self.pick('1:', ':1', '::2', ':-1')}]",
+            lambda: f"[*{one}, {self.any(depth - 1)}]",
+            lambda: f"list({self.of('dict', depth - 1)}.values())",
+            lambda: f"[k for k, v in {self.of('dict', depth - 1)}.items() if v]",
+            lambda: f"list(zip({one}, {self.of('list', depth - 1)}))",
+            lambda: f"sorted({{x for x in {one}}})",
+            lambda: f"[a for b in {one} for a in (b, 1)]",
+            lambda: f"list(range({self.pick('3', self.of('num', 0) if self.rng.random() < 0.1 else '2')}))",
+            lambda: f"list(map(str, {one}))",
+            lambda: f"list(map(str.strip, {one}))",
+            lambda: f"sorted({one}, key={self.of_key(depth)})",
+            lambda: f"sorted({one}, key={self.of_key(depth)}, reverse=True)",
+            lambda: f"sorted({self.of('dict', depth - 1)}.keys() {self.pick('-', '&', '|', '^')} {one})",
         )
 
     def of_key(self, depth: int) -> str:
@@ -228,12 +230,12 @@ class _Writer:
         if depth <= 0:
             return str(self.pick("{}", "{'a': 1}", "LIMITS", "req.args", "ctx.extra", "{'x': 'y', 'z': None}"))
         return self.pick(
-            f"{{{self.of('str', 0)}: {self.any(depth - 1)}}}",
-            f"{{**{self.of('dict', depth - 1)}, 'k': {self.any(depth - 1)}}}",
-            f"{{k: v for k, v in {self.of('dict', depth - 1)}.items() if v}}",
-            f"{{x: 1 for x in {self.of('list', depth - 1)}}}",
-            f"dict(a={self.any(depth - 1)})",
-            f"({self.of('dict', depth - 1)} | {{'z': 1}})",
+            lambda: f"{{{self.of('str', 0)}: {self.any(depth - 1)}}}",
+            lambda: f"{{**{self.of('dict', depth - 1)}, 'k': {self.any(depth - 1)}}}",
+            lambda: f"{{k: v for k, v in {self.of('dict', depth - 1)}.items() if v}}",
+            lambda: f"{{x: 1 for x in {self.of('list', depth - 1)}}}",
+            lambda: f"dict(a={self.any(depth - 1)})",
+            lambda: f"({self.of('dict', depth - 1)} | {{'z': 1}})",
         )
 
     def _bool(self, depth: int) -> str:
@@ -241,33 +243,41 @@ class _Writer:
             return str(self.pick("True", "False", "FLAG", "req.declared.reversible", "req.tool", "None", "[]"))
         one = self.any(depth - 1)
         return self.pick(
-            f"({self.of('bool', depth - 1)} and {self.of('bool', depth - 1)})",
-            f"({self.of('bool', depth - 1)} or {self.of('bool', depth - 1)})",
-            f"not {self.of('bool', depth - 1)}",
-            f"({self.of('num', depth - 1)} {self.pick('<', '<=', '>', '>=', '==', '!=')} {self.of('num', depth - 1)})",
-            f"({self.of('str', depth - 1)} {self.pick('<', '>', '==', '!=')} {self.of('str', depth - 1)})",
-            f"({self.of('num', 0)} <= {self.of('num', depth - 1)} < {self.of('num', 0)})",
-            f"({one} == {self.any(depth - 1)})",
-            f"({one} in {self.of(self.pick('list', 'dict', 'str'), depth - 1)})",
-            f"({one} not in {self.of('list', depth - 1)})",
-            f"({self.of('str', depth - 1)} in ALLOWED)",
-            f"({one} is {self.pick('', 'not ')}None)",
-            f"isinstance({one}, {self.pick('str', 'int', '(int, float)', 'bool', 'list', 'dict', 'str | None')})",
-            f"{self.of('str', depth - 1)}.{self.rng.choice(STR_TESTS)}",
-            f"any(x == {self.any(0)} for x in {self.of('list', depth - 1)})",
-            f"all(isinstance(x, str) for x in {self.of('list', depth - 1)})",
-            f"any({self.of('list', depth - 1)})",
-            f"bool({one})",
-            f"(type({one}) {self.pick('is', 'is not', '==')} {self.pick('int', 'str', 'float', 'bool', 'type(None)')})",
-            f"(type({one}) in (int, str))",
-            f"hasattr(ctx, {self.pick(repr('environment'), repr('nothing'))})",
-            f"(getattr(req, {self.pick(repr('tool'), repr('nothing'))}, 'q') == 't')",
-            self._searched(depth),
-            f"((m := PATTERN.search({self.of('str', depth - 1)})) is not None and m.group(1) > 'a')",
-            f"(m.group(2) if (m := PATTERN.match({self.of('str', depth - 1)})) else False)",
-            f"({{*{self.of('list', depth - 1)}}} <= ALLOWED)",
-            f"any(k in {self.of('dict', depth - 1)} for k in ('a', 'x', 'path'))",
-            f"(lambda x: x == {self.any(0)})({one})",
+            lambda: f"({self.of('bool', depth - 1)} and {self.of('bool', depth - 1)})",
+            lambda: f"({self.of('bool', depth - 1)} or {self.of('bool', depth - 1)})",
+            lambda: f"not {self.of('bool', depth - 1)}",
+            lambda: (
+                f"({self.of('num', depth - 1)} {self.pick('<', '<=', '>', '>=', '==', '!=')} "
+                f"{self.of('num', depth - 1)})"
+            ),
+            lambda: f"({self.of('str', depth - 1)} {self.pick('<', '>', '==', '!=')} {self.of('str', depth - 1)})",
+            lambda: f"({self.of('num', 0)} <= {self.of('num', depth - 1)} < {self.of('num', 0)})",
+            lambda: f"({one} == {self.any(depth - 1)})",
+            lambda: f"({one} in {self.of(self.pick('list', 'dict', 'str'), depth - 1)})",
+            lambda: f"({one} not in {self.of('list', depth - 1)})",
+            lambda: f"({self.of('str', depth - 1)} in ALLOWED)",
+            lambda: f"({one} is {self.pick('', 'not ')}None)",
+            lambda: (
+                f"isinstance({one}, {self.pick('str', 'int', '(int, float)', 'bool', 'list', 'dict', 'str | None')})"
+            ),
+            lambda: f"{self.of('str', depth - 1)}.{self.rng.choice(STR_TESTS)}",
+            lambda: f"any(x == {self.any(0)} for x in {self.of('list', depth - 1)})",
+            lambda: f"all(isinstance(x, str) for x in {self.of('list', depth - 1)})",
+            lambda: f"any({self.of('list', depth - 1)})",
+            lambda: f"bool({one})",
+            lambda: (
+                f"(type({one}) {self.pick('is', 'is not', '==')} "
+                f"{self.pick('int', 'str', 'float', 'bool', 'type(None)')})"
+            ),
+            lambda: f"(type({one}) in (int, str))",
+            lambda: f"hasattr(ctx, {self.pick(repr('environment'), repr('nothing'))})",
+            lambda: f"(getattr(req, {self.pick(repr('tool'), repr('nothing'))}, 'q') == 't')",
+            lambda: self._searched(depth),
+            lambda: f"((m := PATTERN.search({self.of('str', depth - 1)})) is not None and m.group(1) > 'a')",
+            lambda: f"(m.group(2) if (m := PATTERN.match({self.of('str', depth - 1)})) else False)",
+            lambda: f"({{*{self.of('list', depth - 1)}}} <= ALLOWED)",
+            lambda: f"any(k in {self.of('dict', depth - 1)} for k in ('a', 'x', 'path'))",
+            lambda: f"(lambda x: x == {self.any(0)})({one})",
         )
 
     def _searched(self, depth: int) -> str:
@@ -277,16 +287,16 @@ class _Writer:
     def decision(self) -> str:
         reason = self.of("str", 2)
         return self.pick(
-            f"deny({reason})",
-            f"deny({reason})",
-            f"allow({reason})",
-            f"allow(reason={reason}, matched_rules=('mine', {self.pick(repr('x'), reason)}))",
-            f"dry_run({reason})",
-            f"approve_required(('ops', {self.pick(repr('a'), reason)}), reason={reason})",
-            f"approve_required(timeout_seconds={self.of('num', 1)})",
-            f"transform({self.of('dict', 1)}, {reason})",
-            f"(deny({reason}) if {self.of('bool', 2)} else None)",
-            self.any(1),
+            lambda: f"deny({reason})",
+            lambda: f"deny({reason})",
+            lambda: f"allow({reason})",
+            lambda: f"allow(reason={reason}, matched_rules=('mine', {self.pick(repr('x'), reason)}))",
+            lambda: f"dry_run({reason})",
+            lambda: f"approve_required(('ops', {self.pick(repr('a'), reason)}), reason={reason})",
+            lambda: f"approve_required(timeout_seconds={self.of('num', 1)})",
+            lambda: f"transform({self.of('dict', 1)}, {reason})",
+            lambda: f"(deny({reason}) if {self.of('bool', 2)} else None)",
+            lambda: self.any(1),
         )
 
     # --- statements ---

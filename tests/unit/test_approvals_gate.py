@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat import ActionBlocked, Allowlist, ConfirmationGate, StoredConfirmationGate, current_scope
 from bobcat.approvals import Grant, scope
 from bobcat.errors import ActionBlocked as Blocked
@@ -231,7 +232,7 @@ SPENT = st.tuples(
 
 
 @given(steps=st.lists(st.one_of(GIVEN.map(lambda g: ("grant", g)), SPENT.map(lambda s: ("spend", s))), max_size=30))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=campaign.examples(60), deadline=None)
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_gate_does_what_a_list_of_grants_does(strict: bool, steps: list[tuple[str, Any]]) -> None:
     memory, stored = ConfirmationGate(strict=strict), StoredConfirmationGate(Documents(), strict=strict)  # type: ignore[arg-type]

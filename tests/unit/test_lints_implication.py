@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import campaign
 from bobcat.analysis.implication import conjuncts, contradict, disjoint, implies
 from bobcat.ir import construct
 from bobcat.ir.schema import Expr, Rule
@@ -84,7 +85,7 @@ def is_true(rule: Rule, call: ActionRequest) -> bool:
 REQUESTS = st.builds(request, st.sampled_from(["a", "b"]), ARGS)
 
 
-@settings(max_examples=300)
+@settings(max_examples=campaign.examples(300))
 @given(RULES, RULES, REQUESTS)
 def test_what_is_concluded_from_two_rules_holds(left: Rule, right: Rule, call: ActionRequest) -> None:
     if implies(left, right) and is_true(left, call):
