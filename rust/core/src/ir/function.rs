@@ -601,8 +601,9 @@ impl Reader<'_, '_> {
             Ok((reader.slot(slot)?, reader.code(code, depth)?))
         })?;
         let (before, outside) = (self.assigned.len(), std::mem::take(&mut self.loops));
-        let body = self.body(fields.need(0)?, depth)?;
+        let body = self.body(fields.need(0)?, depth);
         self.loops = outside;
+        let body = body?;
         let mut locals = self.assigned.split_off(before);
         locals.sort_unstable();
         locals.dedup();

@@ -3,13 +3,26 @@
 //! A body takes any bytes and panics when a promise is broken: a refusal without a code, a decision that depends on a short
 //! cut, a match that depends on the automaton.
 
-use bobcat_core::limits::{MAX_PATTERN_CHARS, MAX_RULES};
+use std::sync::OnceLock;
+
+use bobcat_core::json::lines;
+use bobcat_core::limits::{MAX_INT_BITS, MAX_PATTERN_CHARS, MAX_RULES};
 use bobcat_core::pattern::{Dialect, MAX_COST, MatchSet, Pattern, PatternSet};
 use bobcat_core::program::{Program, Scratch};
+use bobcat_core::value::Civil;
+use bobcat_core::value::bigint::BigInt;
 use bobcat_core::value::json::JsonRequest;
 
 /// Patterns beyond this are not searched: the plain path would take the fuzzer's time.
 const SEARCHED_COST: usize = 20_000;
+
+/// What stands around the code of a function.
+const FUNCTION: (&[u8], &[u8]) = (
+    br#"{"defaults":{"on_missing_shadow":"deny","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[{"body":["#,
+    br#"],"k":"function","name":"f","priority":0,"slots":16}]}"#,
+);
+
+const VECTORS: &str = include_str!("../../../../tests/vectors/cases.jsonl");
 
 const REQUEST: &[u8] =
     br#"{"tool":"shell","args":{"cmd":"rm -rf /","n":5,"s":["a"],"m":{"k":1.5}}}"#;
@@ -22,12 +35,100 @@ pub(crate) fn decode_ir(data: &[u8]) {
     };
     assert!(program.rule_count() <= MAX_RULES);
     let request = JsonRequest::parse(REQUEST).expect("a valid request");
-    if program.host_count() == 0 {
-        let fast = program.decide(&request, &mut Scratch::new());
-        assert_eq!(
-            format!("{fast:?}"),
-            format!("{:?}", program.decide_plain(&request))
-        );
+    decides_one_way(&program, &request, &mut Scratch::new());
+}
+
+/// With short cuts, without, and in an explanation a decision is the same.
+fn decides_one_way(program: &Program, request: &JsonRequest<'_>, scratch: &mut Scratch) {
+    if program.host_count() > 0 {
+        return;
+    }
+    let fast = format!("{:?}", program.decide(request, scratch));
+    assert_eq!(fast, format!("{:?}", program.decide_plain(request)));
+    let (explained, traces) = program.explain(request);
+    assert_eq!(fast, format!("{explained:?}"));
+    assert_eq!(traces.len(), program.rule_count());
+}
+
+/// A policy of one function.
+pub(crate) fn function_ir(code: &[u8]) -> Vec<u8> {
+    [FUNCTION.0, code, FUNCTION.1].concat()
+}
+
+/// The code of a function and a request, separated by NUL: refused with a code, or run within bounds to one decision.
+pub(crate) fn run_function(data: &[u8]) {
+    let Some(end) = data.iter().position(|&byte| byte == 0) else {
+        return;
+    };
+    let (code, request) = (&data[..end], &data[end + 1..]);
+    let program = match Program::from_ir(&function_ir(code)) {
+        Ok(program) => program,
+        Err(error) => return assert!(!error.code.is_empty() && !error.message.is_empty()),
+    };
+    let request = JsonRequest::parse(request)
+        .unwrap_or_else(|_| JsonRequest::parse(REQUEST).expect("a valid request"));
+    decides_one_way(&program, &request, &mut Scratch::new());
+}
+
+/// Two bytes that choose a policy, and requests as JSON Lines: what was decided before changes no decision.
+pub(crate) fn json_lines(data: &[u8]) {
+    let Some((&[low, high], batch)) = data.split_first_chunk::<2>() else {
+        return;
+    };
+    let programs = programs();
+    let program = &programs[usize::from(u16::from_le_bytes([low, high])) % programs.len()];
+    let mut scratch = Scratch::new();
+    for line in lines(batch) {
+        assert!(!line.contains(&b'\n'));
+        if let Ok(request) = JsonRequest::parse(line) {
+            decides_one_way(program, &request, &mut scratch);
+        }
+    }
+    let joined = lines(batch).collect::<Vec<_>>().join(&b'\n');
+    assert_eq!(joined, batch.strip_suffix(b"\n").unwrap_or(batch));
+}
+
+/// The policies of the case corpus.
+fn programs() -> &'static [Program] {
+    static PROGRAMS: OnceLock<Vec<Program>> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let ir = |line: &'static str| {
+            let (ir, _) = line
+                .strip_prefix(r#"{"ir":"#)?
+                .split_once(r#","requests":["#)?;
+            Program::from_ir(ir.as_bytes()).ok()
+        };
+        let found: Vec<Program> = VECTORS.lines().filter_map(ir).collect();
+        assert_eq!(found.len(), VECTORS.lines().count());
+        found
+    })
+}
+
+/// A number or a date: refused, or what is written of it is read as the same.
+pub(crate) fn read_scalars(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let Some(number) = BigInt::parse_decimal(text) {
+        assert!(number.bits() <= MAX_INT_BITS);
+        let written = number.to_string();
+        assert_eq!(BigInt::parse_decimal(&written).as_ref(), Some(&number));
+        let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
+        let digits = digits.trim_start_matches('0');
+        let wanted = if digits.is_empty() {
+            "0".to_owned()
+        } else {
+            format!("{sign}{digits}")
+        };
+        assert_eq!(written, wanted);
+    }
+    if let Some(moment) = Civil::parse(text) {
+        let micros = moment.micros().expect("an offset");
+        let utc = Civil::utc(micros);
+        assert_eq!(utc.micros(), Some(micros), "{text}");
+        if moment.offset == Some(0) {
+            assert_eq!(utc, moment, "{text}");
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! Seeded mutations of the seeds, through every body.
 
+use std::fs::{read, read_dir};
+use std::path::Path;
+
 use crate::{bodies, seeds};
+
+type Body = fn(&[u8]);
 
 struct Random(u64);
 
@@ -47,11 +52,45 @@ fn mutated(random: &mut Random, seeds: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-fn run(body: fn(&[u8]), seeds: &[Vec<u8>], rounds: u64) {
+fn run(body: Body, seeds: &[Vec<u8>], rounds: u64) {
     seeds.iter().for_each(|seed| body(seed));
     for seed in 1..=rounds {
         let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         body(&mutated(&mut random, seeds));
+    }
+}
+
+/// What a fuzzer once found, in `rust/fuzz/found`: a directory per target.
+#[test]
+fn nothing_that_was_found_is_broken_again() {
+    let targets: [(&str, Body); 7] = [
+        ("decode_ir", bodies::decode_ir),
+        ("json_lines", bodies::json_lines),
+        ("json_request", bodies::json_request),
+        ("parse_pattern", bodies::parse_pattern),
+        ("read_scalars", bodies::read_scalars),
+        ("run_function", bodies::run_function),
+        ("search_patterns", bodies::search_patterns),
+    ];
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+    for entry in read_dir(fuzz.join("fuzz_targets")).expect("the targets") {
+        let path = entry.expect("a target").path();
+        let name = path
+            .file_stem()
+            .and_then(|name| name.to_str())
+            .expect("a name");
+        let (_, body) = targets
+            .iter()
+            .find(|(known, _)| *known == name)
+            .expect("a body");
+        for input in read_dir(fuzz.join("found").join(name))
+            .into_iter()
+            .flatten()
+        {
+            let input = input.expect("an input").path();
+            println!("{}", input.display());
+            body(&read(&input).expect("bytes"));
+        }
     }
 }
 
@@ -73,8 +112,38 @@ fn the_ir_seeds_are_accepted() {
 }
 
 #[test]
+fn the_code_seeds_are_accepted() {
+    for seed in seeds::FUNCTIONS {
+        let ir = bodies::function_ir(seed.as_bytes());
+        bobcat_core::program::Program::from_ir(&ir)
+            .unwrap_or_else(|error| panic!("{seed}: {error}"));
+    }
+}
+
+#[test]
 fn mutated_requests_are_refused_or_read() {
     run(bodies::json_request, &bytes(&seeds::REQUESTS), 10_000);
+}
+
+#[test]
+fn mutated_code_is_refused_or_runs_to_one_decision() {
+    let mut code = Vec::new();
+    for (code_of, request) in seeds::FUNCTIONS.iter().zip(seeds::REQUESTS.iter().cycle()) {
+        code.push(format!("{code_of}\0{request}").into_bytes());
+    }
+    run(bodies::run_function, &code, 6_000);
+}
+
+#[test]
+fn mutated_batches_are_decided_line_by_line() {
+    let batch = seeds::REQUESTS.join("\n");
+    let chosen = (0..40_u16).map(|policy| [&policy.to_le_bytes()[..], batch.as_bytes()].concat());
+    run(bodies::json_lines, &chosen.collect::<Vec<_>>(), 2_000);
+}
+
+#[test]
+fn mutated_numbers_and_dates_are_refused_or_read_again() {
+    run(bodies::read_scalars, &bytes(&seeds::SCALARS), 20_000);
 }
 
 #[test]

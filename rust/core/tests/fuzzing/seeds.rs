@@ -37,3 +37,21 @@ pub(crate) const TEXTS: [&str; 5] = [
     "",
     "a b\r\nb²_",
 ];
+
+/// Statements of functions.
+pub(crate) const FUNCTIONS: [&str; 3] = [
+    r#"{"k":"return","value":{"args":[["reason",{"k":"text","parts":["n ",{"conversion":"","spec":"+,.2f","value":{"k":"item","key":{"k":"const","value":"n"},"of":{"k":"attr","name":"args","of":{"k":"root","name":"request"}}}}]}]],"k":"decide","verdict":"deny"}}"#,
+    r#"{"k":"for","target":{"k":"slot","slot":0},"over":{"args":[{"k":"attr","name":"args","of":{"k":"root","name":"request"}}],"k":"call","function":"sorted"},"body":[{"k":"if","otherwise":[],"test":{"flags":0,"how":"search","k":"regex","pattern":"^c","text":{"k":"local","slot":0}},"then":[{"k":"return","value":{"args":[["reason",{"k":"local","slot":0}]],"k":"decide","verdict":"deny"}}]}],"otherwise":[]}"#,
+    r#"{"k":"assign","target":{"k":"slot","slot":1},"value":{"k":"binary","left":{"k":"const","value":7},"operator":"pow","right":{"k":"const","value":90}}},{"k":"return","value":{"args":[["reason",{"k":"text","parts":[{"conversion":"r","spec":"","value":{"k":"local","slot":1}}]}]],"k":"decide","verdict":"allow"}}"#,
+];
+
+pub(crate) const SCALARS: [&str; 8] = [
+    "0",
+    "-007",
+    "9223372036854775808",
+    "-18446744073709551616000000000000000000000",
+    "2026-01-31T12:00:00Z",
+    "2024-02-29T23:59:59.123456+14:00",
+    "0001-01-01t00:00:00-23:59",
+    "9999-12-31T23:59:59.9z",
+];
