@@ -14,6 +14,8 @@ const MAX_WIDTH: usize = 1024;
 struct Spec {
     fill: Option<char>,
     align: Option<char>,
+    /// Whether `0` before the width said how to align.
+    zeros: bool,
     sign: Option<char>,
     other: bool,
     width: usize,
@@ -47,6 +49,7 @@ impl Spec {
         spec.other = take("#").is_some();
         if take("0").is_some() {
             spec.fill = spec.fill.or(Some('0'));
+            spec.zeros = spec.align.is_none();
             spec.align = spec.align.or(Some('='));
         }
         let mut digits = String::new();
@@ -134,17 +137,17 @@ pub(super) fn format_of<V: Value>(
     Ok(())
 }
 
-fn text_of(text: &str, spec: Spec) -> Run<String> {
+fn text_of(text: &str, mut spec: Spec) -> Run<String> {
+    if spec.zeros {
+        // A text is filled with zeros behind it.
+        spec.align = None;
+    }
     if spec.kind.is_some_and(|kind| kind != 's')
         || spec.sign.is_some()
         || spec.other
         || spec.grouping.is_some()
         || spec.align == Some('=')
     {
-        // With `0` before the width Python 3.10 and later align to the left.
-        if spec.align == Some('=') && spec.fill == Some('0') {
-            return Err(Trouble::UNSUPPORTED);
-        }
         return Err(Exception::VALUE.into());
     }
     let cut = match spec.precision {
