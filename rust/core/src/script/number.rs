@@ -190,21 +190,23 @@ fn repeated<'p, V: Value>(
         _ => return Err(Exception::TYPE.into()),
     };
     let count = match Number::of(count) {
-        Some(Number::Int(count)) => usize::try_from(count).unwrap_or(0),
-        // Python has no string that long either, but fails in its own way.
-        Some(Number::Big(count)) if count.is_negative() => 0,
-        _ => return Err(Trouble::TOO_LARGE),
+        Some(Number::Int(count)) => Ok(usize::try_from(count).unwrap_or(0)),
+        // Not the index of anything, whatever its sign.
+        _ => Err(Exception::OVERFLOW),
     };
     if let Some(text) = what.text() {
+        let count = count?;
         budget.bytes(text.len().saturating_mul(count))?;
         return Ok(Val::Made(text.repeat(count).into()));
     }
     match sequence::items_of(what) {
         Some((kind, items)) => {
+            let count = count?;
             budget.elements(items.len()?.saturating_mul(count))?;
             let once = items.collect(budget)?;
             let mut all = Vec::new();
-            for _ in 0..count {
+            let turns = if once.is_empty() { 0 } else { count };
+            for _ in 0..turns {
                 all.extend(once.iter().cloned());
             }
             match kind {
