@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import bobcat
 from bobcat.benchmark import Calls, Report, as_json, bench, compared, directed_calls, read_baseline, read_calls
@@ -16,6 +18,7 @@ from bobcat.benchmark.baseline import BaselineError
 from bobcat.benchmark.page import page
 from bobcat.errors import RequestError
 from bobcat.model import ActionRequest, Decision, ExecutionContext
+from odd_json import odd_text
 
 POLICY = """\
 rules:
@@ -128,6 +131,17 @@ def _with(report: Report, **changes: Any) -> bytes:
 def test_what_is_no_baseline_is_said_to_be_none(data: bytes) -> None:
     with pytest.raises(BaselineError, match=r"`b\.json` is no baseline"):
         read_baseline(data, "b.json")
+
+
+@given(st.data())
+def test_an_odd_baseline_is_refused_or_read(report: Report, data: st.DataObject) -> None:
+    try:
+        found = read_baseline(data.draw(odd_text(report.to_json())), "b.json")
+    except BaselineError as error:
+        assert str(error).startswith("`b.json` is no baseline")  # noqa: PT017  # both are right
+        return
+    assert compared(report, found, 1.1).change > 0
+    assert json.loads(as_json(found))
 
 
 def test_a_baseline_of_another_reference_loop_or_without_time_is_refused(report: Report) -> None:

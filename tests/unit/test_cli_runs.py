@@ -143,7 +143,10 @@ def test_a_job_that_cannot_be_read_is_said_and_stops_no_other(run: Run) -> None:
     run("runs", "queue", "hello", "--run-id", "good")
     made = run("worker", "app.py", "--until-idle")
     assert made.code == 0, made.err
-    assert "run bad was not delivered: JobError: a job of this store cannot be read (KeyError): 'run_at'" in made.err
+    assert (
+        "run bad was not delivered: JobError: a job of this store cannot be read: Object missing required field `name`"
+        in made.err
+    )
     listed = {each["run_id"]: each["status"] for each in json.loads(run("runs", "list", "--format", "json").out)}
     assert listed == {"good": "succeeded", "bad": "queued", "odd": "queued", "none": "queued"}
     assert run("runs", "show", "bad").out.startswith("run        bad, queued\n")
@@ -151,5 +154,5 @@ def test_a_job_that_cannot_be_read_is_said_and_stops_no_other(run: Run) -> None:
         done = run("runs", command, "bad")
         assert (done.code, done.err) == (
             3,
-            "error: a job of this store cannot be read (KeyError): 'run_at' (damaged)\n",
+            "error: a job of this store cannot be read: Object missing required field `name` (damaged)\n",
         )

@@ -12,7 +12,10 @@ from datetime import datetime
 from hashlib import sha256
 from typing import Any, Literal
 
+import msgspec
+
 from bobcat.approvals.binding import canonical, question_digest
+from bobcat.errors import ApprovalError
 from bobcat.model import ApprovalRequest
 
 KIND = "approval"
@@ -106,17 +109,24 @@ class Approval:
 
 
 def approval_from_json(body: Mapping[str, Any]) -> Approval:
-    """The approval of a document. Raises `KeyError`, `TypeError` or `ValueError` for what is none."""
-    fields = dict(body)
-    for name in ("created", "expires", "used"):
-        fields[name] = None if fields[name] is None else datetime.fromisoformat(fields[name])
-    for name in ("rules", "approvers"):
-        fields[name] = tuple(fields[name])
-    fields["answers"] = tuple(
-        GivenAnswer(one["approver"], one["granted"] is True, datetime.fromisoformat(one["at"]), one["reason"])
-        for one in fields["answers"]
-    )
-    return Approval(**fields)
+    """The approval of a document. Raises `ApprovalError` (`damaged`) for what is none."""
+    try:
+        read = msgspec.convert(body, Approval)
+        _check(read)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ApprovalError("damaged", f"an approval of this store cannot be read: {str(error)[:200]}") from error
+    return replace(read, args=body["args"], edited=body.get("edited"))
+
+
+def _check(read: Approval) -> None:
+    """What types do not say. Raises `ValueError`."""
+    moments = (read.created, read.expires, read.used, *(answer.at for answer in read.answers))
+    if any(moment is not None and moment.tzinfo is None for moment in moments):
+        raise ValueError("a moment without an offset")
+    if read.needed < 1:
+        raise ValueError("an approval that nobody needs to give")
+    if read.status == "denied" and not (read.answers and not read.answers[-1].granted):
+        raise ValueError("an approval that nobody denied")
 
 
 def question(req: ApprovalRequest, created: datetime, expires: datetime | None) -> Approval:

@@ -8,8 +8,11 @@ lost its process between the grant and its own record of it gets the same answer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
+
+import msgspec
 
 from bobcat.approvals.grants import (
     Grant,
@@ -24,13 +27,37 @@ from bobcat.approvals.grants import (
 from bobcat.approvals.handlers import ApprovalHandler, Pending
 from bobcat.approvals.scope import current_scope
 from bobcat.approvals.targets import checked, target_of, tool_name
-from bobcat.errors import ActionBlocked
+from bobcat.errors import ActionBlocked, ApprovalError
 from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
-from bobcat.stores.durable import DurableStore, VersionConflict
+from bobcat.stores.durable import DurableStore, Entry, VersionConflict
 
 KIND = "grant"
 SPENT_KEPT = 100
 """How many spent grants a place remembers."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A grant, as its place has it."""
+
+    approver: str
+    expires: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """A grant that was spent, as its place remembers it."""
+
+    approver: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a place holds beside its names."""
+
+    grants: list[_Given]
+    spent: list[_Spent]
 
 
 class StoredConfirmationGate:
@@ -123,12 +150,24 @@ class StoredConfirmationGate:
     def _key(self, slot: Slot) -> str:
         return f"{self._name}/{slot.key()}"
 
+    async def _at(self, slot: Slot) -> Entry | None:
+        """The document of a place. Raises `ApprovalError` (`damaged`) for what is none."""
+        entry = await self._store.get(KIND, self._key(slot))
+        if entry is not None:
+            try:
+                place = msgspec.convert(entry.body, _Place)
+                if any(given.expires is not None and given.expires.tzinfo is None for given in place.grants):
+                    raise ValueError("a moment without an offset")
+            except (msgspec.ValidationError, ValueError) as error:
+                raise ApprovalError("damaged", f"grants of this store cannot be read: {str(error)[:200]}") from error
+        return entry
+
     async def _add(self, slot: Slot, approver: str, seconds: float | None) -> None:
         check_seconds(seconds)
         expires = None if seconds is None else (await self._store.now() + timedelta(seconds=seconds)).isoformat()
         given = {"approver": check_approver(approver), "expires": expires}
         while True:
-            entry = await self._store.get(KIND, self._key(slot))
+            entry = await self._at(slot)
             body = {**slot._asdict(), "grants": [], "spent": []} if entry is None else dict(entry.body)
             body["grants"] = [*body["grants"], given]
             try:
@@ -139,7 +178,7 @@ class StoredConfirmationGate:
 
     async def _spent(self, slot: Slot, by: str, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
         """The approver of the grant that `by` has spent here before."""
-        entry = await self._store.get(KIND, self._key(slot))
+        entry = await self._at(slot)
         for spent in () if entry is None else entry.body["spent"]:
             if spent["by"] == by and entitled(spent["approver"], approvers, granted_by):
                 return str(spent["approver"])
@@ -148,7 +187,7 @@ class StoredConfirmationGate:
     async def _take(self, slot: Slot, approvers: Sequence[str], granted_by: Sequence[str], by: str) -> str | None:
         """Spend the oldest grant of a slot that counts; its approver."""
         while True:
-            entry = await self._store.get(KIND, self._key(slot))
+            entry = await self._at(slot)
             if entry is None or not entry.body["grants"]:
                 return None
             now = await self._store.now()

@@ -122,7 +122,7 @@ def _at_the_desk(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) ->
     try:
         return with_store(store_url, ask)
     except ApprovalError as error:
-        failure = InputError if error.code == "unknown" else NotAllowed
+        failure = InputError if error.code in ("unknown", "damaged") else NotAllowed
         raise failure(f"{error} ({error.code})") from error
 
 

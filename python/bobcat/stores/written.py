@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+import msgspec
+
 from bobcat.errors import StoreError
 from bobcat.frozen import FrozenDict
-from bobcat.journal import StepRecord
+from bobcat.journal import StepRecord, step_record_from_json
 from bobcat.plain_json import json_text
 
 MAX_NAME_BYTES = 512
@@ -25,6 +28,11 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 
 MAX_SEQ = 2**53 - 1
 """The highest position of a record: every database and JSON reader holds it exactly."""
+
+UNREADABLE = (
+    ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, msgspec.ValidationError,
+)  # fmt: skip
+"""What reading raises when a store holds something else than was written."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -56,9 +64,32 @@ def row_of(record: StepRecord) -> Row:
 
 
 def record_of(row: tuple[Any, ...]) -> StepRecord:  # Any: the columns of a `Row`
-    """The record that was written."""
+    """The record that was written. Raises one of `UNREADABLE` for what is none."""
     run_id, seq, kind, key, body, timestamp = row
-    return StepRecord(run_id, seq, kind, key, body_of(body), datetime.fromisoformat(timestamp))
+    return checked(StepRecord(run_id, seq, kind, key, body_of(body), datetime.fromisoformat(timestamp)))
+
+
+def record_of_line(line: bytes) -> StepRecord:
+    """The record of one line of JSON. Raises one of `UNREADABLE` for what is none."""
+    return checked(step_record_from_json(line.decode()))
+
+
+def checked(record: StepRecord) -> StepRecord:
+    """The record, whose parts are of their types. Raises `TypeError`."""
+    texts = record.run_id, record.kind, record.idempotency_key
+    if type(record.seq) is not int or not all(isinstance(text, str) for text in texts):
+        raise TypeError("a record with a part of another type")
+    return record
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """What cannot be read in here is damaged: a `StoreError`, which names it."""
+    try:
+        yield
+    except UNREADABLE as error:
+        told = f"{what} cannot be read: it is not what was written ({type(error).__name__})"
+        raise StoreError("damaged", told) from error
 
 
 def line_of(row: Row) -> str:
@@ -98,8 +129,10 @@ def text_of(what: str, body: Mapping[str, Any]) -> str:
 
 
 def body_of(text: str | bytes) -> Mapping[str, Any]:
-    """The body of a JSON text."""
-    body: dict[str, Any] = json.loads(text)
+    """The body of a JSON text. Raises one of `UNREADABLE` for what is none."""
+    body = json.loads(text)
+    if not isinstance(body, dict):
+        raise TypeError("a body that is no mapping")
     return FrozenDict(body)
 
 

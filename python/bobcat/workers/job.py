@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import msgspec
+
 from bobcat.errors import JobError
 from bobcat.frozen import thaw
 from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, VersionConflict
@@ -91,10 +93,10 @@ def _moment(run_at: datetime) -> datetime:
 def job_from_json(body: Mapping[str, Any]) -> Job:
     """The job of a document. Raises `JobError` (`damaged`) for what is none."""
     try:
-        return Job(**{**body, "run_at": datetime.fromisoformat(body["run_at"])})
-    except (KeyError, TypeError, ValueError) as error:
-        told = f"a job of this store cannot be read ({type(error).__name__}): {str(error)[:200]}"
-        raise JobError("damaged", told) from error
+        job = msgspec.convert(body, Job)
+        return replace(job, payload=body["payload"], run_at=_moment(job.run_at))
+    except (msgspec.ValidationError, ValueError, JobError) as error:
+        raise JobError("damaged", f"a job of this store cannot be read: {str(error)[:200]}") from error
 
 
 async def say(store: DurableStore, run_id: str, status: RunStatus, **detail: Any) -> None:  # Any: JSON

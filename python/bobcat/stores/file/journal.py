@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bobcat.errors import StoreError
-from bobcat.journal import StepRecord, step_record_from_json
+from bobcat.journal import StepRecord
 from bobcat.stores.file.disk import write_whole
 from bobcat.stores.refusals import taken
-from bobcat.stores.written import Row, line_of
+from bobcat.stores.written import UNREADABLE, Row, line_of, record_of_line
 
 
 @dataclass(slots=True)
@@ -38,8 +38,8 @@ def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple
         newline = data.find(b"\n", start)
         end = len(data) if newline < 0 else newline + 1
         try:
-            record = step_record_from_json(data[start:end].decode())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            record = record_of_line(data[start:end])
+        except UNREADABLE as error:
             if end == len(data):
                 return
             raise StoreError("damaged", f"`{path}`, line {number}: no record ({type(error).__name__})") from error

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
+
+import msgspec
 
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
@@ -21,7 +23,16 @@ from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
 from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
 from bobcat.stores.refusals import changed, closed, lost, too_new
-from bobcat.stores.written import body_of, microseconds, moment_of, name_of, row_of, text_of, time_of
+from bobcat.stores.written import (
+    UNREADABLE,
+    body_of,
+    microseconds,
+    moment_of,
+    name_of,
+    row_of,
+    text_of,
+    time_of,
+)
 from bobcat.tasks import settle
 
 T = TypeVar("T")
@@ -50,6 +61,17 @@ class _State:
     fence: int = 0
     owner: str | None = None
     expires: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    """A document as its file has it."""
+
+    kind: str
+    key: str
+    version: int
+    updated: int
+    body: Mapping[str, Any]
 
 
 class FileStore:
@@ -334,15 +356,16 @@ def _begun(run_id: str, now: int) -> _State:
 
 def _state_of(path: Path) -> _State:
     try:
-        return _State(**json.loads(path.read_bytes()))
-    except (ValueError, TypeError) as error:
+        state = msgspec.convert(json.loads(path.read_bytes()), _State)
+        moment_of(state.created), moment_of(state.updated), moment_of(state.expires)
+        return state
+    except UNREADABLE as error:
         raise StoreError("damaged", f"`{path}` does not say where a run stands ({type(error).__name__})") from error
 
 
 def _entry_of(path: Path) -> Entry:
     try:
-        found = cast("dict[str, Any]", json.loads(path.read_bytes()))
-        body, moment = MappingProxyType(found["body"]), moment_of(found["updated"])
-        return Entry(found["kind"], found["key"], found["version"], body, moment)
-    except (ValueError, TypeError, KeyError) as error:
+        found = msgspec.convert(json.loads(path.read_bytes()), _Document)
+        return Entry(found.kind, found.key, found.version, MappingProxyType(found.body), moment_of(found.updated))
+    except UNREADABLE as error:
         raise StoreError("damaged", f"`{path}` is no document ({type(error).__name__})") from error

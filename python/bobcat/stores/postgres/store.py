@@ -15,7 +15,7 @@ from bobcat.journal import StepRecord
 from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, Transaction
 from bobcat.stores.postgres.statements import statements_for
 from bobcat.stores.refusals import ENDED, changed, lost, taken, without_driver
-from bobcat.stores.written import body_of, name_of, record_of, row_of, text_of
+from bobcat.stores.written import body_of, name_of, reading, record_of, row_of, text_of
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
@@ -111,7 +111,9 @@ class PostgresStore:
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
         values = {"run_id": name_of("run id", run_id), "seq": seq, "limit": limit}
-        return tuple([record_of(row) for row in await self._every("load", values)])
+        rows = await self._every("load", values)
+        with reading(f"the journal of run `{run_id}`"):
+            return tuple([record_of(row) for row in rows])
 
     async def set_status(
         self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
@@ -258,9 +260,11 @@ def _values(record: StepRecord) -> dict[str, Any]:
 def _summary(row: tuple[Any, ...]) -> RunSummary:
     run_id, status, records, fence, created, updated, detail = row
     moments = created.astimezone(UTC), updated.astimezone(UTC)
-    return RunSummary(run_id, status, records, fence, *moments, body_of(detail))
+    with reading(f"where run `{run_id}` stands"):
+        return RunSummary(run_id, status, records, fence, *moments, body_of(detail))
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     kind, key, version, body, updated = row
-    return Entry(kind, key, version, body_of(body), updated.astimezone(UTC))
+    with reading(f"document `{key}` of kind `{kind}`"):
+        return Entry(kind, key, version, body_of(body), updated.astimezone(UTC))

@@ -8,11 +8,21 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from bobcat.journal import StepRecord, step_record_from_json
+from bobcat.journal import StepRecord
 from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
 from bobcat.stores.redis.scripts import TOKEN
 from bobcat.stores.refusals import changed, lost, taken, without_driver
-from bobcat.stores.written import body_of, line_of, microseconds, moment_of, name_of, row_of, text_of
+from bobcat.stores.written import (
+    body_of,
+    line_of,
+    microseconds,
+    moment_of,
+    name_of,
+    reading,
+    record_of_line,
+    row_of,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from bobcat.stores.redis.link import Client
@@ -107,7 +117,9 @@ class RedisStore:
                 found += await client.hmget(records, positions[start : start + PAGE])
             return found
 
-        return tuple([step_record_from_json(line[TOKEN:].decode()) for line in await self._link.do(work)])
+        lines = await self._link.do(work)
+        with reading(f"the journal of run `{run_id}`"):
+            return tuple([record_of_line(line[TOKEN:]) for line in lines])
 
     async def set_status(
         self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
@@ -204,11 +216,13 @@ class RedisStore:
 
 
 def _summary(run_id: str, records: int, state: Sequence[bytes]) -> RunSummary:
-    status, fence, created, updated, detail = (each.decode() for each in state)
-    moments = moment_of(int(created)), moment_of(int(updated))
-    return RunSummary(run_id, status, records, int(fence), *moments, body_of(detail))  # type: ignore[arg-type]
+    with reading(f"where run `{run_id}` stands"):
+        status, fence, created, updated, detail = (each.decode() for each in state)
+        moments = moment_of(int(created)), moment_of(int(updated))
+        return RunSummary(run_id, status, records, int(fence), *moments, body_of(detail))  # type: ignore[arg-type]
 
 
 def _entry(kind: str, key: str, value: bytes) -> Entry:
-    version, updated, _, body = value.split(b" ", 3)
-    return Entry(kind, key, int(version), body_of(body), moment_of(int(updated)))
+    with reading(f"document `{key}` of kind `{kind}`"):
+        version, updated, _, body = value.split(b" ", 3)
+        return Entry(kind, key, int(version), body_of(body), moment_of(int(updated)))

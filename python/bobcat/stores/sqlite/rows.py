@@ -7,7 +7,7 @@ from typing import Any
 
 from bobcat.stores.durable import Entry, Lease, RunSummary
 from bobcat.stores.refusals import lost, taken
-from bobcat.stores.written import Row, body_of, moment_of
+from bobcat.stores.written import Row, body_of, moment_of, reading
 
 
 def insert(connection: sqlite3.Connection, row: Row) -> None:
@@ -41,10 +41,12 @@ def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str, moment
 def summary_of(row: tuple[Any, ...]) -> RunSummary:  # Any: columns
     """A line of a listing."""
     run_id, status, records, fence, created, updated, detail = row
-    return RunSummary(run_id, status, records, fence, moment_of(created), moment_of(updated), body_of(detail))
+    with reading(f"where run `{run_id}` stands"):
+        return RunSummary(run_id, status, records, fence, moment_of(created), moment_of(updated), body_of(detail))
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:  # Any: columns
     """A document."""
     kind, key, version, body, updated = row
-    return Entry(kind, key, version, body_of(body), moment_of(updated))
+    with reading(f"document `{key}` of kind `{kind}`"):
+        return Entry(kind, key, version, body_of(body), moment_of(updated))

@@ -19,7 +19,7 @@ from bobcat.stores.refusals import changed, lost
 from bobcat.stores.sqlite.rows import check_held, entry_of, insert, make_known, summary_of
 from bobcat.stores.sqlite.transaction import transaction
 from bobcat.stores.sqlite.worker import Worker
-from bobcat.stores.written import microseconds, moment_of, name_of, record_of, row_of, text_of, time_of
+from bobcat.stores.written import microseconds, moment_of, name_of, reading, record_of, row_of, text_of, time_of
 
 T = TypeVar("T")
 
@@ -143,9 +143,12 @@ class SQLiteStore:
         name_of("run id", run_id)
         query = f"SELECT {_RECORD} FROM bobcat_records WHERE run_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
         wanted = (run_id, seq, -1 if limit is None else limit)
-        return await self._ask(
-            lambda connection: tuple(record_of(row) for row in connection.execute(query, wanted)), writes=False
-        )
+
+        def work(connection: sqlite3.Connection) -> tuple[StepRecord, ...]:
+            with reading(f"the journal of run `{run_id}`"):
+                return tuple([record_of(row) for row in connection.execute(query, wanted)])
+
+        return await self._ask(work, writes=False)
 
     async def set_status(
         self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
