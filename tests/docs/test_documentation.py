@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
+import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -100,6 +103,53 @@ def test_the_command_line_page_shows_every_command_and_its_options() -> None:
         for parameter in command.params:
             for option in parameter.opts if isinstance(parameter, click.Option) else []:
                 assert f"`{option}" in section, f"`bobcat {name}` has {option}, which the page does not show"
+
+
+def _steps(text: str) -> list[dict[str, str]]:
+    """The steps of every job of a workflow."""
+    import yaml
+
+    return [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+
+
+WORKFLOWS = [
+    (page, block.body)
+    for page in PAGES
+    for block in blocks_of(page)
+    if block.language == "yaml" and ".github/workflows" in block.body
+]
+
+
+@pytest.mark.parametrize(("page", "text"), WORKFLOWS, ids=lambda item: _name(item) if isinstance(item, Path) else "")
+def test_a_workflow_calls_commands_with_options_that_they_have(page: Path, text: str) -> None:
+    import click
+
+    from bobcat.cli.main import cli
+
+    calls = [shlex.split(step["run"]) for step in _steps(text) if step.get("run", "").startswith("bobcat ")]
+    assert calls
+    for call in calls:
+        command = cli.get_command(click.Context(cli), call[1])
+        assert command is not None
+        known = {name for parameter in command.params for name in parameter.opts}
+        assert {word for word in call if word.startswith("--")} <= known
+
+
+def test_names_of_the_incumbent_s_modules_are_where_the_migrating_page_says() -> None:
+    import lynx
+
+    import bobcat
+    import bobcat.lynx
+
+    found = []
+    for module in pkgutil.walk_packages(bobcat.lynx.__path__, "bobcat.lynx."):
+        where = module.name.removeprefix("bobcat.lynx.").partition(".")[0]
+        if where in ("adapters", "shadows", "sandbox", "cli") or module.name.endswith("__"):
+            continue
+        names = getattr(import_module(module.name), "__all__", ())
+        found += [name for name in names if not hasattr(bobcat, name)]
+    assert {*found} <= {"PythonRule", "canonical_json", "new_correlation_id", "now_utc"}
+    assert all(hasattr(bobcat, name) for name in lynx.__all__)
 
 
 def test_the_figures_of_python_rules_are_those_that_were_measured() -> None:
