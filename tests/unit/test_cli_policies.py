@@ -167,6 +167,19 @@ class TestCompile:
         shown = run("inspect", "p.bobcat", "--python-rule", "looking_rules:looks", "--format", "json").json()
         assert (shown["rules"][0]["id"], shown["rules"][0]["priority"]) == ("looks", 5)
 
+    @pytest.mark.parametrize("command", ["eval", "explain", "bench"])
+    def test_a_python_rule_that_exits_is_no_command_that_is_done(self, run: Run, here: Path, command: str) -> None:
+        (here / "leaving_import.py").write_text("raise SystemExit(0)\n")
+        (here / "leaving_rules.py").write_text("def leaves(request, context):\n    raise SystemExit(0)\n")
+        call = () if command == "bench" else ("--tool", "x")
+        refused = run(command, "good.yaml", *call, "--python-rule", "leaving_import:leaves")
+        assert refused.code == 3
+        assert "cannot import the Python rule `leaving_import:leaves`: SystemExit: 0" in refused.err
+        rule = ("--python-rule", "leaving_rules:leaves@5", "--profile", "lynx")
+        refused = run(command, "good.yaml", *call, *rule)
+        assert refused.code == 3
+        assert "error: a Python rule ended the command: SystemExit: 0" in refused.err
+
     @pytest.mark.usefixtures("here")
     @pytest.mark.parametrize("spec", ["nothing", "a:b@x", "no_such_module_here:rule"])
     def test_a_python_rule_that_cannot_be_found_is_an_error(self, run: Run, spec: str) -> None:

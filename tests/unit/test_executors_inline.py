@@ -116,3 +116,8 @@ def test_routes_pick_by_isolation_and_fail_closed() -> None:
     assert execute(route_executor({"box": boxed}), make(homeless)).error == (
         "route_executor has no default (None) route for tool 'homeless'"
     )
+
+
+def test_a_timeout_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="must be a number, got NaN"):
+        inline_executor(timeout_seconds=float("nan"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError
-from bobcat.cli.inputs import STDIN, Profile, open_policy, read_bytes
+from bobcat.cli.inputs import STDIN, Profile, asking, open_policy, read_bytes
 from bobcat.cli.options import (
     FiniteRange,
     format_option,
@@ -93,12 +93,14 @@ def bench(
         except BaselineError as error:
             raise InputError(str(error)) from error
     bundle = open_policy(policy, profile, python_rules, trusted_keys)
-    calls = _calls(bundle, requests_file)
+    with asking():
+        calls = _calls(bundle, requests_file)
 
     def progress(text: str) -> None:
         click.echo(f"{text} ...", err=True)
 
-    report = measure(bundle, calls, seconds=seconds, baseline=before, fail_over=fail_over, progress=progress)
+    with asking():
+        report = measure(bundle, calls, seconds=seconds, baseline=before, fail_over=fail_over, progress=progress)
     failed = report.comparison is not None and report.comparison.regression
     if html is not None:
         write_file(html, page(report, f"bobcat bench: {policy}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bobcat.cli.failures import NOT_ALLOWED
-from bobcat.cli.inputs import STDIN, Profile, open_policy, read_request
+from bobcat.cli.inputs import STDIN, Profile, asking, open_policy, read_request
 from bobcat.cli.options import (
     call_options,
     format_option,
@@ -49,7 +49,8 @@ def eval_(
     check_stdin(policy, request_file, tool)
     bundle = open_policy(policy, profile, python_rules, trusted_keys)
     request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
-    decision = evaluate(bundle, request)
+    with asking():
+        decision = evaluate(bundle, request)
     if output_format == "json":
         write_json({"bundle": bundle.id, **decision_to_json(decision)})
     else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.eval import check_stdin
-from bobcat.cli.inputs import Profile, open_policy, read_request
+from bobcat.cli.inputs import Profile, asking, open_policy, read_request
 from bobcat.cli.options import (
     call_options,
     format_option,
@@ -61,7 +61,8 @@ def explain(
     check_stdin(policy, request_file, tool)
     bundle = open_policy(policy, profile, python_rules, trusted_keys)
     request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
-    explanation = bundle.explain(request)
+    with asking():
+        explanation = bundle.explain(request)
     if output_format == "json":
         write_json(explanation.to_json())
     else:

@@ -6,7 +6,8 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -71,6 +72,15 @@ def read_private_key(path: str) -> bytes | str:
     """A key file: 32 raw bytes, or hexadecimal digits with white space around them."""
     data, _ = read_bytes(path)
     return data if len(data) == 32 else data.decode("ascii", "replace").strip()
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """Around decisions: a Python rule that ends the process must not look like a command that is done."""
+    try:
+        yield
+    except SystemExit as leaving:
+        raise InputError(f"a Python rule ended the command: SystemExit: {leaving}") from leaving
 
 
 def open_policy(
@@ -193,7 +203,7 @@ def import_rule(spec: str) -> GivenRule:
         rule = import_module(module_name)
         for part in attribute.split("."):
             rule = getattr(rule, part)
-    except Exception as error:  # importing runs the user's code, which may raise anything
+    except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import the Python rule `{target}`: {type(error).__name__}: {error}") from error
     return rule, int(priority) if priority else None  # type: ignore[return-value]  # not callable is refused by the compiler, with a diagnostic
 

@@ -20,7 +20,10 @@ def inline_executor(*, timeout_seconds: float | None = None) -> Executor:
     """Run tools in place, each for at most `timeout_seconds`; 0 means that nothing may run.
 
     The timeout, like the kill switch, ends a tool at its next `await`; a tool that never awaits cannot be ended here.
+    Raises `ValueError` for NaN, which would end none.
     """
+    if timeout_seconds is not None and timeout_seconds != timeout_seconds:
+        raise ValueError("timeout_seconds must be a number, got NaN")
 
     async def execute(request: ActionRequest, tool: ToolDef) -> ActionResult:
         return await run_inline(tool, request.args, timeout_seconds)

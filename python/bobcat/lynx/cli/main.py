@@ -165,7 +165,7 @@ def _load(path: str) -> PolicyBundle:
 def _run_of(line: str, number: int) -> str:
     """The run a line belongs to."""
     try:
-        data: Any = json.loads(line)  # Any: JSON
+        data: Any = json.loads(line.strip())  # Any: JSON
     except ValueError as error:
         _fail(f"line {number}: not JSON: {error}")
     record = data if isinstance(data, dict) else {}
