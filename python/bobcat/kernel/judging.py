@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
 from bobcat import pdp
 from bobcat.bundle import PolicyBundle
+from bobcat.frozen import deep_freeze
+from bobcat.ir.schema import Rule
 from bobcat.model import ActionRequest, Decision, Verdict
 from bobcat.plain_json import describe
 
 _MARKERS = ("<default:evaluation_error>",)
+_ERROR = "<rule_error:"
+MAX_LOOKS = 100
+"""How often new arguments may be completed and judged again. Ranks only decrease: nothing gets anywhere near it."""
+
+Args = Mapping[str, Any]  # Any: arguments are what a tool takes
 
 
 def judge(policy: PolicyBundle, request: ActionRequest) -> Decision:
@@ -28,3 +39,53 @@ def judge(policy: PolicyBundle, request: ActionRequest) -> Decision:
     return Decision(
         Verdict.DENY, f"the policy gave {type(decision).__name__}, not a well-formed Decision; denied", _MARKERS
     )
+
+
+def complete(
+    policy: PolicyBundle, request: ActionRequest, decision: Decision, bind: Callable[[Args], Args]
+) -> Decision:
+    """The decision with new arguments as the tool will see them, judged as such.
+
+    A transform can leave out an argument that has a default: the rules that outrank it have not seen what will run.
+    They are asked again, with the default; the first that fires decides, as in any second look.
+    """
+    if policy.manifest.profile != "strict":
+        return decision
+    for _ in range(MAX_LOOKS):
+        given: object = decision.transform_args
+        if decision.verdict is Verdict.DENY or not isinstance(given, Mapping):
+            return decision
+        try:
+            args = deep_freeze(dict(given))
+            bound = bind(args)
+        except Exception:  # arguments that the tool does not take: the tool says so
+            return decision
+        if bound is args:
+            return decision
+        bound = deep_freeze(dict(bound))
+        again = judge(policy, ActionRequest(request.tool, bound, request.declared, request.context))
+        if not _outranks(policy, again, decision):
+            return replace(decision, transform_args=bound)
+        names = (*decision.matched_rules, *again.matched_rules)
+        verdict = Verdict.TRANSFORM if again.verdict is Verdict.ALLOW else again.verdict
+        new = bound if again.transform_args is None else again.transform_args
+        decision = replace(
+            again,
+            verdict=verdict,
+            matched_rules=tuple(dict.fromkeys(names)),
+            transform_args=None if verdict is Verdict.DENY else new,
+        )
+    return Decision(Verdict.DENY, "the transformed arguments could not be judged; denied", _MARKERS)
+
+
+def _outranks(policy: PolicyBundle, again: Decision, before: Decision) -> bool:
+    """Whether the rule that `again` begins with outranks those that made the decision `before`."""
+    ranks = {rule.id if isinstance(rule, Rule) else rule.name: index for index, rule in enumerate(policy.ir.rules)}
+    floor = min((ranks[name] for name in before.matched_rules if name in ranks), default=len(ranks))
+    first = max((ranks[name] for name in again.matched_rules if name in ranks), default=None)
+    if first is None:
+        last = again.matched_rules[-1] if again.matched_rules else ""
+        if not last.startswith(_ERROR):
+            return again.matched_rules == _MARKERS
+        first = ranks.get(last.removeprefix(_ERROR).rpartition(":")[0], -1)  # -1: an error nobody is known to have made
+    return first < floor

@@ -53,7 +53,7 @@ from bobcat.kernel.commands import (
 from bobcat.kernel.express import Express, model_failed
 from bobcat.kernel.interrupts import Interrupts
 from bobcat.kernel.journaling import CannotOpen, RunJournal
-from bobcat.kernel.judging import judge
+from bobcat.kernel.judging import complete, judge
 from bobcat.kernel.machine import Machine
 from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.state import Setup
@@ -61,6 +61,7 @@ from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
 from bobcat.limits import check_budget
 from bobcat.mediator import execute, preview, with_args
 from bobcat.model import (
+    ActionRequest,
     ActionResult,
     AuditEvent,
     Budget,
@@ -77,7 +78,7 @@ from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.durable import CheckedTransaction, DurableStore, LeaseLost, TransactionalStore
 from bobcat.tasks import being_cancelled
-from bobcat.tools import ToolSet, given_parameters
+from bobcat.tools import ToolSet, given_parameters, signature_of
 
 
 async def run_agent(
@@ -262,7 +263,7 @@ class _Driver:
                 case AskModel():
                     event = await (self._ask_model(command) if self._lane is None else self._cruise(self._lane))
                 case Decide():
-                    event = Decided(self._decided_already() or judge(self._policy, command.request))
+                    event = Decided(self._decide(command.request))
                 case Execute():
                     event = await self._execute(command)
                 case Append():
@@ -295,6 +296,13 @@ class _Driver:
         if isinstance(came_to, Interrupted) and came_to.step and self._manner.store_seconds is not None:
             return StoreFailed("store.append failed: TimeoutError: ")  # no model call has a limit of its own there
         return came_to
+
+    def _decide(self, request: ActionRequest) -> Decision:
+        decision = self._decided_already() or judge(self._policy, request)
+        tool = self._setup.tools.tools.get(request.tool)
+        if decision.transform_args is None or tool is None or not self._manner.binds_arguments:
+            return decision
+        return complete(self._policy, request, decision, signature_of(tool).bind)
 
     def _decided_already(self) -> Decision | None:
         """The decision on the call that made the lane stop."""
