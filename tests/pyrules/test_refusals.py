@@ -253,6 +253,31 @@ def test_a_builtin_and_a_bound_builtin_are_refused() -> None:
         assert "E0807" in [item.code for item in findings(rule)]
 
 
+@pytest.mark.parametrize("name", ["list", "sorted", "set", "dict", "len"])
+def test_nothing_is_changed_in_place_where_a_name_of_the_builtins_is_somebody_elses(name: str) -> None:
+    """A `list` of the module's own may hand back what it was given."""
+    body = f"x = [1]\ny = {name}(x)\nz = []\nz.append(2)\nreturn deny('both') if x == [1] else None"
+    found = findings(rule_of(body, f"def {name}(x):\n    return x\n\n\ndef made(req, ctx):"))
+    assert "E0807" in [item.code for item in found]
+    assert any("changes `z`, which something else may hold" in item.message for item in found)
+
+
+def test_a_rule_inside_of_a_decorator_is_refused_as_that() -> None:
+    inner = "    @functools.wraps(f)\n    def inner(req, ctx):\n        return f(req, ctx)\n    return inner\n\n\n"
+    (found,) = findings(rule_of("return None", f"def logged(f):\n{inner}@logged\ndef made(req, ctx):"))
+    assert found.code == "E0807"
+    assert "it is wrapped by a decorator" in found.message
+
+
+def test_a_rule_of_very_many_expressions_is_refused_where_they_become_too_many() -> None:
+    body = "\n".join(f"if req.tool == 't{number}':\n    return deny('no')" for number in range(7_000))
+    found = findings(rule_of(body))
+    assert found[0].code == "E0807"
+    assert "has more than 20000 expressions" in found[0].message
+    assert found[0].span is not None
+    assert found[0].span.line > HEADER.count("\n") + 5_000
+
+
 def test_a_table_in_small_letters_is_frozen_with_a_warning() -> None:
     namespace = rule_of("return deny('x') if req.tool in table else None", "table = ['a']\ndef made(req, ctx):")
     (found,) = findings(namespace)

@@ -114,7 +114,7 @@ def _bind(
     prologue: list[ir.Statement] = []
     fixed: dict[str, object] = dict(zip(names, args, strict=False))
     free = names[len(args) :]
-    if len(free) < 2 or any(name in keywords for name in free[:2]) or len(args) > len(names):
+    if len(free) < 2 or any(name in keywords for name in free[:2]):
         raise f.cannot(definition, "is not called with a request and a context", "write `def name(request, context):`")
     fixed.update(keywords)
     roots = (("request", ir.Root("request")), ("context", ir.Root("context")))
