@@ -395,3 +395,23 @@ def test_a_node_is_resumed_with_other_tools_only_when_that_is_allowed() -> None:
     assert refused.startswith("journal refused: the run was begun with other tools: `risky`")
     assert changed.ran == []
     assert resume(changed, store, allow_changed=("tools",)).result.error is None
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_graph_is_resumed_with_another_task_only_when_that_is_allowed(whole: bool) -> None:
+    store = MemoryStore() if whole else DyingStore(9, after=True)
+    with contextlib.nullcontext() if whole else pytest.raises(Died):
+        resume(three(), store)
+    before = asyncio.run(store.run("g"))
+    nodes = three()
+    refused = resume(nodes, store, task="another one").result
+    assert refused.error == (
+        "journal refused: the graph was begun with another task; if that is meant, pass allow_changed=('task',)"
+    )
+    after = asyncio.run(store.run("g"))
+    assert before is not None
+    assert after is not None
+    assert (refused.path, nodes.ran, after.records, after.status) == ((), [], before.records, before.status)
+    assert resume(nodes, store, task="another one", allow_changed=("task",)).result.error is None
+    with pytest.raises(TypeError, match="allow_changed must be a collection of names"):
+        resume(nodes, store, allow_changed="task")

@@ -207,10 +207,16 @@ def explodes(*_: object) -> Any:
     raise KeyError("nowhere")
 
 
+def leaves(*_: object) -> Any:
+    raise SystemExit(3)
+
+
 @pytest.mark.parametrize(
     ("router", "compose", "error"),
     [
         (explodes, None, "router raised KeyError: 'nowhere'"),
+        (leaves, None, "router raised SystemExit: 3"),
+        (lambda _: "b", leaves, "compose_task raised SystemExit: 3"),
         (async_router, None, "router returned coroutine, not the name of a node"),
         (lambda _: 5, None, "router returned int, not the name of a node"),
         (lambda _: "x", None, "router returned unknown node 'x'; nodes: ['a', 'b']"),

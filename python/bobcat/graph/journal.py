@@ -53,12 +53,16 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is on record, by hop. `finished` are the bodies of `node.finished`, `handoffs` those of `handoff`."""
+    """What is on record, by hop. `finished` are the bodies of `node.finished`, `handoffs` those of `handoff`.
+
+    `task` is what the graph was begun with, where that is on record.
+    """
 
     records: int = 0
     next_seq: int = 0
     finished: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     handoffs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    task: object = None
 
     def node_at(self, hop: int) -> str | None:
         """The node that ran at `hop`; None when none is on record."""
@@ -74,7 +78,8 @@ def read_progress(records: Sequence[StepRecord]) -> Progress:
     for body in (*finished.values(), *handoffs.values()):
         if not isinstance(body["node"], str):
             raise TypeError("a record names no node")
-    return Progress(len(ordered), ordered[-1].seq + 1 if ordered else 0, finished, handoffs)
+    task = next((record.body.get("task") for record in ordered if record.kind == "graph.started"), None)
+    return Progress(len(ordered), ordered[-1].seq + 1 if ordered else 0, finished, handoffs, task)
 
 
 def read_node(records: Sequence[StepRecord]) -> NodeRecord:

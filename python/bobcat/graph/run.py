@@ -22,7 +22,8 @@ from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, JournalError, O
 from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
 from bobcat.journal import RunStore
 from bobcat.kernel.arguments import check_surroundings
-from bobcat.kernel.journaling import STORE_FAILURES
+from bobcat.kernel.binding import check_allowed
+from bobcat.kernel.journaling import REFUSED, STORE_FAILURES
 from bobcat.kernel.loop import run_agent
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.model import AuditEvent, Principal, RunResult
@@ -82,6 +83,7 @@ async def run_graph(
     Raises `ValueError` and `TypeError` for arguments that are no graph, before anything runs.
     """
     check_graph(nodes, router)
+    check_allowed(allow_changed)
     check_surroundings(sinks=sinks, principal=principal, store=store, executor=executor, cancel=cancel)
     return await drive(
         SAFE,
@@ -158,6 +160,9 @@ async def drive(
     return await graph.run(first)
 
 
+OTHER_TASK = f"{REFUSED}the graph was begun with another task; if that is meant, pass allow_changed=('task',)"
+
+
 class _End(Exception):
     """Ends the graph from any depth. `event` is its kind and body, None for none."""
 
@@ -224,6 +229,10 @@ class _Graph:
             return GraphResult(None, (), 0, f"superseded: {busy}")
         except JournalError as error:
             return GraphResult(None, (), 0, str(error))
+        known = self._journal.progress.task
+        other = known is not None and known != self._task and not self._manner.plain
+        if other and "task" not in self._surroundings.get("allow_changed", ()):
+            return GraphResult(None, (), 0, OTHER_TASK)
         resumed = self._journal.progress.records > 0
         await self._emit("graph.started", {"task": self._task, "start": start, "resumed": resumed})
         try:
@@ -346,7 +355,7 @@ class _Graph:
             return self._known(handoff.get("next"))
         try:
             answer: object = self._router(outcome)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _failed(f"router raised {describe(error)}") from error
         following = self._known(answer)
         await self._journal.claim(self._task, self._start)
@@ -370,7 +379,7 @@ class _Graph:
     def _composed(self, outcome: NodeOutcome) -> str:
         try:
             task: object = self._compose(self._task, outcome)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _failed(f"compose_task raised {describe(error)}") from error
         if inspect.iscoroutine(task):
             task.close()
@@ -394,8 +403,8 @@ class _Graph:
 
 
 def _status(result: GraphResult | None) -> RunStatus | None:
-    """Where a graph stands; None when it is somebody else's, or the caller ended it."""
-    if result is None or (result.error or "").startswith("superseded: "):
+    """Where a graph stands; None when it is somebody else's or not this one, or the caller ended it."""
+    if result is None or (result.error or "").startswith("superseded: ") or result.error == OTHER_TASK:
         return None
     if result.error is None:
         return "succeeded"
