@@ -21,10 +21,10 @@ say = @printf '\n==> %s\n' "$(1)"
 .PHONY: help
 help:  ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
-	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile | awk -F': +' '{printf "  %-12s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile | awk -F': +' '{printf "  %-14s %s\n", $$1, $$2}'
 
 .PHONY: preflight
-preflight:
+preflight:  ## say what this machine lacks
 	@.ci/preflight "$(PYTHON)"
 
 $(VENV)/pyvenv.cfg: | preflight
@@ -74,7 +74,7 @@ fmt: setup  ## format Python and Rust
 	cargo fmt --all
 
 .PHONY: fmt-check
-fmt-check: setup
+fmt-check: setup  ## say what `make fmt` would change
 	$(call say,formatting)
 	$(BIN)/ruff format --check $(PY_DIRS)
 	cargo fmt --all --check

@@ -119,6 +119,11 @@ def test_the_histogram_of_bench_fits_a_narrow_terminal(here: Path) -> None:
     assert all(re.search(r"█ +[\d,]+$", line) and len(line) <= 50 for line in bars)
 
 
+def test_doctor_says_on_a_terminal_what_it_is_busy_with(here: Path) -> None:
+    shown = on_terminal([*BOBCAT, *COMMANDS["doctor"]], here)
+    assert shown.startswith("deciding calls by both profiles ...\r\n")
+
+
 def test_the_demo_has_no_bold_without_colours(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "examples" / "demo.py"), str(tmp_path)]
     assert "\x1b[" not in on_terminal(command, tmp_path, NO_COLOR="1")

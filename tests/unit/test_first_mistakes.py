@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -10,17 +11,25 @@ import pytest
 
 import bobcat
 from bobcat import (
+    Approvals,
     BundleError,
+    MemoryStore,
     PolicyCompileError,
     compile_policy,
+    deny,
     evaluate,
     evaluate_json,
     evaluate_many,
     explain,
+    inline_executor,
     load_bundle,
     load_policy_file,
     request_from_json,
+    route_executor,
+    rule,
 )
+from bobcat.testing import run_store_contract
+from bobcat.workers import Jobs
 
 POLICY = compile_policy("rules: [{id: a, match: {tool: add}, decision: allow}]")
 REQUEST = request_from_json({"tool": "add"})
@@ -93,3 +102,33 @@ def test_python_can_say_which_name_is_close() -> None:
     with pytest.raises(AttributeError) as raised:
         bobcat.evalute  # type: ignore[attr-defined]  # noqa: B018
     assert (raised.value.name, raised.value.obj) == ("evalute", bobcat)
+
+
+@rule
+def without_its_parentheses(request: Any, context: Any) -> Any:
+    return deny
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: route_executor(inline_executor()), "routes must be a mapping of isolations"),  # type: ignore[arg-type]
+        (lambda: Approvals("runs.db"), "approvals are kept in a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
+        (lambda: Jobs("runs.db"), "jobs are kept in a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
+        (lambda: compile_policy("rules: []", python_rules=without_its_parentheses), "python_rules is a list of rules"),
+        (lambda: asyncio.run(run_store_contract(MemoryStore())), "make is a function that returns a store"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_what_is_not_wrapped_is_told_how(call: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_a_rule_that_forgets_to_call_a_constructor_is_told() -> None:
+    with pytest.raises(PolicyCompileError) as raised:
+        compile_policy("rules: []", python_rules=[without_its_parentheses])
+    (finding,) = raised.value.diagnostics
+    assert finding.message.endswith(
+        "it uses `deny`, which cannot be frozen into the policy: the function `deny` is no constant"
+    )
+    assert finding.help == 'call it, `deny(...)`; `host="allow"` keeps the rule as a callable'

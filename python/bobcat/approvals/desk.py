@@ -35,6 +35,8 @@ class Approvals:
     """The approvals in a store."""
 
     def __init__(self, store: DurableStore) -> None:
+        if not isinstance(store, DurableStore):
+            raise TypeError(f"approvals are kept in a DurableStore, such as SQLiteStore, got {type(store).__name__}")
         self._store = store
 
     async def list(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,6 +45,8 @@ def doctor(policy: str, output_format: str) -> int:
     if is_bundle(data):
         raise InputError(f"`{name}` is a bundle; the doctor reads the source of a policy")
     text = policy_text(data, name)
+    if sys.stderr.isatty():  # a thousand rules take some seconds
+        click.echo("deciding calls by both profiles ...", err=True)
     found = examine(text, name)
     if output_format == "json":
         write_json(_to_json(found))

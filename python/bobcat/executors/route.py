@@ -13,6 +13,10 @@ def route_executor(routes: Mapping[str | None, Executor]) -> Executor:
 
     A tool whose isolation is no key does not run: its action fails, and the error names the keys.
     """
+    given: object = routes
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise TypeError(f"routes must be a mapping of isolations to executors, got {kind}; write {{None: ...}}")
     known = dict(routes)
 
     async def execute(request: ActionRequest, tool: ToolDef) -> ActionResult:

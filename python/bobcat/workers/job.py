@@ -110,6 +110,8 @@ class Jobs:
     """The queue as a program sees it: put runs in, cancel them, take them up again."""
 
     def __init__(self, store: DurableStore, dispatcher: Dispatcher | None = None) -> None:
+        if not isinstance(store, DurableStore):
+            raise TypeError(f"jobs are kept in a DurableStore, such as SQLiteStore, got {type(store).__name__}")
         self._store = store
         self._dispatcher = dispatcher
 

@@ -84,6 +84,8 @@ def take_built(
         built.extend(rules)
     if built_policy(python_rules) is not None:
         python_rules = (python_rules,)
+    elif callable(python_rules) or isinstance(python_rules, str):
+        raise TypeError(f"python_rules is a list of rules, got {type(python_rules).__name__}; write python_rules=[...]")
     rest: list[Any] = []
     for item in python_rules:
         policy, rule = built_policy(item), built_rule(item)

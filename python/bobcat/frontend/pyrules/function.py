@@ -188,7 +188,11 @@ class Function:
             const = freeze(value)
         except NotConstant as reason:
             help = "use strings, numbers, bools, None, and tuples, lists, sets and dicts of them"
-            raise self.cannot(node, f"`{what}` cannot be frozen into the policy: {reason}", help) from reason
+            if callable(value):  # most often one of the constructors of decisions, without its parentheses
+                help = f"call it, `{what}(...)`"
+            raise self.cannot(
+                node, f"uses `{what}`, which cannot be frozen into the policy: {reason}", help
+            ) from reason
         if isinstance(node, ast.expr):
             self.constant_name(node, value)
         return Constant(const)

@@ -42,6 +42,10 @@ async def run_store_contract(
     `crash` makes the storage fail under the store, and work again before it returns: it kills and restarts the server,
     or tears the last write. `only` names the clauses to try. A clause that takes longer than `seconds` is violated.
     """
+    if not callable(make):
+        raise TypeError(
+            f"make is a function that returns a store, got {type(make).__name__}; write lambda: MyStore(...)"
+        )
     known = {clause.__name__ for clause in CLAUSES}
     if only is not None and (unknown := sorted(set(only) - known)):
         raise ValueError(f"there is no clause `{unknown[0]}`; there are {', '.join(sorted(known))}")
