@@ -357,7 +357,7 @@ def test_a_run_that_is_over_takes_no_answer(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
         await desk.store.set_status("r", "cancelled")
-        assert "it was cancelled" in await desk.refuses("run_over", desk.approvals.grant(id, approver="alice"))
+        assert "is over (cancelled)" in await desk.refuses("run_over", desk.approvals.grant(id, approver="alice"))
 
     asyncio.run(main())
 
