@@ -121,7 +121,18 @@ def test_a_word_where_a_bool_is_expected_is_an_error_with_the_fix(value: str, he
 
 
 @pytest.mark.parametrize(
-    ("text", "plain"), [("no", "false"), ("1_000", "1000"), ("017", "15"), ("2026-01-01", None), ("12:30:45", None)]
+    ("text", "plain"),
+    [
+        ("no", "false"),
+        ("1_000", "1000"),
+        ("017", "15"),
+        ("2026-01-01", None),
+        ("12:30:45", None),
+        ("0b11", "3"),
+        ("-0b1_0", "-2"),
+        ("0x1_F", "31"),
+        ("-0x1F", "-31"),
+    ],
 )
 def test_a_string_that_yaml_1_1_reads_otherwise_is_warned_about(text: str, plain: str | None) -> None:
     lowered = compile_strict(f"rules: [{{match: {{args.x: {text}}}, decision: deny}}]", "p.yaml")

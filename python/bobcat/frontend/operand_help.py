@@ -89,8 +89,9 @@ def plain_spelling(text: str, reading: str) -> str:
         return reading
     digits = text.replace("_", "").lstrip("+")
     try:
-        if reading == "an octal number":
-            return str(int(digits, 8))
+        base = {"an octal number": 8, "a binary number": 2, "a hexadecimal number": 16}.get(reading)
+        if base is not None:
+            return str(int(digits, base))
         return str(float(digits) if "." in digits else int(digits)) if reading == "a number" else ""
     except ValueError:
         return ""

@@ -34,6 +34,8 @@ _YAML_1_1 = (
     (re.compile(r"(?:yes|on)", re.IGNORECASE), "true"),
     (re.compile(r"(?:no|off)", re.IGNORECASE), "false"),
     (re.compile(r"[-+]?0[0-7_]+"), "an octal number"),
+    (re.compile(r"[-+]?0b[01_]+"), "a binary number"),
+    (re.compile(r"(?:[-+]0x|0x(?=[^_]*_))[0-9a-fA-F_]+"), "a hexadecimal number"),
     (re.compile(r"[-+]?[0-9][0-9]*_[0-9_]*(?:\.[0-9_]*)?"), "a number"),
     (re.compile(r"[-+]?[1-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"), "a number in base 60"),
     (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "a date"),
