@@ -1,12 +1,14 @@
 """The instruction gate: hot paths of the core, counted by callgrind, against a committed baseline.
 
 Counts do not depend on how busy the machine is, so 1 % is enough to fail on. They do depend on the compiler and on what
-the processor offers: a baseline of another one is not compared with. `--update` writes the baseline anew.
+the processor offers, and those of calls from Python on the interpreter: a baseline of another one is not compared with.
+`--update` writes the baseline anew.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import shutil
@@ -23,56 +25,69 @@ ROOT = HERE.parent.parent
 BASELINE = HERE / "baseline.json"
 TOLERANCE = 0.01
 BINARY = ROOT / "target" / "release" / "examples" / "instructions"
+CALLS = HERE / "calls.py"
 
 sys.path.insert(0, str(HERE.parent))
 
 import bobcat  # noqa: E402 - after the path of the corpora
 import python_rules  # noqa: E402 - after the path of the corpora
+from bobcat import PolicyBundle  # noqa: E402 - after the path of the corpora
 from corpora.mixed import JsonObject, workload  # noqa: E402 - after the path of the corpora
+
+Work = tuple[PolicyBundle, list[JsonObject]]
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is counted: `times` runs of `what` on a policy and some requests, less one run."""
+    """What is counted: `times` runs of `what` on a policy and some requests, less one run.
+
+    `call` counts calls from Python, the loop around them included.
+    """
 
     name: str
     what: str
     times: int
-    make: Callable[[], tuple[bytes, list[JsonObject]]]
+    make: Callable[[], Work]
 
 
-def mixed(rules: int) -> Callable[[], tuple[bytes, list[JsonObject]]]:
+def mixed(rules: int) -> Callable[[], Work]:
     """The shared workload."""
 
-    def make() -> tuple[bytes, list[JsonObject]]:
+    def make() -> Work:
         work = workload(rules)
-        return bobcat.compile_policy(work.text).ir_bytes, list(work.requests)
+        return bobcat.compile_policy(work.text), list(work.requests)
 
     return make
 
 
-def crowded(match: Callable[[int], JsonObject]) -> Callable[[], tuple[bytes, list[JsonObject]]]:
+def by_tool() -> Work:
+    """A rule for each of twenty tools, which is all that it asks for."""
+    rules = [{"id": f"r{number}", "match": {"tool": f"t{number}"}, "decision": "allow"} for number in range(20)]
+    return bobcat.compile_policy({"rules": rules}), [{"tool": f"t{number}"} for number in range(20)] * 10
+
+
+def crowded(match: Callable[[int], JsonObject]) -> Callable[[], Work]:
     """1,000 rules on one tool and one argument, none of which fires."""
 
-    def make() -> tuple[bytes, list[JsonObject]]:
+    def make() -> Work:
         rules = [
             {"id": f"rule-{n}", "match": {"tool": "shell"} | match(n), "decision": "deny", "reason": "no"}
             for n in range(1_000)
         ]
         policy = {"version": 1, "rules": rules}
         request = {"tool": "shell", "args": {"amount": 7, "cmd": "git log --oneline -n 20 -- src/main.py"}}
-        return bobcat.compile_policy(json.dumps(policy)).ir_bytes, [request]
+        return bobcat.compile_policy(json.dumps(policy)), [request]
 
     return make
 
 
-def functions() -> tuple[bytes, list[JsonObject]]:
+def functions() -> Work:
     """The twenty rules in Python of `python_rules`."""
     policy = bobcat.compile_policy("rules: []", python_rules=python_rules.RULES)
-    return policy.ir_bytes, python_rules.json_calls()
+    return policy, python_rules.json_calls()
 
 
-def crowded_functions() -> tuple[bytes, list[JsonObject]]:
+def crowded_functions() -> Work:
     """1,000 functions on one tool and one argument, none of which fires."""
 
     def rule(number: int) -> python_rules.Rule:
@@ -84,7 +99,7 @@ def crowded_functions() -> tuple[bytes, list[JsonObject]]:
         return made
 
     policy = bobcat.compile_policy("rules: []", python_rules=[rule(number) for number in range(1_000)])
-    return policy.ir_bytes, [{"tool": "read", "args": {"path": "/srv/elsewhere/main.py"}}]
+    return policy, [{"tool": "read", "args": {"path": "/srv/elsewhere/main.py"}}]
 
 
 def band(number: int) -> JsonObject:
@@ -118,6 +133,9 @@ SCENARIOS = (
     Scenario("decide, 20 functions", "decide", 21, functions),
     Scenario("decide, 1,000 functions", "decide", 2_001, crowded_functions),
     Scenario("decide, 1,000 negations", "decide", 2_001, crowded(negation)),
+    Scenario("call, by the tool", "call", 101, by_tool),
+    Scenario("call, 1 rule", "call", 101, mixed(1)),
+    Scenario("call, 20 functions", "call", 51, functions),
 )
 
 
@@ -133,7 +151,7 @@ def main() -> int:
     )
     counts = {scenario.name: count(scenario) for scenario in SCENARIOS}
     if "--update" in sys.argv[1:]:
-        text = json.dumps({"machine": machine(), "instructions": counts}, indent=2)
+        text = json.dumps({"machine": machine(), "python": sys.version, "instructions": counts}, indent=2)
         BASELINE.write_text(text + "\n", encoding="utf-8")
         print(f"wrote {BASELINE.relative_to(ROOT)}")
         return 0
@@ -143,14 +161,16 @@ def main() -> int:
 def compare(counts: dict[str, int]) -> int:
     """Print a line per scenario; 1 when one has grown, on a machine that the baseline is of."""
     baseline: dict[str, Any] = json.loads(BASELINE.read_text(encoding="utf-8"))  # Any: JSON
-    comparable = baseline["machine"] == machine()
-    if not comparable:
-        print("instructions: the baseline is of another compiler or processor; counts are only shown")
+    same_core = baseline["machine"] == machine()
+    same = {"load": same_core, "decide": same_core, "call": same_core and baseline["python"] == sys.version}
+    if not all(same.values()):
+        print("instructions: the baseline is of another compiler, processor or interpreter; counts are only shown")
     failed = False
-    for name, counted in counts.items():
+    for scenario in SCENARIOS:
+        name, counted = scenario.name, counts[scenario.name]
         known = baseline["instructions"][name]
         grown = counted > known * (1 + TOLERANCE)
-        failed |= grown and comparable
+        failed |= grown and same[scenario.what]
         word = "TOO MANY" if grown else "ok"
         print(f"{name:<24} {counted:>10,} instructions (baseline {known:>10,}): {word}", flush=True)
     return int(failed)
@@ -161,15 +181,17 @@ def count(scenario: Scenario) -> int:
     policy, requests = scenario.make()
     with tempfile.TemporaryDirectory() as scratch:
         policy_file, requests_file = Path(scratch) / "policy", Path(scratch) / "requests"
-        policy_file.write_bytes(policy)
+        policy_file.write_bytes(policy.to_bytes() if scenario.what == "call" else policy.ir_bytes)
         requests_file.write_text("\n".join(map(json.dumps, requests)), encoding="utf-8")
 
         def run(times: int) -> int:
+            counted = [sys.executable, str(CALLS)] if scenario.what == "call" else [str(BINARY), scenario.what]
             command = [
                 "valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out",
-                str(BINARY), scenario.what, str(policy_file), str(requests_file), str(times),
+                *counted, str(policy_file), str(requests_file), str(times),
             ]  # fmt: skip
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            environment = os.environ | {"PYTHONHASHSEED": "0"}
+            done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
             collected = re.search(r"Collected : (\d+)", done.stderr)
             if collected is None:
                 raise SystemExit(f"valgrind said nothing of instructions:\n{done.stderr}")

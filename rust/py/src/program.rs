@@ -229,7 +229,7 @@ fn panicked(call: &Call<'_, '_>) -> PyResult<Py<PyAny>> {
 /// Runs `judge` on a request and makes a decision of what it says.
 ///
 /// INVARIANT: whatever fails in here, short of an interrupt, is answered with a `deny`.
-#[inline]
+#[inline(always)]
 fn guarded<'py>(
     py: Python<'py>,
     loaded: &Loaded,
@@ -238,21 +238,28 @@ fn guarded<'py>(
 ) -> PyResult<Py<PyAny>> {
     let call = Call::new(py, loaded, context);
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let request = PyRequest::new(&call, request)?;
+        let tool = PyRequest::tool_of(&call, request).map_err(Box::new)?;
+        let request = PyRequest::with_tool(&call, request, tool);
+        request.read_all().map_err(Box::new)?;
         let judged = SCRATCH.with(|kept| {
             let mut scratch = kept.take().unwrap_or_default();
             let judged = judge(&request, &mut scratch);
             kept.set(Some(scratch));
             judged
         });
-        call.finish()?;
+        call.finish().map_err(Box::new)?;
         match judged {
             Ok(known) => decision::known(py, loaded, known),
             Err(outcome) => decision::of(&call, *outcome),
         }
         .or_else(|error| failed(py, error))
+        .map_err(Box::new)
     }));
-    judged.unwrap_or_else(|_| panicked(&call))
+    // PERF: an error is boxed in there, so that a decision takes two words to hand out.
+    match judged {
+        Ok(decided) => decided.map_err(|error| *error),
+        Err(_) => panicked(&call),
+    }
 }
 
 /// What the core says of a request.

@@ -37,25 +37,55 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     /// `TypeError` when `object` has not the attributes of a request.
     #[inline]
     pub(crate) fn new(call: &'r Call<'r, 'py>, object: &'r Bound<'py, PyAny>) -> PyResult<Self> {
-        let names = call.names;
-        let request = Self {
+        let request = Self::with_tool(call, object, Self::tool_of(call, object)?);
+        request.read_all()?;
+        Ok(request)
+    }
+
+    /// What a request must have first.
+    ///
+    /// # Errors
+    /// `TypeError` when `object` has it not.
+    #[inline]
+    pub(crate) fn tool_of(
+        call: &Call<'_, 'py>,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        required(object, call.names.field(Field::Tool))
+    }
+
+    /// A request of which nothing but the tool is known. PERF: it stays where it is made.
+    #[inline]
+    pub(crate) fn with_tool(
+        call: &'r Call<'r, 'py>,
+        object: &'r Bound<'py, PyAny>,
+        tool: Bound<'py, PyAny>,
+    ) -> Self {
+        Self {
             call,
             object,
-            tool: required(object, names.field(Field::Tool))?,
+            tool,
             args: OnceCell::new(),
             declared: OnceCell::new(),
             context: OnceCell::new(),
             rewritten: false,
-        };
-        if !is_exactly(object, &names.action_request) {
-            request.read_all()?;
         }
-        Ok(request)
     }
 
-    /// Asks for every attribute at once: of what is no `ActionRequest` they are properties, maybe, or missing.
+    /// Asks for every attribute at once of what is no `ActionRequest`: they are properties, maybe, or missing.
+    ///
+    /// # Errors
+    /// `TypeError` when one is missing.
+    #[inline]
+    pub(crate) fn read_all(&self) -> PyResult<()> {
+        if is_exactly(self.object, &self.call.names.action_request) {
+            return Ok(());
+        }
+        self.read_each()
+    }
+
     #[cold]
-    fn read_all(&self) -> PyResult<()> {
+    fn read_each(&self) -> PyResult<()> {
         let names = self.call.names;
         let read = |attribute| required(self.object, attribute);
         let _ = self.args.set(read(names.field(Field::Args))?);
@@ -295,7 +325,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arg(&self, key: Key<'_>) -> Step<Self::Value> {
         let args = match self.args() {
             Ok(args) => args,

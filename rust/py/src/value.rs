@@ -160,7 +160,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
     /// What this is, when it is no plain string with a text.
     fn other_view(&self) -> View<'_> {
         match self.kind() {
-            Kind::Str => match self.text() {
+            Kind::Str => match self.any_text() {
                 Some(text) => View::Str(text),
                 None if self.call.lynx() => View::Opaque,
                 None => View::BadStr,
@@ -181,7 +181,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
     }
 
     /// The text of a string; `None` with a lone surrogate.
-    fn text(&self) -> Option<&str> {
+    fn any_text(&self) -> Option<&str> {
         let text = self.object.cast::<PyString>().ok()?;
         text.to_str().map_err(forget).ok()
     }
@@ -361,7 +361,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     fn key_view(&self) -> View<'_> {
         if self.object.is_instance_of::<PyString>() {
-            self.text().map_or(View::BadStr, View::Str)
+            self.any_text().map_or(View::BadStr, View::Str)
         } else {
             View::Opaque
         }
@@ -371,13 +371,17 @@ impl<'r, 'py> PyValue<'r, 'py> {
 impl Value for PyValue<'_, '_> {
     #[inline]
     fn view(&self) -> View<'_> {
-        // PERF: most values are plain strings; asking one for its text checks no type again.
-        if let Ok(text) = self.object.cast_exact::<PyString>()
-            && let Ok(text) = text.to_str().map_err(forget)
-        {
-            return View::Str(text);
+        match self.text() {
+            Some(text) => View::Str(text),
+            None => self.other_view(),
         }
-        self.other_view()
+    }
+
+    // PERF: asking a plain string for its text checks no type again.
+    #[inline]
+    fn text(&self) -> Option<&str> {
+        let text = self.object.cast_exact::<PyString>().ok()?;
+        text.to_str().map_err(forget).ok()
     }
 
     fn get(&self, key: Key<'_>) -> Step<Self> {
@@ -504,7 +508,7 @@ impl Value for PyValue<'_, '_> {
 }
 
 /// The value of a key of a dict.
-#[inline]
+#[inline(always)]
 pub(crate) fn dict_item<'r, 'py>(
     call: &'r Call<'r, 'py>,
     dict: &Bound<'py, PyDict>,

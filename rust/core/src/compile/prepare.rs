@@ -132,12 +132,19 @@ impl Program {
 
     #[inline]
     fn prepared<'p>(&'p self, clause: &'p Clause) -> &'p Prepared {
+        match clause.prepared.get() {
+            Some(prepared) => prepared,
+            None => self.prepare_once(clause),
+        }
+    }
+
+    #[cold]
+    fn prepare_once<'p>(&'p self, clause: &'p Clause) -> &'p Prepared {
         clause
             .prepared
             .get_or_init(|| Box::new(self.prepare(clause)))
     }
 
-    #[cold]
     fn prepare(&self, clause: &Clause) -> Prepared {
         let Ok(leaf) = ir::leaf(self.source.get(clause.span), self.profile) else {
             return Prepared::Test(Test::Broken);

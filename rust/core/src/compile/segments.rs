@@ -46,12 +46,19 @@ impl Program {
 
     #[inline]
     fn indexed<'p>(&'p self, listing: &'p Listing, tool_known: bool) -> &'p Segment {
+        match listing.segment.get() {
+            Some(segment) => segment,
+            None => self.index_once(listing, tool_known),
+        }
+    }
+
+    #[cold]
+    fn index_once<'p>(&'p self, listing: &'p Listing, tool_known: bool) -> &'p Segment {
         listing
             .segment
             .get_or_init(|| Box::new(self.index(listing, tool_known)))
     }
 
-    #[cold]
     fn index(&self, listing: &Listing, tool_known: bool) -> Segment {
         let mut segment = self.found(listing, tool_known);
         if segment.is_plain() {

@@ -97,7 +97,7 @@ impl<'r, R: Request> Judge<'r, R> {
             }
             Step::Found(value) => value,
         };
-        let view = value.view();
+        let view = value.text().map_or_else(|| value.view(), View::Str);
         self.fail(sink, probe, class(&view));
         match &view {
             View::Str(text) => {

@@ -21,18 +21,23 @@ pub(super) enum Judged {
 /// Values kept by path. PERF: a small table on the stack; paths that share a cell are read again.
 const CELLS: usize = 8;
 
+/// A path that no program has.
+const NO_PATH: u32 = u32::MAX;
+
 /// One request under one program.
 pub(super) struct Judge<'r, R: Request> {
     pub(super) program: &'r Program,
     pub(super) request: &'r R,
     pub(super) scratch: &'r mut Scratch,
     pub(super) cuts: ShortCuts,
-    cells: [Option<(u32, Step<R::Value>)>; CELLS],
+    /// The path that each cell is of. PERF: apart from the values, which are copied in pieces that can be read back.
+    paths: [u32; CELLS],
+    cells: [Step<R::Value>; CELLS],
     nowhere: Step<R::Value>,
 }
 
 /// What a path leads to.
-#[inline]
+#[inline(always)]
 pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
     if let Some(key) = path.arg {
         return request.arg(program.key(key));
@@ -102,7 +107,8 @@ impl<'r, R: Request> Judge<'r, R> {
             request,
             scratch,
             cuts,
-            cells: std::array::from_fn(|_| None),
+            paths: [NO_PATH; CELLS],
+            cells: std::array::from_fn(|_| Step::Absent),
             nowhere: Step::Absent,
         }
     }
@@ -114,20 +120,19 @@ impl<'r, R: Request> Judge<'r, R> {
     }
 
     /// The same, in its cell.
-    #[inline]
     fn held(&mut self, path: u32) -> &Step<R::Value> {
-        let Some(cell) = self.cells.get_mut(path as usize % CELLS) else {
+        let at = path as usize % CELLS;
+        let (Some(held), Some(cell)) = (self.paths.get_mut(at), self.cells.get_mut(at)) else {
             return &self.nowhere;
         };
-        if cell.as_ref().is_none_or(|(held, _)| *held != path) {
-            *cell = None;
-            let step = match self.program.paths.get(path as usize) {
-                Some(path) => read(self.program, self.request, path),
-                None => Step::Absent,
+        if *held != path {
+            let Some(found) = self.program.paths.get(path as usize) else {
+                return &self.nowhere;
             };
-            return &cell.insert((path, step)).1;
+            *cell = read(self.program, self.request, found);
+            *held = path;
         }
-        cell.as_ref().map_or(&self.nowhere, |(_, step)| step)
+        cell
     }
 
     /// Reads paths outside of the cells: those that operands refer to.

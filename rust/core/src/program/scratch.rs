@@ -175,26 +175,27 @@ impl Scratch {
             return None;
         }
         Some(match cell & ((1 << CODE_BITS) - 1) {
-            0 => Truth::False,
-            1 => Truth::True,
-            2 => Truth::Absent,
-            3 => Truth::Error(Fault::WrongType),
-            4 => Truth::Error(Fault::Nan),
-            5 => Truth::Error(Fault::BadUnicode),
-            _ => Truth::Error(Fault::OutOfRange),
+            0 => Truth::Error(Fault::WrongType),
+            1 => Truth::Error(Fault::Nan),
+            2 => Truth::Error(Fault::BadUnicode),
+            3 => Truth::Error(Fault::OutOfRange),
+            4 => Truth::True,
+            5 => Truth::False,
+            _ => Truth::Absent,
         })
     }
 
     #[inline]
     pub(crate) fn remember(&mut self, clause: u32, truth: Truth) {
+        // PERF: the numbers that the compiler has for these, so nothing is done.
         let code = match truth {
-            Truth::False => 0,
-            Truth::True => 1,
-            Truth::Absent => 2,
-            Truth::Error(Fault::WrongType) => 3,
-            Truth::Error(Fault::Nan) => 4,
-            Truth::Error(Fault::BadUnicode) => 5,
-            Truth::Error(Fault::OutOfRange) => 6,
+            Truth::Error(Fault::WrongType) => 0,
+            Truth::Error(Fault::Nan) => 1,
+            Truth::Error(Fault::BadUnicode) => 2,
+            Truth::Error(Fault::OutOfRange) => 3,
+            Truth::True => 4,
+            Truth::False => 5,
+            Truth::Absent => 6,
         };
         if let Some(cell) = self.memo.get_mut(clause as usize) {
             *cell = (self.generation << CODE_BITS) | code;

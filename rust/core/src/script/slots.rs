@@ -7,21 +7,20 @@ const FEW: usize = 4;
 
 /// Locals, by their numbers; those without a value are none.
 pub(super) struct Slots<'p, V> {
-    /// PERF: nothing to make and to drop where there are none.
+    count: usize,
+    /// Made for the first value. PERF: most functions return before they have one; 200 instructions.
     few: Option<[Option<Val<'p, V>>; FEW]>,
     many: Vec<Option<Val<'p, V>>>,
 }
 
 impl<'p, V> Slots<'p, V> {
     /// As many as a function has, without values.
+    #[inline]
     pub(super) fn new(count: usize) -> Self {
-        let mut many = Vec::new();
-        if count > FEW {
-            many.resize_with(count - FEW, || None);
-        }
         Self {
-            few: (count > 0).then_some([const { None }; FEW]),
-            many,
+            count,
+            few: None,
+            many: Vec::new(),
         }
     }
 
@@ -41,6 +40,11 @@ impl<'p, V> Slots<'p, V> {
 
     #[inline]
     pub(super) fn set(&mut self, slot: u32, value: Option<Val<'p, V>>) {
+        if self.few.is_none() {
+            self.few = Some([const { None }; FEW]);
+            self.many
+                .resize_with(self.count.saturating_sub(FEW), || None);
+        }
         if let Some(held) = self.held(slot) {
             *held = value;
         }

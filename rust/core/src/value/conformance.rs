@@ -144,6 +144,11 @@ fn check<M: Maker>(maker: &M, spec: &Spec, value: &M::Value, failures: &mut Vec<
     if !is_view(spec, &value.view()) || !is_view(spec, &value.clone().view()) {
         fail(format!("seen as {}", short(&value.view())));
     }
+    if let Some(text) = value.text()
+        && !matches!(spec, Spec::Str(expected) if expected == text)
+    {
+        fail(format!("a text: {}", short(&text)));
+    }
     let key = |text: &'static str| Key {
         id: maker.key(text),
         text,

@@ -58,6 +58,14 @@ impl Value for JsonValue<'_> {
         }
     }
 
+    #[inline]
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Json(Json::Text(text)) => text.as_str(),
+            Self::Json(_) | Self::Timestamp(_) => None,
+        }
+    }
+
     fn get(&self, key: Key<'_>) -> Step<Self> {
         match self {
             Self::Json(Json::Map(map)) => match map.get(key.text) {

@@ -79,6 +79,11 @@ pub enum Step<V> {
 pub trait Value: Clone {
     /// What this value is, one level deep.
     fn view(&self) -> View<'_>;
+    /// The text, where it is at hand: then [`Self::view`] is that. PERF: most values are texts.
+    #[inline]
+    fn text(&self) -> Option<&str> {
+        None
+    }
     /// The value of `key`, when this is a mapping; absent on null, unreadable on anything else.
     fn get(&self, key: Key<'_>) -> Step<Self>;
     /// The number of elements or entries of a list or mapping; 0 for anything else.
