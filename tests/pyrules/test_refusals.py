@@ -39,6 +39,12 @@ def loop(x):
     return loop(x)
 
 
+def grow(x):
+    x.append(5)
+    x = []
+    return x
+
+
 def any_number(*xs):
     return xs
 
@@ -121,6 +127,13 @@ SHAPES = [
     ("req.args['x'] = 5", "changes something that it did not make"),
     ("x = req.args\nx['y'] = 5", "changes `x`, which something else may hold"),
     ("x = []\ny = x\nx.append(1)\nreturn y", "changes `x`, which something else may hold"),
+    (
+        "x = [1]\nfor a in x:\n    if a == 1:\n        x.append(2)\nreturn len(x)",
+        "changes `x`, which something else may hold",
+    ),
+    ("x = [1]\nfor a, b in enumerate(x):\n    x.append(b)", "changes `x`, which something else may hold"),
+    ("x = [1]\ndef f():\n    return x\ny = f()\nx.append(2)\nreturn y", "changes `x`, which something else may hold"),
+    ("return grow(req.args['l'])", "changes `x`, which something else may hold"),
     ("x = req.args['l']\nx += [1]", "changes `x` in place"),
     ("for x in {1, 2}:\n    pass", "goes over a set"),
     ("return ', '.join({req.tool})", "goes over a set"),
@@ -251,6 +264,24 @@ def test_a_function_that_is_not_called_with_a_request_and_a_context_is_refused(h
 def test_a_builtin_and_a_bound_builtin_are_refused() -> None:
     for rule in (len, [].append, time.time):
         assert "E0807" in [item.code for item in findings(rule)]
+
+
+@pytest.mark.parametrize(
+    ("module", "changes"),
+    [
+        ("name = 1\nname = 2", True),
+        ("for name in (1, 2):\n    pass", True),
+        ("name = 1\nname += 1", True),
+        ("name = 1\nwith open(os.devnull):\n    name = 2", True),
+        ("name = 1\ndel name\nname = 2", True),
+        ("if os.sep == '/':\n    name = 1\nelse:\n    name = 2", False),
+        ("try:\n    name = 1\nexcept ValueError:\n    name = 2", False),
+        ("name = 1", False),
+    ],
+)
+def test_a_name_that_a_module_binds_twice_is_one_that_changes(module: str, changes: bool) -> None:
+    rule = rule_of("return deny('no') if ctx.step_seq == name else None", f"{module}\n\n\ndef made(req, ctx):")
+    assert [item.code for item in findings(rule)] == (["E0808"] if changes else [])
 
 
 @pytest.mark.parametrize("name", ["list", "sorted", "set", "dict", "len"])
