@@ -17,8 +17,9 @@ from hypothesis import given, settings
 import bobcat
 import campaign
 from bobcat.kernel.express import Express
-from bobcat.kernel.loop import Options, run_in_manner
+from bobcat.kernel.loop import run_in_manner
 from bobcat.kernel.manner import INCUMBENT, SAFE, Manner
+from bobcat.kernel.options import Options
 from lynx_runs import SCRIPTS, Death, Script, comparable, play
 
 ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")

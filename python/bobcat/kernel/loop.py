@@ -14,8 +14,6 @@ from math import isfinite
 from typing import Any, assert_never
 from uuid import uuid4
 
-import msgspec
-
 from bobcat.agent import Agent
 from bobcat.approvals import Answer, ApprovalHandler, Pending, ask, ask_loosely, auto_deny, scope
 from bobcat.bundle import PolicyBundle
@@ -25,7 +23,7 @@ from bobcat.executors.inline import run_inline
 from bobcat.frozen import FrozenDict, FrozenList, thaw
 from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, RunStore
 from bobcat.kernel.arguments import check_actors, check_surroundings
-from bobcat.kernel.binding import binding_of, check_allowed
+from bobcat.kernel.binding import binding_of
 from bobcat.kernel.commands import (
     Append,
     Approved,
@@ -56,9 +54,9 @@ from bobcat.kernel.journaling import CannotOpen, RunJournal
 from bobcat.kernel.judging import complete, judge
 from bobcat.kernel.machine import Machine
 from bobcat.kernel.manner import SAFE, Manner
+from bobcat.kernel.options import Options, checked
 from bobcat.kernel.state import Setup
-from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
-from bobcat.limits import check_budget
+from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS
 from bobcat.mediator import execute, preview, with_args
 from bobcat.model import (
     ActionRequest,
@@ -76,7 +74,7 @@ from bobcat.model import (
 from bobcat.plain_json import describe
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
-from bobcat.stores.durable import CheckedTransaction, DurableStore, LeaseLost, TransactionalStore
+from bobcat.stores.durable import CheckedTransaction, LeaseLost
 from bobcat.tasks import being_cancelled
 from bobcat.tools import ToolSet, given_parameters, signature_of
 
@@ -134,44 +132,12 @@ async def run_agent(
     return await run_in_manner(manner, agent, task, options)
 
 
-class Options(msgspec.Struct, kw_only=True, frozen=True):
-    """The keyword arguments of `run_agent`, checked when the run begins."""
-
-    tools: ToolSet
-    policy: PolicyBundle
-    sinks: Sequence[AnySink]
-    on_approval: ApprovalHandler | None
-    budget: Budget
-    principal: Principal
-    environment: str
-    workspace: str
-    correlation_id: str | None
-    store: RunStore | None
-    run_id: str | None
-    executor: Executor | None
-    cancel: Cancelled | None
-    owner: str | None = None
-    lease_seconds: float = DEFAULT_LEASE_SECONDS
-    allow_changed: Collection[str] = ()
-    clock: Callable[[], datetime] | None = None
-
-
 async def run_in_manner(
     manner: Manner, agent: Agent, task: str, options: Options, *, by_express: bool = True
 ) -> RunResult:
     """`run_agent`, in one manner or another; without `by_express`, every step through the machine."""
     budget, policy, run_id = options.budget, options.policy, options.run_id
-    if options.store is not None and not run_id:
-        raise ValueError(
-            "a non-empty run_id is required when store is provided — resume needs a stable identifier "
-            "your retry layer keeps constant across attempts"
-        )
-    _check_kinds(options.tools, policy)
-    _check_effects(options.tools, options.store, leases=manner.guards_journal)
-    allowed = check_allowed(options.allow_changed)
-    _check_lease(options)
-    if manner.checks_budget:
-        check_budget(budget)
+    allowed = checked(options, manner)
     guarded = manner.guards_journal and options.store is not None
     bounded = {} if isfinite(manner.sinks_may_take) else {"total_seconds": manner.sinks_may_take}
     fanout = Fanout(options.sinks, timeout_seconds=manner.sinks_may_take, reporter=manner.name, **bounded)
@@ -503,41 +469,3 @@ def _frozen(value: Any) -> Any:  # Any: as above
     if type(value) is list:
         return FrozenList(value)
     return FrozenDict(value) if type(value) is dict else value
-
-
-def _check_kinds(tools: object, policy: object) -> None:
-    if not isinstance(tools, ToolSet):
-        raise TypeError(
-            f"tools must be a ToolSet, got {type(tools).__name__}; build one with ToolSet.from_functions(...)"
-        )
-    if not isinstance(policy, PolicyBundle):
-        raise TypeError(
-            f"policy must be a PolicyBundle, got {type(policy).__name__}; build one with compile_policy(...)"
-        )
-
-
-def _check_lease(options: Options) -> None:
-    seconds: object = options.lease_seconds
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
-        raise TypeError(f"lease_seconds must be a number, got {seconds!r}")
-    if not (isfinite(seconds) and seconds >= MIN_LEASE_SECONDS):
-        raise ValueError(f"lease_seconds must be at least {MIN_LEASE_SECONDS} and finite, got {seconds!r}")
-    owner: object = options.owner
-    if owner is not None and (not isinstance(owner, str) or not owner):
-        raise TypeError(f"owner must be a non-empty string, got {owner!r}")
-
-
-def _check_effects(tools: ToolSet, store: RunStore | None, *, leases: bool) -> None:
-    """Refuse tools whose effect needs more of a store than this one offers."""
-    for tool in tools.tools.values():
-        effect = tool.metadata.effect
-        if effect == "fenced" and not (leases and isinstance(store, DurableStore)):
-            offer = "a store with leases (a `DurableStore`)"
-        elif effect == "transactional" and not (leases and isinstance(store, TransactionalStore)):
-            offer = "a store with transactions (a `TransactionalStore`), such as SQLite or PostgreSQL"
-        else:
-            continue
-        have = "none" if store is None else type(store).__name__
-        if not leases:
-            have = f"{have}, and lynx-agent's manner takes no lease"
-        raise ValueError(f"tool {tool.name!r} is {effect}: it needs {offer}, got {have}")

@@ -10,8 +10,9 @@ from bobcat.bundle import PolicyBundle
 from bobcat.cancel import Cancelled
 from bobcat.executors import Executor
 from bobcat.journal import RunStore
-from bobcat.kernel.loop import Options, run_in_manner
+from bobcat.kernel.loop import run_in_manner
 from bobcat.kernel.manner import INCUMBENT
+from bobcat.kernel.options import Options
 from bobcat.lynx.core.types import Budget
 from bobcat.model import Principal, RunResult
 from bobcat.sinks import Sink
