@@ -295,7 +295,18 @@ class ToolSet:
 class Signature:
     """What a tool's function accepts, read once: binds a call's arguments to it."""
 
-    __slots__ = ("_accepted", "_defaults", "_effect", "_fn", "_open", "_required", "_tool", "exact", "given")
+    __slots__ = (
+        "_accepted",
+        "_defaults",
+        "_effect",
+        "_fn",
+        "_nameless",
+        "_open",
+        "_required",
+        "_tool",
+        "exact",
+        "given",
+    )
 
     def __init__(self, definition: ToolDef) -> None:
         self._tool = definition.name
@@ -309,7 +320,8 @@ class Signature:
         kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
         named = [p for p in actual if p.kind in kinds and p.name not in self.given]
         self._accepted = frozenset(p.name for p in named)
-        self.exact = None if self._open else self._accepted
+        self._nameless = [p.name for p in actual if p.kind is Parameter.POSITIONAL_ONLY]
+        self.exact = None if self._open or self._nameless else self._accepted
         """The arguments that fit as they are, nothing missing and nothing to fill in; None where any may come."""
         self._required = tuple(p.name for p in named if p.default is Parameter.empty)
         # A decorator's wrapper often takes `**kwargs`: the defaults that will be used are then those of what it wraps.
@@ -328,10 +340,15 @@ class Signature:
     def bind(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """`args` with the defaults filled in; `args` itself when there are none to fill in.
 
-        Raises `ArgumentError` for an argument the tool does not take and for one it needs and did not get.
+        Raises `ArgumentError` for an argument the tool does not take and for one it needs and did not get, and for a
+        tool with positional-only parameters.
         """
         if self.exact is not None and args.keys() == self.exact:
             return args
+        if self._nameless:  # its default would run, and no rule can see it
+            raise ArgumentError(
+                f"tool {self._tool!r} cannot be called: its {_quoted(self._nameless)} has no name in a call"
+            )
         if not self._accepted.issuperset(args) and (not self._open or not self.given.isdisjoint(args)):
             unknown = sorted(name for name in args if name in self.given or not (self._open or name in self._accepted))
             raise ArgumentError(

@@ -94,6 +94,7 @@ def test_what_is_no_agent_is_told(agent: Any, message: str) -> None:
                                         "write inline_executor(...)"),
         ({"budget": 5}, "budget must be a Budget, got int; write Budget(steps=5)"),
         ({"budget": None}, "budget must be a Budget, got NoneType"),
+        ({"environment": None}, "environment must be a string, got NoneType"),
         ({"principal": "ann"}, "principal must be a Principal, got str; write Principal(\"user\", 'ann')"),
         ({"cancel": asyncio.Event()}, "cancel must have an attribute `cancelled`, as a CancelToken() has; got Event"),
         ({"store": "runs.db"}, "store must be an object; write SQLiteStore('runs.db'); got str"),

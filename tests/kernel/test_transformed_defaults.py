@@ -113,3 +113,18 @@ def test_the_audit_has_the_default() -> None:
 
     _run(DROP, sinks=[sink])
     assert ("policy.evaluated", {"cmd": "rm -rf /", "note": "n"}) in bodies
+
+
+def test_a_default_that_no_call_can_name_is_not_run() -> None:
+    ran: list[Any] = []
+
+    @tool()
+    async def sh(cmd: str = "rm -rf /", /, note: str = "") -> str:
+        ran.append((cmd, note))
+        return "done"
+
+    agent = Scripted(call("sh", note="n"))
+    policy = compile_policy(f"rules: [{DENY}, {{id: rest, match: {{}}, decision: allow}}]")
+    asyncio.run(run_agent(agent, "task", tools=ToolSet.from_functions(sh), policy=policy))
+    assert ran == []
+    assert agent.seen[-1][-1].content == "[error] tool 'sh' cannot be called: its `cmd` has no name in a call"

@@ -84,7 +84,9 @@ async def run_graph(
     """
     check_graph(nodes, router)
     check_allowed(allow_changed)
-    check_surroundings(sinks=sinks, principal=principal, store=store, executor=executor, cancel=cancel)
+    check_surroundings(
+        sinks=sinks, principal=principal, environment=environment, store=store, executor=executor, cancel=cancel
+    )
     return await drive(
         SAFE,
         nodes,

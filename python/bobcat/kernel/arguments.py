@@ -21,8 +21,12 @@ FACTORIES = {
 """Functions that make what an argument takes, and are forgotten to be called."""
 
 
-def check_surroundings(*, sinks: object, principal: object, store: object, executor: object, cancel: object) -> None:
+def check_surroundings(
+    *, sinks: object, principal: object, environment: object, store: object, executor: object, cancel: object
+) -> None:
     """Raise `TypeError` for what cannot be what the argument says."""
+    if not isinstance(environment, str):  # no rule about an environment would ever fire
+        raise TypeError(f"environment must be a string, got {_kind(environment)}")
     _check_sinks(sinks)
     _check_callable("executor", executor)
     if not (_has(principal, "kind") and _has(principal, "id")):

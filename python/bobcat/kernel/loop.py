@@ -122,7 +122,9 @@ async def run_agent(
     `RunResult.error`.
     """
     check_actors(agent, on_approval=on_approval, budget=budget)
-    check_surroundings(sinks=sinks, principal=principal, store=store, executor=executor, cancel=cancel)
+    check_surroundings(
+        sinks=sinks, principal=principal, environment=environment, store=store, executor=executor, cancel=cancel
+    )
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
