@@ -59,7 +59,7 @@ def test_u58_sinks_that_are_plain_or_raise_lose_no_result(capsys: pytest.Capture
         raise OSError("disk full")
 
     store = MemoryStore()
-    run = seen(call("echo", text="a"), sinks=[plain, raises, 5], store=store, run_id="r")
+    run = seen(call("echo", text="a"), sinks=[plain, raises, len], store=store, run_id="r")
     assert run.result.final_answer == "done"
     assert "action.result" in records(store)
     assert "OSError: disk full" in capsys.readouterr().err
