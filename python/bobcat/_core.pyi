@@ -175,7 +175,7 @@ class Requests(Generic[_T]):
         """The request for a call of `tool` at a step."""
 
 def frozen_if_flat(value: object) -> FrozenDict[Any, Any] | None:
-    """`bobcat.frozen.deep_freeze` of a dict with nothing but plain values in it; None for any other value."""
+    """`bobcat.frozen.deep_freeze` of a dict with nothing but plain values under plain strings; None for any other."""
 
 def begin(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
     """Run `coroutine` until it waits or is done: None when it is done, else a tuple of the one thing it yielded.

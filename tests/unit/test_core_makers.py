@@ -119,7 +119,7 @@ def test_a_maker_of_fields_that_are_none_calls_the_class() -> None:
 
 
 def test_flat_arguments_are_frozen_in_one_step() -> None:
-    args = {"text": "x", "count": 1, "rate": 0.5, "on": True, "none": None, "raw": b"x", 7: "key"}
+    args = {"text": "x", "count": 1, "rate": 0.5, "on": True, "none": None, "raw": b"x"}
     frozen = frozen_if_flat(args)
     assert type(frozen) is FrozenDict
     assert frozen == args == deep_freeze(args)
@@ -137,6 +137,11 @@ class Text(str):
 )
 def test_other_arguments_are_not_flat(value: object) -> None:
     assert frozen_if_flat({"a": 1, "b": value}) is None
+
+
+@pytest.mark.parametrize("key", [7, Text("x"), None, True], ids=lambda v: type(v).__name__)
+def test_arguments_under_other_keys_than_plain_strings_are_not_flat(key: object) -> None:
+    assert frozen_if_flat({"a": 1, key: 2}) is None
 
 
 @pytest.mark.parametrize("value", [FrozenDict(a=1), [], None, "x", Text("x")], ids=lambda v: type(v).__name__)
