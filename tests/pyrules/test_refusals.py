@@ -331,6 +331,16 @@ def test_what_reads_like_it_is_lowered(body: str) -> None:
     assert [item.code for item in findings(rule_of(body))] == []
 
 
+def test_a_loop_over_patterns_may_change_what_the_rule_made() -> None:
+    loop = "for word in WORDS:\n    if word.search(req.tool):\n        found.append(len(found))\n"
+    body = f"found = []\n{loop}return deny(str(found))"
+    rule = rule_of(body, "WORDS = (re.compile('a'), re.compile('b'), re.compile('c'))\n\n\ndef made(req, ctx):")
+    bundle = compile_policy("rules: []", python_rules=[rule])
+    for tool in ("a", "bc", "cab", "none"):
+        request = bobcat.request_from_json({"tool": tool})
+        assert bundle.evaluate(request).reason == rule(request, request.context).reason
+
+
 def test_an_unknown_answer_to_host_rules_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="refuse, allow"):
         compile_policy("rules: []", host="maybe")  # type: ignore[arg-type]

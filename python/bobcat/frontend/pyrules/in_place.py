@@ -34,8 +34,6 @@ def owned(node: ast.AST, name: ast.Name, f: Function) -> tuple[int, Container]:
         raise f.cannot(
             node, f"changes `{name.id}`, which something else may hold (line {getattr(problem, 'lineno', 0)})", _INSTEAD
         )
-    if f.scopes:
-        raise f.cannot(node, f"changes `{name.id}` inside of a comprehension", "write a `for`")
     return binding.slot, fresh.container
 
 
