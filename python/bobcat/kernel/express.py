@@ -117,8 +117,6 @@ class Express:
             step = run.step
             if not (calm and interrupts.quiet) and (stop := interrupts.due()) is not None:
                 return stop
-            if cancelling():
-                await asyncio.sleep(0)
             try:
                 reply: object = await ask(view())
             except BaseException as error:
@@ -129,7 +127,7 @@ class Express:
                 return model_failed(error, explain=safe)
             if interrupts.fired is not None:
                 return interrupts.fired
-            if cancelling():
+            if cancelling():  # PERF: once a step, 0.1 µs; who never waits for anything would run on
                 await asyncio.sleep(0)
             now = clock()
             if type(reply) is not ToolCall or reply.usage is not None or reply.problem is not None or reply.text != "":
