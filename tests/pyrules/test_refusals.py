@@ -134,6 +134,8 @@ SHAPES = [
     ("x = [1]\nfor a, b in enumerate(x):\n    x.append(b)", "changes `x`, which something else may hold"),
     ("x = [1]\ndef f():\n    return x\ny = f()\nx.append(2)\nreturn y", "changes `x`, which something else may hold"),
     ("x = [1]\nx.extend(list(x))", "extends a list by itself"),
+    ("x = {'a': req.args['l']}\nx['a'] *= 3\nreturn x", "changes an item in place, which may be a list"),
+    ("x = {'a': req.tool}\nx['a'] %= 3\nreturn x", "changes an item in place, which may be a list"),
     ("return grow(req.args['l'])", "changes `x`, which something else may hold"),
     ("x = req.args['l']\nx += [1]", "changes `x` in place"),
     ("for x in {1, 2}:\n    pass", "goes over a set"),
