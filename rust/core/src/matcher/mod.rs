@@ -226,7 +226,7 @@ fn judge_value<V: Value>(test: &Test, value: &V) -> Result<bool, Fault> {
         return Ok(*wanted);
     }
     // PERF: a view stays where it is made. Moving one copies it in pieces, which the processor cannot read back as a
-    // whole without waiting for them: 4 ns.
+    // whole without waiting for them.
     if let Some(text) = value.text() {
         return judge_view(test, value, &View::Str(text));
     }
