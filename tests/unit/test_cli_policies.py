@@ -123,6 +123,20 @@ class TestCompile:
         assert "bad.yaml:3:" in done.err
         assert not (here / "bad.bobcat").exists()
 
+    @pytest.mark.parametrize(
+        "command",
+        ["compile -o out", "eval --tool x", "explain --tool x", "inspect", "bench --requests calls", "bundle-id"],
+    )
+    def test_errors_are_a_json_document_where_json_is_asked_for(self, run: Run, here: Path, command: str) -> None:
+        (here / "latin.yaml").write_bytes("rules:\n  # é".encode("latin-1"))
+        (here / "calls").write_text('{"tool": "x", "args": {}}\n')
+        name, *options = command.split()
+        for policy in ("bad.yaml", "latin.yaml"):
+            done = run(name, policy, *options, "--format", "json")
+            assert (done.code, done.err) == (1, "")
+            assert done.json() == run("check", policy, "--format", "json").json()
+        assert not (here / "out").exists()
+
     def test_needs_an_output(self, run: Run, here: Path) -> None:
         assert run("compile", str(here / "good.yaml")).code == 2
 

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +19,7 @@ from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
+    from bobcat.diagnostics import Diagnostic
     from bobcat.model import ActionRequest
 
 Profile = Literal["strict", "lynx"]
@@ -58,13 +59,11 @@ def decode(data: bytes, name: str) -> str:
 
 def policy_text(data: bytes, name: str) -> str:
     """The text of a policy; bytes that are none are a finding, which ends the command."""
-    from bobcat.cli.output import show_diagnostics
     from bobcat.frontend.encoding import decode as decode_policy
 
     text, bad = decode_policy(data, name)
     if bad is not None:
-        show_diagnostics([bad], {name: text}, err=True)
-        raise click.exceptions.Exit(FINDINGS)
+        raise _refusal([bad], {name: text})
     return text
 
 
@@ -155,7 +154,7 @@ def host() -> Literal["refuse", "allow"]:
 
 
 def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule]) -> PolicyBundle:  # Any: a policy
-    """Compile; findings go to stderr, and errors end the command."""
+    """Compile; warnings go to stderr, and errors end the command."""
     from bobcat.cli.output import show_diagnostics
     from bobcat.compiler import compile_policy
     from bobcat.errors import PolicyCompileError, PolicyWarning
@@ -175,10 +174,22 @@ def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule
     except PolicyCompileError as error:
         if not error.diagnostics:
             raise
-        show_diagnostics(error.diagnostics, texts, err=True)
-        raise click.exceptions.Exit(FINDINGS) from error
+        raise _refusal(error.diagnostics, texts) from error
     show_diagnostics(bundle.diagnostics, texts, err=True)
     return bundle
+
+
+def _refusal(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> click.exceptions.Exit:
+    """Show why a policy is refused, as JSON where the command was asked for it; what to raise then."""
+    from bobcat.cli.options import wants_json
+    from bobcat.cli.output import echo_json, show_diagnostics
+    from bobcat.render import render_json
+
+    if wants_json():
+        echo_json(render_json(found))
+    else:
+        show_diagnostics(found, texts, err=True)
+    return click.exceptions.Exit(FINDINGS)
 
 
 def _priorities(rules: Sequence[GivenRule]) -> list[tuple[str, int]]:

@@ -68,6 +68,14 @@ format_option = click.option(
     show_default=True,
     help="The form of the output.",
 )
+
+
+def wants_json() -> bool:
+    """Whether the command that runs was asked for JSON."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.params.get("output_format") == "json"
+
+
 policy_argument = click.argument("policy", metavar="POLICY", type=click.Path(allow_dash=True))
 trusted_key_option = click.option(
     "--trusted-key",
