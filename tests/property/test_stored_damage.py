@@ -98,10 +98,20 @@ def test_an_odd_approval_is_refused_or_is_one(body: Any) -> None:
 @given(odd_json(APPROVAL), st.sampled_from(["alice", "bob"]))
 def test_an_odd_approval_is_answered_or_refused(body: Any, approver: str) -> None:
     async def answer() -> None:
-        store = Documents()
+        store = MemoryStore(clock=lambda: datetime(2026, 1, 31, tzinfo=UTC))
+        approvals = Approvals(store)
         await store.put("approval", "a1", body, expected=0)
-        for call in (Approvals(store).list(status=None), Approvals(store).show("a1")):
-            await settled(call)
+        before = await settled(approvals.show("a1"))
+        listed = await settled(approvals.list(status=None))
+        assert listed == (None if before is None else (before,))
+        try:
+            answered = await approvals.grant("a1", approver=approver)
+        except ApprovalError:
+            return
+        assert before is not None
+        assert before.status == "pending" or not answered.changed
+        assert approver in before.approvers or not before.approvers
+        assert approver in answered.approval.granted_by
 
     asyncio.run(answer())
 
