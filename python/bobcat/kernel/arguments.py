@@ -88,9 +88,12 @@ def _check_callable(name: str, value: object) -> None:
 
 def _has(value: object, name: str) -> bool:
     """Whether there is such an attribute, without reading it: a property may do anything."""
+    kind = type(value)
+    if any(name in base.__dict__ for base in kind.__mro__):  # PERF: a method, as nearly always; a tenth of the time
+        return True
     missing: Any = object()  # Any: an attribute
     found = inspect.getattr_static(value, name, missing)
-    return found is not missing or hasattr(type(value), "__getattr__")
+    return found is not missing or hasattr(kind, "__getattr__")
 
 
 def _kind(value: object) -> str:
