@@ -29,7 +29,8 @@ def counted(req: Any, ctx: Any) -> Decision | None:
 
 
 def in_a_set(req: Any, ctx: Any) -> Decision | None:
-    return deny("x") if req.args["n"] not in {req.args["n"]} else None
+    found = {req.args["n"]}
+    return deny("x") if req.args["n"] not in found else None
 
 
 def call(**args: Any) -> ActionRequest:
