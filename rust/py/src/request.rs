@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyType};
+use pyo3::types::{PyBool, PyDict, PyString, PyType};
 
 use bobcat_core::error::ErrorCode;
 use bobcat_core::path::{Field, Head, Keys};
@@ -105,7 +105,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     }
 
     /// The effective arguments; a step when the request has none.
-    pub(crate) fn args(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    pub(crate) fn args(&self) -> Result<&Bound<'py, PyAny>, Gap> {
         self.part(&self.args, self.call.names.field(Field::Args))
     }
 
@@ -158,12 +158,12 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         }
     }
 
-    fn declared(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    fn declared(&self) -> Result<&Bound<'py, PyAny>, Gap> {
         self.part(&self.declared, &self.call.names.declared)
     }
 
     /// The context that rules read: the one passed, except in the `lynx` profile.
-    fn context(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    fn context(&self) -> Result<&Bound<'py, PyAny>, Gap> {
         match self.call.context {
             Some(context) if !self.call.lynx() => Ok(context),
             _ => self.part(&self.context, &self.call.names.context),
@@ -175,7 +175,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         &'s self,
         cell: &'s OnceCell<Bound<'py, PyAny>>,
         attribute: &Attribute,
-    ) -> Result<&'s Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    ) -> Result<&'s Bound<'py, PyAny>, Gap> {
         if let Some(object) = cell.get() {
             return Ok(object);
         }
@@ -189,7 +189,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         &self,
         object: &Bound<'py, PyAny>,
         attribute: &Attribute,
-    ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    ) -> Result<Bound<'py, PyAny>, Gap> {
         match attribute.slot(object) {
             Some(found) => Ok(found),
             None => self.named(object, attribute),
@@ -201,18 +201,18 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         &self,
         object: &Bound<'py, PyAny>,
         attribute: &Attribute,
-    ) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    ) -> Result<Bound<'py, PyAny>, Gap> {
         match object.getattr_opt(attribute.name.bind(object.py())) {
             Ok(Some(found)) => Ok(found),
-            Ok(None) => Err(Step::Absent),
+            Ok(None) => Err(Gap::Absent),
             Err(error) => {
                 self.call.note(error);
-                Err(Step::Unreadable)
+                Err(Gap::Unreadable)
             }
         }
     }
 
-    fn read(&self, field: Field) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    fn read(&self, field: Field) -> Result<Bound<'py, PyAny>, Gap> {
         let names = self.call.names;
         let name = names.field(field);
         match field {
@@ -241,7 +241,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
 
     /// A field of the context that the request itself has.
     #[cold]
-    fn read_own(&self, field: Field) -> Result<Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    fn read_own(&self, field: Field) -> Result<Bound<'py, PyAny>, Gap> {
         let names = self.call.names;
         let context = self.part(&self.context, &names.context)?;
         match field {
@@ -253,20 +253,16 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         }
     }
 
-    fn plain_context(&self) -> Result<&Bound<'py, PyAny>, Step<PyValue<'r, 'py>>> {
+    fn plain_context(&self) -> Result<&Bound<'py, PyAny>, Gap> {
         let context = self.context()?;
         self.plain(context, &self.call.names.execution_context)?;
         Ok(context)
     }
 
     /// In the `lynx` profile only objects of our own types are read by attribute alone; [`Self::walk`] reads the others.
-    fn plain(
-        &self,
-        object: &Bound<'py, PyAny>,
-        kind: &Py<PyType>,
-    ) -> Result<(), Step<PyValue<'r, 'py>>> {
+    fn plain(&self, object: &Bound<'py, PyAny>, kind: &Py<PyType>) -> Result<(), Gap> {
         if self.call.lynx() && !is_exactly(object, kind) {
-            Err(Step::Unreadable)
+            Err(Gap::Unreadable)
         } else {
             Ok(())
         }
@@ -321,20 +317,27 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     fn field(&self, field: Field) -> Step<Self::Value> {
         match self.read(field) {
             Ok(object) => Step::Found(self.value(object)),
-            Err(step) => step,
+            Err(gap) => gap.into(),
         }
     }
 
     #[inline(always)]
-    fn arg(&self, key: Key<'_>) -> Step<Self::Value> {
-        let args = match self.args() {
-            Ok(args) => args,
-            Err(step) => return step,
-        };
-        match value::as_dict(self.call, args) {
-            Some(dict) if !self.call.lynx() => value::dict_item(self.call, dict, key),
-            _ => self.value(args.clone()).get(key),
+    fn arg(&self, key: Key<'_>, place: &mut Step<Self::Value>) {
+        match self.args() {
+            Ok(args) => match value::as_dict(self.call, args) {
+                Some(dict) if !self.call.lynx() => value::dict_item(self.call, dict, key, place),
+                _ => *place = self.value(args.clone()).get(key),
+            },
+            Err(gap) => *place = gap.into(),
         }
+    }
+
+    #[inline]
+    fn flag(&self, field: Field) -> Option<bool> {
+        let declared = self.declared().ok()?;
+        let found = self.attribute(declared, self.call.names.field(field));
+        let flag = found.ok()?.cast_into_exact::<PyBool>().ok()?;
+        Some(flag.is_true())
     }
 
     fn own_field(&self, field: Field) -> Step<Self::Value> {
@@ -355,7 +358,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
         }
         match self.read_own(field) {
             Ok(object) => Step::Found(self.value(object)),
-            Err(step) => step,
+            Err(gap) => gap.into(),
         }
     }
 
@@ -376,6 +379,22 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
 
     fn with_transform(&self, rule: u32, transform: &Transform) -> Result<Self, ErrorCode> {
         transform::apply(self, rule, transform)
+    }
+}
+
+/// Why nothing was found. PERF: handed on in a register, where a [`Step`] takes three words of memory.
+#[derive(Clone, Copy)]
+pub(crate) enum Gap {
+    Absent,
+    Unreadable,
+}
+
+impl<V> From<Gap> for Step<V> {
+    fn from(gap: Gap) -> Self {
+        match gap {
+            Gap::Absent => Self::Absent,
+            Gap::Unreadable => Self::Unreadable,
+        }
     }
 }
 

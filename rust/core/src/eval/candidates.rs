@@ -83,8 +83,9 @@ fn class(view: &View<'_>) -> Class {
 impl<'r, R: Request> Judge<'r, R> {
     /// Gives `sink` the rules that one path names; whether the path is absent.
     pub(super) fn probe<S: Sink>(&mut self, sink: S, probe: &'r Probe) -> bool {
-        let step = self.step(probe.path);
-        let value = match &step {
+        // PERF: the value alone is cloned, as it is not moved after that, see [`Request::arg`].
+        let value = match self.held(probe.path) {
+            Step::Found(value) => value.clone(),
             Step::Absent => {
                 sink.add(self.scratch, probe.missing);
                 return true;
@@ -92,10 +93,9 @@ impl<'r, R: Request> Judge<'r, R> {
             Step::Unreadable => {
                 sink.add(self.scratch, probe.missing);
                 self.fail(sink, probe, Class::Broken);
-                self.judge_singly(sink, probe, &step);
+                self.judge_singly(sink, probe, &Step::Unreadable);
                 return false;
             }
-            Step::Found(value) => value,
         };
         let view = value.text().map_or_else(|| value.view(), View::Str);
         self.fail(sink, probe, class(&view));
@@ -124,7 +124,7 @@ impl<'r, R: Request> Judge<'r, R> {
             }
             View::List => {
                 if let Some(needles) = &probe.needles {
-                    self.look_through(sink, needles, value);
+                    self.look_through(sink, needles, &value);
                 }
             }
             View::Map => {
@@ -141,7 +141,9 @@ impl<'r, R: Request> Judge<'r, R> {
                 sink.add(self.scratch, rules);
             }
         }
-        self.judge_singly(sink, probe, &step);
+        if !probe.clauses.is_empty() {
+            self.judge_singly(sink, probe, &Step::Found(value.clone()));
+        }
         false
     }
 

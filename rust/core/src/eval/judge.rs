@@ -39,9 +39,20 @@ pub(super) struct Judge<'r, R: Request> {
 /// What a path leads to.
 #[inline(always)]
 pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
-    if let Some(key) = path.arg {
-        return request.arg(program.key(key));
+    match path.arg {
+        Some(key) => argument(program, request, key),
+        None => read_within(program, request, path),
     }
+}
+
+fn argument<R: Request>(program: &Program, request: &R, key: u32) -> Step<R::Value> {
+    let mut step = Step::Absent;
+    request.arg(program.key(key), &mut step);
+    step
+}
+
+/// What any other path leads to.
+fn read_within<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
     let Some(field) = path.field else {
         return Step::Absent;
     };
@@ -49,7 +60,7 @@ pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> S
     let mut step = match (field, keys.split_first()) {
         (Field::Args, Some((&first, rest))) => {
             keys = rest;
-            request.arg(program.key(first))
+            argument(program, request, first)
         }
         _ => request.field(field),
     };
@@ -120,7 +131,7 @@ impl<'r, R: Request> Judge<'r, R> {
     }
 
     /// The same, in its cell.
-    fn held(&mut self, path: u32) -> &Step<R::Value> {
+    pub(super) fn held(&mut self, path: u32) -> &Step<R::Value> {
         let at = path as usize % CELLS;
         let (Some(held), Some(cell)) = (self.paths.get_mut(at), self.cells.get_mut(at)) else {
             return &self.nowhere;
@@ -129,8 +140,11 @@ impl<'r, R: Request> Judge<'r, R> {
             let Some(found) = self.program.paths.get(path as usize) else {
                 return &self.nowhere;
             };
-            *cell = read(self.program, self.request, found);
             *held = path;
+            match found.arg {
+                Some(key) => self.request.arg(self.program.key(key), cell),
+                None => *cell = read_within(self.program, self.request, found),
+            }
         }
         cell
     }

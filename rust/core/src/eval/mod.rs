@@ -223,13 +223,9 @@ impl Program {
 
     /// The decision when no rule fires.
     fn default<R: Request>(&self, request: &R) -> Known {
-        let flag = |field| match request.field(field) {
-            Step::Found(value) => match (value.view(), self.profile) {
-                (View::Bool(flag), _) => Some(flag),
-                (_, Profile::Strict) => None,
-                (view, Profile::Lynx) => Some(is_truthy(&value, &view)),
-            },
-            Step::Absent | Step::Unreadable => None,
+        let flag = |field| {
+            let flag = request.flag(field);
+            flag.or_else(|| self.taken_as_flag(request, field))
         };
         match (
             flag(Field::Reversible),
@@ -243,6 +239,15 @@ impl Program {
                 Known::MissingShadow
             }
             _ => Known::NoMatch,
+        }
+    }
+
+    /// What stands for a flag that is none: in the `lynx` profile, whether Python takes it for true.
+    #[cold]
+    fn taken_as_flag<R: Request>(&self, request: &R, field: Field) -> Option<bool> {
+        match (request.field(field), self.profile) {
+            (Step::Found(value), Profile::Lynx) => Some(is_truthy(&value, &value.view())),
+            _ => None,
         }
     }
 

@@ -296,14 +296,14 @@ impl<'a> Request for JsonRequest<'a> {
     }
 
     #[inline]
-    fn arg(&self, key: Key<'_>) -> Step<JsonValue<'a>> {
-        match &self.args {
+    fn arg(&self, key: Key<'_>, place: &mut Step<JsonValue<'a>>) {
+        *place = match &self.args {
             Json::Map(map) => match map.get(key.text) {
                 Some(value) => Step::Found(JsonValue::Json(value.clone())),
                 None => Step::Absent,
             },
             _ => Step::Unreadable,
-        }
+        };
     }
 
     fn host(&self, _host: u32, _rule: u32) -> HostAnswer<Self> {

@@ -1,7 +1,7 @@
 //! Borrowed requests: where the evaluator gets values, host decisions and transformed arguments from.
 
 use super::constant::Const;
-use super::{Key, Step, Value};
+use super::{Key, Step, Value, View};
 use crate::error::ErrorCode;
 use crate::path::{Field, Head, Keys};
 use crate::script::Made;
@@ -56,12 +56,25 @@ pub trait Request: Sized {
     /// The value of a fixed field. [`Step::Absent`] when the request does not have it.
     fn field(&self, field: Field) -> Step<Self::Value>;
 
-    /// The argument `key`: what [`Self::field`] and one step lead to. PERF: most clauses are about one.
+    /// Puts the argument `key` into `place`: what [`Self::field`] and one step lead to. PERF: most clauses are about one,
+    /// and a value that is moved after it was written in pieces has to wait for them.
     #[inline]
-    fn arg(&self, key: Key<'_>) -> Step<Self::Value> {
-        match self.field(Field::Args) {
+    fn arg(&self, key: Key<'_>, place: &mut Step<Self::Value>) {
+        *place = match self.field(Field::Args) {
             Step::Found(args) => args.get(key),
             step => step,
+        };
+    }
+
+    /// The flag that [`Self::field`] finds, where it finds one. PERF: what no rule decides asks for two.
+    #[inline]
+    fn flag(&self, field: Field) -> Option<bool> {
+        match self.field(field) {
+            Step::Found(value) => match value.view() {
+                View::Bool(flag) => Some(flag),
+                _ => None,
+            },
+            Step::Absent | Step::Unreadable => None,
         }
     }
 
