@@ -15,6 +15,7 @@ __all__ = [
     "Chain",
     "CoreError",
     "Form",
+    "Gauge",
     "Maker",
     "Pattern",
     "Program",
@@ -154,6 +155,24 @@ class Form:
     """
 
     def __new__(cls, kind: str, names: Sequence[str], fixed: dict[str, Any], /) -> Self: ...
+
+@final
+class Gauge:
+    """Counts the values of one YAML source and the levels they are nested in: the hooks of PyYAML's composer.
+
+    With a value too deep, or one too many, it calls `past` with the cap, `depth` or `count`, and the node that holds
+    the value; what that raises stops the composer.
+    """
+
+    def __new__(cls, max_depth: int, max_count: int, past: Callable[[str, Any], object], /) -> Self: ...
+    def descend(self, parent: object, index: object, /) -> None:
+        """A value more, a level down, in `parent`."""
+
+    def ascend(self) -> None:
+        """A level up."""
+
+    def resolve(self, kind: object, value: object, implicit: object, /) -> str:
+        """The tag of a value whose author wrote none: none."""
 
 @final
 class Requests(Generic[_T]):

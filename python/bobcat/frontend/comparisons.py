@@ -7,15 +7,15 @@ values at other paths, and globs.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, Literal, TypeAlias
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from bobcat.frontend.globs import GlobError, to_pattern
 from bobcat.frontend.keys import Key, KeyProblem, parse_key
-from bobcat.frontend.nodes import Refused, entries
+from bobcat.frontend.nodes import REFUSED, entries
 from bobcat.frontend.operand_help import argument_help, operator_help
-from bobcat.frontend.operands import JUDGED_BY, OPERATOR_ORDER, Operands
+from bobcat.frontend.operands import COMPARING, JUDGED_BY, OPERATOR_ORDER, Operands
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
 from bobcat.frontend.suggest import listed
@@ -29,12 +29,9 @@ _LOWERED: frozenset[Written] = frozenset(
 """Operators that compare with the letters of their operand."""
 
 
-class Comparison(NamedTuple):
-    """What a leaf, or a test in one, compares."""
-
-    op: Operator
-    operand: Const
-    dialect: Dialect | None = None
+# PERF: see `Sized` of `matches`.
+Comparison: TypeAlias = tuple[Operator, Const, Dialect | None]
+"""What a leaf, or a test in one, compares: the operator, the operand, the dialect of a pattern."""
 
 
 class Comparisons:
@@ -46,28 +43,36 @@ class Comparisons:
 
     def comparison(self, node: Node, key: Key) -> Comparison | None:
         """What `key` and its operand compare."""
-        return self._of((*key.chain, key.op), node, key, 0)
+        op = key.op
+        # PERF: most leaves compare a path with a constant, and need nothing else of `_of` (a third of the time).
+        if op != "glob" and op in COMPARING[key.kind] and not key.chain and not isinstance(node, MappingNode):
+            operand = self._operands.take[op](node, key)
+            return None if operand is REFUSED else (op, operand, "re2" if op == "matches" else None)
+        return self._of((*key.chain, op), node, key, 0)
 
     def _of(self, operators: tuple[Written, ...], node: Node, key: Key, depth: int) -> Comparison | None:
         """`key` is what the operators judge; within `depth` others, it is something made from the value of the path."""
-        op, rest = operators[0], operators[1:]
-        key = replace(key, op=op, chain=())
-        judging = JUDGED_BY[key.kind] - {"exists"} if depth else JUDGED_BY[key.kind]
+        op = operators[0]
+        if key.op != op or key.chain:  # PERF: a key with one operator is as it was parsed; a copy takes 5 us
+            key = replace(key, op=op, chain=())
+        judging = JUDGED_BY[key.kind]
+        if depth:
+            judging -= {"exists"}
         if op not in judging and not key.bare:
             known = [name for name in OPERATOR_ORDER if name in judging]
             help = argument_help(op, key) if key.kind is Kind.MAPPING and not depth else None
             self._report.add("E0406", node, op=op, path=key.base, has=key.kind.value, known=listed(known), help=help)
             return None
         if op in NESTING:
-            return self._nesting(op, rest, node, key, depth + 1)
-        if _is_ref(node, key):
+            return self._nesting(op, operators[1:], node, key, depth + 1)
+        if isinstance(node, MappingNode) and _is_ref(node, key):
             return self._ref(op, node, key)
         if op == "glob":
             return self._glob(node, key)
-        operand = self._operands.operand(node, key)
-        if isinstance(operand, Refused) or not self._is_lower(node, key, operand):
+        operand = self._operands.take[op](node, key)
+        if operand is REFUSED or (key.kind is Kind.LOWER and not self._is_lower(node, key, operand)):
             return None
-        return Comparison(op, operand, "re2" if op == "matches" else None)
+        return op, operand, "re2" if op == "matches" else None
 
     def _nesting(self, op: Operator, rest: tuple[Written, ...], node: Node, key: Key, depth: int) -> Comparison | None:
         if depth > MAX_TEST_DEPTH:
@@ -79,19 +84,17 @@ class Comparisons:
         elif op == "length" and not isinstance(node, MappingNode):
             found = [self._of(("eq",), node, made, depth)]
         elif isinstance(node, MappingNode) and node.value:
-            found = [self._test(name, name_node, item, made, depth) for name, name_node, item in self._entries(node)]
+            found = [self._test(name, entry, made, depth) for name, entry in entries(node, self._report).items()]
         else:
             kind = "an empty one" if isinstance(node, MappingNode) else kind_of_node(node)
             self._report.add("E0401", node, op=op, expected="a mapping of operators", kind=kind,
                              help=operator_help(node, made))  # fmt: skip
             return None
         tests = [construct.check(*item) for item in found if item is not None]
-        return Comparison(op, construct.checks(tests)) if len(tests) == len(found) else None
+        return (op, construct.checks(tests), None) if len(tests) == len(found) else None
 
-    def _entries(self, node: MappingNode) -> list[tuple[str, ScalarNode, Node]]:
-        return [(name, name_node, item) for name, name_node, item in entries(node, self._report)]
-
-    def _test(self, name: str, name_node: ScalarNode, node: Node, key: Key, depth: int) -> Comparison | None:
+    def _test(self, name: str, entry: tuple[ScalarNode, Node], key: Key, depth: int) -> Comparison | None:
+        name_node, node = entry
         names = name.split(".")
         unknown = next((part for part in names if part not in OPERATOR_NAMES), None)
         middle = next((part for part in names[:-1] if part not in NESTING), None)
@@ -104,18 +107,18 @@ class Comparisons:
 
     def _glob(self, node: Node, key: Key) -> Comparison | None:
         text = self._operands.text(node, key, "a glob")
-        if text is None or not self._is_lower(node, key, text):
+        if text is None or (key.kind is Kind.LOWER and not self._is_lower(node, key, text)):
             return None
         try:
             pattern = to_pattern(text)
         except GlobError as error:
             self._report.add("E0703", node, problem=str(error))
             return None
-        return Comparison("matches", pattern, "re2") if self._operands.take_pattern(node, pattern) else None
+        return ("matches", pattern, "re2") if self._operands.take_pattern(node, pattern) else None
 
     def _is_lower(self, node: Node, key: Key, operand: Const) -> bool:
         """Whether a text in lower case can have these letters; reported when not."""
-        if key.kind is not Kind.LOWER or key.op not in _LOWERED:
+        if key.op not in _LOWERED:
             return True
         texts = operand if isinstance(operand, list) else [operand]
         wrong = next((text for text in texts if isinstance(text, str) and text != text.lower()), None)
@@ -147,7 +150,7 @@ class Comparisons:
         if problem is not None:
             self._report.add("E0413", target, path=shown(target.value), problem=problem)
             return None
-        return Comparison(op, construct.reference(other.head, other.path))
+        return op, construct.reference(other.head, other.path), None
 
 
 def _made(op: Operator, kind: Kind) -> Kind:
@@ -161,9 +164,9 @@ def _made(op: Operator, kind: Kind) -> Kind:
             return Kind.STRING if kind is Kind.STRINGS else Kind.ANY
 
 
-def _is_ref(node: Node, key: Key) -> TypeGuard[MappingNode]:
+def _is_ref(node: MappingNode, key: Key) -> bool:
     """Whether an operand names another path. `eq` with a mapping that only looks like it takes it as a mapping."""
-    if not isinstance(node, MappingNode) or len(node.value) != 1:
+    if len(node.value) != 1:
         return False
     name, target = node.value[0]
     named = isinstance(name, ScalarNode) and name.value == "ref"

@@ -54,7 +54,7 @@ class Document:
             self._report.add("E0201", root, kind=kind_of_node(root), help=_instead(root))
             return construct.DEFAULTS, []
         found: dict[str, Node] = {}
-        for key, key_node, item in entries(root, self._report):
+        for key, (key_node, item) in entries(root, self._report).items():
             if key in KEYS:
                 found[key] = item
                 continue
@@ -98,7 +98,7 @@ class Document:
         no_match: VerdictName = construct.DEFAULTS.on_no_match
         missing_shadow: VerdictName = construct.DEFAULTS.on_missing_shadow
         rule_error: OnRuleError = construct.DEFAULTS.on_rule_error
-        for key, key_node, item in entries(node, self._report):
+        for key, (key_node, item) in entries(node, self._report).items():
             if key in DEFAULTS_KEYS:
                 self.defaults_places[DEFAULTS_KEYS.index(key)] = self._matches.position(item, item)
             match key:

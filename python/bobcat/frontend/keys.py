@@ -23,6 +23,7 @@ from bobcat.frontend.vocabulary import (
     OPERATOR_NAMES,
     OPERATORS,
     PRINCIPAL,
+    VALUES,
     Kind,
     Written,
     not_an_operator,
@@ -34,7 +35,8 @@ from bobcat.ir.schema import NESTING, Head, Operator
 class Key:
     """A key that means something. `base` is the key without its operators; `bare` that it has none.
 
-    `chain` are the operators between the path and the last one: `any` in `args.tags.any.eq`.
+    `chain` are the operators between the path and the last one: `any` in `args.tags.any.eq`. `values` are the strings
+    that the path can hold, where they are a closed set.
     """
 
     head: Head
@@ -44,6 +46,7 @@ class Key:
     kind: Kind
     base: str
     chain: tuple[Operator, ...] = ()
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +105,12 @@ def _begun(name: str, fields: Iterable[str]) -> str | None:
 def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kind: Kind) -> Key | KeyProblem:
     steps = tuple(segment.text for segment in path)
     base = ".".join((head, *steps))
+    values = VALUES.get((head, *steps), ())
     if not rest:
-        return Key(head, steps, "eq", True, kind, base)
+        return Key(head, steps, "eq", True, kind, base, (), values)
     operators = _operators(rest, 0)
     if len(operators) == len(rest):
-        return Key(head, steps, operators[-1], False, kind, base, _chain(operators))
+        return Key(head, steps, operators[-1], False, kind, base, _chain(operators), values)
     last = rest[-1]
     if not last.quoted and all(not step.quoted and step.text in NESTING for step in rest[:-1]):
         meant = not_an_operator(last.text) or closest(last.text, OPERATORS)

@@ -9,15 +9,16 @@ from typing import Any
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.frontend.keys import Key
-from bobcat.frontend.nodes import REFUSED, Refused, check_length, entries, value
+from bobcat.frontend.nodes import REFUSED, Refused, check_length, entries, string_at_sight, value
 from bobcat.frontend.operand_help import bool_help, flat, looks_numeric, plain_spelling, type_help
 from bobcat.frontend.pattern_operands import check_pattern_operand
+from bobcat.frontend.patterns import check_pattern
 from bobcat.frontend.report import Report, shown
-from bobcat.frontend.scalars import MAX_INT_BITS, kind_of, kind_of_node, yaml_1_1_reading
+from bobcat.frontend.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.timestamps import microseconds
-from bobcat.frontend.vocabulary import VALUES, Kind, Written
-from bobcat.ir.schema import Const
+from bobcat.frontend.vocabulary import Kind, Written
+from bobcat.ir.schema import NESTING, Const
 
 MAX_CONST_DEPTH = 16
 """Nesting of a constant: a scalar is one level."""
@@ -43,6 +44,8 @@ JUDGED_BY: dict[Kind, frozenset[Written]] = {
     Kind.COUNT: frozenset(("eq", "in", *_ORDER)),
     Kind.LOWER: frozenset(("eq", "in", *_ORDER, *_TEXT)),
 }
+COMPARING = {kind: judging - NESTING for kind, judging in JUDGED_BY.items()}
+"""Those among them that judge the value itself, not something made from it."""
 SCALARS: dict[Kind, tuple[type, ...]] = {
     Kind.ANY: (str, int, float, bool, type(None)),
     Kind.STRING: (str,),
@@ -56,6 +59,8 @@ SCALARS: dict[Kind, tuple[type, ...]] = {
     Kind.STRINGS: (),
     Kind.MAPPING: (),
 }
+_TEXTS = frozenset((Kind.ANY, Kind.STRING, Kind.NULLABLE_STRING, Kind.LOWER))
+"""Kinds that can be equal to a string as it stands."""
 _ANY_BOUND: tuple[str, tuple[type, ...]] = ("a number or a string", (int, float, str))
 _BOUNDS: dict[Kind, tuple[str, tuple[type, ...]]] = {
     Kind.NUMBER: ("a number", (int, float)),
@@ -77,7 +82,8 @@ class Operands:
         self._report = report
         self._patterns: set[str] = set()
         self._pattern_bytes = 0
-        self._takes: dict[Written, Callable[[Node, Key], Const]] = {
+        # By operator: the constant that the operator of a key compares with, where it can judge the kind of the key.
+        self.take: dict[Written, Callable[[Node, Key], Const]] = {
             "eq": self._eq,
             "matches": self._matches,
             "in": self._in,
@@ -95,17 +101,13 @@ class Operands:
             "ends_with": self._affix,
         }
 
-    def operand(self, node: Node, key: Key) -> Const:
-        """The constant that the operator of `key` compares with; the operator can judge the type of `key`."""
-        return self._takes[key.op](node, key)
-
     def constant(self, node: Node, depth: int = 1) -> Const:
         """Any JSON value, as it stands: the value of a transform, an item of a list that is compared as a whole."""
         if depth > MAX_CONST_DEPTH:
             self._report.add("E0410", node, limit=MAX_CONST_DEPTH)
             return REFUSED
         if isinstance(node, MappingNode):
-            items = {key: self.constant(item, depth + 1) for key, _, item in entries(node, self._report)}
+            items = {key: self.constant(item, depth + 1) for key, (_, item) in entries(node, self._report).items()}
             return REFUSED if REFUSED in items.values() else {"map": items}
         if isinstance(node, SequenceNode):
             found = [self.constant(item, depth + 1) for item in node.value]
@@ -113,6 +115,9 @@ class Operands:
         return self._scalar(node)
 
     def _scalar(self, node: Node) -> Any:  # Any: a scalar constant, or REFUSED
+        found: Scalar | Refused = string_at_sight(node)
+        if found is not None:
+            return found
         if not isinstance(node, ScalarNode):
             raise TypeError("the caller has looked at the node's class")
         found = value(node, self._report)
@@ -129,11 +134,18 @@ class Operands:
 
     def _typed(self, node: ScalarNode, key: Key) -> Const:
         """A scalar that the path of `key` can be equal to."""
-        found = self._scalar(node)
+        found: Const = string_at_sight(node) or self._scalar(node)
         if found is REFUSED:
             return REFUSED
-        kinds = SCALARS[key.kind]
-        if type(found) not in kinds:
+        if type(found) is str and key.kind in _TEXTS:  # PERF: most operands
+            if key.values and found not in key.values:
+                near = closest(found, key.values)
+                help = f"did you mean `{near}`?" if near else None
+                self._report.add("W0113", node, path=key.base, value=shown(found), known=listed(key.values), help=help)
+            if not node.style:
+                self._warn_yaml_1_1(node)
+            return found
+        if type(found) not in SCALARS[key.kind]:
             self._report.add(
                 "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=type_help(node, key)
             )
@@ -142,13 +154,6 @@ class Operands:
             return self._time(node, found)
         if key.kind is Kind.COUNT and not self._is_count(node, found, key):
             return REFUSED
-        allowed = VALUES.get((key.head, *key.path)) if type(found) is str else None
-        if allowed and found not in allowed:
-            near = closest(found, allowed)
-            help = f"did you mean `{near}`?" if near else None
-            self._report.add("W0113", node, path=key.base, value=shown(found), known=listed(allowed), help=help)
-        if type(found) is str and not node.style and key.kind is not Kind.STRINGS:
-            self._warn_yaml_1_1(node)
         return found
 
     def _warn_yaml_1_1(self, node: Node) -> None:
@@ -204,13 +209,12 @@ class Operands:
         items = self._list(node, key)
         if isinstance(items, Refused):
             return REFUSED
-        found = [self._in_item(item, key) for item in items]
+        found = [
+            self._typed(item, key) if isinstance(item, ScalarNode) else self._not_scalar(item, key) for item in items
+        ]
         if not items:
             self._report.add("W0109", node)
         return REFUSED if REFUSED in found else found
-
-    def _in_item(self, node: Node, key: Key) -> Const:
-        return self._typed(node, key) if isinstance(node, ScalarNode) else self._not_scalar(node, key)
 
     def _not_scalar(self, node: Node, key: Key) -> Const:
         meant = f"{key.base}.contains_any" if key.op == "contains" and isinstance(node, SequenceNode) else None
@@ -238,8 +242,6 @@ class Operands:
 
     def take_pattern(self, node: Node, pattern: str) -> bool:
         """Whether a pattern made from the operand may stand in the policy; reported when it may not."""
-        from bobcat.frontend.patterns import check_pattern  # PERF: google-re2 is loaded by policies with patterns only
-
         problems = check_pattern(pattern, "re2")
         for problem in problems[:1]:
             self._report.add("E0703", node, problem=problem.message)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from yaml.nodes import ScalarNode
 
 from bobcat.diagnostics import Span
+from bobcat.frontend.patterns import check_pattern
 from bobcat.frontend.report import Report
 
 
 def check_pattern_operand(node: ScalarNode, pattern: str, report: Report) -> bool:
     """Whether the strict dialect accepts `pattern`; every reason why not is in `report`."""
-    from bobcat.frontend.patterns import check_pattern  # PERF: google-re2 is loaded by policies with patterns only
-
     findings = check_pattern(pattern, "re2")
     for finding in findings:
         place = _within(node, pattern, (finding.start, finding.end), report)

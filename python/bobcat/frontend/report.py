@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from yaml.nodes import CollectionNode, Node
 
@@ -50,14 +51,7 @@ class Report:
         path: str = getattr(start, "path", "")
         if path:
             return Span(self.file, 0, 0, 0, 0, path)
-        last: Node = node
-        while isinstance(last, CollectionNode) and last.value and not last.flow_style:
-            item = last.value[-1]
-            last = item[1] if isinstance(item, tuple) else item
-            if last.start_mark.index < start.index:  # an alias: its text stands before this collection
-                last = node
-                break
-        end = last.end_mark
+        end = end_of(node)
         return Span(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
     def has_errors(self) -> bool:
@@ -67,6 +61,18 @@ class Report:
     def sorted(self) -> tuple[Diagnostic, ...]:
         """Every finding once, in source order; those without a place first."""
         return tuple(sorted(self._found, key=_place))
+
+
+def end_of(node: Node) -> Any:  # Any: the marks of a text and of a mapping have no common type
+    """The mark where `node` ends. A collection ends where its last value does."""
+    start = node.start_mark.index
+    last = node
+    while isinstance(last, CollectionNode) and last.value and not last.flow_style:
+        item = last.value[-1]
+        last = item[1] if isinstance(item, tuple) else item
+        if last.start_mark.index < start:  # an alias: its text stands before this collection
+            return node.end_mark
+    return last.end_mark
 
 
 def _place(item: Diagnostic) -> tuple[str, int, int]:

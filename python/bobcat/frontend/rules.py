@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, TypeVar, get_args
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -11,7 +10,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics import Related
 from bobcat.frontend.matches import Matches
-from bobcat.frontend.nodes import Refused, entries, string_of, value
+from bobcat.frontend.nodes import Entries, Refused, entries, string_of, value
 from bobcat.frontend.operand_help import as_item
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import kind_of_node
@@ -25,6 +24,7 @@ KEYS = (
     "id", "priority", "description", "match", "decision", "reason", "approvers", "approvals_needed", "timeout_seconds",
     "transform",
 )  # fmt: skip
+_KNOWN = frozenset(KEYS)
 VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
 MAX_PRIORITY = 2**31 - 1
 """Priorities lie between -MAX_PRIORITY and MAX_PRIORITY."""
@@ -76,7 +76,6 @@ PEOPLE = ("approvers", "approvals_needed", "timeout_seconds")
 """The keys of `approve_required` alone."""
 
 _Word = TypeVar("_Word", bound=str)
-Fields = Mapping[str, tuple[ScalarNode, Node]]
 
 
 class Rules:
@@ -93,7 +92,9 @@ class Rules:
         if not isinstance(node, MappingNode):
             self._report.add("E0204", node, key=f"rules[{index}]", expected="a mapping", kind=kind_of_node(node))
             return None
-        fields = self._fields(node)
+        fields = entries(node, self._report)
+        if not fields.keys() <= _KNOWN:
+            self._unknown(fields)
         id = self._id(fields, node, index)
         match = None
         if "match" in fields:
@@ -112,7 +113,7 @@ class Rules:
         transform = self._transform(fields, verdict, id)
         if verdict is not None and verdict != "approve_required":
             self._misplaced(fields, PEOPLE, verdict, "approve_required")
-        texts = len(id or "") + len(reason) + sum(len(name) for name in approvers)
+        texts = len(id or "") + len(reason) + sum(map(len, approvers))
         self._matches.charge(node, texts // 100 + len(approvers) + (weight(transform.value) if transform else 0))
         if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):
             return None
@@ -131,16 +132,12 @@ class Rules:
         leaves = self._matches.leaf_places(match, place)
         return rule, RuleSource(0, *place, description, index, leaves)
 
-    def _fields(self, node: MappingNode) -> dict[str, tuple[ScalarNode, Node]]:
-        found: dict[str, tuple[ScalarNode, Node]] = {}
-        for key, key_node, item in entries(node, self._report):
-            if key in KEYS:
-                found[key] = key_node, item
-                continue
-            meant = _MEANT.get(key.lower()) or closest(key, KEYS)
-            help = f"did you mean `{meant}`?" if meant else None
-            self._report.add("E0202", key_node, where="a rule", key=shown(key), known=listed(KEYS), help=help)
-        return found
+    def _unknown(self, fields: Entries) -> None:
+        for key, (key_node, _) in fields.items():
+            if key not in _KNOWN:
+                meant = _MEANT.get(key.lower()) or closest(key, KEYS)
+                help = f"did you mean `{meant}`?" if meant else None
+                self._report.add("E0202", key_node, where="a rule", key=shown(key), known=listed(KEYS), help=help)
 
     @staticmethod
     def _misnamed(node: MappingNode, wanted: str) -> bool:
@@ -151,7 +148,7 @@ class Rules:
     def _head(self, node: MappingNode) -> Node:
         return node.value[0][0] if node.value else node
 
-    def _id(self, fields: Fields, node: Node, index: int) -> str | None:
+    def _id(self, fields: Entries, node: Node, index: int) -> str | None:
         place = fields["id"][1] if "id" in fields else node
         id: str | None = f"rule_{index}"
         if "id" in fields:
@@ -176,7 +173,7 @@ class Rules:
             self._report.add("E0210", place, id=shown(id), related=related)
         return id
 
-    def _decision(self, fields: Fields, node: MappingNode, id: str | None) -> VerdictName | None:
+    def _decision(self, fields: Entries, node: MappingNode, id: str | None) -> VerdictName | None:
         if "decision" not in fields:
             if not self._misnamed(node, "decision"):
                 help = f"write `decision:` and one of {listed(VERDICTS)}"
@@ -184,10 +181,10 @@ class Rules:
             return None
         return verdict_of(fields["decision"][1], "decision", VERDICTS, self._report)
 
-    def _priority(self, fields: Fields) -> int:
+    def _priority(self, fields: Entries) -> int:
         return self._integer(fields, "priority", -MAX_PRIORITY, MAX_PRIORITY, otherwise=0)
 
-    def _approvals_needed(self, fields: Fields, approvers: tuple[str, ...]) -> int:
+    def _approvals_needed(self, fields: Entries, approvers: tuple[str, ...]) -> int:
         needed = self._integer(fields, "approvals_needed", 1, MAX_APPROVALS_NEEDED, otherwise=1)
         known = len(set(approvers))
         if approvers and needed > known:
@@ -195,7 +192,7 @@ class Rules:
             return 1
         return needed
 
-    def _integer(self, fields: Fields, key: str, least: int, most: int, *, otherwise: int) -> int:
+    def _integer(self, fields: Entries, key: str, least: int, most: int, *, otherwise: int) -> int:
         """The integer at a key; `otherwise` when there is none, or after it has been reported."""
         if key not in fields:
             return otherwise
@@ -213,7 +210,7 @@ class Rules:
             return otherwise
         return found
 
-    def _text(self, fields: Fields, key: str) -> str:
+    def _text(self, fields: Entries, key: str) -> str:
         if key not in fields:
             return ""
         node = fields[key][1]
@@ -227,7 +224,7 @@ class Rules:
             self._report.add("E0204", node, key=key, expected="a string", kind=kind_of_node(node), help=help)
         return text or ""
 
-    def _approvers(self, fields: Fields) -> tuple[str, ...]:
+    def _approvers(self, fields: Entries) -> tuple[str, ...]:
         if "approvers" not in fields:
             return ()
         node = fields["approvers"][1]
@@ -247,7 +244,7 @@ class Rules:
                 self._report.add("E0204", item, key="approvers", expected="a list of names", kind=f"one with {kind}")
         return tuple(found)
 
-    def _timeout(self, fields: Fields) -> int | float | None:
+    def _timeout(self, fields: Entries) -> int | float | None:
         if "timeout_seconds" not in fields:
             return None
         node = fields["timeout_seconds"][1]
@@ -272,7 +269,7 @@ class Rules:
             return None
         return found
 
-    def _transform(self, fields: Fields, verdict: VerdictName | None, id: str | None) -> Transform | None:
+    def _transform(self, fields: Entries, verdict: VerdictName | None, id: str | None) -> Transform | None:
         if "transform" not in fields:
             if verdict == "transform":
                 help = "write `transform: {jsonpath: $.args.NAME, set: VALUE}`"
@@ -282,7 +279,9 @@ class Rules:
             self._misplaced(fields, ("transform",), verdict, "transform")
         return self._transforms.transform(fields["transform"][1])
 
-    def _misplaced(self, fields: Fields, keys: tuple[str, ...], verdict: str, owner: str) -> None:
+    def _misplaced(self, fields: Entries, keys: tuple[str, ...], verdict: str, owner: str) -> None:
+        if fields.keys().isdisjoint(keys):
+            return
         for key, (key_node, _) in fields.items():
             if key in keys:
                 self._report.add("E0208", key_node, key=key, verdict=verdict, owner=owner)

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode, SequenceNode
 
+from bobcat import _core
 from bobcat.diagnostics import Span
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import CONSTANT_STYLE
@@ -50,29 +51,18 @@ class PastCap(Exception):
 
 
 class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run time
-    """Composes without resolving: `tag` is empty unless the author wrote one."""
+    """Composes within the caps and without resolving: `tag` is empty unless the author wrote one."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.depth = 0
-        self.count = 0
+        gauge = _core.Gauge(MAX_DEPTH, MAX_NODES, _past)
+        self.descend_resolver = gauge.descend
+        self.ascend_resolver = gauge.ascend
+        self.resolve = gauge.resolve
 
-    def descend_resolver(self, current_node: Node | None, current_index: object) -> None:
-        """Count one value more, one level down."""
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise PastCap("E0108", MAX_DEPTH, current_node)
-        self.count += 1
-        if self.count > MAX_NODES:
-            raise PastCap("E0109", MAX_NODES, current_node)
 
-    def ascend_resolver(self) -> None:
-        """Leave a level."""
-        self.depth -= 1
-
-    def resolve(self, kind: object, value: object, implicit: object) -> str:
-        """No tag: `scalars` decides what a plain scalar is."""
-        return ""
+def _past(cap: str, node: Node | None) -> None:
+    raise PastCap("E0108", MAX_DEPTH, node) if cap == "depth" else PastCap("E0109", MAX_NODES, node)
 
 
 @contextmanager

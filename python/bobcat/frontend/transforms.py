@@ -38,11 +38,9 @@ class Transforms:
                 help="write `transform: {jsonpath: $.args.NAME, set: VALUE}`",
             )
             return None
-        found: dict[str, tuple[ScalarNode, Node]] = {}
-        for key, key_node, item in entries(node, self._report):
-            if key in _KEYS:
-                found[key] = key_node, item
-            else:
+        found = entries(node, self._report)
+        for key, (key_node, _) in found.items():
+            if key not in _KEYS:
                 near = closest(key, _KEYS)
                 help = f"did you mean `{near}`?" if near else None
                 self._report.add("E0202", key_node, where="a transform", key=shown(key), known=listed(_KEYS), help=help)

@@ -5,12 +5,10 @@ Loads PyYAML, and google-re2 for a graph with patterns; only `compile_graph` imp
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.errors import GraphCompileError
-from bobcat.frontend.nodes import Entry, entries, string_of, value
+from bobcat.frontend.nodes import Entries, entries, string_of, value
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.source import compose
 from bobcat.frontend.suggest import closest
@@ -48,7 +46,7 @@ class _Reader:
             return None
         found = entries(root, self._report)
         self._unknown(found, _KEYS, "G02")
-        nodes = {key: node for key, _, node in found}
+        nodes = {key: node for key, (_, node) in found.items()}
         if "version" in nodes and self._integer(nodes["version"]) != 1:
             self._add("G03", nodes["version"])
         start = self._start(nodes.get("start"), root)
@@ -99,7 +97,7 @@ class _Reader:
             return None
         found = entries(node, self._report)
         self._unknown(found, EDGE_KEYS, "G10", edge=where)
-        nodes = {key: item for key, _, item in found}
+        nodes = {key: item for key, (_, item) in found.items()}
         ends: dict[str, str] = {}
         for key in ("from", "to"):
             name = string_of(nodes[key], self._report) if key in nodes else None
@@ -121,7 +119,7 @@ class _Reader:
             return edge
         found = entries(node, self._report)
         self._unknown(found, PREDICATES, "G14", edge=where, allowed=list(PREDICATES))
-        nodes = {key: item for key, _, item in found}
+        nodes = {key: item for key, (_, item) in found.items()}
         return Edge(
             edge.src,
             edge.dst,
@@ -169,8 +167,8 @@ class _Reader:
         found = value(node, self._report) if isinstance(node, ScalarNode) else None
         return found if type(found) is int else None
 
-    def _unknown(self, found: Iterable[Entry], known: tuple[str, ...], code: str, **params: object) -> None:
-        others = [(key, node) for key, node, _ in found if key not in known]
+    def _unknown(self, found: Entries, known: tuple[str, ...], code: str, **params: object) -> None:
+        others = [(key, node) for key, (node, _) in found.items() if key not in known]
         if others:
             key, node = others[0]
             names = sorted(key for key, _ in others)

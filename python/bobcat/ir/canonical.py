@@ -12,6 +12,7 @@ differ, and by their headers (the policy without rules).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -38,6 +39,14 @@ def encode_value(value: Any) -> bytes:  # Any: nodes and their parts
     """The canonical bytes of a node, or of a constant that `check_const` accepts."""
     try:
         return _encode(value)
+    except (ValueError, RecursionError, TypeError, OverflowError) as error:
+        raise EncodingError(_reason(error)) from error
+
+
+def encode_each(values: Iterable[Any]) -> list[bytes]:  # Any: nodes and their parts
+    """The canonical bytes of each of some nodes or constants."""
+    try:
+        return list(map(_encode, values))
     except (ValueError, RecursionError, TypeError, OverflowError) as error:
         raise EncodingError(_reason(error)) from error
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from bobcat.ir.canonical import EncodingError, check_const, encode, encode_value
+from bobcat.ir.canonical import EncodingError, check_const, encode_each
 from bobcat.ir.schema import (
     IR_VERSION,
     NESTING,
@@ -99,14 +99,14 @@ def not_(item: Expr) -> Expr:
     return Not(item)
 
 
-def leaf(head: Head, path: tuple[str, ...], op: Operator, operand: Const, dialect: Dialect | None = None) -> Expr:
+def leaf(head: Head, path: tuple[str, ...], op: Operator, operand: Const, dialect: Dialect | None = None) -> Leaf:
     """The normal form of one comparison. `operand` is a `Const` of the schema; the caller has checked its type.
 
     Raises `EncodingError` for an operand that has no canonical form.
     """
-    value = _number_free_of_spelling(operand)
-    op, value = _comparison(op, value)
-    return Leaf(head, path, op, value, dialect)
+    if type(operand) is not str or op in NESTING:  # PERF: most operands are strings, and in normal form
+        op, operand = _comparison(op, _number_free_of_spelling(operand))
+    return Leaf(head, path, op, operand, dialect)
 
 
 def reference(head: Head, path: Sequence[str]) -> Const:
@@ -190,12 +190,12 @@ def evaluation_key(rule: AnyRule) -> tuple[int, bool]:
 def _distinct(items: list[Expr]) -> tuple[Expr, ...]:
     if len(items) < 2:
         return tuple(items)
-    by_bytes = {encode(item): item for item in items}
+    by_bytes = dict(zip(encode_each(items), items, strict=True))
     return tuple([by_bytes[key] for key in sorted(by_bytes)])
 
 
 def _as_set(items: list[Const]) -> list[Const]:
-    by_bytes = {encode_value(item): item for item in items}
+    by_bytes = dict(zip(encode_each(items), items, strict=True))
     return [by_bytes[key] for key in sorted(by_bytes)]
 
 

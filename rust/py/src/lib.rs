@@ -16,6 +16,7 @@ mod error;
 mod fast;
 mod form;
 mod freeze;
+mod gauge;
 mod hashing;
 mod host;
 mod loaded;
@@ -53,6 +54,8 @@ mod _core {
     use crate::form::Form;
     #[pymodule_export]
     use crate::freeze::frozen_if_flat;
+    #[pymodule_export]
+    use crate::gauge::Gauge;
     #[pymodule_export]
     use crate::hashing::{action_key, chained_hash};
     #[pymodule_export]
