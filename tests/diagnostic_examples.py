@@ -139,6 +139,7 @@ RULES_FILE = "rules.py"
 RULES = """\
 import random
 import re
+from bobcat import deny
 
 tables = {"gold": 500}
 
@@ -148,11 +149,15 @@ def looks_back(request, context):
 
 
 def sometimes(request, context):
-    return None if random.random() < 0.5 else 5
+    return None if random.random() < 0.5 else deny("bad luck")
 
 
 def by_table(request, context):
     return tables.get(request.tool)
+
+
+def condition_first(request, context):
+    return request.tool == "shell" and deny("no shell")
 """
 
 
@@ -195,6 +200,7 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0902": lambda: check(_bomb(), "E0902"),
     "E0807": lambda: _with_rule_of_a_file("looks_back"),
     "E0808": lambda: _with_rule_of_a_file("sometimes"),
+    "E0809": lambda: _with_rule_of_a_file("condition_first"),
     "W0115": lambda: _with_rule_of_a_file("looks_back", host="allow"),
     "W0116": lambda: _with_rule_of_a_file("sometimes", host="allow"),
     "W0117": lambda: _with_rule_of_a_file("by_table"),

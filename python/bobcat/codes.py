@@ -252,6 +252,7 @@ _ALL: tuple[Code, ...] = (
         "the Python rule `{name}` {problem}",
         '{instead}; `host="allow"` keeps the rule as a callable',
     ),
+    Code("E0809", "rule-returns-no-decision", "the Python rule `{name}` {problem}", "{instead}"),
     Code(
         "E0820",
         "built-rule-id",

@@ -27,6 +27,7 @@ changing = 5
 COUNT = 0
 later = []
 WORD = re.compile("x")
+RULES = {"t": lambda req: deny("t")}
 
 
 def change():
@@ -45,7 +46,7 @@ def grow(x):
     return x
 
 
-def any_number(*xs):
+def any_name(**xs):
     return xs
 
 
@@ -93,7 +94,7 @@ SHAPES = [
     ("with open('x'):\n    pass", "uses `with`"),
     ("return yields(req.tool)", "yields"),
     ("return loop(req.tool)", "calls `loop`, which calls itself"),
-    ("return any_number(req.tool)", "takes any number of arguments"),
+    ("return any_name(x=req.tool)", "takes any arguments by name"),
     ("return cached(req.tool)", "calls the function `cached`"),
     ("return req", "uses the request as a value"),
     ("return f'{ctx.principal}'", "uses the principal as a value"),
@@ -103,7 +104,7 @@ SHAPES = [
     ("return 'a %s %s' % req.args['x']", "formats text with `%`"),
     ("return 'a %s' % (1, 2)", "formats 2 values into 1 places"),
     ("return 'a %(x)s' % req.args", "formats text with `%`"),
-    ("return 'a %5d' % 5", "formats text with `%`"),
+    ("return 'a %05.1f' % 5", "formats text with `%`"),
     ("return req.tool % 5", "formats text with `%`"),
     ("return req.tool.format(5)", "calls the method `format`"),
     ("return '{x[0]}'.format(x=req.tool)", "formats with the field `x[0]`"),
@@ -169,6 +170,28 @@ SHAPES = [
     ("class X: pass", "defines a class"),
     ("return undefined_name", "which is not defined"),
     ("return Box", "the class `Box`"),
+    ("if req.tool:\n    word = WORD\nreturn word.search(req.tool)", "reads `word`, which may have no value here"),
+    ("if req.tool:\n    f = len\nreturn f(req.tool)", "reads `f`, which may have no value here"),
+    ("if req.tool:\n    def f(x):\n        return x\nreturn f(req.tool)", "reads `f`, which may have no value here"),
+    ("if req.tool:\n    import math\nreturn math.floor(5)", "reads `math`, which may have no value here"),
+    ("if req.tool:\n    x = 'a'\nreturn re.search(x, req.tool)", "only known when the rule runs"),
+    ("if req.tool:\n    get = req.args.get\nreturn get('x')", "reads `get`, which may have no value here"),
+    ("get = req.args.get\nreturn str(get)", "uses `get` as a value"),
+    ("if req.tool:\n    rule = RULES.get(req.tool)\nreturn rule(req)", "reads `rule`, which may have no value here"),
+    ("return [RULES.get(req.tool)]", "keeps an object of a table"),
+    ("return deny(str(ctx.timestamp.time()))", "calls `time` of a point in time"),
+    ("return ctx.timestamp.time() < req.args['x']", "compares a time of day with something else"),
+    ("return ctx.timestamp.time() < ctx.timestamp.date()", "compares a time of day with a date"),
+    ("return any_name(**req.args)", "calls with `**`"),
+    ("return sum(req.args[p.pattern] for p in (WORD,))", "gives `sum` what may be no number"),
+    (
+        "for p in (WORD,):\n    if req.tool:\n        break\n    continue",
+        "uses both `break` and `continue` in a loop over a table",
+    ),
+    ("return deny('x') if req.name == 't' else None", "reads `name`, which is nothing that a request has"),
+    ("return deny('x') if ctx.user else None", "reads `user`, which is nothing that a context has"),
+    ("return deny('x') if req.declared.costs else None", "reads `costs`, which is nothing that a tool declares"),
+    ("return deny('x') if ctx.principal.roles else None", "reads `roles`, which is nothing that a principal has"),
     ("return math", "a value of type `module`"),
     ("import urllib.parse\nreturn urllib.parse.urlparse(req.tool)", "calls the function `urlparse`"),
     ("return [x for x in req.args['x'] if (lambda: y)()]\ny = 5", "may have no value here"),
@@ -322,8 +345,8 @@ def test_a_table_in_small_letters_is_frozen_with_a_warning() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        "return [m is None for x in req.args['x'] if (m := WORD.search(x))]",
-        "return f'{1.5:>8.2f}{5:05d}{2:,}{7:*^9}'",
+        "return deny(str([m is None for x in req.args['x'] if (m := WORD.search(x))]))",
+        "return deny(f'{1.5:>8.2f}{5:05d}{2:,}{7:*^9}')",
         "x = []\nfor y in req.args['x']:\n    if y and not x:\n        x.append(y)\nreturn deny(str(x))",
         "x = dict(req.args)\nx['a'] = 5\ndel x['a']\nreturn transform(x)",
         "return deny('x') if any(p.search(req.tool) for p in (WORD,)) else None",
@@ -346,3 +369,60 @@ def test_a_loop_over_patterns_may_change_what_the_rule_made() -> None:
 def test_an_unknown_answer_to_host_rules_is_a_mistake_of_the_caller() -> None:
     with pytest.raises(ValueError, match="refuse, allow"):
         compile_policy("rules: []", host="maybe")  # type: ignore[arg-type]
+
+
+MISTAKES = [
+    ("return 'deny'", "returns `'deny'`, which is no decision", 12),
+    ("return True", "returns `True`, which is no decision", 12),
+    ("if req.tool:\n    return False", "returns `False`, which is no decision", 16),
+    ("return {'decision': 'deny'}", "returns `{'decision': 'deny'}`, which is no decision", 12),
+    ("return deny('a'), 'b'", "returns `(deny('a'), 'b')`, which is no decision", 12),
+    ("x = 'deny'\nreturn x", "returns `x`, which is no decision", 12),
+    ("return deny('a') if req.tool else 0", "returns `0`, which is no decision", 39),
+    ("return req.tool == 'x' and deny('a')", "returns `req.tool == 'x'` where what stands before `and` is false", 12),
+    ("return req.tool or deny('a')", "returns `req.tool` where what stands before `or` is true", 12),
+    ("deny('a')", "makes `deny('a')` and does not return it", 5),
+    ("return deny(5)", "gives a decision `5` as its `reason`", 17),
+    ("return transform([1])", "gives a decision `[1]` as its `transform_args`", 22),
+    ("return Decision(Verdict.DENY, None)", "gives a decision `None` as its `reason`", 35),
+]
+
+
+@pytest.mark.parametrize(("body", "problem", "column"), MISTAKES)
+def test_what_is_no_decision_is_an_error_where_it_is_returned(body: str, problem: str, column: int) -> None:
+    (found,) = findings(rule_of(body))
+    assert (found.code, found.message) == ("E0809", f"the Python rule `made` {problem}")
+    assert found.span is not None
+    assert found.span.column == column
+    assert found.help
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return req.args.get('x') and deny('a')",
+        "x = None\nif req.tool:\n    x = deny('a')\nreturn x",
+        "def check(x):\n    return len(x) > 5\nreturn deny('a') if check(req.tool) else None",
+        "def check(x):\n    return deny(x) if x else None\nreturn check(req.tool) or check(ctx.environment)",
+        "return transform({**req.args}, reason=req.tool)",
+    ],
+)
+def test_what_may_be_a_decision_is_none(body: str) -> None:
+    assert findings(rule_of(body)) == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "help"),
+    [
+        ("return deny('x') if req.name else None", "write `request.tool`"),
+        ("return deny('x') if ctx.user else None", "write `context.principal.id`"),
+        ("return deny('x') if ctx.enviroment else None", "did you mean `environment`?"),
+        ("return deny('x') if req.args['x'].startwith('a') else None", "did you mean `startswith`?"),
+        ("return Verdict.DENY", "make a decision: `deny(...)`"),
+    ],
+)
+def test_a_slip_in_a_name_is_answered_with_the_name(body: str, help: str) -> None:
+    (found,) = findings(rule_of(body))
+    assert found.code == "E0807"
+    assert found.help is not None
+    assert found.help.startswith(help)

@@ -23,7 +23,7 @@ def answer(function: Callable[..., Any], *args: Any) -> Any:
         return type(error)
 
 
-@pytest.mark.parametrize("name", ["normpath", "basename", "dirname", "isabs", "splitext"])
+@pytest.mark.parametrize("name", ["normpath", "basename", "dirname", "isabs", "split", "splitext"])
 def test_a_function_of_one_path_is_its_namesake(name: str) -> None:
     for path in [*PATHS, *ODD]:
         assert answer(getattr(stdlib, name), path) == answer(getattr(posixpath, name), path), path

@@ -68,6 +68,10 @@ def _raising(request: Any, context: Any) -> Any:
 
 
 def _text(request: Any, context: Any) -> Any:
+    return request.args.get("verdict", "deny")
+
+
+def _certain_text(request: Any, context: Any) -> Any:
     return "deny"
 
 
@@ -85,6 +89,11 @@ def test_u04_a_python_rule_that_returns_something_else_denies() -> None:
     decision = decide(ALLOWING + "rules: []", call(), _text)
     assert decision.verdict is Verdict.DENY
     assert decision.matched_rules == ("<rule_error:_text:not_a_decision>",)
+
+
+def test_u04_a_python_rule_that_can_only_return_something_else_is_refused() -> None:
+    with pytest.raises(PolicyCompileError, match="is no decision"):
+        compile_policy("rules: []", python_rules=(_certain_text,))
 
 
 def test_u04_an_async_python_rule_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Arguments that are given by name, in the places where the core takes them."""
+"""Arguments of calls: those given by name in their places, and those given with `*` and `**` one by one."""
 
 from __future__ import annotations
 
@@ -30,3 +30,44 @@ def positional(node: ast.Call, name: str, f: Function) -> list[ast.expr]:
             raise f.cannot(keyword.value, f"gives `{name}` an argument by name", "give it by position")
         arguments.append(keyword.value)
     return arguments
+
+
+def written_out(node: ast.Call, f: Function) -> ast.Call:
+    """A call without `*` and `**`: what they unpack stands there itself. Refused where that is not known."""
+    if not any(isinstance(item, ast.Starred) for item in node.args) and all(item.arg for item in node.keywords):
+        return node
+    args: list[ast.expr] = []
+    for item in node.args:
+        args.extend(_several(item.value, f) if isinstance(item, ast.Starred) else [item])
+    keywords: list[ast.keyword] = []
+    for keyword in node.keywords:
+        keywords.extend(_named(keyword.value, f) if keyword.arg is None else [keyword])
+    return ast.copy_location(ast.Call(node.func, args, keywords), node)
+
+
+def _several(node: ast.expr, f: Function) -> list[ast.expr]:
+    if isinstance(node, ast.Tuple | ast.List) and not any(isinstance(item, ast.Starred) for item in node.elts):
+        return node.elts
+    table: Any = f.static(node) if isinstance(node, ast.Name | ast.Attribute) else None  # Any: every object
+    if type(table) in (tuple, list) and all(_is_scalar(item) for item in table):
+        f.constant_name(node, table)
+        return [ast.copy_location(ast.Constant(item), node) for item in table]
+    raise f.cannot(node, "calls with `*`", "write the arguments out")
+
+
+def _named(node: ast.expr, f: Function) -> list[ast.keyword]:
+    if isinstance(node, ast.Dict) and all(
+        isinstance(key, ast.Constant) and type(key.value) is str for key in node.keys
+    ):
+        pairs = [(getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)]
+        return [ast.copy_location(ast.keyword(name, value), value) for name, value in pairs]
+    table = f.static(node) if isinstance(node, ast.Name | ast.Attribute) else None
+    if type(table) is dict and all(type(key) is str and _is_scalar(value) for key, value in table.items()):
+        f.constant_name(node, table)
+        constants = [(name, ast.copy_location(ast.Constant(value), node)) for name, value in table.items()]
+        return [ast.copy_location(ast.keyword(name, value), node) for name, value in constants]
+    raise f.cannot(node, "calls with `**`", "write the arguments out")
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or type(value) in (bool, int, float, str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,23 @@ class Parameter:
     code: Root
 
 
-Binding = Slot | Static | Nested | Parameter
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name for an expression that has one value all the time and may stand wherever the name is read."""
+
+    node: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A name for one of several objects; the slot has its number, from one on, or None where that may be."""
+
+    slot: int
+    objects: tuple[Any, ...]  # Any: every object
+    or_none: bool
+
+
+Binding = Slot | Static | Nested | Parameter | Alias | Chosen
 
 
 class _Missing:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import types
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 MAX_UNROLLED = 64
-"""Patterns or functions in a table that a loop goes over."""
+"""Patterns, functions or frozen objects in a table that a loop goes over."""
 _UNORDERED = frozenset({"set", "any", "all", "min", "max"})
 
 
@@ -36,7 +37,7 @@ def collect(kind: ir.CollectKind, node: Comprehension, f: Function, default: ir.
     """A comprehension or a generator, collected into what `kind` says."""
     items = unrolled(node.generators[0].iter, f) if len(node.generators) == 1 else None
     if items is not None and not isinstance(node, ast.DictComp):
-        return _unrolled(kind, node, items, f)
+        return _unrolled(kind, node, items, f, default)
     before = set(f.assigned)
     first = node.generators[0]
     over = f.iterable(first.iter) if kind in _UNORDERED else f.ordered(first.iter)
@@ -90,12 +91,14 @@ def _names(node: ast.expr) -> Iterator[str]:
 
 
 def unrolled(node: ast.expr, f: Function) -> list[Any] | None:  # Any: every object
-    """The items of a table of patterns or functions that a loop goes over; None when it is anything else."""
+    """The items of a table of patterns, functions or frozen objects that a loop goes over; None for anything else."""
 
     if isinstance(node, ast.Tuple | ast.List):
         written = _written(node, f)
         found = None if written is MISSING else list(written)
-        return found if found is not None and any(_is_object(item) for item in found) else None
+        return found if found is not None and any(is_object(item) for item in found) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and f.static(node.func) is enumerate:
+        return _numbered(node, f)
     how = "keys"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
         how, table_node = node.func.attr, node.func.value
@@ -113,12 +116,28 @@ def unrolled(node: ast.expr, f: Function) -> list[Any] | None:  # Any: every obj
         items = list(table.items() if how == "items" else table.values())
     else:
         return None
-    if not any(_is_object(item) for item in items):
+    if not any(is_object(item) for item in items):
         return None
     f.constant_name(table_node, table)
     if len(items) > MAX_UNROLLED:
         raise f.cannot(node, f"goes over more than {MAX_UNROLLED} patterns or functions", "join the patterns by `|`")
     return items
+
+
+def _numbered(node: ast.Call, f: Function) -> list[Any] | None:  # Any: every object
+    """`enumerate(TABLE)` and `enumerate(TABLE, 1)`."""
+    match node.args, node.keywords:
+        case [over], []:
+            start = 0
+        case ([over, ast.Constant(value=int() as start)], []) | (
+            [over],
+            [ast.keyword(arg="start", value=ast.Constant(value=int() as start))],
+        ):
+            pass
+        case _:
+            return None
+    items = unrolled(over, f)
+    return None if items is None else list(enumerate(items, start))
 
 
 def _written(node: ast.expr, f: Function) -> Any:  # Any: every object, or MISSING
@@ -136,10 +155,11 @@ def _written(node: ast.expr, f: Function) -> Any:  # Any: every object, or MISSI
             return MISSING
 
 
-def _is_object(item: object) -> bool:
+def is_object(item: object) -> bool:
+    """Whether an item of a table is more than data: what a loop over it is written out for."""
     if isinstance(item, tuple):
-        return any(_is_object(part) for part in item)
-    return isinstance(item, re.Pattern) or callable(item)
+        return hasattr(type(item), "_fields") or any(is_object(part) for part in item)
+    return isinstance(item, re.Pattern) or callable(item) or dataclasses.is_dataclass(item)
 
 
 def statics(node: ast.expr, item: Any, f: Function) -> dict[str, Any]:  # Any: every object; Binding
@@ -160,28 +180,68 @@ def statics(node: ast.expr, item: Any, f: Function) -> dict[str, Any]:  # Any: e
             )
 
 
-def _unrolled(kind: ir.CollectKind, node: Comprehension, items: list[Any], f: Function) -> ir.Code:
-    if kind not in ("any", "all") or not isinstance(node, ast.GeneratorExp):
-        raise f.cannot(
-            node, "collects over a table of patterns or functions", "use `any(...)` or `all(...)`, or a `for`"
-        )
+_SUMMED: dict[ir.CollectKind, ir.BinaryOperator] = {"list": "add", "set": "or"}
+
+
+def _unrolled(
+    kind: ir.CollectKind, node: Comprehension, items: list[Any], f: Function, default: ir.Constant | None
+) -> ir.Code:
+    """A comprehension over a table of objects: its parts once for each of them, in the order of the table."""
     loop = node.generators[0]
     before = set(f.assigned)
-    tests: list[ir.Code] = []
+    found: list[tuple[tuple[ir.Code, ...], ir.Code]] = []
     for item in items:
         f.scopes.append(statics(loop.target, item, f))
         try:
-            conditions = [f.raw(test) for test in loop.ifs]
-            value = f.raw(node.elt)
+            tests = tuple(f.raw(test) for test in loop.ifs)
+            element = node.elt if not isinstance(node, ast.DictComp) else node.value
+            found.append((tests, f.raw(element) if kind in ("any", "all") else f.value(element)))
+            if kind in ("sum", "min", "max") and f.kind(element) != "num":
+                # What goes wrong with one value must be raised before the next one is made.
+                raise f.cannot(
+                    element, f"gives `{kind}` what may be no number, over a table of objects", "write a `for`"
+                )
         finally:
             f.scopes.pop()
-        if kind == "any":
-            tests.append(ir.And((*conditions, value)) if conditions else value)
-        else:
-            tests.append(ir.Or((*(ir.NotTrue(test) for test in conditions), value)) if conditions else value)
-    f.assigned = before
-    joined: ir.Code = ir.Or(tuple(tests)) if kind == "any" else ir.And(tuple(tests))
+        f.assigned = set(before)
+    match kind:
+        case "any":
+            return _as_bool(ir.Or(tuple(ir.And((*tests, value)) if tests else value for tests, value in found)))
+        case "all":
+            asked = [
+                ir.Or((*(ir.NotTrue(test) for test in tests), value)) if tests else value for tests, value in found
+            ]
+            return _as_bool(ir.And(tuple(asked)))
+        case "first":
+            first: ir.Code = default if default is not None else ir.Constant(None)
+            for tests, value in reversed(found):
+                first = ir.IfElse(_all(tests), value, first) if tests else value
+            return first
+        case "list" | "set":
+            parts = [
+                ir.IfElse(_all(tests), ir.Display(kind, (value,)), ir.Display(kind, ()))
+                if tests
+                else ir.Display(kind, (value,))
+                for tests, value in found
+            ]
+            made: ir.Code = parts[0]
+            for part in parts[1:]:
+                made = ir.Binary(_SUMMED[kind], made, part)
+            return made
+        case "sum" | "min" | "max":
+            slot, local = f.temporary()
+            over = _unrolled("list", node, items, f, None)
+            return ir.Collect(kind, None, local, (ir.Loop(ir.Slot(slot), over, ()),), default)
+        case "dict":
+            raise f.cannot(node, "makes a dict over a table of objects", "write the dict out")
+
+
+def _as_bool(joined: ir.Code) -> ir.Code:
     return ir.IfElse(joined, ir.Constant(True), ir.Constant(False))
+
+
+def _all(tests: tuple[ir.Code, ...]) -> ir.Code:
+    return tests[0] if len(tests) == 1 else ir.And(tests)
 
 
 def mapped(node: ast.Call, f: Function) -> ast.GeneratorExp | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bobcat import decisions
+from bobcat.frontend.pyrules.kinds import Kind
 from bobcat.ir import code as ir
 from bobcat.model import Decision, Verdict
 
@@ -33,6 +34,7 @@ def lower(node: ast.Call, constructor: Callable[..., Any], f: Function) -> ir.Co
     given = _by_name(node, names, f, by_position=len(by_position))
     if verdict in ("deny", "transform") and names[0] not in dict(given):
         raise f.cannot(node, f"calls `{verdict}` without `{names[0]}`", f"give `{names[0]}`")
+    _check_kinds(given, f)
     args = [(name, f.value(item)) for name, item in given]
     if verdict == "approve_required" and "timeout_seconds" not in dict(given):
         args.append(("timeout_seconds", ir.Constant(decisions.DEFAULT_APPROVAL_SECONDS)))
@@ -59,12 +61,31 @@ def of_class(node: ast.Call, f: Function) -> ir.Code:
                 f"gives a decision `{verdict}` the field `{name}`",
                 f"leave it out: it has no meaning in `{verdict}`",
             )
+    _check_kinds(given, f)
     args = [(name, f.value(item)) for name, item in given if name != "verdict"]
     if verdict is Verdict.APPROVE_REQUIRED and "timeout_seconds" not in dict(given):
         args.append(("timeout_seconds", ir.Constant(None)))
     if verdict is Verdict.TRANSFORM and "transform_args" not in dict(given):
         raise f.cannot(node, "transforms without `transform_args`", "give the new arguments")
     return ir.Decide(verdict.value, tuple(args))
+
+
+_EXPECTED: dict[str, tuple[frozenset[Kind], str]] = {
+    "reason": (frozenset({"str"}), "a text"),
+    "args": (frozenset({"dict"}), "the new arguments, a dict"),
+    "transform_args": (frozenset({"dict"}), "the new arguments, a dict"),
+}
+_KNOWN: frozenset[Kind] = frozenset(
+    {"num", "str", "bytes", "list", "tuple", "dict", "set", "none", "datetime", "decision"}
+)
+
+
+def _check_kinds(given: list[tuple[str, ast.expr]], f: Function) -> None:
+    """Note arguments that are certainly not what the constructor takes."""
+    for name, item in given:
+        kinds, what = _EXPECTED.get(name, (_KNOWN, ""))
+        if (kind := f.kind(item)) in _KNOWN and kind not in kinds:
+            f.mistake(item, f"gives a decision `{ast.unparse(item)}` as its `{name}`", f"give it {what}")
 
 
 def _by_name(node: ast.Call, names: list[str], f: Function, *, by_position: int) -> list[tuple[str, ast.expr]]:

@@ -8,9 +8,11 @@ import operator as operators_of
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bobcat.frontend.pyrules import calls, comprehensions, exact_types, formats, patterns, texts
-from bobcat.frontend.pyrules.bindings import MISSING, Nested, Parameter, Slot, Static
-from bobcat.frontend.pyrules.kinds import DATETIME_FIELDS, OBJECTS, Kind
+from bobcat.frontend.pyrules import calls, choices, comprehensions, exact_types, formats, moments, patterns, texts
+from bobcat.frontend.pyrules.bindings import MISSING, Alias, Chosen, Nested, Parameter, Slot, Static
+from bobcat.frontend.pyrules.kinds import DATETIME_FIELDS, FIELDS, OBJECTS, Kind
+from bobcat.frontend.pyrules.plain import has_value, is_scalar, plain
+from bobcat.frontend.suggest import closest
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -106,10 +108,14 @@ def _name(node: ast.Name, f: Function) -> ir.Code:
                     node, f"reads `{node.id}`, which may have no value here", "give it a value before, on every way"
                 )
             return ir.Local(slot)
+        case Chosen(slot):
+            return ir.Local(slot)
         case Parameter(code):
             return code
         case Static(value):
             return f.constant(node, value, node.id)
+        case Alias():
+            raise f.cannot(node, f"uses `{node.id}` as a value", "call it, or compare it, where its value is needed")
         case Nested():
             raise f.cannot(node, f"keeps the function `{node.id}` as a value", "call it where its value is needed")
 
@@ -119,9 +125,18 @@ def _attribute(node: ast.Attribute, f: Function) -> ir.Code:
     if value is not MISSING:
         return f.constant(node, value, ast.unparse(node))
     kind = f.kind(node.value)
+    found = (
+        choices.each(node, node.value, no_attribute, lambda item: ast.Attribute(item, node.attr, ast.Load()), f)
+        if kind == "choice"
+        else moments.field(node, f)
+    )
+    if found is not None:
+        return found
     if kind in OBJECTS:
         if node.attr.startswith("_"):
             raise f.cannot(node, f"reads the private name `{node.attr}`", "use the fields of a request")
+        if kind in FIELDS and node.attr not in FIELDS[kind]:
+            raise f.cannot(node, f"reads `{node.attr}`, which is nothing that {_OWNERS[kind]}", _field(kind, node.attr))
         return ir.Attribute(f.raw(node.value), node.attr)
     if node.attr in DATETIME_FIELDS:
         return ir.Attribute(f.value(node.value), node.attr)
@@ -132,11 +147,45 @@ def _attribute(node: ast.Attribute, f: Function) -> ir.Code:
     raise f.cannot(node, f"reads the attribute `{node.attr}`", instead)
 
 
+_OWNERS: dict[Kind, str] = {
+    "request": "a request has", "context": "a context has", "declared": "a tool declares",
+    "principal": "a principal has",
+}  # fmt: skip
+_ELSEWHERE: dict[tuple[Kind, str], str] = {
+    ("context", "user"): "context.principal.id", ("context", "user_id"): "context.principal.id",
+    ("context", "env"): "context.environment", ("context", "tool"): "request.tool", ("context", "now"):
+    "context.timestamp", ("context", "time"): "context.timestamp", ("request", "name"): "request.tool",
+    ("request", "tool_name"): "request.tool", ("request", "arguments"): "request.args", ("request", "params"):
+    "request.args", ("request", "kwargs"): "request.args", ("request", "principal"): "context.principal",
+    ("request", "environment"): "context.environment", ("request", "user"): "context.principal.id",
+    ("request", "metadata"): "request.declared", ("principal", "role"): 'context.extra["role"]',
+    ("principal", "roles"): 'context.extra["roles"]', ("principal", "email"): 'context.extra["email"]',
+}  # fmt: skip
+"""Names that people guess, and where that is which they mean."""
+
+
+def _field(kind: Kind, name: str) -> str:
+    meant = _ELSEWHERE.get((kind, name)) or closest(name, FIELDS[kind])
+    if meant is not None:
+        return f"write `{meant}`" if "." in meant else f"did you mean `{meant}`?"
+    where = ", or read an argument: `request.args.get(...)`" if kind == "request" else ""
+    where = ", or put it there: `context.extra.get(...)`" if kind == "context" else where
+    return f"its fields are {', '.join(FIELDS[kind])}{where}"
+
+
+def no_attribute() -> ir.Code:
+    """What Python answers to an attribute of None."""
+    return ir.Method(ir.Constant(None), "lower", ())
+
+
 def _subscript(node: ast.Subscript, f: Function) -> ir.Code:
     value = f.static(node)
     if value is not MISSING:
         return f.constant(node, value, ast.unparse(node))
-    of = f.value(node.value)
+    chosen = choices.choice(node, f)
+    if chosen is not None:
+        return choices.number(chosen, f)
+    of = choices.looked_up(node.value, f) or f.value(node.value)
     if isinstance(node.slice, ast.Slice):
         bounds = (node.slice.lower, node.slice.upper, node.slice.step)
         start, stop, step = (None if bound is None else f.value(bound) for bound in bounds)
@@ -150,6 +199,9 @@ def _compare(node: ast.Compare, f: Function) -> ir.Code:
     asked = exact_types.lower(node, f)
     if asked is not None:
         return asked
+    moment = moments.compared(node, operators, f)
+    if moment is not None:
+        return moment
     with_none = [False] * len(operands)
     for index, operator in enumerate(operators):
         if operator in ("is", "is_not"):
@@ -163,7 +215,13 @@ def _compare(node: ast.Compare, f: Function) -> ir.Code:
             operators[at] in ("is", "is_not") for at in (index - 1, index) if 0 <= at < len(operators)
         )
         under_in = index > 0 and operators[index - 1] in ("in", "not_in")
-        lowered.append(f.raw(item) if identity else f.iterable(item) if under_in else _operand(node, item, operands, f))
+        members = _members(item, f) if under_in else None
+        if members is not None:
+            lowered.append(members)
+        else:
+            lowered.append(
+                f.raw(item) if identity else f.iterable(item) if under_in else _operand(node, item, operands, f)
+            )
     return ir.Compare(lowered[0], tuple(operators), tuple(lowered[1:]))
 
 
@@ -174,9 +232,8 @@ def _is_singleton(value: object) -> bool:
 def _operand(node: ast.Compare, item: ast.expr, operands: list[ast.expr], f: Function) -> ir.Code:
     """An operand of a comparison: a member of an enumeration of strings or integers compares as its value."""
     value = f.static(item) if isinstance(item, ast.Attribute | ast.Name) else MISSING
-    if isinstance(value, enum.Enum) and isinstance(value, str | int) and _plain_enum(type(value)):
-        plain = "".join(str.__iter__(value)) if isinstance(value, str) else int(value)
-        return f.constant(item, plain, ast.unparse(item))
+    if has_value(value):
+        return f.constant(item, plain(value), ast.unparse(item))
     if f.kind(item) == "view":
         if any(f.kind(other) == "set" for other in operands if other is not item):
             return ir.Call("set", (f.raw(item),))
@@ -184,10 +241,25 @@ def _operand(node: ast.Compare, item: ast.expr, operands: list[ast.expr], f: Fun
     return f.value(item)
 
 
-def _plain_enum(kind: type) -> bool:
-    """Whether the members of an enumeration compare as their values."""
-    base = vars(str if issubclass(kind, str) else int)
-    return all(getattr(kind, name) is base[name] for name in ("__eq__", "__hash__"))
+def _members(item: ast.expr, f: Function) -> ir.Code | None:
+    """A table of members of enumerations, behind `in`: of their values; None for any other."""
+    match item:
+        case ast.Tuple(elts=[*items]) | ast.List(elts=[*items]) | ast.Set(elts=[*items]) if items:
+            found = [f.static(part) if isinstance(part, ast.Attribute) else MISSING for part in items]
+            if not all(isinstance(part, enum.Enum) for part in found):
+                return None
+            table: Any = set(found) if isinstance(item, ast.Set) else tuple(found)
+        case ast.Name() | ast.Attribute():
+            table = f.static(item)
+            if (numbered := choices.numbered(item, f)) is not None:
+                return numbered
+        case _:
+            return None
+    if type(table) not in (tuple, list, set, frozenset) or not any(isinstance(part, enum.Enum) for part in table):
+        return None
+    if not all(has_value(part) or is_scalar(part) for part in table):
+        return None
+    return f.constant(item, type(table)(plain(part) for part in table), ast.unparse(item))
 
 
 def _connective(is_and: bool, values: list[ast.expr], f: Function) -> ir.Code:
@@ -322,9 +394,20 @@ def _display(kind: Any, items: list[ast.expr], f: Function) -> ir.Code:  # Any: 
 
 def bind(target: ast.Name, value: ast.expr, f: Function) -> ir.Code:
     """`(name := value)`; in a comprehension the name is the function's."""
+    chosen = choices.choice(value, f) if target.id in f.once else None
+    if chosen is not None:
+        return ir.Bind(choose(target, chosen, f), choices.number(chosen, f))
     lowered = f.value(value)
     binding = f.local(target.id)
     if not isinstance(binding, Slot):
         raise f.cannot(target, f"gives `{target.id}` a second value", "use another name")
     f.assigned.add(target.id)  # until the end of the comprehension, when it stands in one
     return ir.Bind(binding.slot, lowered)
+
+
+def choose(target: ast.Name, chosen: choices.Choice, f: Function) -> int:
+    """The slot of a name for an item of a table."""
+    slot = f.session.new_slot(target.id)
+    f.bindings[target.id] = Chosen(slot, chosen.objects, chosen.or_none)
+    f.assigned.add(target.id)
+    return slot

@@ -17,7 +17,10 @@ from bobcat.ir import code as ir
 if TYPE_CHECKING:
     from bobcat.frontend.pyrules.function import Function
 
-_PLACE = re.compile(r"%(?:%|([sr]|d|\.[0-9]{1,2}f)|)")
+_PLACE = re.compile(
+    r"%(?:%|(?:\((?P<key>[^()%]*)\))?"
+    r"(?P<how>(?P<flag>[-+ 0]?)(?P<width>[1-9][0-9]{0,2})?(?P<precision>\.[0-9]{1,2})?[srdf])|)"
+)
 _INSTEAD = "write an f-string"
 
 
@@ -53,9 +56,11 @@ def of_method(node: ast.Call, text: str, f: Function) -> ir.Code:
 def of_operator(node: ast.BinOp, text: str, f: Function) -> ir.Code:
     """`text % values`."""
     places = [found for found in _PLACE.finditer(text) if found.group() != "%%"]
-    if any(found.group(1) is None for found in places):
+    if any(found["how"] is None or not _is_known(found) for found in places):
         raise f.cannot(node, "formats text with `%` in a way that has no lowered form", _INSTEAD)
     right = node.right
+    if any(found["key"] is not None for found in places):
+        return _of_keys(node, text, places, f)
     if isinstance(right, ast.Tuple):
         items = right.elts
         if len(items) != len(places) or any(isinstance(item, ast.Starred) for item in items):
@@ -71,14 +76,34 @@ def of_operator(node: ast.BinOp, text: str, f: Function) -> ir.Code:
     values: list[ir.Code] = [local for _, local in slots]
     if not isinstance(right, ast.Tuple):
         values = [_one(values[0])]
+    return _after(bound, _filled(text, places, values))
+
+
+def _filled(text: str, places: list[re.Match[str]], values: list[ir.Code]) -> ir.Text:
     parts: list[str | ir.Shown] = []
     end = 0
     for found, value in zip(places, values, strict=True):
         parts.append(text[end : found.start()].replace("%%", "%"))
-        parts.append(_shown(found.group(1), value))
+        parts.append(_shown(found, value))
         end = found.end()
     parts.append(text[end:].replace("%%", "%"))
-    return _after(bound, ir.Text(tuple(part for part in parts if part != "")))
+    return ir.Text(tuple(part for part in parts if part != ""))
+
+
+def _of_keys(node: ast.BinOp, text: str, places: list[re.Match[str]], f: Function) -> ir.Code:
+    """`"%(name)s" % {"name": value}`."""
+    right = node.right
+    if not isinstance(right, ast.Dict):
+        raise f.cannot(node, "formats text with `%` and the keys of a dict that is not written there", _INSTEAD)
+    keys = [key.value if isinstance(key, ast.Constant) else None for key in right.keys]
+    if None in keys or any(found["key"] not in keys for found in places):
+        raise f.cannot(node, "formats text with `%` and the keys of a dict that is not written there", _INSTEAD)
+    slots = [f.temporary() for _ in keys]
+    for item in right.values:
+        f.check_shown(item)
+    bound = [ir.Bind(slot, f.value(item)) for (slot, _), item in zip(slots, right.values, strict=True)]
+    held = {key: local for key, (_, local) in zip(keys, slots, strict=True)}
+    return _after(bound, _filled(text, places, [held[found["key"]] for found in places]))
 
 
 def _one(value: ir.Code) -> ir.Code:
@@ -88,12 +113,25 @@ def _one(value: ir.Code) -> ir.Code:
     return ir.IfElse(ir.IsInstance(value, ("tuple",)), inner, value)
 
 
-def _shown(how: str, value: ir.Code) -> ir.Shown:
+def _is_known(found: re.Match[str]) -> bool:
+    """Whether a place means the same in the words of f-strings."""
+    how = found["how"][-1]
+    if how in "sr":
+        return found["flag"] in ("", "-")
+    return not (found["flag"] == "0" and how == "f") and (how == "f" or found["precision"] is None)
+
+
+def _shown(found: re.Match[str], value: ir.Code) -> ir.Shown:
+    how, flag, width, precision = found["how"][-1], found["flag"], found["width"] or "", found["precision"] or ""
     if how in ("s", "r"):
-        return ir.Shown(value, "s" if how == "s" else "r", "")
+        aligned = f"{'<' if flag else '>'}{width}" if width else ""
+        return ir.Shown(value, "s" if how == "s" else "r", aligned + precision)
     # A place for a number takes nothing else, not even a text with one.
     number = ir.Call("int" if how == "d" else "float", (value,))
-    return ir.Shown(ir.IfElse(ir.IsInstance(value, ("int", "float")), number, type_error()), "", how)
+    spec = ("<" if flag == "-" and width else "" if flag == "-" else flag) + width + precision
+    if flag == "0" and not width:
+        spec = precision
+    return ir.Shown(ir.IfElse(ir.IsInstance(value, ("int", "float")), number, type_error()), "", spec + how)
 
 
 def _after(bound: list[ir.Bind], text: ir.Code) -> ir.Code:

@@ -14,17 +14,18 @@ from typing import Any
 
 from bobcat.diagnostics import Span
 from bobcat.frontend.pyrules import expressions, objects, statements
-from bobcat.frontend.pyrules.bindings import Binding, Slot, Static
+from bobcat.frontend.pyrules.bindings import Alias, Binding, Chosen, Slot, Static
 from bobcat.frontend.pyrules.changes import changing_names, local_names
 from bobcat.frontend.pyrules.freeze import MUTABLE, NotConstant, described, freeze
 from bobcat.frontend.pyrules.hints import hint_for
 from bobcat.frontend.pyrules.impure import reads_outside
-from bobcat.frontend.pyrules.inference import bound_once, infer, kind_of
+from bobcat.frontend.pyrules.inference import bound_once, infer, kind_of, value_of
 from bobcat.frontend.pyrules.kinds import OBJECTS, Kind, kind_of_value
 from bobcat.frontend.pyrules.mutation import RELIED_ON, Fresh, fresh_names
 from bobcat.frontend.pyrules.refusal import CannotLower, Refusal
 from bobcat.frontend.pyrules.source import FunctionSource, Module
 from bobcat.ir.code import Code, Constant, Local, Statement
+from bobcat.model import Verdict
 
 MAX_NODES = 20_000
 """Expressions and statements of one rule, called functions included each time they are called."""
@@ -39,6 +40,7 @@ class Session:
     stack: list[object] = field(default_factory=list)
     frozen: dict[str, tuple[Span, str]] = field(default_factory=dict)
     found: list[Refusal] = field(default_factory=list)
+    mistakes: list[Refusal] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     places: dict[int, tuple[Statement, Span]] = field(default_factory=dict)
 
@@ -85,7 +87,8 @@ class Function:
         if any(name in self.own or name in self._cells or name in self._globals for name in RELIED_ON):
             self.fresh = {name: Fresh(None, source.node) for name in self.fresh}
         self.returned: Kind | None = None
-        self.call_kinds: dict[int, Kind] = {}
+        # With the node, which keeps its id from being used again.
+        self.call_kinds: dict[int, tuple[ast.expr, Kind]] = {}
 
     # --- names ---
 
@@ -102,7 +105,12 @@ class Function:
             if name in scope:
                 return scope[name]
         if name in self.own:
-            return self.local(name)
+            binding = self.local(name)
+            if not isinstance(binding, Slot) and name not in self.assigned:  # on some ways only, or later
+                raise self.cannot(
+                    node, f"reads `{name}`, which may have no value here", "give it a value before, on every way"
+                )
+            return binding
         if self.parent is not None:
             return self.parent._resolve(node, name)
         return Static(self._outer(node, name))
@@ -152,6 +160,8 @@ class Function:
                 return kind_of_value(binding.value) if isinstance(binding, Static) else "any"
         if node.id in self.own:
             static = self.bindings.get(node.id)
+            if isinstance(static, Chosen):
+                return "choice"
             return kind_of_value(static.value) if isinstance(static, Static) else self.kinds.get(node.id, "any")
         if self.parent is not None:
             return self.parent.kind_of_name(node)
@@ -167,6 +177,24 @@ class Function:
         if name in self.own:
             return name in self.assigned or not isinstance(self.bindings.get(name), Slot | None)
         return self.parent is None or self.parent.is_certain(name)
+
+    def written_once(self, node: ast.Name) -> ast.expr | None:
+        """The expression that a local was given as its only value; None when that is not certain where it is read."""
+        if any(node.id in scope for scope in self.scopes):
+            return None
+        if node.id not in self.own:
+            return None if self.parent is None else self.parent.written_once(node)
+        if node.id not in self.once or node.id not in self.assigned:
+            return None
+        return value_of(self.source.node, node.id)
+
+    def alias(self, node: ast.Name) -> ast.expr | None:
+        """The expression that a local is another name for, where all names in it mean what they meant there."""
+        binding = self.bindings.get(node.id) if node.id in self.own else None
+        if not isinstance(binding, Alias) or node.id not in self.assigned:
+            return None
+        names = {node.id, *(item.id for item in ast.walk(binding.node) if isinstance(item, ast.Name))}
+        return None if any(name in scope for scope in self.scopes for name in names) else binding.node
 
     # --- objects ---
 
@@ -190,6 +218,8 @@ class Function:
             help = "use strings, numbers, bools, None, and tuples, lists, sets and dicts of them"
             if callable(value):  # most often one of the constructors of decisions, without its parentheses
                 help = f"call it, `{what}(...)`"
+            if isinstance(value, Verdict):
+                help = f"make a decision: `{value}(...)`"
             raise self.cannot(
                 node, f"uses `{what}`, which cannot be frozen into the policy: {reason}", help
             ) from reason
@@ -204,6 +234,8 @@ class Function:
         code = self.raw(node)
         kind = self.kind(node)
         if kind in OBJECTS:
+            if kind == "choice":
+                raise self.cannot(node, "keeps an object of a table", "call it, or read a field of it, at once")
             what = "an object of the call" if kind == "mixed" else f"the {kind}"
             raise self.cannot(
                 node, f"uses {what} as a value", "use one of its fields: `request.args`, `context.principal.id`"
@@ -260,6 +292,10 @@ class Function:
     def cannot(self, node: ast.AST, problem: str, instead: str, *, kind: Any = "shape") -> CannotLower:
         """The refusal of a node of this function, to be raised."""
         return self.source.place.cannot(node, problem, instead, kind=kind)
+
+    def mistake(self, node: ast.AST, problem: str, instead: str) -> None:
+        """Note what has a meaning that nobody wants."""
+        self.session.mistakes.append(Refusal("shape", self.source.place.span(node), problem, instead))
 
     def cannot_value(self, node: ast.AST, value: object, what: str, instead: str) -> CannotLower:
         """The refusal of an object: as impure when it is known to be that."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import types
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from bobcat.frontend.pyrules import choices
 from bobcat.frontend.pyrules.bindings import MISSING
+from bobcat.frontend.pyrules.constructors import VERDICTS
 from bobcat.frontend.pyrules.kinds import (
     DATETIME_FIELDS,
     FIELDS,
@@ -22,6 +25,7 @@ from bobcat.frontend.pyrules.kinds import (
 )
 from bobcat.frontend.pyrules.refusal import CannotLower
 from bobcat.frontend.pyrules.source import FunctionNode
+from bobcat.model import Decision
 
 if TYPE_CHECKING:
     from bobcat.frontend.pyrules.function import Function
@@ -67,6 +71,8 @@ def kind_of(node: ast.expr, f: Function) -> Kind:
             return kind_of_operation(kind_of(left, f), op, kind_of(right, f))
         case ast.Attribute():
             return _kind_of_attribute(node, f)
+        case ast.Subscript() if choices.choice(node, f) is not None:
+            return "choice"
         case ast.Subscript(value=value, slice=ast.Slice()):
             kind = kind_of(value, f)
             return kind if kind in ("str", "list", "tuple") else "any"
@@ -112,7 +118,9 @@ def _kind_of_static(node: ast.expr, f: Function) -> Kind:
 
 def _kind_of_call(node: ast.Call, f: Function) -> Kind:
     if id(node) in f.call_kinds:
-        return f.call_kinds[id(node)]
+        return f.call_kinds[id(node)][1]
+    if choices.choice(node, f) is not None:
+        return "choice"
     match node.func:
         case ast.Name(id="sum") if len(node.args) + len(node.keywords) > 1:
             return "any"
@@ -120,6 +128,8 @@ def _kind_of_call(node: ast.Call, f: Function) -> Kind:
             return "num"
         case ast.Name(id=name) if name in _BUILT and name not in f.own:
             return _BUILT[name]
+        case ast.Name() | ast.Attribute() if _makes_decision(_object_of(node.func, f)):
+            return "decision"
         case ast.Attribute(value=value, attr=name):
             if isinstance(_object_of(value, f), re.Pattern):
                 return "any"
@@ -128,6 +138,10 @@ def _kind_of_call(node: ast.Call, f: Function) -> Kind:
             return METHOD_KINDS.get(name, "any")
         case _:
             return "any"
+
+
+def _makes_decision(value: object) -> bool:
+    return value is Decision or (isinstance(value, types.FunctionType) and value in VERDICTS)
 
 
 def _object_of(node: ast.expr, f: Function) -> object:
@@ -239,3 +253,16 @@ def bound_once(function: FunctionNode) -> frozenset[str]:
             case _:
                 pass
     return frozenset(name for name, count in places.items() if count == 1 and name not in parameters)
+
+
+def value_of(function: FunctionNode, name: str) -> ast.expr | None:
+    """What an assignment of a function's body gives a name and nothing else; None when there is none."""
+    for node in own_nodes(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+                return value
+            case ast.AnnAssign(target=ast.Name(id=found), value=ast.expr() as value) if found == name:
+                return value
+            case _:
+                pass
+    return None

@@ -151,7 +151,7 @@ def _inline(node: ast.Call, callee: Function, bound: _Bound, identity: object, f
     kind = callee.returned or "none"
     if not isinstance(definition, ast.Lambda) and not isinstance(definition.body[-1], ast.Return):
         kind = join_kinds(kind, "none") or "any"
-    f.call_kinds[id(node)] = kind
+    f.call_kinds[id(node)] = (node, kind)
     return ir.Inline(tuple(parameters), body)
 
 
@@ -168,9 +168,8 @@ def check_definition(callee: Function) -> None:
     for item in own_nodes(definition):
         if isinstance(item, ast.Yield | ast.YieldFrom):
             raise callee.cannot(item, "yields", "return a list")
-    for arg in (definition.args.vararg, definition.args.kwarg):
-        if arg is not None:
-            raise callee.cannot(arg, "takes any number of arguments", "name its parameters")
+    if definition.args.kwarg is not None:
+        raise callee.cannot(definition.args.kwarg, "takes any arguments by name", "name its parameters")
 
 
 def _bind(node: ast.Call, callee: Function, bound: _Bound, f: Function) -> list[tuple[int, ir.Code]]:
@@ -181,7 +180,8 @@ def _bind(node: ast.Call, callee: Function, bound: _Bound, f: Function) -> list[
     if fixed and any(name in positional for name, _ in fixed):
         positional = [name for name in _positional(definition) if name not in dict(fixed)]
     every = [*_positional(definition), *(arg.arg for arg in definition.args.kwonlyargs)]
-    if len(node.args) > len(positional):
+    rest = definition.args.vararg
+    if len(node.args) > len(positional) and rest is None:
         raise f.cannot(node, "gives a function too many arguments", "give it those that it takes")
     given = list(zip(positional, node.args, strict=False))
     only_by_position = {arg.arg for arg in definition.args.posonlyargs}
@@ -191,6 +191,9 @@ def _bind(node: ast.Call, callee: Function, bound: _Bound, f: Function) -> list[
                 keyword.value, f"gives a function the argument `{keyword.arg}`", "give it those that it takes"
             )
         given.append((keyword.arg, keyword.value))
+    if rest is not None:
+        others = ast.copy_location(ast.Tuple(node.args[len(positional) :], ast.Load()), node)
+        given.insert(min(len(positional), len(node.args)), (rest.arg, others))
     parameters = [pair for name, item in given if (pair := _argument(callee, name, item, f)) is not None]
     for name, binding in [*fixed, *((name, item) for name, item in defaults.items())]:
         if name in dict(given) or name in callee.bindings:
@@ -201,7 +204,7 @@ def _bind(node: ast.Call, callee: Function, bound: _Bound, f: Function) -> list[
     missing = [name for name in every if name not in callee.bindings]
     if missing:
         raise f.cannot(node, f"calls a function without its argument `{missing[0]}`", f"give `{missing[0]}`")
-    callee.assigned |= set(every)
+    callee.assigned |= {*every, *([] if rest is None else [rest.arg])}
     return parameters
 
 
@@ -217,6 +220,9 @@ def _argument(callee: Function, name: str, item: ast.expr, f: Function) -> tuple
             callee.kinds[name] = f.kind(item)
             return None
         value = item.value if isinstance(item, ast.Constant) else f.static(item)
+        if isinstance(item, ast.Tuple) and item.elts:
+            parts = [part.value if isinstance(part, ast.Constant) else f.static(part) for part in item.elts]
+            value = MISSING if any(part is MISSING for part in parts) else tuple(parts)
         if value is not MISSING:
             f.count(item)
             callee.bindings[name] = Static(value)

@@ -13,10 +13,10 @@ from typing import Literal
 
 Kind = Literal[
     "any", "num", "str", "bytes", "list", "tuple", "dict", "set", "view", "none", "decision", "datetime",
-    "request", "context", "declared", "principal", "mixed",
+    "request", "context", "declared", "principal", "choice", "mixed",
 ]  # fmt: skip
 
-OBJECTS: frozenset[Kind] = frozenset({"request", "context", "declared", "principal", "mixed"})
+OBJECTS: frozenset[Kind] = frozenset({"request", "context", "declared", "principal", "choice", "mixed"})
 NUMBERS = frozenset({"abs", "len", "int", "float", "round", "sum", "bool", "isinstance", "any", "all"})
 
 FIELDS: dict[str, dict[str, Kind]] = {

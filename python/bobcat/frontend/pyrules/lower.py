@@ -29,7 +29,8 @@ class LoweredFunction:
     """What became of a callable. `rule` is None when there are refusals; `span` is None when there is no source.
 
     `places` and `names` are those of a source map: where its statements stand, and its locals. `frozen` names the
-    tables that are taken as they are now: name, where it is read, its type.
+    tables that are taken as they are now: name, where it is read, its type. `mistakes` are what a rule says
+    and cannot mean.
     """
 
     rule: FunctionRule | None
@@ -40,6 +41,7 @@ class LoweredFunction:
     places: tuple[Position, ...] = ()
     names: tuple[str, ...] = ()
     frozen: tuple[tuple[str, Span, str], ...] = ()
+    mistakes: tuple[Refusal, ...] = ()
 
 
 def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunction:
@@ -70,16 +72,17 @@ def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunctio
     except RecursionError:
         session.found.append(Refusal("shape", span, "is nested too deeply", "name its parts"))
     refusals = tuple(dict.fromkeys(session.found))
+    mistakes = tuple(dict.fromkeys(session.mistakes))
     frozen = tuple((table, place, kind) for table, (place, kind) in session.frozen.items())
     if refusals:
-        return LoweredFunction(None, span, text, description, refusals, frozen=frozen)
+        return LoweredFunction(None, span, text, description, refusals, frozen=frozen, mistakes=mistakes)
     rule = FunctionRule(name, priority, session.slots, body)
     problem = _problem(rule)
     if problem is not None:
         refusals = (Refusal("shape", span, problem, "split the rule, or put cases into a table"),)
-        return LoweredFunction(None, span, text, description, refusals, frozen=frozen)
+        return LoweredFunction(None, span, text, description, refusals, frozen=frozen, mistakes=mistakes)
     names = tuple(session.names.get(slot, "") for slot in range(session.slots))
-    return LoweredFunction(rule, span, text, description, (), _places(rule, span, session), names, frozen)
+    return LoweredFunction(rule, span, text, description, (), _places(rule, span, session), names, frozen, mistakes)
 
 
 def _places(rule: FunctionRule, whole: Span, session: Session) -> tuple[Position, ...]:
@@ -109,6 +112,8 @@ def _bind(
     """Bind the parameters of a rule: what is bound already, then the request, the context, and defaults."""
     definition: FunctionNode = f.source.node
     args, keywords = bound
+    if definition.args.vararg is not None:
+        raise f.cannot(definition.args.vararg, "takes any number of arguments", "name its parameters")
     names = [arg.arg for arg in (*definition.args.posonlyargs, *definition.args.args)]
     every = [*names, *(arg.arg for arg in definition.args.kwonlyargs)]
     prologue: list[ir.Statement] = []

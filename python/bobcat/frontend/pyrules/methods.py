@@ -7,10 +7,12 @@ import re
 import types
 from typing import TYPE_CHECKING
 
-from bobcat.frontend.pyrules import comprehensions, patterns
+from bobcat.frontend.pyrules import choices, comprehensions, moments, patterns
 from bobcat.frontend.pyrules.arguments import positional
+from bobcat.frontend.pyrules.bindings import MISSING
 from bobcat.frontend.pyrules.builtin_calls import TYPES
 from bobcat.frontend.pyrules.kinds import DATETIME_METHODS, OBJECTS
+from bobcat.frontend.suggest import closest
 from bobcat.ir import code as ir
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ _INSTEAD_OF_METHOD = {
     "setdefault": "write `if key not in d: d[key] = ...`",
     "strftime": "use the fields: `context.timestamp.hour`",
     "astimezone": "compare `context.timestamp.timestamp()`",
-    "date": "use the fields: `context.timestamp.year`",
-    "time": "use the fields: `context.timestamp.hour`",
+    "date": "compare it where it is made, `context.timestamp.date() == date(2026, 1, 1)`, or use the fields",
+    "time": "compare it where it is made, `context.timestamp.time() < time(9)`, or use the fields",
     "copy": "write `list(x)` or `{**x}`",
 }
 
@@ -39,6 +41,9 @@ def lower(node: ast.Call, func: ast.Attribute, f: Function) -> ir.Code:
     owner = f.static(func.value)
     if isinstance(owner, re.Pattern):
         return patterns.of_pattern(node, owner, name, f)
+    day = moments.day_of_week(node, func, f)
+    if day is not None:
+        return day
     kind = f.kind(func.value)
     if kind in OBJECTS:
         raise f.cannot(func, f"calls `{name}` of the {kind}", "use its fields: `request.args.get(...)`")
@@ -56,8 +61,10 @@ def lower(node: ast.Call, func: ast.Attribute, f: Function) -> ir.Code:
 
         return formats.of_method(node, text, f)
     if name not in ir.METHODS:
-        raise f.cannot(node, f"calls the method `{name}`", _INSTEAD_OF_METHOD.get(name, "write it in the subset"))
-    of = f.value(func.value)
+        meant = closest(name, sorted(ir.METHODS)) if owner is MISSING else None
+        instead = "write it in the subset" if meant is None else f"did you mean `{meant}`?"
+        raise f.cannot(node, f"calls the method `{name}`", _INSTEAD_OF_METHOD.get(name, instead))
+    of = (choices.looked_up(func.value, f) if name == "get" else None) or f.value(func.value)
     if name == "join" and len(node.args) == 1 and not node.keywords:
         made = comprehensions.generator(node.args[0], f)
         items = f.ordered(node.args[0]) if made is None else comprehensions.collect("list", made, f)

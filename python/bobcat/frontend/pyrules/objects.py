@@ -61,6 +61,8 @@ def _member(node: ast.Attribute, owner: Any, name: str, f: Function) -> Any:  # 
         return _class_member(node, owner, name, f)
     if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
         return getattr(owner, name)
+    if isinstance(owner, re.Pattern) and name == "pattern":
+        return owner.pattern
     if isinstance(owner, re.Pattern) or type(owner).__module__ == "builtins":
         return MISSING
     if callable(getattr(type(owner), name, None)):

@@ -59,6 +59,9 @@ def text_of(node: ast.expr, f: Function) -> str | None:
             return None if first is None or second is None else first + second
         case ast.Name() | ast.Attribute():
             value = f.static(node)
+            if value is MISSING and isinstance(node, ast.Name):
+                written = f.written_once(node)
+                return None if written is None else text_of(written, f)
             return value if type(value) is str else None
         case _:
             return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bobcat.frontend.pyrules import cases, comprehensions, exceptions, in_place
-from bobcat.frontend.pyrules.bindings import MISSING, Nested, Slot, Static
-from bobcat.frontend.pyrules.expressions import binary, lower_test
+from bobcat.frontend.pyrules import cases, choices, comprehensions, exceptions, in_place, moments, returned
+from bobcat.frontend.pyrules.bindings import MISSING, Alias, Nested, Parameter, Slot, Static
+from bobcat.frontend.pyrules.expressions import binary, choose, lower_test
+from bobcat.frontend.pyrules.kinds import OBJECTS
 from bobcat.frontend.pyrules.kinds import join as join_kinds
 from bobcat.frontend.pyrules.ways import leaves, met, returning
 from bobcat.ir import code as ir
@@ -68,7 +69,11 @@ def _lower(node: ast.stmt, f: Function) -> Statements:
             return ()
         case ast.Expr(value=value):
             changed = in_place.method(node, f)
-            return changed if changed is not None else (ir.Evaluate(f.raw(value)),)
+            if changed is not None:
+                return changed
+            kept = ir.Evaluate(f.raw(value))
+            returned.check_kept(value, f)
+            return (kept,)
         case ast.Return(value=value):
             return _return(value, f)
         case ast.If(test=test, body=then, orelse=otherwise):
@@ -112,6 +117,8 @@ def _return(value: ast.expr | None, f: Function) -> Statements:
         f.count(value)
         return _if(value.test, [returning(value.body)], [returning(value.orelse)], f)
     lowered = ir.Constant(None) if value is None else f.value(value)
+    if value is not None and f.session.stack_depth == 1:
+        returned.check(value, f)
     f.returned = join_kinds(f.returned, "none" if value is None else f.kind(value))
     return (ir.Return(lowered),)
 
@@ -142,12 +149,24 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Fun
     for target in targets:
         if isinstance(target, ast.Name) and target.id in f.once and _is_object(value, f):
             return _alias(target, value, targets, f)
+    only = targets[0] if len(targets) == 1 and isinstance(targets[0], ast.Name) and targets[0].id in f.once else None
+    if only is not None and (chosen := choices.choice(value, f)) is not None:
+        number = choices.number(chosen, f)
+        return (ir.Assign(ir.Slot(choose(only, chosen, f)), number),)
+    if only is not None and _is_lasting(value, f):
+        f.bindings[only.id] = Alias(value)
+        f.assigned.add(only.id)
+        return ()
     if len(targets) == 1 and isinstance(targets[0], ast.Tuple | ast.List):
         stars = [index for index, item in enumerate(targets[0].elts) if isinstance(item, ast.Starred)]
         if stars:
             return _starred(targets[0].elts, stars[0], value, f)
+        parts = _in_parts(targets[0].elts, value, f)
+        if parts is not None:
+            return tuple(made for target, part in parts for made in _assign(node, [target], part, f))
     unpacks = any(not isinstance(target, ast.Name) for target in targets)
-    lowered = f.ordered(value) if unpacks else f.raw(value)
+    made = _unpacked(targets, value, f)
+    lowered = made if made is not None else f.ordered(value) if unpacks else f.raw(value)
     kind = f.kind(value)
     if kind in ("mixed", "view"):
         f.value(value)
@@ -160,6 +179,45 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Fun
     slot, local = f.temporary()
     first = ir.Assign(ir.Slot(slot), lowered)
     return (first, *(ir.Assign(assignable(target, f), local) for target in targets))
+
+
+def _unpacked(targets: Sequence[ast.expr], value: ast.expr, f: Function) -> ir.Code | None:
+    """`hour, minute = (int(part) for part in text.split(":"))`; None for any other assignment.
+
+    Python asks a generator for one item more than there are targets and never for the rest, so the loop goes over no
+    more than that.
+    """
+    match targets:
+        case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if all(isinstance(item, ast.Name) for item in elts):
+            made = comprehensions.generator(value, f)
+        case _:
+            return None
+    if made is None or len(made.generators) != 1 or made.generators[0].ifs:
+        return None
+    loop = made.generators[0]
+    if f.kind(loop.iter) not in ("list", "tuple", "str"):
+        return None
+    first = ast.Subscript(loop.iter, ast.Slice(None, ast.Constant(len(elts) + 1), None), ast.Load())
+    over = ast.comprehension(loop.target, first, [], loop.is_async)
+    short = ast.ListComp(made.elt, [over])
+    for part in (first, first.slice, short):
+        ast.copy_location(part, value)
+    ast.fix_missing_locations(short)
+    return comprehensions.collect("list", short, f)
+
+
+def _in_parts(targets: Sequence[ast.expr], value: ast.expr, f: Function) -> list[tuple[ast.expr, ast.expr]] | None:
+    """`who, where = context.principal, context.environment` in single assignments; None where that would be another
+    thing, or where the tuple can be made as it is."""
+    if not isinstance(value, ast.Tuple | ast.List) or len(targets) != len(value.elts):
+        return None
+    if not any(f.kind(item) in OBJECTS or _is_object(item, f) for item in value.elts):
+        return None
+    names = {target.id for target in targets if isinstance(target, ast.Name)}
+    read = {item.id for item in ast.walk(value) if isinstance(item, ast.Name)}
+    if len(names) != len(targets) or names & read:
+        return None
+    return list(zip(targets, value.elts, strict=True))
 
 
 def _starred(parts: Sequence[ast.expr], star: int, value: ast.expr, f: Function) -> Statements:
@@ -187,6 +245,31 @@ def _is_object(value: ast.expr, f: Function) -> bool:
         return False
     found = f.static(value)
     return found is not MISSING and not is_plain(found)
+
+
+def _is_lasting(value: ast.expr, f: Function) -> bool:
+    """Whether a value is a method of a dict of the call, `request.args.get`, or a part of its time: always the same."""
+    part = moments.part_of(value, f)
+    match value:
+        case ast.Attribute(value=of, attr="get" | "keys" | "values" | "items") if f.kind(of) == "dict":
+            return _of_call(of, f)
+        case ast.Call() if part is not None:
+            return _of_call(part[1], f)
+        case _:
+            return False
+
+
+def _of_call(node: ast.expr, f: Function) -> bool:
+    """`request.args`, `context.timestamp`: what a request or a context has, or a name that is only that."""
+    match node:
+        case ast.Attribute(value=ast.Name() as name):
+            return isinstance(f.resolve(name), Parameter) and f.kind(name) in ("request", "context")
+        case ast.Attribute(value=of):
+            return f.kind(of) in OBJECTS and _of_call(of, f)
+        case ast.Name() if (written := f.written_once(node)) is not None and node.id not in f.fresh:
+            return _of_call(written, f)
+        case _:
+            return False
 
 
 def is_plain(value: object) -> bool:
@@ -296,13 +379,7 @@ def _for(node: ast.For, f: Function) -> Statements:
 
 
 def _for_objects(node: ast.For, items: list[Any], f: Function) -> Statements:  # Any: every object
-    """A loop over a table of patterns or functions: its body once for each of them."""
-    for part in node.body:
-        for inner in ast.walk(part):
-            if isinstance(inner, ast.Break | ast.Continue):
-                raise f.cannot(
-                    inner, "leaves a loop over patterns or functions in the middle", "write `if` and `return`"
-                )
+    """A loop over a table of objects: its body once for each of them."""
     names = {item.id for item in ast.walk(node.target) if isinstance(item, ast.Name)}
     if any(
         isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id in names
@@ -310,15 +387,44 @@ def _for_objects(node: ast.For, items: list[Any], f: Function) -> Statements:  #
         for inner in ast.walk(part)
     ):
         raise f.cannot(node.target, "gives the item of a table another value", "use another name")
+    leaving = [type(inner) for part in node.body for inner in _own_leaving(part)]
+    if ast.Break in leaving and ast.Continue in leaving:
+        raise f.cannot(node, "uses both `break` and `continue` in a loop over a table of objects", "use one of them")
     before = set(f.assigned)
     found: list[ir.Statement] = []
     for item in items:
         f.assigned = set(before)
         f.scopes.append(comprehensions.statics(node.target, item, f))
         try:
-            found.extend(f.body(node.body))
+            body = f.body(node.body)
         finally:
             f.scopes.pop()
+        found.extend((_once(body, (), f),) if ast.Continue in leaving else body)
+    f.assigned = set(before)
+    otherwise = f.body(node.orelse)
     f.assigned = before
-    found.extend(f.body(node.orelse))
-    return tuple(found)
+    if ast.Break in leaving:
+        return (_once(tuple(found), otherwise, f),)
+    return (*found, *otherwise)
+
+
+def _once(body: Statements, otherwise: Statements, f: Function) -> ir.For:
+    """A body that `break` and `continue` leave: a loop of one turn."""
+    slot, _ = f.temporary()
+    return ir.For(ir.Slot(slot), ir.Display("tuple", (ir.Constant(None),)), body, otherwise)
+
+
+def _own_leaving(node: ast.stmt) -> Iterator[ast.stmt]:
+    """The `break` and `continue` of a statement in a loop that belong to that loop."""
+    todo: list[ast.AST] = [node]
+    while todo:
+        inner = todo.pop()
+        match inner:
+            case ast.Break() | ast.Continue():
+                yield inner
+            case ast.For() | ast.While() | ast.AsyncFor():
+                todo.extend(inner.orelse)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.expr():
+                pass
+            case _:
+                todo.extend(ast.iter_child_nodes(inner))

@@ -49,6 +49,14 @@ def dirname(path: str) -> str:
     return head.rstrip("/") if head and head != "/" * len(head) else head
 
 
+def split(path: str) -> tuple[str, str]:
+    """`posixpath.split`."""
+    path = _text(path)
+    at = path.rfind("/") + 1
+    head = path[:at]
+    return head.rstrip("/") if head and head != "/" * len(head) else head, path[at:]
+
+
 def isabs(path: str) -> bool:
     """`posixpath.isabs`."""
     return _text(path).startswith("/")
@@ -189,5 +197,6 @@ EQUIVALENTS: dict[object, object] = {
     posixpath.dirname: dirname,
     posixpath.isabs: isabs,
     posixpath.join: join,
+    posixpath.split: split,
     posixpath.splitext: splitext,
 }

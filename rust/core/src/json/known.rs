@@ -1,7 +1,7 @@
 //! Objects whose keys are known, read without building a mapping of them.
 
 use super::lexer::Lexer;
-use super::{Caps, Json, Reader, Text};
+use super::{Caps, Json, Reader};
 
 /// A text that is being read this way. `None` from any of its functions: it is something else, or none at all; another
 /// reader has to say what.
@@ -34,15 +34,16 @@ impl<'a> Known<'a> {
         let mut more = self.lexer.open(b'}');
         while more {
             self.lexer.before_key().ok()?;
-            let Text::Borrowed(key) = self.lexer.string().ok()? else {
-                return None;
-            };
-            self.lexer.colon().ok()?;
             // PERF: most are written in this order.
             let at = match keys.get(next) {
-                Some(known) if *known == key => next,
-                _ => keys.iter().position(|known| *known == key)?,
+                Some(known) if self.lexer.string_is(known) => next,
+                _ => {
+                    let (start, end) = self.lexer.plain_string()?;
+                    let key = self.lexer.slice(start, end).ok()?;
+                    keys.iter().position(|known| *known == key)?
+                }
             };
+            self.lexer.colon().ok()?;
             let bit = 1_u32.checked_shl(at as u32)?;
             if seen & bit != 0 {
                 return None;
@@ -55,9 +56,15 @@ impl<'a> Known<'a> {
         Some(())
     }
 
-    /// Reads any value.
-    pub(crate) fn value(&mut self, depth: usize) -> Option<Json<'a>> {
-        self.reader.value(&mut self.lexer, depth).ok()
+    /// Reads any value into `slot`.
+    pub(crate) fn value<'s>(
+        &mut self,
+        depth: usize,
+        slot: &'s mut Option<Json<'a>>,
+    ) -> Option<&'s Json<'a>> {
+        let value = slot.insert(Json::Null);
+        self.reader.value(&mut self.lexer, depth, value).ok()?;
+        Some(value)
     }
 
     /// Nothing may follow.

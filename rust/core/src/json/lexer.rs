@@ -201,7 +201,7 @@ impl<'a> Lexer<'a> {
             }
             self.digits()?;
         }
-        let text = self.slice(start)?;
+        let text = self.slice(start, self.at)?;
         if integral {
             return Ok(text.parse().map_or(Number::Large(text), Number::Int));
         }
@@ -211,9 +211,9 @@ impl<'a> Lexer<'a> {
     }
 
     #[inline]
-    fn slice(&self, start: usize) -> Read<&'a str> {
+    pub(super) fn slice(&self, start: usize, end: usize) -> Read<&'a str> {
         self.text
-            .get(start..self.at)
+            .get(start..end)
             .ok_or_else(|| self.syntax("not UTF-8"))
     }
 
@@ -254,28 +254,36 @@ impl<'a> Lexer<'a> {
         self.eat(b'"').then_some((start, end))
     }
 
-    /// Reads a string, whose quote is here.
+    /// Reads a string, whose quote is here, if it is `text`, written without escapes.
     #[inline]
-    pub(super) fn string(&mut self) -> Read<Text<'a>> {
+    pub(super) fn string_is(&mut self, text: &str) -> bool {
+        let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
+        let there = rest.strip_prefix(text.as_bytes());
+        let there = there.is_some_and(|rest| rest.first() == Some(&b'"'));
+        self.at += if there { text.len() + 2 } else { 0 };
+        there
+    }
+
+    /// Reads a string, whose quote is here, into `place`.
+    #[inline]
+    pub(super) fn string(&mut self, place: &mut Text<'a>) -> Read<()> {
         let start = self.at + 1;
-        match self.plain_string() {
-            Some((start, end)) => match self.text.get(start..end) {
-                Some(text) => Ok(Text::Borrowed(text)),
-                None => Err(self.syntax("not UTF-8")),
-            },
-            None => self.escaped(start),
-        }
+        *place = match self.plain_string() {
+            Some((start, end)) => Text::Borrowed(self.slice(start, end)?),
+            None => self.escaped(start)?,
+        };
+        Ok(())
     }
 
     /// Reads the rest of a string that begins at `start` and is no plain one.
     #[cold]
     pub(super) fn escaped(&mut self, start: usize) -> Read<Text<'a>> {
-        let mut text = self.slice(start)?.to_owned();
+        let mut text = self.slice(start, self.at)?.to_owned();
         let mut bad = false;
         loop {
             let plain = self.at;
             self.plain();
-            text.push_str(self.slice(plain)?);
+            text.push_str(self.slice(plain, self.at)?);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;

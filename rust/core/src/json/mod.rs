@@ -175,7 +175,8 @@ pub struct Caps {
 pub fn parse(bytes: &[u8], caps: Caps) -> Result<Json<'_>, JsonError> {
     let read = || {
         let mut lexer = Lexer::new(bytes, caps)?;
-        let value = Reader::default().value(&mut lexer, 0)?;
+        let mut value = Json::Null;
+        Reader::default().value(&mut lexer, 0, &mut value)?;
         lexer.end()?;
         Ok(value)
     };
@@ -205,25 +206,24 @@ struct Reader<'a> {
     entries: Vec<(Text<'a>, Json<'a>)>,
 }
 
+/// PERF: values are written where they stay. One that is handed on in memory is written in pieces and read as a whole,
+/// which the processor waits for: a tenth of the time of `evaluate_json`.
 impl<'a> Reader<'a> {
-    fn value(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
+    /// Reads a value into `place`.
+    fn value(&mut self, lexer: &mut Lexer<'a>, depth: usize, place: &mut Json<'a>) -> Read<()> {
         lexer.begin(depth)?;
-        match lexer.peek() {
-            Some(b'"') => lexer.string().map(Json::Text),
-            Some(b'{') => self.map(lexer, depth),
-            Some(b'[') => self.list(lexer, depth),
-            Some(b'-' | b'0'..=b'9') => Ok(match lexer.number()? {
-                Number::Int(value) => Json::Int(value),
-                Number::Large(text) => {
-                    BigInt::parse_decimal(text).map_or(Json::HugeInt, Json::BigInt)
-                }
-                Number::Float(value) => Json::Float(value),
-            }),
-            Some(b't') => lexer.word("true").map(|()| Json::Bool(true)),
-            Some(b'f') => lexer.word("false").map(|()| Json::Bool(false)),
-            Some(b'n') => lexer.word("null").map(|()| Json::Null),
-            Some(_) => Err(lexer.syntax("no JSON value")),
-            None => Err(lexer.syntax("the text ends too early")),
+        if !scalar(lexer, place)? {
+            *place = self.collection(lexer, depth)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the array or the object that begins here.
+    fn collection(&mut self, lexer: &mut Lexer<'a>, depth: usize) -> Read<Json<'a>> {
+        if lexer.peek() == Some(b'{') {
+            self.map(lexer, depth)
+        } else {
+            self.list(lexer, depth)
         }
     }
 
@@ -231,8 +231,16 @@ impl<'a> Reader<'a> {
         let base = self.items.len();
         let mut more = lexer.open(b']');
         while more {
-            let item = self.value(lexer, depth + 1)?;
-            self.items.push(item);
+            lexer.begin(depth + 1)?;
+            self.items.push(Json::Null);
+            if let Some(item) = self.items.last_mut()
+                && !scalar(lexer, item)?
+            {
+                let made = self.collection(lexer, depth + 1)?;
+                if let Some(item) = self.items.last_mut() {
+                    *item = made;
+                }
+            }
             more = lexer.more(b']')?;
         }
         Ok(Json::List(Arc::new(self.items.drain(base..).collect())))
@@ -243,16 +251,61 @@ impl<'a> Reader<'a> {
         let mut more = lexer.open(b'}');
         while more {
             lexer.before_key()?;
-            let key = lexer.string()?;
-            lexer.colon()?;
-            let value = self.value(lexer, depth + 1)?;
-            self.entries.push((key, value));
+            self.entries.push((Text::Bad, Json::Null));
+            if let Some((key, value)) = self.entries.last_mut() {
+                lexer.string(key)?;
+                lexer.colon()?;
+                lexer.begin(depth + 1)?;
+                if !scalar(lexer, value)? {
+                    let made = self.collection(lexer, depth + 1)?;
+                    if let Some((_, value)) = self.entries.last_mut() {
+                        *value = made;
+                    }
+                }
+            }
             more = lexer.more(b'}')?;
         }
         let entries = self.entries.drain(base..).collect();
         let map = JsonMap::new(entries).map_err(|key| lexer.twice(&key))?;
         Ok(Json::Map(Arc::new(map)))
     }
+}
+
+/// Reads the value here into `place`, unless it is an array or an object; whether it was none.
+#[inline]
+fn scalar<'a>(lexer: &mut Lexer<'a>, place: &mut Json<'a>) -> Read<bool> {
+    match lexer.peek() {
+        Some(b'"') => {
+            let start = lexer.at() + 1;
+            match lexer.plain_string() {
+                Some((start, end)) => *place = Json::Text(Text::Borrowed(lexer.slice(start, end)?)),
+                None => *place = Json::Text(lexer.escaped(start)?),
+            }
+        }
+        Some(b'{' | b'[') => return Ok(false),
+        Some(b'-' | b'0'..=b'9') => match lexer.number()? {
+            Number::Int(value) => *place = Json::Int(value),
+            Number::Float(value) => *place = Json::Float(value),
+            Number::Large(text) => {
+                *place = BigInt::parse_decimal(text).map_or(Json::HugeInt, Json::BigInt);
+            }
+        },
+        Some(b't') => {
+            lexer.word("true")?;
+            *place = Json::Bool(true);
+        }
+        Some(b'f') => {
+            lexer.word("false")?;
+            *place = Json::Bool(false);
+        }
+        Some(b'n') => {
+            lexer.word("null")?;
+            *place = Json::Null;
+        }
+        Some(_) => return Err(lexer.syntax("no JSON value")),
+        None => return Err(lexer.syntax("the text ends too early")),
+    }
+    Ok(true)
 }
 
 /// Appends `text` as a JSON string.

@@ -77,6 +77,20 @@ pub(super) fn equal<V: Value>(
     equal_at(left, right, budget, 0)
 }
 
+/// Whether two values are the same one or equal: how Python compares what containers hold. NaN is equal to nothing, and
+/// whether two of them are one object is not known here.
+#[inline]
+pub(super) fn equal_held<V: Value>(
+    left: &Val<'_, V>,
+    right: &Val<'_, V>,
+    budget: &mut Budget,
+) -> Run<bool> {
+    if let (Some(left), Some(right)) = (left.text(), right.text()) {
+        return Ok(left == right);
+    }
+    equal_at(left, right, budget, 1)
+}
+
 fn equal_at<V: Value>(
     left: &Val<'_, V>,
     right: &Val<'_, V>,
@@ -116,7 +130,11 @@ fn equal_at<V: Value>(
         return Ok(left == right);
     }
     if let (Some(left), Some(right)) = (Number::of(left), Number::of(right)) {
-        return Ok(left.compare(&right) == Some(Ordering::Equal));
+        let order = left.compare(&right);
+        if order.is_none() && depth > 0 && left.is_nan() && right.is_nan() {
+            return Err(Trouble::UNSUPPORTED);
+        }
+        return Ok(order == Some(Ordering::Equal));
     }
     match (left, right) {
         (Val::None, Val::None) => return Ok(true),
@@ -210,7 +228,7 @@ impl<'p, V: Value> Set<'_, 'p, V> {
                 }
                 hash(item)?;
                 for held in &set.items {
-                    if equal(&Val::fixed(held), item, budget)? {
+                    if equal_held(&Val::fixed(held), item, budget)? {
                         return Ok(true);
                     }
                 }
@@ -255,7 +273,7 @@ pub(super) fn contains<'p, V: Value>(
             // A set is looked up as the frozenset it equals.
             Val::Set(_) | Val::Fixed(Fixed::Set(_)) => {
                 for held in set.items() {
-                    if equal(&held, item, budget)? {
+                    if equal_held(&held, item, budget)? {
                         return Ok(true);
                     }
                 }
@@ -271,7 +289,7 @@ pub(super) fn contains<'p, V: Value>(
         let length = items.len()?;
         for index in 0..length {
             if let Some(held) = items.get(index)
-                && equal(&held, item, budget)?
+                && equal_held(&held, item, budget)?
             {
                 return Ok(true);
             }
@@ -281,7 +299,7 @@ pub(super) fn contains<'p, V: Value>(
     match owner {
         Val::View(_, items) | Val::Each(items) => {
             for held in &items.items {
-                if equal(held, item, budget)? {
+                if equal_held(held, item, budget)? {
                     return Ok(true);
                 }
             }

@@ -65,7 +65,7 @@ pub(super) fn call<'p, V: Value>(
                 let mut count = 0;
                 for index in 0..items.len()? {
                     if let Some(item) = items.get(index)
-                        && super::compare::equal(&item, wanted, budget)?
+                        && super::compare::equal_held(&item, wanted, budget)?
                     {
                         count += 1;
                     }
@@ -75,7 +75,7 @@ pub(super) fn call<'p, V: Value>(
             (Method::Index, [wanted]) => {
                 for index in 0..items.len()? {
                     if let Some(item) = items.get(index)
-                        && super::compare::equal(&item, wanted, budget)?
+                        && super::compare::equal_held(&item, wanted, budget)?
                     {
                         return Ok(Val::Int(index as i64));
                     }

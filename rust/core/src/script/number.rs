@@ -37,6 +37,11 @@ impl Number {
         })
     }
 
+    /// Whether this is the float that is no number.
+    pub(super) fn is_nan(&self) -> bool {
+        matches!(self, Self::Float(number) if number.is_nan())
+    }
+
     /// The exact order; `None` with NaN.
     pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {

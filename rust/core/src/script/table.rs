@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::compare::equal;
+use super::compare::equal_held;
 use super::exception::{Exception, Trouble};
 use super::fixed::Fixed;
 use super::value::{Budget, Run, Val, depth_over};
@@ -96,7 +96,7 @@ impl<'p, V: Value> Table<'p, V> {
     fn find(&self, hash: u64, key: &Val<'p, V>, budget: &mut Budget) -> Run<Option<usize>> {
         if self.entries.len() < FEW {
             for (at, (known, held, _)) in self.entries.iter().enumerate() {
-                if *known == hash && equal(held, key, budget)? {
+                if *known == hash && equal_held(held, key, budget)? {
                     return Ok(Some(at));
                 }
             }
@@ -105,7 +105,7 @@ impl<'p, V: Value> Table<'p, V> {
         for &at in self.index.get(&hash).map_or(&[][..], Vec::as_slice) {
             budget.steps(1)?;
             if let Some((_, held, _)) = self.entries.get(at as usize)
-                && equal(held, key, budget)?
+                && equal_held(held, key, budget)?
             {
                 return Ok(Some(at as usize));
             }

@@ -40,6 +40,13 @@ impl<'a> Frame<'a> {
             *slot = Some(value);
         }
     }
+
+    /// Reads the next value of a text into the place of `field`, if it is of this kind.
+    #[inline]
+    fn read(&mut self, text: &mut Known<'a>, depth: usize, field: (Field, Kind)) -> Option<()> {
+        let slot = self.values.get_mut(field.0 as usize)?;
+        accepted(text, depth, field.1, slot)
+    }
 }
 
 const ROOT: [&str; 4] = ["tool", "args", "declared", "context"];
@@ -191,12 +198,10 @@ impl<'a> JsonRequest<'a> {
         let mut frame = Frame::default();
         text.object(0, &ROOT, |text, at| {
             match at {
-                0 => tool = Some(accepted(text, 1, Kind::Text)?),
-                1 => args = Some(accepted(text, 1, Kind::Object)?),
+                0 => accepted(text, 1, Kind::Text, &mut tool)?,
+                1 => accepted(text, 1, Kind::Object, &mut args)?,
                 2 => text.object(1, &DECLARED, |text, at| {
-                    let (field, kind) = *DECLARED_FIELDS.get(at)?;
-                    frame.put(field, accepted(text, 2, kind)?);
-                    Some(())
+                    frame.read(text, 2, *DECLARED_FIELDS.get(at)?)
                 })?,
                 _ => read_context(text, &mut frame)?,
             }
@@ -234,30 +239,33 @@ fn read_context<'a>(text: &mut Known<'a>, frame: &mut Frame<'a>) -> Option<()> {
                 text.object(2, &PRINCIPAL, |text, at| {
                     let (field, kind) = *PRINCIPAL_FIELDS.get(at)?;
                     there += i32::from(field != Field::PrincipalName);
-                    frame.put(field, accepted(text, 3, kind)?);
-                    Some(())
+                    frame.read(text, 3, (field, kind))
                 })?;
                 (there == 2).then_some(())
             }
             "timestamp" => {
-                let Json::Text(written) = text.value(2)? else {
+                let mut slot = None;
+                let Json::Text(written) = text.value(2, &mut slot)? else {
                     return None;
                 };
                 frame.timestamp = written.as_str().and_then(Instant::parse)?;
                 Some(())
             }
-            _ => {
-                frame.put(field, accepted(text, 2, kind)?);
-                Some(())
-            }
+            _ => frame.read(text, 2, (field, kind)),
         }
     })
 }
 
-/// The next value, if it is of this kind.
+/// Reads the next value into `slot`, if it is of this kind.
 #[inline]
-fn accepted<'a>(text: &mut Known<'a>, depth: usize, kind: Kind) -> Option<Json<'a>> {
-    text.value(depth).filter(|value| kind.accepts(value))
+fn accepted<'a>(
+    text: &mut Known<'a>,
+    depth: usize,
+    kind: Kind,
+    slot: &mut Option<Json<'a>>,
+) -> Option<()> {
+    let value = text.value(depth, slot)?;
+    kind.accepts(value).then_some(())
 }
 
 impl<'a> Request for JsonRequest<'a> {
