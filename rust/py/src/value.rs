@@ -157,6 +157,19 @@ impl<'r, 'py> PyValue<'r, 'py> {
         }
     }
 
+    /// A plain integer. PERF: most values that are no text are such.
+    #[inline]
+    fn plain_int(&self) -> View<'_> {
+        let mut overflow = 0;
+        // SAFETY: as for [`Self::int`].
+        let small =
+            unsafe { ffi::PyLong_AsLongLongAndOverflow(self.object.as_ptr(), &raw mut overflow) };
+        match overflow {
+            0 => View::Int(small),
+            _ => self.other_view(),
+        }
+    }
+
     /// What this is, when it is no plain string with a text.
     fn other_view(&self) -> View<'_> {
         match self.kind() {
@@ -373,8 +386,14 @@ impl Value for PyValue<'_, '_> {
     fn view(&self) -> View<'_> {
         match self.text() {
             Some(text) => View::Str(text),
+            None if self.object.is_exact_instance_of::<PyInt>() => self.plain_int(),
             None => self.other_view(),
         }
+    }
+
+    #[inline]
+    fn is_null(&self) -> bool {
+        self.object.is_none()
     }
 
     // PERF: asking a plain string for its text checks no type again.

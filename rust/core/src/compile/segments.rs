@@ -1,5 +1,7 @@
 //! Building the index of the rules that one tool can meet: by guard. Made when the first request asks for it.
 
+use std::borrow::Cow;
+
 use super::cheap;
 use super::drafts::Drafts;
 use super::fewer;
@@ -12,6 +14,9 @@ use crate::program::{Body, Listing, Profile, Program, Verdict};
 
 /// Segments of fewer rules are judged rule by rule: an index would cost more than it saves.
 const SMALL: usize = 4;
+/// So many rules that any tool can meet have a row among those of each tool, too. PERF: two lists that are walked at
+/// once take a queue, 400 instructions.
+const COPIED: usize = 8;
 
 impl Program {
     /// The rules that are about `tool` only, and their index; `None` when there is none.
@@ -61,9 +66,19 @@ impl Program {
 
     fn index(&self, listing: &Listing, tool_known: bool) -> Segment {
         let mut segment = self.found(listing, tool_known);
-        if segment.is_plain() {
-            segment.rows = Rows::new(segment.rules.iter().filter_map(|&rule| self.row(rule)));
+        if !segment.is_plain() {
+            return segment;
         }
+        let mut rules = Cow::Borrowed(segment.rules.as_slice());
+        if tool_known {
+            let any = self.generic();
+            segment.complete = any.is_plain() && any.rules.len() <= COPIED;
+            if segment.complete && !any.rules.is_empty() {
+                rules.to_mut().extend(&any.rules);
+                rules.to_mut().sort_unstable();
+            }
+        }
+        segment.rows = Rows::new(rules.iter().filter_map(|&rule| self.row(rule)));
         segment
     }
 

@@ -131,22 +131,38 @@ impl<'r, R: Request> Judge<'r, R> {
     }
 
     /// The same, in its cell.
+    #[inline]
     pub(super) fn held(&mut self, path: u32) -> &Step<R::Value> {
+        if !self.is_held(path) {
+            self.fetch(path);
+        }
+        self.cells
+            .get(path as usize % CELLS)
+            .unwrap_or(&self.nowhere)
+    }
+
+    /// Whether a path has its cell.
+    #[inline]
+    fn is_held(&self, path: u32) -> bool {
+        self.paths.get(path as usize % CELLS) == Some(&path)
+    }
+
+    /// Reads a path into its cell.
+    #[inline(never)]
+    fn fetch(&mut self, path: u32) {
         let at = path as usize % CELLS;
         let (Some(held), Some(cell)) = (self.paths.get_mut(at), self.cells.get_mut(at)) else {
-            return &self.nowhere;
+            return;
         };
-        if *held != path {
-            let Some(found) = self.program.paths.get(path as usize) else {
-                return &self.nowhere;
-            };
-            *held = path;
-            match found.arg {
-                Some(key) => self.request.arg(self.program.key(key), cell),
-                None => *cell = read_within(self.program, self.request, found),
-            }
+        *held = path;
+        let Some(found) = self.program.paths.get(path as usize) else {
+            *cell = Step::Absent;
+            return;
+        };
+        match found.arg {
+            Some(key) => self.request.arg(self.program.key(key), cell),
+            None => *cell = read_within(self.program, self.request, found),
         }
-        cell
     }
 
     /// Reads paths outside of the cells: those that operands refer to.
@@ -323,6 +339,11 @@ impl<R: Request> World for Judge<'_, R> {
     #[inline]
     fn step(&mut self, path: u32) -> &Step<R::Value> {
         self.held(path)
+    }
+
+    #[inline]
+    fn holds(&self, path: u32) -> bool {
+        self.is_held(path)
     }
 
     fn field(&mut self, field: Field, own: bool) -> Step<R::Value> {

@@ -303,6 +303,7 @@ impl Program {
     }
 
     /// Asks the rule that comes next; `None`: it has nothing to say.
+    #[inline]
     fn turn<R: Request>(
         &self,
         index: u32,
@@ -406,8 +407,31 @@ impl Program {
         }
     }
 
-    /// Runs a function.
+    /// Asks a function.
+    #[inline]
     fn call<R: Request>(
+        &self,
+        rule: u32,
+        (function, start): (&Function, Start),
+        judge: &mut Judge<'_, R>,
+        markers: &mut Vec<Marker>,
+    ) -> Option<Look<R>> {
+        let mut start = start;
+        if judge.cuts.looks {
+            match script::glanced(function, judge, start) {
+                Ok(None) => return None,
+                Ok(Some(number)) => {
+                    return Some(Look::Decided(Decided::Function(rule, Said::Always(number))));
+                }
+                Err(left) => start = left,
+            }
+        }
+        self.run(rule, (function, start), judge, markers)
+    }
+
+    /// Runs what is left of a function. PERF: apart from what glances tell, which needs little of the stack.
+    #[inline(never)]
+    fn run<R: Request>(
         &self,
         rule: u32,
         (function, start): (&Function, Start),

@@ -61,7 +61,7 @@ impl<'p> Met<'p> {
     #[inline]
     pub(crate) fn rows(self) -> Option<rows::Iter<'p>> {
         match self.tool {
-            Some(tool) if tool.is_plain() && self.any.rules.is_empty() => Some(tool.rows.iter()),
+            Some(tool) if tool.complete => Some(tool.rows.iter()),
             Some(tool) if !tool.rules.is_empty() => None,
             Some(_) | None => self.any.is_plain().then(|| self.any.rows.iter()),
         }

@@ -24,6 +24,8 @@ pub(crate) struct Segment {
     pub(crate) rules: Vec<u32>,
     /// Of a plain segment: all its rules.
     pub(crate) rows: Rows,
+    /// Whether the rules that any tool can meet are among the rows of this tool.
+    pub(crate) complete: bool,
     /// The rules that are judged every time.
     pub(crate) always: List,
     /// What rules out some of these, when they are many.

@@ -8,6 +8,7 @@
 use std::sync::OnceLock;
 
 use super::fixed::Fixed;
+use super::glance;
 use super::node::{Code, Function, Statement};
 
 /// One step of a course; the numbers are those of the turns that follow.
@@ -32,6 +33,7 @@ impl Function {
             turns: vec![Turn::Pass],
         };
         let at = course.body(body, PASS);
+        let turns: Box<[Turn]> = course.turns.into();
         Self {
             slots,
             start: Start { at, steps: 0 },
@@ -39,7 +41,8 @@ impl Function {
             watches: None,
             ruling,
             written: OnceLock::new(),
-            turns: course.turns.into(),
+            glances: glance::prepare(&turns, at),
+            turns,
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! One file per concern: what values are ([`value`], [`table`], [`fixed`]), what is done with them ([`compare`], [`number`],
 //! [`text`], [`sequence`], [`show`], [`moment`], [`find`]), the walk over the nodes ([`machine`], [`builtin`],
-//! [`method`]) and the request that it sees ([`world`]), and what shortens it ([`course`], [`fold`], [`quick`]).
+//! [`method`]) and the request that it sees ([`world`]), and what shortens it ([`course`], [`fold`], [`glance`], [`quick`]).
 
 mod builtin;
 mod compare;
@@ -16,6 +16,7 @@ mod find;
 mod fixed;
 mod fold;
 mod format;
+mod glance;
 mod machine;
 mod method;
 mod moment;
@@ -36,6 +37,7 @@ mod world;
 pub(crate) use find::{How, Pattern};
 pub(crate) use fixed::Fixed;
 pub(crate) use format::is_known as is_known_format;
+pub(crate) use glance::glanced;
 pub(crate) use machine::{call, walk};
 pub(crate) use ruling::Answer;
 pub use ruling::{Made, Ruling, Said};

@@ -6,6 +6,7 @@ use super::course::{Start, Turn};
 use super::exception::Exception;
 use super::find::Pattern;
 use super::fixed::Fixed;
+use super::glance::Glance;
 use crate::path::Field;
 use crate::program::segment::Watch;
 use crate::rule::Verdict;
@@ -21,6 +22,8 @@ pub(crate) struct Function {
     pub(crate) pinned: Option<Start>,
     /// What it does.
     pub(crate) turns: Box<[Turn]>,
+    /// The same turns, as far as glances tell.
+    pub(crate) glances: Box<[Glance]>,
     /// What a request has if it does more than return None; `None`: it is called for every one.
     pub(crate) watches: Option<Box<[Watch]>>,
     /// The number of the first of its decisions that are always the same.
@@ -204,6 +207,16 @@ pub(crate) enum Argument {
 pub(crate) enum Target {
     Slot(u32),
     Unpack(Box<[Target]>),
+}
+
+impl Target {
+    /// Whether this local is assigned to.
+    pub(crate) fn is(&self, slot: u32) -> bool {
+        match self {
+            Self::Slot(own) => *own == slot,
+            Self::Unpack(targets) => targets.iter().any(|target| target.is(slot)),
+        }
+    }
 }
 
 /// A statement.

@@ -20,7 +20,7 @@ use crate::value::{Step, Value, View};
 
 /// A value as it stands where it is.
 #[derive(Clone, Copy, Debug)]
-enum Seen<'v> {
+pub(super) enum Seen<'v> {
     None,
     Bool(bool),
     Int(i64),
@@ -39,13 +39,13 @@ pub(super) struct Sight<'s, 'p, W: World> {
 
 impl<'v> Seen<'v> {
     #[inline]
-    fn view(view: View<'v>) -> Option<Self> {
+    pub(super) fn view(view: &View<'v>) -> Option<Self> {
         Some(match view {
             View::Str(text) => Self::Str(text),
             View::Null => Self::None,
-            View::Bool(flag) => Self::Bool(flag),
-            View::Int(number) => Self::Int(number),
-            View::Float(number) => Self::Float(number),
+            View::Bool(flag) => Self::Bool(*flag),
+            View::Int(number) => Self::Int(*number),
+            View::Float(number) => Self::Float(*number),
             _ => return None,
         })
     }
@@ -73,6 +73,30 @@ impl<'v> Seen<'v> {
         })
     }
 
+    /// `bool(self)`
+    #[inline]
+    pub(super) fn truth(self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Bool(flag) => flag,
+            Self::Int(number) => number != 0,
+            Self::Float(number) => number != 0.0,
+            Self::Str(text) => !text.is_empty(),
+        }
+    }
+
+    /// The types `isinstance` finds it to be.
+    #[inline]
+    pub(super) fn types(self) -> Types {
+        match self {
+            Self::None => Types::NONE,
+            Self::Bool(_) => Types::BOOL.and(Types::INT),
+            Self::Int(_) => Types::INT,
+            Self::Float(_) => Types::FLOAT,
+            Self::Str(_) => Types::STR.and(Types::SEQUENCE),
+        }
+    }
+
     /// The exact order of two numbers; `None` where one is none.
     #[inline]
     fn order(self, other: Self) -> Option<Option<Ordering>> {
@@ -94,7 +118,7 @@ impl<'v> Seen<'v> {
 
 /// What the walk takes from the budget.
 #[derive(Clone, Copy, Debug, Default)]
-struct Cost {
+pub(super) struct Cost {
     steps: usize,
     bytes: usize,
 }
@@ -103,6 +127,12 @@ struct Cost {
 const READ: Cost = Cost::steps(1);
 
 impl Cost {
+    /// Steps that make no bytes.
+    #[inline]
+    pub(super) const fn taken(self) -> u64 {
+        self.steps as u64
+    }
+
     const fn steps(steps: usize) -> Self {
         Self { steps, bytes: 0 }
     }
@@ -180,11 +210,12 @@ fn simple<'s, 'p: 's, W: World>(
 ) -> Option<Sighted<'s>> {
     match code {
         Code::Path(path, slow) => {
-            if matches!(world.step(*path), Step::Absent) {
+            let may_be_absent = matches!(**slow, Code::Method(_, Method::Get, _));
+            if may_be_absent && matches!(world.step(*path), Step::Absent) {
                 return default_of(world, slow);
             }
             match world.step(*path) {
-                Step::Found(value) => Some((Seen::view(value.view())?, READ)),
+                Step::Found(value) => Some((Seen::view(&value.view())?, READ)),
                 Step::Absent | Step::Unreadable => None,
             }
         }
@@ -213,7 +244,7 @@ fn default_of<'p, W: World>(world: &mut W, get: &'p Code) -> Option<Sighted<'p>>
     }
 }
 
-fn is_mapping<W: World>(world: &mut W, path: u32) -> bool {
+pub(super) fn is_mapping<W: World>(world: &mut W, path: u32) -> bool {
     matches!(world.step(path), Step::Found(value) if matches!(value.view(), View::Map))
 }
 
@@ -256,13 +287,7 @@ impl<'p, W: World> Sight<'_, 'p, W> {
             Code::Has(path, of, compare) => self.has(*path, *of, compare),
             Code::Path(..) | Code::Local(_) => {
                 let (seen, cost) = see(self.world, self.slots, self.buffer, code)?;
-                let truth = match seen {
-                    Seen::None => false,
-                    Seen::Bool(flag) => flag,
-                    Seen::Int(number) => number != 0,
-                    Seen::Float(number) => number != 0.0,
-                    Seen::Str(text) => !text.is_empty(),
-                };
+                let truth = seen.truth();
                 self.take(cost)?;
                 Some(truth)
             }
@@ -278,15 +303,9 @@ impl<'p, W: World> Sight<'_, 'p, W> {
             }
             Code::IsInstance(of, types) => {
                 let (seen, cost) = see(self.world, self.slots, self.buffer, of)?;
-                let found = match seen {
-                    Seen::None => Types::NONE,
-                    Seen::Bool(_) => Types::BOOL.and(Types::INT),
-                    Seen::Int(_) => Types::INT,
-                    Seen::Float(_) => Types::FLOAT,
-                    Seen::Str(_) => Types::STR.and(Types::SEQUENCE),
-                };
+                let found = seen.types().meets(*types);
                 self.take(cost + Cost::steps(1))?;
-                Some(found.meets(*types))
+                Some(found)
             }
             _ => None,
         }
@@ -319,7 +338,7 @@ impl<'p, W: World> Sight<'_, 'p, W> {
                 let Step::Found(value) = self.world.step(*path).clone() else {
                     return None;
                 };
-                let left = Seen::view(value.view())?;
+                let left = Seen::view(&value.view())?;
                 let (right, cost) = simple(self.world, self.slots, other)?;
                 let (answer, more) = scalars(left, operator, right)?;
                 (answer, cost + READ + more)
@@ -401,7 +420,11 @@ impl<'p, W: World> Sight<'_, 'p, W> {
 
 /// `left operator right`, and what it takes beyond reading the two.
 #[inline]
-fn scalars(left: Seen<'_>, operator: Comparison, right: Seen<'_>) -> Option<(bool, Cost)> {
+pub(super) fn scalars(
+    left: Seen<'_>,
+    operator: Comparison,
+    right: Seen<'_>,
+) -> Option<(bool, Cost)> {
     use Comparison::{Eq, Ge, Gt, In, Is, IsNot, Le, Lt, Ne, NotIn};
     match operator {
         Eq | Ne => {

@@ -121,6 +121,11 @@ impl Budget {
         }
     }
 
+    /// The steps and bytes that were taken of all there are.
+    pub(super) fn taken(&self) -> (u64, usize) {
+        (MAX_SCRIPT_STEPS - self.steps, MAX_SCRIPT_BYTES - self.bytes)
+    }
+
     /// Takes some steps.
     #[inline]
     pub(super) fn steps(&mut self, count: usize) -> Result<(), Trouble> {

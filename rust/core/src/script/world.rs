@@ -10,6 +10,10 @@ pub(crate) trait World {
     type Value: Value;
     /// What a path of the program leads to.
     fn step(&mut self, path: u32) -> &Step<Self::Value>;
+    /// Whether what [`Self::step`] gave for a path is what it would give now, without being read again.
+    fn holds(&self, _path: u32) -> bool {
+        false
+    }
     /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
     fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
 

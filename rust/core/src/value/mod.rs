@@ -84,6 +84,11 @@ pub trait Value: Clone {
     fn text(&self) -> Option<&str> {
         None
     }
+    /// Whether [`Self::view`] is [`View::Null`].
+    #[inline]
+    fn is_null(&self) -> bool {
+        matches!(self.view(), View::Null)
+    }
     /// The value of `key`, when this is a mapping; absent on null, unreadable on anything else.
     fn get(&self, key: Key<'_>) -> Step<Self>;
     /// The number of elements or entries of a list or mapping; 0 for anything else.
