@@ -122,10 +122,6 @@ def _rule(request: Any, context: Any) -> None:
     return None
 
 
-async def _async_rule(request: Any, context: Any) -> None:
-    return None
-
-
 def _reaching_out() -> Callable[[Any, Any], None]:
     log = logging.getLogger("rules")
 
@@ -158,6 +154,14 @@ def by_table(request, context):
 
 def condition_first(request, context):
     return request.tool == "shell" and deny("no shell")
+
+
+async def waits(request, context):
+    return None
+
+
+def refuses(request, context):
+    return deny("no")
 """
 
 
@@ -189,8 +193,8 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0505": lambda: _strict(_multiplying()),
     "E0702": lambda: _strict(_patterns()),
     "E0801": lambda: _with_rules("no_secrets"),
-    "E0802": lambda: _with_rules(_async_rule),
-    "E0803": lambda: _with_rules(_rule, _rule),
+    "E0802": lambda: _with_rule_of_a_file("waits"),
+    "E0803": lambda: _with_rules(*[_rules_of_a_file()["refuses"]] * 2),
     "E0804": lambda: _with_rules(functools.partial(_rule), profile="lynx"),
     "E0805": lambda: _with_rules(_rule, python_rule_priorities=[("_ruel", 5)]),
     "E0806": lambda: _with_rules(_rule, python_rule_priorities=[1, 2]),

@@ -18,7 +18,7 @@ from bobcat.frozen import deep_freeze, thaw
 from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, ToolDef, Verdict
 from bobcat.plain_json import describe
 from bobcat.tasks import being_cancelled
-from bobcat.tools import GIVEN, ToolSet, taken_by
+from bobcat.tools import GIVEN, ArgumentError, ToolSet, bind_arguments, taken_by
 
 NO_TRANSFORM_ARGS = (
     "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
@@ -34,6 +34,8 @@ async def mediate(
 ) -> ActionResult:
     """Carry out one decided action, and say how it came out. What goes wrong is in `ActionResult.error`.
 
+    The defaults of the tool's signature are filled in, and what the tool does not take is refused, as in a run. The
+    decision is about the call as it was handed over: where rules read arguments, `bind_arguments` comes before it.
     The arguments that run, are previewed or are shown to an approver are `decision.transform_args` when it has any.
     An approver who edits them is refused here: they would have to be judged again, which `run_agent` does.
     """
@@ -46,7 +48,10 @@ async def mediate(
     if GIVEN.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
         return ActionResult(False, error=f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only")
     try:
-        request = with_args(request, deep_freeze(dict(effective_args(request, decision))))
+        bound = bind_arguments(tool, effective_args(request, decision))
+        request = with_args(request, deep_freeze(dict(bound)))
+    except ArgumentError as error:
+        return ActionResult(False, error=str(error))
     except Exception as error:
         return ActionResult(False, error=f"denied: the arguments cannot be used: {describe(error)}")
     match decision.verdict:

@@ -61,6 +61,8 @@ class BobcatBench:
 
         if fail_over is not None and (baseline is None or not fail_over > 0):
             raise ValueError("`fail_over` is a ratio above 0, and needs a `baseline`")
+        if not seconds > 0:
+            raise ValueError(f"`seconds` says for how long to measure, and is above 0, not {seconds!r}")
         bundle = self._bundle(policy, profile, python_rules, host)
         calls = self._calls(bundle, requests)
         if baseline is None:
@@ -99,6 +101,8 @@ class BobcatBench:
 
         if isinstance(policy, PolicyBundle):
             return policy
+        if not isinstance(policy, str | os.PathLike):
+            raise TypeError(f"`policy` is a file or a bundle, not {type(policy).__name__}")
         path = self._root / policy
         data = path.read_bytes()
         if is_bundle(data):
@@ -107,13 +111,21 @@ class BobcatBench:
 
     def _calls(self, bundle: PolicyBundle, requests: Requests) -> Calls:
         from bobcat.benchmark import Calls, directed_calls, read_calls
+        from bobcat.model import ActionRequest
         from bobcat.requests import request_from_json
 
         if requests is None:
             return directed_calls(bundle)
         if isinstance(requests, str | os.PathLike):
             return read_calls((self._root / requests).read_bytes(), str(requests))
-        calls = Calls.of(request_from_json(item) if isinstance(item, Mapping) else item for item in requests)
+        if isinstance(requests, Mapping | bytes | bytearray):
+            raise TypeError(f"`requests` is a file, or a list of requests, not {type(requests).__name__}")
+        made: list[ActionRequest] = []
+        for index, item in enumerate(requests):
+            if not isinstance(item, Mapping | ActionRequest):
+                raise TypeError(f"`requests[{index}]` must be a request or a mapping, not {type(item).__name__}")
+            made.append(request_from_json(item) if isinstance(item, Mapping) else item)
+        calls = Calls.of(made)
         if not calls.requests:
             raise ValueError("`requests` holds no request")
         return calls

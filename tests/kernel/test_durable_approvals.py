@@ -451,3 +451,19 @@ def test_of_the_answers_of_several_processes_one_counts(tmp_path: Path) -> None:
         process.join(60)
     assert found == ["True", "granted", "granted"]
     assert len(asyncio.run(desk.approvals.show(id)).answers) == 1
+
+
+def test_an_approval_that_cannot_be_read_hides_no_other(desk: Desk) -> None:
+    async def main() -> None:
+        await desk.run(call("restart", targets=["a"]), run_id="r0")
+        await desk.store.put("approval", "broken", {"status": "pending"}, expected=0)
+        found = await desk.approvals.look()
+        assert [approval.run_id for approval in found.approvals] == ["r0"]
+        assert [item.id for item in found.damaged] == ["broken"]
+        assert "cannot be read" in found.damaged[0].problem
+        with pytest.warns(RuntimeWarning, match="the approval `broken` is left out"):
+            assert await desk.approvals.list() == found.approvals
+        with pytest.raises(ApprovalError, match="cannot be read"):
+            await desk.approvals.show("broken")
+
+    asyncio.run(main())

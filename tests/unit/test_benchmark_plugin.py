@@ -96,3 +96,19 @@ def test_a_policy_that_is_not_utf_8_is_reported_with_its_place(session: Path) ->
 def test_the_plugin_is_declared_where_pytest_looks() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"bobcat": "bobcat.pytest_plugin"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("requests=[5]", "TypeError: `requests[0]` must be a request or a mapping, not int"),
+        ('requests={"tool": "t"}', "TypeError: `requests` is a file, or a list of requests, not dict"),
+        ("seconds=0", "ValueError: `seconds` says for how long to measure, and is above 0, not 0"),
+    ],
+)
+def test_a_mistake_in_the_call_is_said_in_its_words(session: Path, options: str, message: str) -> None:
+    text = f'def test_speed(bobcat_bench):\n    bobcat_bench("policy.yaml", {options})\n'
+    (session / "test_speed.py").write_text(text)
+    code, out = run(session)
+    assert code == 1
+    assert message in out

@@ -53,6 +53,18 @@ def test_pending_approvals_are_listed(run: Run, id: str) -> None:
     assert run("approvals", "list", "--status", "denied").err == "no denied approvals\n"
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_damaged_approval_is_named_beside_the_others(run: Run, id: str, form: str) -> None:
+    async def damage() -> None:
+        await SQLiteStore("runs.db").put("approval", "broken", {"status": "pending"}, expected=0)
+
+    asyncio.run(damage())
+    done = run("approvals", "list", "--format", form)
+    assert done.code == 3
+    assert id in done.out
+    assert done.err.startswith("error[damaged]: the approval `broken` is left out: ")
+
+
 def test_one_approval_is_shown_in_full(run: Run, id: str) -> None:
     done = run("approvals", "show", id)
     assert f"approval   {id}, pending" in done.out

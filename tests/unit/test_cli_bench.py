@@ -26,10 +26,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 def test_the_text_shows_figures_a_histogram_rules_clauses_and_the_slowest(run: Run) -> None:
     done = run("bench", "p.yaml", "--requests", "r.jsonl", *QUICK)
     assert done.code == 0
-    assert done.out.startswith("2 requests (r.jsonl), 1 rules, ")
+    assert done.out.startswith("2 requests (r.jsonl), 1 rule, ")
     for part in ("p50", "p99", "decisions per second", "█", "decided by", "slowest request", "p.yaml:2:"):
         assert part in done.out
-    assert done.err.startswith("deciding 2 requests with 1 rules ...\n")
+    assert done.err.startswith("deciding 2 requests with 1 rule ...\n")
 
 
 def test_json_is_one_document_with_progress_elsewhere(run: Run) -> None:

@@ -56,6 +56,9 @@ def test_new_arguments_that_the_core_does_not_keep_are_read_by_python() -> None:
     [
         (b'{"tool": "t"}\n{"tool": 5}\n', "line 2"),
         (b"nonsense", "line 1"),
+        (b" \r\n", "line 1: it is empty; each line is one request"),
+        (b'{"tool": "t"}\n\n{"tool": "t"}\n', "line 2: it is empty; each line is one request"),
+        (b'\xef\xbb\xbf{"tool": "t"}\n', "line 1: it begins with a byte order mark; leave it out"),
         (b'{"tool": "t"}\n\n{"tool": "t"}\n', "line 2"),
         (b'{"tool": "t", "extra": 1}', "line 1"),
         (b'{"tool": "\xff"}', "line 1"),

@@ -91,6 +91,12 @@ def test_json_lines_are_bytes() -> None:
         evaluate_json(POLICY, '{"tool": "add"}')  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("made", [bytearray, memoryview])
+def test_json_lines_in_a_buffer_are_copied_by_the_caller(made: Any) -> None:
+    with pytest.raises(TypeError, match=r"data must be JSON Lines as bytes, got \w+; bytes\(data\) makes them"):
+        evaluate_json(POLICY, made(b'{"tool": "add"}'))
+
+
 def test_a_bundle_that_cannot_be_written_names_the_file_that_was_meant(tmp_path: Path) -> None:
     for path in (tmp_path / "missing" / "p.bobcat", tmp_path):
         with pytest.raises(OSError, match=r"directory") as raised:

@@ -195,3 +195,42 @@ def test_cancelling_the_caller_goes_through() -> None:
                 await task
 
     asyncio.run(main())
+
+
+@tool()
+async def resize(path: str, width: int = 80, height: int = 25) -> str:
+    RAN.append((path, width, height))
+    return "resized"
+
+
+def resized(decision: Decision, args: dict[str, Any], approve: Any = None) -> ActionResult:
+    RAN.clear()
+    declared = resize.__bobcat_meta__.metadata  # type: ignore[attr-defined]
+    request = ActionRequest("resize", args, declared, CONTEXT)
+    return asyncio.run(mediate(request, decision, ToolSet.from_functions(resize), approve or auto_deny("no")))
+
+
+def test_an_approver_sees_the_defaults_that_will_run() -> None:
+    seen: list[Any] = []
+
+    async def approve(asked: ApprovalRequest) -> ApprovalDecision:
+        seen.append(dict(asked.request.args))
+        return ApprovalDecision(True, "alice")
+
+    assert resized(Decision(Verdict.APPROVE_REQUIRED), {"path": "a", "width": 5}, approve).ok
+    assert seen == [{"path": "a", "width": 5, "height": 25}]
+    assert RAN == [("a", 5, 25)]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.ALLOW, Verdict.APPROVE_REQUIRED, Verdict.DRY_RUN])
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [({"path": "a", "depth": 5}, "unknown argument `depth`"), ({"width": 5}, "missing argument `path`")],
+)
+def test_arguments_that_a_tool_does_not_take_or_lacks_are_refused(
+    verdict: Verdict, args: dict[str, Any], problem: str
+) -> None:
+    outcome = resized(Decision(verdict), args, auto_approve())
+    assert not outcome.ok
+    assert problem in str(outcome.error)
+    assert RAN == []

@@ -21,7 +21,7 @@ from bobcat.approvals.scope import current_scope, scope
 
 if TYPE_CHECKING:
     from bobcat.approvals.allowlist import Allowlist
-    from bobcat.approvals.desk import Answered, Approvals
+    from bobcat.approvals.desk import Answered, Approvals, Damaged, Listing
     from bobcat.approvals.durable import DurableApprovals, durable_approvals
     from bobcat.approvals.gate import ConfirmationGate
     from bobcat.approvals.grants import Grant
@@ -37,9 +37,11 @@ __all__ = [
     "ApprovalHandler",
     "Approvals",
     "ConfirmationGate",
+    "Damaged",
     "DurableApprovals",
     "GivenAnswer",
     "Grant",
+    "Listing",
     "Pending",
     "StoredConfirmationGate",
     "approval_timeout",
@@ -61,9 +63,11 @@ _LATER = {
     "Approval": "bobcat.approvals.record",
     "Approvals": "bobcat.approvals.desk",
     "ConfirmationGate": "bobcat.approvals.gate",
+    "Damaged": "bobcat.approvals.desk",
     "DurableApprovals": "bobcat.approvals.durable",
     "GivenAnswer": "bobcat.approvals.record",
     "Grant": "bobcat.approvals.grants",
+    "Listing": "bobcat.approvals.desk",
     "StoredConfirmationGate": "bobcat.approvals.stored_gate",
     "durable_approvals": "bobcat.approvals.durable",
 }

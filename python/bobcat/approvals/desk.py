@@ -6,6 +6,7 @@ of the two it is: an `ApprovalError` here, a refused call there.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,6 +20,22 @@ from bobcat.ir.canonical import EncodingError
 from bobcat.stores.durable import DurableStore, VersionConflict
 
 PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Damaged:
+    """An approval of the store that cannot be read."""
+
+    id: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The approvals that were asked for, the oldest first, and all that cannot be read, whatever they were."""
+
+    approvals: tuple[Approval, ...]
+    damaged: tuple[Damaged, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +59,34 @@ class Approvals:
     async def list(
         self, *, status: ApprovalStatus | None = "pending", run_id: str | None = None
     ) -> tuple[Approval, ...]:
-        """Approvals, the oldest first; by default those that wait for an answer. `status=None` lists all."""
+        """Approvals, the oldest first; by default those that wait for an answer. `status=None` lists all.
+
+        One that cannot be read hides no other: it is left out with a `RuntimeWarning`. `look` returns both.
+        """
+        found = await self.look(status=status, run_id=run_id)
+        for item in found.damaged:
+            warnings.warn(f"the approval `{item.id}` is left out: {item.problem}", RuntimeWarning, stacklevel=2)
+        return found.approvals
+
+    async def look(self, *, status: ApprovalStatus | None = "pending", run_id: str | None = None) -> Listing:
+        """As `list`, with those that cannot be read beside the others."""
         now = await self._store.now()
         found: list[Approval] = []
+        damaged: list[Damaged] = []
         after = ""
         while True:
             page = await self._store.scan(KIND, after=after, limit=PAGE)
             for entry in page:
-                approval = approval_from_json(entry.body).as_of(now)
+                try:
+                    approval = approval_from_json(entry.body).as_of(now)
+                except ApprovalError as error:
+                    damaged.append(Damaged(entry.key, str(error)))
+                    continue
                 if status in (None, approval.status) and run_id in (None, approval.run_id):
                     found.append(approval)
             if len(page) < PAGE:
-                return tuple(sorted(found, key=lambda approval: (approval.created, approval.id)))
+                ordered = sorted(found, key=lambda approval: (approval.created, approval.id))
+                return Listing(tuple(ordered), tuple(damaged))
             after = page[-1].key
 
     async def show(self, id: str) -> Approval:

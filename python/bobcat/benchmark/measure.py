@@ -15,6 +15,7 @@ from bobcat._core import __version__, evaluate_many
 from bobcat.benchmark import reference
 from bobcat.benchmark.baseline import compared
 from bobcat.benchmark.calls import Calls
+from bobcat.benchmark.page import counted
 from bobcat.benchmark.parts import Parts
 from bobcat.benchmark.report import (
     FORMAT,
@@ -52,7 +53,7 @@ def bench(
     With a baseline, what looks like a regression is measured again, and the best of the measurements counts.
     """
     requests = calls.requests
-    progress(f"deciding {len(requests):,} requests with {bundle.rule_count:,} rules")
+    progress(f"deciding {counted(len(requests), 'request')} with {counted(bundle.rule_count, 'rule')}")
     best = rounds(bundle, requests, seconds / 2)
     for _ in range(REPEATS if baseline is not None and fail_over is not None else 0):
         if baseline is None or fail_over is None or best.relative / baseline.decisions.relative <= fail_over:

@@ -31,7 +31,7 @@ def page(report: Report, title: str) -> str:
     subject, figures, machine = report.subject, report.decisions, report.machine
     parts = [
         f"<h1>{escape(title)}</h1>",
-        f"<p>{subject.rules:,} rules ({escape(subject.profile)}), {subject.requests:,} requests "
+        f"<p>{counted(subject.rules, 'rule')} ({escape(subject.profile)}), {counted(subject.requests, 'request')} "
         f"({escape(subject.source)}), {figures.rounds} rounds.<br>"
         f'<span class="quiet">policy <code>{subject.policy}</code><br>'
         f"Bobcat {escape(report.bobcat)}, {escape(machine.python)}, {escape(machine.processor)}, "
@@ -107,6 +107,11 @@ def page(report: Report, title: str) -> str:
         + "\n".join(parts)
         + "\n</body></html>\n"
     )
+
+
+def counted(number: int, what: str) -> str:
+    """`1 rule`, `1,000 rules`."""
+    return f"{number:,} {what if number == 1 else what + 's'}"
 
 
 def nanoseconds(value: float) -> str:

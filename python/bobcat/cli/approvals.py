@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import InputError, NotAllowed
+from bobcat.cli.failures import UNREADABLE, InputError, NotAllowed
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
 from bobcat.cli.output import write_json
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from bobcat.approvals import Answered, Approval
-    from bobcat.approvals.desk import Approvals
+    from bobcat.approvals.desk import Approvals, Listing
 
 ARGS_CHARS = 60
 """How much of the arguments a listing shows."""
@@ -42,18 +42,22 @@ def approvals() -> None:
 )
 @click.option("--run-id", metavar="ID", help="Those of one run only.")
 @format_option
-def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -> None:  # Any: one of the choices
+def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -> int:  # Any: one of the choices
     """List approvals, the oldest first."""
     from bobcat.approvals import Approvals
 
-    async def work(store: Any) -> tuple[tuple[Approval, ...], datetime]:
-        found = await Approvals(store).list(status=None if status == "all" else status, run_id=run_id)
+    async def work(store: Any) -> tuple[Listing, datetime]:
+        found = await Approvals(store).look(status=None if status == "all" else status, run_id=run_id)
         return found, await store.now()
 
-    found, now = with_store(store_url, work)
+    listing, now = with_store(store_url, work)
+    found = listing.approvals
+    for item in listing.damaged:
+        click.echo(f"error[damaged]: the approval `{item.id}` is left out: {item.problem}", err=True)
+    code = UNREADABLE if listing.damaged else 0
     if output_format == "json":
         write_json([approval.to_json() for approval in found])
-        return
+        return code
     for approval in found:
         args = json.dumps(approval.args, ensure_ascii=False)
         short = args if len(args) <= ARGS_CHARS else args[: ARGS_CHARS - 1] + "…"
@@ -65,6 +69,7 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
         )
     if not found:
         click.echo("no approvals" if status == "all" else f"no {status} approvals", err=True)
+    return code
 
 
 @approvals.command()

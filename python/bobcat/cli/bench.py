@@ -125,10 +125,11 @@ def _calls(bundle: PolicyBundle, requests_file: str | None) -> Calls:
 
 
 def _show(report: Report) -> None:
-    from bobcat.benchmark.page import nanoseconds
+    from bobcat.benchmark.page import counted, nanoseconds
 
     out, figures, subject = console(), report.decisions, report.subject
-    out.print(f"{subject.requests:,} requests ({subject.source}), {subject.rules:,} rules, {figures.rounds} rounds\n")
+    requests, rules = counted(subject.requests, "request"), counted(subject.rules, "rule")
+    out.print(f"{requests} ({subject.source}), {rules}, {figures.rounds} rounds\n")
     out.print(f"  mean  {nanoseconds(figures.mean):>10}   {figures.per_second:,.0f} decisions per second")
     out.print(f"  p50   {nanoseconds(figures.p50):>10}")
     out.print(f"  p99   {nanoseconds(figures.p99):>10}")

@@ -67,7 +67,7 @@ pub(crate) fn evaluate<'py>(
         Err(Refused::Line(line, error)) => Err(core_error(
             py,
             "bad_request",
-            &format!("line {line}: {}", error.message),
+            &format!("line {line}: {}", why(data, line, &error)),
         )),
         Err(Refused::Panic) => Err(core_error(
             py,
@@ -75,6 +75,19 @@ pub(crate) fn evaluate<'py>(
             "the decision point failed on this batch",
         )),
     }
+}
+
+/// What is wrong with a line, where the place in it does not say it.
+#[cold]
+fn why(data: &[u8], line: usize, error: &DecodeError) -> String {
+    let text = json::lines(data).nth(line - 1).unwrap_or_default();
+    if text.trim_ascii().is_empty() {
+        return "it is empty; each line is one request, and each gets one decision".to_owned();
+    }
+    if text.starts_with("\u{feff}".as_bytes()) {
+        return "it begins with a byte order mark; leave it out".to_owned();
+    }
+    error.message.to_string()
 }
 
 fn decide_all<'d>(

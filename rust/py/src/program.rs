@@ -164,8 +164,12 @@ pub(crate) fn evaluate_json<'py>(
     let program = program_of(bundle)?;
     let data = data.cast::<PyBytes>().map_err(|_| {
         let kind = kind_of(data);
+        let instead = match kind.as_str() {
+            "bytearray" | "memoryview" | "mmap" => "bytes(data) makes them",
+            _ => "a str is encoded by .encode()",
+        };
         PyTypeError::new_err(format!(
-            "data must be JSON Lines as bytes, got {kind}; a str is encoded by .encode()"
+            "data must be JSON Lines as bytes, got {kind}; {instead}"
         ))
     })?;
     batch::evaluate(py, &program.get().loaded, data.as_bytes())

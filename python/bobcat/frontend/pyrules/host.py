@@ -14,9 +14,11 @@ from typing import Literal
 from bobcat.bundle.host_code import HostFunction, host_code, host_name, is_async
 from bobcat.bundle.source_map import RuleSource
 from bobcat.codes import diagnose
-from bobcat.diagnostics import Diagnostic
+from bobcat.diagnostics import Diagnostic, Span
+from bobcat.frontend.pyrules.inlining import target_of
 from bobcat.frontend.pyrules.lower import LoweredFunction, lower_function
 from bobcat.frontend.pyrules.refusal import Refusal
+from bobcat.frontend.pyrules.source import NoSource, source_of
 from bobcat.ir.construct import evaluation_key
 from bobcat.ir.schema import AnyRule, HostRule, Profile
 from bobcat.python_rule import options_of
@@ -87,15 +89,28 @@ class _Making:
         options = options_of(fn)
         priority = by_name.get(name, options.priority if options is not None else 0) if given is None else given
         if strict and is_async(fn):
-            self.found.append(diagnose("E0802", None, name=name))
+            self.found.append(diagnose("E0802", self._place(fn), name=name))
             return
         if strict and name in self.names:
-            self.found.append(diagnose("E0803", None, name=name))
+            self.found.append(diagnose("E0803", self._place(fn), name=name))
         self.names.add(name)
         if strict:
             self._strict(fn, name, priority)
         else:
             self._keep(fn, name, priority)
+
+    def _place(self, fn: HostFunction) -> Span | None:
+        """Where a callable is written; None where that is not certain."""
+        target = target_of(fn)
+        if target is None:
+            return None
+        try:
+            source = source_of(target.fn.__code__, target.fn.__globals__)
+        except NoSource:
+            return None
+        span = source.place.span(source.node)
+        self.sources.setdefault(span.file, source.module.text)
+        return span
 
     def _strict(self, fn: HostFunction, name: str, priority: int) -> None:
         lowered = lower_function(fn, name, priority)
