@@ -113,14 +113,14 @@ def plain_data(root: Node) -> Any:
     built: dict[int, Any] = {}
 
     def build(node: Node) -> Any:
+        if isinstance(node, ScalarNode):
+            return scalar_value(node)
         key = id(node)
         if key not in built:
             if isinstance(node, MappingNode):
                 built[key] = {build(name): build(item) for name, item in node.value}
             elif isinstance(node, SequenceNode):
                 built[key] = [build(item) for item in node.value]
-            elif isinstance(node, ScalarNode):
-                built[key] = scalar_value(node)
         return built[key]
 
     return build(root)
