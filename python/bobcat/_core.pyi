@@ -57,6 +57,9 @@ class Program:
     def rule_count(self) -> int: ...
     @property
     def profile(self) -> Literal["strict", "lynx"]: ...
+    def prepare(self) -> None:
+        """Make at once what the first calls about each tool would make: its index, automata and decisions."""
+
     def evaluate(self, request: ActionRequest, context: ExecutionContext | None = None) -> Decision:
         """The decision on one request. Never raises on the content of a request; TypeError if it is not one."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bobcat import _core
+from bobcat import _core, compile_policy, request_from_json
 from bobcat.frozen import FrozenDict
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
@@ -199,3 +199,45 @@ def test_a_subclass_of_request_reaches_host_rules_as_itself() -> None:
         (Wider, "mine", {"a": 1}),
     ]
     assert all(context is CONTEXT for _, context in seen)
+
+
+def test_a_prepared_bundle_decides_as_before() -> None:
+    def rule(id: str, operator: str, value: str, decision: str) -> dict[str, Any]:
+        return {"id": id, "match": {"tool": "shell", f"args.cmd.{operator}": value}, "decision": decision}
+
+    source = {
+        "rules": [
+            *(rule(f"m{number}", "matches", rf"\brm -r{number}\b", "deny") for number in range(9)),
+            *(rule(f"c{number}", "contains", f"host-{number}", "dry_run") for number in range(9)),
+            {
+                "id": "t",
+                "match": {"tool": "http"},
+                "decision": "transform",
+                "transform": {"jsonpath": "$.args.timeout", "set": 5},
+            },
+        ]
+    }
+    calls = [
+        *({"tool": "shell", "args": {"cmd": text}} for text in ("rm -r3", "ping host-4", "ls", "")),
+        {"tool": "http", "args": {"url": "x"}},
+        {"tool": "another"},
+    ]
+    late, prepared = (compile_policy(source) for _ in range(2))
+    assert prepared.prepare() is None
+    prepared.prepare()
+    requests = [request_from_json(call) for call in calls]
+    assert [prepared.evaluate(request) for request in requests] == [late.evaluate(request) for request in requests]
+    assert {prepared.evaluate(request).verdict for request in requests} > {Verdict.DENY, Verdict.DRY_RUN}
+
+
+def test_a_policy_of_callables_and_odd_texts_is_prepared_too() -> None:
+    def odd(request: Any, context: Any) -> Decision | None:
+        return None
+
+    lynx = compile_policy(
+        {"rules": [{"id": 7, "match": {"tool": "shell"}, "decision": "deny", "reason": ["odd"]}]},
+        profile="lynx",
+        python_rules=[odd],
+    )
+    lynx.prepare()
+    assert lynx.evaluate(request_of()).verdict is Verdict.DENY

@@ -11,6 +11,7 @@ use bobcat_core::value::constant::Const;
 use crate::constant;
 use crate::names::Names;
 use crate::operators;
+use crate::value::is_exception;
 
 /// A program, its keys as interned strings, its host rules, and everything static it can answer with.
 pub(crate) struct Loaded {
@@ -107,6 +108,20 @@ impl Loaded {
             ))?;
             Ok(decision.unbind())
         })
+    }
+
+    /// Makes the decisions of all rules that always decide the same. One that is no decision is left to the first call,
+    /// which says so.
+    pub(crate) fn prepare_decisions(&self, py: Python<'_>) -> PyResult<()> {
+        for rule in 0..self.program.rule_count() as u32 {
+            if self.program.decides_alike(rule)
+                && let Err(error) = self.decision(py, rule)
+                && !is_exception(py, &error)
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// What the function of rule `rule` said, as a decision. What it always says is the same object every time.

@@ -69,6 +69,20 @@ impl Program {
         })
     }
 
+    /// Makes at once what the first calls about a tool would make: its index, automata and decisions.
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        let program = &self.loaded.program;
+        py.detach(|| catch_unwind(AssertUnwindSafe(|| program.prepare_all())))
+            .map_err(|_| {
+                core_error(
+                    py,
+                    "internal_error",
+                    "a part of the policy could not be made",
+                )
+            })?;
+        self.loaded.prepare_decisions(py)
+    }
+
     /// The number of rules, host rules included.
     #[getter]
     fn rule_count(&self) -> usize {

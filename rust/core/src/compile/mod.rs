@@ -1,8 +1,9 @@
 //! Compilation: from the checked IR to a [`Program`]. Interns keys, resolves paths, lists rules by tool.
 //!
 //! PERF: what a request does not need is not made: [`prepare`] makes what a clause compares, and [`segments`] the index of a
-//! tool, when the first request asks. Automata are left to the first search.
+//! tool, when the first request asks. Automata are left to the first search. [`ahead`] makes all of it at once.
 
+mod ahead;
 mod cheap;
 mod drafts;
 mod fewer;

@@ -33,24 +33,8 @@ impl Program {
         self.indexed(&self.generic, false)
     }
 
-    /// Makes at once what is otherwise made when a request first needs it, but for automata: the off switch of making parts
-    /// late, for tests.
-    pub fn prepare_all(&self) {
-        for rule in 0..self.rules.len() as u32 {
-            let _ = self.rule(rule);
-        }
-        for clause in 0..self.clauses.len() as u32 {
-            let _ = self.clause(clause);
-            self.test(clause);
-        }
-        for listing in self.tools.values() {
-            self.indexed(listing, true);
-        }
-        self.generic();
-    }
-
     #[inline]
-    fn indexed<'p>(&'p self, listing: &'p Listing, tool_known: bool) -> &'p Segment {
+    pub(super) fn indexed<'p>(&'p self, listing: &'p Listing, tool_known: bool) -> &'p Segment {
         match listing.segment.get() {
             Some(segment) => segment,
             None => self.index_once(listing, tool_known),

@@ -4,7 +4,6 @@ use super::judge::Judge;
 use crate::limits::LONG_TEXT;
 use crate::matcher::number::integral;
 use crate::matcher::{self, Test, Truth};
-use crate::pattern::PatternSet;
 use crate::program::Scratch;
 use crate::program::needles::Needles;
 use crate::program::scratch::{Met, Whose};
@@ -218,17 +217,7 @@ impl<'r, R: Request> Judge<'r, R> {
             }
             return;
         }
-        let set = group.set.get_or_init(|| {
-            let patterns: Vec<_> = group
-                .members
-                .iter()
-                .filter_map(|(clause, _)| match program.test(*clause) {
-                    Test::Matches(search) => Some(&search.pattern),
-                    _ => None,
-                })
-                .collect();
-            PatternSet::build(&patterns)
-        });
+        let set = program.patterns_of(group);
         let mut found = std::mem::take(&mut self.scratch.found);
         set.matches(text, &mut found);
         for index in found.iter() {

@@ -179,6 +179,11 @@ impl Search {
         Self { pattern, matcher }
     }
 
+    /// Makes what the first search would make.
+    pub(crate) fn prepare(&self) {
+        self.matcher.prepare();
+    }
+
     /// Whether the pattern is found in `text`.
     #[inline]
     #[must_use]

@@ -24,6 +24,14 @@ pub(super) struct Built {
     plain: OnceLock<Plain>,
 }
 
+impl Built {
+    #[inline]
+    fn finder(&self, literal: &str) -> &Finder<'static> {
+        self.finder
+            .get_or_init(|| Box::new(Finder::new(literal.as_bytes()).into_owned()))
+    }
+}
+
 /// Searches one pattern in a text, anywhere. Safe to use from many threads; cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Matcher {
@@ -50,15 +58,27 @@ impl Matcher {
             Some(LiteralKind::Exact(literal)) => text == literal,
             Some(LiteralKind::Prefix(literal)) => text.starts_with(literal.as_str()),
             Some(LiteralKind::Suffix(literal)) => text.ends_with(literal.as_str()),
-            Some(LiteralKind::Contains(literal)) => built
-                .finder
-                .get_or_init(|| Box::new(Finder::new(literal.as_bytes()).into_owned()))
-                .find(text.as_bytes())
-                .is_some(),
+            Some(LiteralKind::Contains(literal)) => {
+                built.finder(literal).find(text.as_bytes()).is_some()
+            }
             None => match built.regex.get_or_init(|| self.build()) {
                 Some(regex) if lane.judges(text) => regex.is_match(text),
                 Some(_) | None => self.is_match_plain(text),
             },
+        }
+    }
+
+    /// Makes what the first search of a text would make.
+    pub(crate) fn prepare(&self) {
+        let built = &self.pattern.built;
+        match &self.pattern.literal {
+            Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_)) => {}
+            Some(LiteralKind::Contains(literal)) => {
+                built.finder(literal);
+            }
+            None => {
+                built.regex.get_or_init(|| self.build());
+            }
         }
     }
 

@@ -192,13 +192,29 @@ impl PatternSet {
                     .get(index)
                     .is_some_and(|matcher| !matcher.inner().lane.ascii_only)
         };
-        let automaton = chunk.automaton.get_or_init(|| {
+        if !self.automaton(chunk).search(text, &trusted, found) {
+            self.one_by_one(&chunk.patterns, text, found);
+        }
+    }
+
+    #[inline]
+    fn automaton<'c>(&self, chunk: &'c Chunk) -> &'c Automaton {
+        chunk.automaton.get_or_init(|| {
             let hir = |index: &usize| self.matchers.get(*index)?.inner().target();
             let hirs = chunk.patterns.iter().filter_map(hir);
             Automaton::new(hirs, chunk.patterns.clone(), chunk.cache_bytes)
-        });
-        if !automaton.search(text, &trusted, found) {
-            self.one_by_one(&chunk.patterns, text, found);
+        })
+    }
+
+    /// Makes what the first searches would make.
+    pub(crate) fn prepare(&self) {
+        if !self.together.is_empty() {
+            for chunk in &self.plan.get_or_init(|| self.plan()).chunks {
+                self.automaton(chunk);
+            }
+        }
+        for matcher in &self.matchers {
+            matcher.prepare();
         }
     }
 

@@ -72,6 +72,11 @@ impl Needles {
         }
     }
 
+    /// Makes what the first search would make.
+    pub(crate) fn prepare(&self) {
+        self.automaton.get_or_init(|| self.build());
+    }
+
     #[cold]
     fn build(&self) -> Option<Box<AhoCorasick>> {
         let bytes: usize = self

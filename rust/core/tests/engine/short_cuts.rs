@@ -93,3 +93,20 @@ fn rules_that_crowd_on_one_argument_are_found_as_the_plain_path_finds_them() {
 fn rules_of_negations_are_ruled_out_as_the_plain_path_passes_them_by() {
     agree(0..500, |random, rules| negated_policy(random, rules * 2));
 }
+
+#[test]
+fn what_is_made_at_once_leaves_nothing_to_the_first_call() {
+    let late = |program: &Program| -> Vec<&str> {
+        let shown = format!("{program:?}");
+        ["info", "cheap", "prepared", "segment", "set", "automaton"]
+            .into_iter()
+            .filter(|part| shown.contains(&format!("{part}: OnceLock(<uninit>)")))
+            .collect()
+    };
+    let mut random = Random::new(7);
+    let text = crowded_policy(&mut random, 80);
+    let program = Program::from_ir(text.as_bytes()).expect("a policy");
+    assert!(!late(&program).is_empty(), "nothing is made late");
+    program.prepare_all();
+    assert_eq!(late(&program), Vec::<&str>::new());
+}
