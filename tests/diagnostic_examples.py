@@ -204,9 +204,9 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0902": lambda: check(_bomb(), "E0902"),
     "E0807": lambda: _with_rule_of_a_file("looks_back"),
     "E0808": lambda: _with_rule_of_a_file("sometimes"),
-    "E0809": lambda: _with_rule_of_a_file("condition_first"),
     "W0115": lambda: _with_rule_of_a_file("looks_back", host="allow"),
     "W0116": lambda: _with_rule_of_a_file("sometimes", host="allow"),
     "W0117": lambda: _with_rule_of_a_file("by_table"),
+    "W0118": lambda: _with_rule_of_a_file("condition_first"),
     "W0114": lambda: _with_rules(_reaching_out(), host="allow"),
 }

@@ -252,7 +252,6 @@ _ALL: tuple[Code, ...] = (
         "the Python rule `{name}` {problem}",
         '{instead}; `host="allow"` keeps the rule as a callable',
     ),
-    Code("E0809", "rule-returns-no-decision", "the Python rule `{name}` {problem}", "{instead}"),
     Code(
         "E0820",
         "built-rule-id",
@@ -349,6 +348,7 @@ _ALL: tuple[Code, ...] = (
         "the Python rule `{name}` takes the {kind} `{table}` as it is now",
         "make it a tuple or a frozenset, or give it a name in capitals when it stays as it is",
     ),
+    Code("W0118", "rule-mistake", "the Python rule `{name}` {problem}", "{instead}"),
     # The `lynx` profile: what lynx-agent refuses, and what it leaves loose.
     Code("E0901", "lynx-refused", "{problem}"),
     Code("E0902", "lynx-limit", "{problem}", "lynx-agent has no such limit; split the policy"),

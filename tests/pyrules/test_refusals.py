@@ -188,10 +188,6 @@ SHAPES = [
         "for p in (WORD,):\n    if req.tool:\n        break\n    continue",
         "uses both `break` and `continue` in a loop over a table",
     ),
-    ("return deny('x') if req.name == 't' else None", "reads `name`, which is nothing that a request has"),
-    ("return deny('x') if ctx.user else None", "reads `user`, which is nothing that a context has"),
-    ("return deny('x') if req.declared.costs else None", "reads `costs`, which is nothing that a tool declares"),
-    ("return deny('x') if ctx.principal.roles else None", "reads `roles`, which is nothing that a principal has"),
     ("return math", "a value of type `module`"),
     ("import urllib.parse\nreturn urllib.parse.urlparse(req.tool)", "calls the function `urlparse`"),
     ("return [x for x in req.args['x'] if (lambda: y)()]\ny = 5", "may have no value here"),
@@ -385,13 +381,17 @@ MISTAKES = [
     ("return deny(5)", "gives a decision `5` as its `reason`", 17),
     ("return transform([1])", "gives a decision `[1]` as its `transform_args`", 22),
     ("return Decision(Verdict.DENY, None)", "gives a decision `None` as its `reason`", 35),
+    ("return deny('x') if req.name == 't' else None", "reads `name`, which is nothing that a request has", 25),
+    ("return deny('x') if ctx.user else None", "reads `user`, which is nothing that a context has", 25),
+    ("return deny('x') if req.declared.costs else None", "reads `costs`, which is nothing that a tool declares", 25),
+    ("return deny('x') if ctx.principal.roles else None", "reads `roles`, which is nothing that a principal has", 25),
 ]
 
 
 @pytest.mark.parametrize(("body", "problem", "column"), MISTAKES)
-def test_what_is_no_decision_is_an_error_where_it_is_returned(body: str, problem: str, column: int) -> None:
+def test_what_can_only_be_a_mistake_is_told_where_it_is(body: str, problem: str, column: int) -> None:
     (found,) = findings(rule_of(body))
-    assert (found.code, found.message) == ("E0809", f"the Python rule `made` {problem}")
+    assert (found.code, found.message) == ("W0118", f"the Python rule `made` {problem}")
     assert found.span is not None
     assert found.span.column == column
     assert found.help
@@ -423,6 +423,17 @@ def test_what_may_be_a_decision_is_none(body: str) -> None:
 )
 def test_a_slip_in_a_name_is_answered_with_the_name(body: str, help: str) -> None:
     (found,) = findings(rule_of(body))
-    assert found.code == "E0807"
+    assert found.code == ("W0118" if "nothing that" in found.message else "E0807")
     assert found.help is not None
     assert found.help.startswith(help)
+
+
+def test_a_mistake_keeps_the_meaning_of_python() -> None:
+    for body, error in (
+        ("return 'deny'", "not_a_decision"),
+        ("return deny('x') if ctx.user else None", "AttributeError"),
+    ):
+        bundle = compile_policy("rules: []", python_rules=[rule_of(body)])
+        decision = bundle.evaluate(bobcat.request_from_json({"tool": "t"}))
+        assert decision.verdict is bobcat.Verdict.DENY
+        assert decision.matched_rules == (f"<rule_error:made:{error}>",)

@@ -91,9 +91,10 @@ def test_u04_a_python_rule_that_returns_something_else_denies() -> None:
     assert decision.matched_rules == ("<rule_error:_text:not_a_decision>",)
 
 
-def test_u04_a_python_rule_that_can_only_return_something_else_is_refused() -> None:
-    with pytest.raises(PolicyCompileError, match="is no decision"):
-        compile_policy("rules: []", python_rules=(_certain_text,))
+def test_u04_a_python_rule_that_can_only_return_something_else_denies() -> None:
+    decision = decide(ALLOWING + "rules: []", call(), _certain_text)
+    assert decision.verdict is Verdict.DENY
+    assert decision.matched_rules == ("<rule_error:_certain_text:not_a_decision>",)
 
 
 def test_u04_an_async_python_rule_is_refused() -> None:

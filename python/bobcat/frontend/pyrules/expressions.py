@@ -136,7 +136,7 @@ def _attribute(node: ast.Attribute, f: Function) -> ir.Code:
         if node.attr.startswith("_"):
             raise f.cannot(node, f"reads the private name `{node.attr}`", "use the fields of a request")
         if kind in FIELDS and node.attr not in FIELDS[kind]:
-            raise f.cannot(node, f"reads `{node.attr}`, which is nothing that {_OWNERS[kind]}", _field(kind, node.attr))
+            f.mistake(node, f"reads `{node.attr}`, which is nothing that {_OWNERS[kind]}", _field(kind, node.attr))
         return ir.Attribute(f.raw(node.value), node.attr)
     if node.attr in DATETIME_FIELDS:
         return ir.Attribute(f.value(node.value), node.attr)

@@ -115,7 +115,7 @@ class _Making:
     def _strict(self, fn: HostFunction, name: str, priority: int) -> None:
         lowered = lower_function(fn, name, priority)
         self.found.extend(
-            diagnose("E0809", item.span, name=name, problem=item.problem, instead=item.instead)
+            diagnose("W0118", item.span, name=name, problem=item.problem, instead=item.instead)
             for item in lowered.mistakes
         )
         if lowered.rule is not None:

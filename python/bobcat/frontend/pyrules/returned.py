@@ -1,7 +1,7 @@
 """What a rule returns, where it is certainly neither a decision nor None, and decisions that it makes for nothing.
 
 Such a rule has a meaning, which is that of Python: wherever it returns something else, it is in error. Nobody wants
-that.
+that, so it is said when the rule is compiled.
 """
 
 from __future__ import annotations
