@@ -107,9 +107,7 @@ class Rules:
         priority = self._priority(fields)
         reason = self._text(fields, "reason")
         description = self._text(fields, "description")
-        approvers = self._approvers(fields)
-        needed = self._approvals_needed(fields, approvers)
-        timeout = self._timeout(fields)
+        approvers, needed, timeout = self._people(fields)
         transform = self._transform(fields, verdict, id)
         if verdict is not None and verdict != "approve_required":
             self._misplaced(fields, PEOPLE, verdict, "approve_required")
@@ -131,6 +129,13 @@ class Rules:
         place = self._matches.position(node, node)
         leaves = self._matches.leaf_places(match, place)
         return rule, RuleSource(0, *place, description, index, leaves)
+
+    def _people(self, fields: Entries) -> tuple[tuple[str, ...], int, int | float | None]:
+        """Who approves, how many of them, and within how many seconds."""
+        if fields.keys().isdisjoint(PEOPLE):  # PERF: most rules
+            return (), 1, None
+        approvers = self._approvers(fields)
+        return approvers, self._approvals_needed(fields, approvers), self._timeout(fields)
 
     def _unknown(self, fields: Entries) -> None:
         for key, (key_node, _) in fields.items():

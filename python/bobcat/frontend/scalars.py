@@ -18,11 +18,12 @@ CONSTANT_STYLE = "const"
 MAX_INT_BITS = 4_096
 """The size of an integer a policy may hold, and a request may bring."""
 
-_WORDS: dict[str, bool | int | None] = {
+WORDS: dict[str, bool | int | None] = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
     **{str(number): number for number in range(1_001)},  # PERF: most numbers; an expression takes five times as long
 }  # fmt: skip
+"""Plain scalars that are more than strings: all that hold no digit and no full stop, and small numbers."""
 MAY_BE_TYPED = frozenset(("", *"0123456789+-.~nNtTfF"))
 """What a plain scalar that is more than a string begins with; nothing at all is null."""
 _WORDS_ONLY = frozenset("~nNtTfF")
@@ -58,8 +59,8 @@ def scalar_value(node: ScalarNode) -> Scalar:
 
 
 def _plain(text: str) -> Scalar:
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in WORDS:
+        return WORDS[text]
     if text[0] in _WORDS_ONLY:  # PERF: `tool` and `timeout_seconds` are keys of most rules
         return text
     if _INT.fullmatch(text):
