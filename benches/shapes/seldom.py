@@ -80,12 +80,13 @@ def spread(rules: int) -> Row:
 
 
 def first() -> Row:
-    """The first call after loading 1,000 rules, the first about another tool, and the hundredth."""
+    """Calls of 1,000 rules: the first, the first about another tool, of a prepared bundle too, and a later one."""
     work = workload(1_000)
     data = bobcat.compile_policy(work.text).to_bytes()
     by_tool = {call["tool"]: request_from_json(call) for call in work.requests}
     requests = list(by_tool.values())
-    firsts, others, later = [], [], []
+    firsts, others, prepared, later = [], [], [], []
+    preparing = []
     for turn in range(9):
         bundle = bobcat.load_bundle(data)
         order = requests[turn % len(requests) :] + requests[: turn % len(requests)]
@@ -93,10 +94,15 @@ def first() -> Row:
         firsts.append(taken[0])
         others += taken[1:]
         later += [_timed(partial(bobcat.evaluate, bundle, request)) for request in order]
+        bundle = bobcat.load_bundle(data)
+        preparing.append(_timed(bundle.prepare))
+        prepared += [_timed(partial(bobcat.evaluate, bundle, request)) for request in order]
     return {
         "rules": 1_000,
         "first_us": round(statistics.median(firsts) / 1_000, 1),
         "first_of_a_tool_us": round(statistics.median(others) / 1_000, 1),
+        "prepare_ms": round(statistics.median(preparing) / 1_000_000, 1),
+        "first_prepared_us": round(statistics.median(prepared) / 1_000, 1),
         "later_us": round(statistics.median(later) / 1_000, 2),
     }
 

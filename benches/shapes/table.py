@@ -46,7 +46,9 @@ def tables(results: Results) -> str:
         ),
         "",
         f"The first call after loading {first['rules']:,} rules takes {first['first_us']:,.0f} µs, the first about "
-        f"another tool {first['first_of_a_tool_us']:,.0f} µs, a later one {first['later_us']:.1f} µs (timed singly).",
+        f"another tool {first['first_of_a_tool_us']:,.0f} µs, a later one {first['later_us']:.1f} µs (timed singly). "
+        f"`bundle.prepare()` takes {first['prepare_ms']:,.0f} ms; then the first call about a tool takes "
+        f"{first['first_prepared_us']:,.1f} µs.",
         "",
         "Many decisions at once, in millions a second:",
         "",
