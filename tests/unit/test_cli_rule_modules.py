@@ -75,6 +75,31 @@ def test_what_the_module_imports_is_told(run: Run) -> None:
     assert run("compile", "policy.yaml", "-o", "out.bundle", "--format", "json").json()["imported"] == []
 
 
+def test_a_function_that_was_meant_as_a_rule_is_told(run: Run, here: Path) -> None:
+    (here / "kept_rules.py").write_text(
+        RULES
+        + """
+def used(request, context):
+    return None
+
+def forgotten(req, ctx):
+    return None
+
+def _helper(req, ctx):
+    return None
+
+def of_something_else(first, second):
+    return used
+"""
+    )
+    for command in (("compile", "kept_rules.py", "-o", "out.bundle"), ("check", "kept_rules.py")):
+        sys.modules.pop("kept_rules", None)
+        done = run(*command)
+        told = [line.split("`")[1] for line in done.err.splitlines() if "is no rule" in line]
+        assert told == ["not_a_rule", "forgotten"]
+    assert load_bundle(here / "out.bundle").rule_count == 2
+
+
 def test_a_module_and_a_policy_make_one_bundle(run: Run, here: Path) -> None:
     assert run("compile", "kept_rules.py", "policy.yaml", "-o", "out.bundle").code == 0
     bundle = load_bundle(here / "out.bundle")

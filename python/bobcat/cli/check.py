@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError
-from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, host, read_bytes, read_rules, say_imports
+from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, host, read_bytes, read_rules, say_about
 from bobcat.cli.options import host_option, profile_option
 from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.rule_module import is_policy
@@ -46,7 +46,7 @@ def check(policies: tuple[str, ...], output_format: str, deny_warnings: bool, pr
     for path in policies or (DEFAULT_POLICY,):
         if path.endswith(MODULE):
             module = read_rules(path)
-            say_imports(module)
+            say_about(module)
             sources[path] = module.text
             whole = [item for item in module.rules if is_policy(item)]
             source: Any = whole[0] if len(whole) == 1 else {}  # the only policy there is: its defaults count

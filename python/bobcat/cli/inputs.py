@@ -129,7 +129,7 @@ def read_modules(paths: Sequence[str]) -> list[RuleModule]:
     for path in paths:
         if path.endswith(MODULE):
             modules.append(read_rules(path))
-            say_imports(modules[-1])
+            say_about(modules[-1])
     return modules
 
 
@@ -139,10 +139,12 @@ def read_rules(path: str) -> RuleModule:
     return load_rules(decode(data, name), name)
 
 
-def say_imports(module: RuleModule) -> None:
-    """Tell what importing a module of rules has imported."""
+def say_about(module: RuleModule) -> None:
+    """Tell what importing a module of rules has imported, and what in it was probably meant as a rule."""
     if module.imported:
         click.echo(f"{module.name} imports {', '.join(module.imported)}", err=True)
+    for name in module.unmarked:
+        click.echo(f"{module.name}: `{name}` is no rule, though it could be one; mark it with `@rule`", err=True)
 
 
 def host() -> Literal["refuse", "allow"]:

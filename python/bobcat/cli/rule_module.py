@@ -5,9 +5,11 @@ Nothing but the module and what it asks for is imported. What it raises is an er
 
 from __future__ import annotations
 
+import ast
 import sys
 import traceback
 import types
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -15,18 +17,23 @@ from typing import Any
 
 from bobcat.cli.failures import InputError
 
+_REQUEST = ("request", "req")
+_CONTEXT = ("context", "ctx")
+
 
 @dataclass(frozen=True, slots=True)
 class RuleModule:
     """`rules` are the marked functions, the built rules and the built policies of a module, in the order of its names.
 
-    `imported` names the modules that importing it has loaded, those of Bobcat and private ones aside.
+    `imported` names the modules that importing it has loaded, those of Bobcat and private ones aside. `unmarked` names
+    the functions that take what a rule takes, are used nowhere in the module, and are no rules.
     """
 
     name: str
     text: str
     rules: tuple[Any, ...]  # Any: what a rule is, the compiler decides
     imported: tuple[str, ...]
+    unmarked: tuple[str, ...]
 
 
 def load_rules(text: str, path: str) -> RuleModule:
@@ -43,7 +50,23 @@ def load_rules(text: str, path: str) -> RuleModule:
     policies = [value for value in found.values() if is_policy(value)]
     inside = {id(item) for policy in policies for item in getattr(policy, "rules", ())}
     rules = tuple(value for key, value in found.items() if key not in inside)
-    return RuleModule(path, text, rules, tuple(sorted(imported)))
+    return RuleModule(path, text, rules, tuple(sorted(imported)), tuple(_unmarked(module, text, found)))
+
+
+def _unmarked(module: types.ModuleType, text: str, rules: Container[int]) -> Iterator[str]:
+    used = {node.id for node in ast.walk(ast.parse(text)) if type(node) is ast.Name and type(node.ctx) is ast.Load}
+    for name, value in vars(module).items():
+        if isinstance(value, types.FunctionType) and value.__module__ == module.__name__ and id(value) not in rules:
+            code = value.__code__
+            taken = code.co_varnames[: code.co_argcount]
+            if (
+                name not in used
+                and not name.startswith("_")
+                and len(taken) == 2
+                and taken[0] in _REQUEST
+                and taken[1] in _CONTEXT
+            ):
+                yield name
 
 
 def is_policy(value: object) -> bool:
