@@ -15,7 +15,8 @@ BIN := $(VENV)/bin
 BUILD := .build
 PYTEST := $(BIN)/python -m pytest
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/py -name '*.rs' -o -name Cargo.toml 2>/dev/null)
-PY_DIRS := python tests benches examples
+PY_DIRS := python tests benches examples rust/profile
+PROFILES := $(wildcard rust/profile/*.profdata rust/profile/*.py)
 say = @printf '\n==> %s\n' "$(1)"
 
 .PHONY: help
@@ -37,9 +38,9 @@ $(BUILD)/deps: .ci/requirements-dev.txt $(VENV)/pyvenv.cfg
 	$(BIN)/python -m pip install --progress-bar=off -r .ci/requirements-dev.txt
 	@mkdir -p $(BUILD) && touch $@
 
-$(BUILD)/extension: $(BUILD)/deps $(RUST_SOURCES) | preflight
+$(BUILD)/extension: $(BUILD)/deps $(RUST_SOURCES) $(PROFILES) | preflight
 	$(call say,building the Rust core in release mode (a few minutes the first time))
-	$(BIN)/python -m maturin develop --release --locked
+	eval "$(BIN)/python -m maturin develop --release --locked $$($(PYTHON) rust/profile/profile_flags.py)"
 	@touch $@
 
 .PHONY: setup
@@ -47,6 +48,16 @@ setup: $(BUILD)/deps  ## create .venv and install the dependencies
 
 .PHONY: build
 build: $(BUILD)/extension  ## build the Rust core (release) into .venv, when its sources changed
+
+.PHONY: profile
+profile: setup  ## count what runs often and write rust/profile/ anew, for this compiler
+	$(call say,profile)
+	$(BIN)/python benches/training.py
+
+.PHONY: wheel
+wheel: setup  ## build the wheel into dist/
+	$(call say,wheel)
+	eval "$(BIN)/python -m maturin build --release --locked --out dist $$($(PYTHON) rust/profile/profile_flags.py)"
 
 .PHONY: demo
 demo: build  ## compile a policy, run an agent behind it, explain a denial; no network, no key
