@@ -27,7 +27,8 @@ def table(results: Results) -> str:
             "",
             f"Compiling {compiled['rules']:,} rules from YAML takes {compiled['bobcat_s']:.2f} s, "
             f"{compiled['ratio']:.1f} times less than lynx-agent's {compiled['lynx_s']:.2f} s. Loading them from a "
-            f"bundle takes {loaded['ms']:.0f} ms. A worker imports Bobcat in {worker['ms']:.0f} ms.",
+            f"bundle takes {loaded['ms']:.0f} ms. A worker imports Bobcat in {worker['ms']:.0f} ms, "
+            f"lynx-agent in {worker['lynx_ms']:.0f}.",
             "",
             f"Measured by `{results['command']}` against lynx-agent {versions['lynx-agent']} in one run: "
             f"CPython {machine['python']}, {machine['cpu']}, {machine['cores']} cores. "

@@ -34,15 +34,26 @@ def tables(results: Results) -> str:
     gate, first = results["gate"], results["first"]
     shared = results["busy"] > machine["cores"] / 2
     lines += [
-        "Single calls of the mixed workload, each timed by itself; cold: after 96 MiB went through the caches:",
+        "Single calls of the mixed workload, each timed by itself. The last column is the mean of the first call with "
+        "each request after a collection of garbage; the other columns are without these.",
         "",
-        "| rules | p50 | p99 | p99 / p50 | of the best times | cold | by hand, cold | an empty call, cold |",
-        "|---:|---:|---:|---:|---:|---:|---:|---:|",
+        "| rules | p50 | p99 | p99 / p50 | of the best times | after a collection |",
+        "|---:|---:|---:|---:|---:|---:|",
         *(
-            f"| {warm['rules']:,} | {_time(warm['p50_ns'])} | {_time(warm['p99_ns'])} | {warm['ratio']:.1f} "
-            f"| {warm['best_ratio']:.1f} | {cold['us']:.1f} µs | {cold['by_hand_us']:.1f} µs "
-            f"| {cold['empty_us']:.1f} µs |"
-            for warm, cold in zip(results["spread"], results["cold"], strict=True)
+            f"| {row['rules']:,} | {_time(row['p50_ns'])} | {_time(row['p99_ns'])} | {row['ratio']:.1f} "
+            f"| {row['best_ratio']:.1f} | {_time(row['after_gc_ns'])} |"
+            for row in results["spread"]
+        ),
+        "",
+        "With cold caches, after 96 MiB went through them, one call takes:",
+        "",
+        "| rules | Bobcat | by hand | lynx-agent | an empty call |",
+        "|---:|---:|---:|---:|---:|",
+        *(
+            f"| {row['rules']:,} | {row['us']:.1f} µs | {row['by_hand_us']:.1f} µs | "
+            + (f"{row['lynx_us']:,.0f} µs" if "lynx_us" in row else "–")
+            + f" | {row['empty_us']:.1f} µs |"
+            for row in results["cold"]
         ),
         "",
         f"The first call after loading {first['rules']:,} rules takes {first['first_us']:,.0f} µs, the first about "
@@ -52,11 +63,16 @@ def tables(results: Results) -> str:
         "",
         "Many decisions at once, in millions a second:",
         "",
-        "| rules | `evaluate_many` | `evaluate_json` | with two threads | times one |",
-        "|---:|---:|---:|---:|---:|",
+        "| rules | `evaluate_many` | `evaluate_json` | with two threads | times one | two processes, times one |",
+        "|---:|---:|---:|---:|---:|---:|",
         *(
             f"| {row['rules']:,} | {row['many']:.2f} | {row['json']:.2f} | "
-            + ("– | – |" if shared else f"{row['json_two_threads']:.2f} | {row['two_threads_times']:.2f} |")
+            + (
+                "– | – | – |"
+                if shared
+                else f"{row['json_two_threads']:.2f} | {row['two_threads_times']:.2f} "
+                f"| {row['two_processes_times']:.2f} |"
+            )
             for row in results["batches"]
         ),
         "",

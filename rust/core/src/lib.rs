@@ -20,5 +20,6 @@ pub mod pattern;
 pub mod program;
 pub mod rule;
 pub mod script;
+mod short;
 pub mod source;
 pub mod value;

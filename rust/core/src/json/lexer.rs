@@ -1,6 +1,7 @@
 //! The words of a JSON text, one after the other.
 
 use super::{Caps, JsonError, JsonErrorKind, Text};
+use crate::short::same;
 
 /// PERF: boxed, so that what is read is handed on in registers.
 pub(super) type Read<T> = Result<T, Box<JsonError>>;
@@ -258,8 +259,9 @@ impl<'a> Lexer<'a> {
     #[inline]
     pub(super) fn string_is(&mut self, text: &str) -> bool {
         let rest = self.bytes.get(self.at + 1..).unwrap_or_default();
-        let there = rest.strip_prefix(text.as_bytes());
-        let there = there.is_some_and(|rest| rest.first() == Some(&b'"'));
+        let there = rest
+            .split_at_checked(text.len())
+            .is_some_and(|(read, rest)| rest.first() == Some(&b'"') && same(read, text.as_bytes()));
         self.at += if there { text.len() + 2 } else { 0 };
         there
     }

@@ -9,6 +9,7 @@ pub(crate) mod tape;
 
 use std::sync::Arc;
 
+use crate::short::same;
 use crate::value::bigint::BigInt;
 use lexer::{Lexer, Number, Read};
 
@@ -116,7 +117,10 @@ impl<'a> JsonMap<'a> {
             return self
                 .entries
                 .iter()
-                .find(|(k, _)| k.as_str() == Some(key))
+                .find(|(k, _)| {
+                    k.as_str()
+                        .is_some_and(|k| same(k.as_bytes(), key.as_bytes()))
+                })
                 .map(|(_, value)| value);
         }
         let at = |i: &u32| self.entries.get(*i as usize);

@@ -2,6 +2,8 @@
 //!
 //! PERF: a fast unkeyed hash picks a short run of entries; keys made to collide cost a binary search, never a walk.
 
+use crate::short::same;
+
 /// The map.
 #[derive(Debug)]
 pub(crate) struct StrMap<T> {
@@ -71,7 +73,7 @@ impl<T> StrMap<T> {
             return run.get(found).map(|(_, _, value)| value);
         }
         for (h, k, value) in run {
-            if *h == hash && k.as_ref() == key {
+            if *h == hash && same(k.as_bytes(), key.as_bytes()) {
                 return Some(value);
             }
         }
