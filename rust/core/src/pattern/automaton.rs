@@ -11,7 +11,7 @@ use regex_syntax::hir::Hir;
 use super::set::MatchSet;
 
 /// Patterns in one automaton, at most.
-pub(super) const CHUNK_PATTERNS: usize = 256;
+pub(super) const CHUNK_PATTERNS: usize = 1024;
 /// Cost of the patterns in one automaton, at most, unless it is one pattern.
 pub(super) const CHUNK_COST: usize = 40_000;
 /// Memory of one automaton under construction, in bytes.
