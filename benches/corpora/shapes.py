@@ -56,6 +56,10 @@ _text = _repeated("the quick brown fox jumps over the lazy dog and runs to main 
 _verse = _repeated("Größe überall, naïve façade — 東京の朝は早い, жизнь хороша ")
 
 
+def _list(size: int) -> JsonObject:
+    return {"to": [f"user-{k}@example.com" for k in range(size)]}
+
+
 def _ordinary(size: int) -> JsonObject:
     return {
         "cmd": "git log --oneline -n 20 -- src/main.py",
@@ -65,6 +69,10 @@ def _ordinary(size: int) -> JsonObject:
         "level": 3,
         "region": "eu",
     }
+
+
+def _addresses(n: int, size: int) -> JsonObject:
+    return {"args.to.contains_any": [f"list-{n}@example.com", f"board-{n}@example.com"]}
 
 
 def _anchored(n: int, size: int) -> JsonObject:
@@ -142,15 +150,11 @@ SHAPES: tuple[Shape, ...] = (
         BY_ELEMENTS,
         rules=10,
     ),
+    Shape("a text of 100 kB: patterns", _anywhere, lambda _: _text(100_000), "rules", BY_RULES),
+    Shape("a text of 100 kB: substrings", _substring, lambda _: _text(100_000), "rules", BY_RULES),
+    Shape("a list of 10,000, two addresses each", _addresses, lambda _: _list(10_000), "rules", BY_RULES),
     Shape("a text, 100 patterns", _anywhere, _text, "characters", BY_LENGTH, RULES),
     Shape("a text that is not ASCII, 100 patterns", _anywhere, _verse, "characters", BY_LENGTH, RULES),
     Shape("a text, 100 substrings", _substring, _text, "characters", BY_LENGTH, RULES),
-    Shape(
-        "a list, 100 rules with two addresses each",
-        lambda n, size: {"args.to.contains_any": [f"list-{n}@example.com", f"board-{n}@example.com"]},
-        lambda size: {"to": [f"user-{k}@example.com" for k in range(size)]},
-        "elements",
-        BY_ELEMENTS,
-        RULES,
-    ),
+    Shape("a list, 100 rules with two addresses each", _addresses, _list, "elements", BY_ELEMENTS, RULES),
 )

@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BASELINE = HERE / "baseline.json"
 TOLERANCE = 0.01
+CMD = "git log --oneline -n 20 -- src/main.py"
 BINARY = ROOT / "target" / "release" / "examples" / "instructions"
 CALLS = HERE / "calls.py"
 
@@ -66,7 +67,7 @@ def by_tool() -> Work:
     return bobcat.compile_policy({"rules": rules}), [{"tool": f"t{number}"} for number in range(20)] * 10
 
 
-def crowded(match: Callable[[int], JsonObject]) -> Callable[[], Work]:
+def crowded(match: Callable[[int], JsonObject], cmd: str = CMD) -> Callable[[], Work]:
     """1,000 rules on one tool and one argument, none of which fires."""
 
     def make() -> Work:
@@ -75,7 +76,7 @@ def crowded(match: Callable[[int], JsonObject]) -> Callable[[], Work]:
             for n in range(1_000)
         ]
         policy = {"version": 1, "rules": rules}
-        request = {"tool": "shell", "args": {"amount": 7, "cmd": "git log --oneline -n 20 -- src/main.py"}}
+        request = {"tool": "shell", "args": {"amount": 7, "cmd": cmd}}
         return bobcat.compile_policy(json.dumps(policy)), [request]
 
     return make
@@ -130,6 +131,8 @@ SCENARIOS = (
     Scenario("decide, 1,000 bands", "decide", 2_001, crowded(band)),
     Scenario("decide, 1,000 needles", "decide", 2_001, crowded(needle)),
     Scenario("decide, 1,000 patterns", "decide", 2_001, crowded(pattern)),
+    Scenario("decide, 100 kB, needles", "decide", 4, crowded(needle, "git log " * 12_500)),
+    Scenario("decide, 100 kB, patterns", "decide", 4, crowded(pattern, "git log " * 12_500)),
     Scenario("decide, 20 functions", "decide", 21, functions),
     Scenario("decide, 1,000 functions", "decide", 2_001, crowded_functions),
     Scenario("decide, 1,000 negations", "decide", 2_001, crowded(negation)),

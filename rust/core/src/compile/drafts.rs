@@ -45,6 +45,7 @@ struct Draft {
     clauses: BTreeMap<u32, Rules>,
     patterns: BTreeMap<u32, Rules>,
     missing: Rules,
+    long: Rules,
     errors: [Rules; 8],
 }
 
@@ -96,6 +97,7 @@ impl<'p> Drafts<'p> {
             }
             let draft = self.by_path.entry(watch.path).or_default();
             draft.guarded = true;
+            draft.long.push(rule);
             if watch.missing {
                 draft.missing.push(rule);
             }
@@ -264,6 +266,7 @@ impl Draft {
             clauses: lists.each(self.clauses).collect(),
             patterns,
             missing: lists.keep(self.missing),
+            long: lists.keep_loose(self.long),
             errors: self.errors.map(|rules| lists.keep_loose(rules)),
         };
         let found = lists.rules.get(from..).unwrap_or_default();

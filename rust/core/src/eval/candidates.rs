@@ -69,8 +69,6 @@ fn class(view: &View<'_>) -> Class {
                 Class::Number
             }
         }
-        // A function that is spared the look at it would be spared the steps, too: nothing is spared.
-        View::Str(text) if text.len() > LONG_TEXT => Class::Broken,
         View::Str(_) => Class::String,
         View::List => Class::List,
         View::Map => Class::Mapping,
@@ -100,6 +98,9 @@ impl<'r, R: Request> Judge<'r, R> {
         self.fail(sink, probe, class(&view));
         match &view {
             View::Str(text) => {
+                if text.len() > LONG_TEXT {
+                    sink.add(self.scratch, probe.long);
+                }
                 if let Some(rules) = probe.strings.get(text) {
                     sink.add(self.scratch, *rules);
                 }

@@ -129,6 +129,8 @@ pub(crate) struct Probe {
     pub(crate) patterns: Option<PatternGroup>,
     /// Rules that fire when the path is not there.
     pub(crate) missing: List,
+    /// Functions, which are spared no steps on a text of more than [`crate::limits::LONG_TEXT`] bytes.
+    pub(crate) long: List,
     /// Rules that may be in error on a value of a class.
     pub(crate) errors: [List; 8],
 }
