@@ -34,8 +34,8 @@ def tables(results: Results) -> str:
     gate, first = results["gate"], results["first"]
     shared = results["busy"] > machine["cores"] / 2
     lines += [
-        "Single calls of the mixed workload, each timed by itself. The last column is the mean of the first call with "
-        "each request after a collection of garbage; the other columns are without these.",
+        "Single calls of the mixed workload, each timed by itself, of five runs the middle one. The last column is the "
+        "mean of the first call with each request after a collection of garbage; the others are without these.",
         "",
         "| rules | p50 | p99 | p99 / p50 | of the best times | after a collection |",
         "|---:|---:|---:|---:|---:|---:|",
