@@ -1,7 +1,7 @@
 """The performance gate of `make check`: decisions against lynx-agent in one run must keep these ratios.
 
-The limits are well under what `make bench` measures, because CI machines are noisy; they catch a lost index or a lost
-fast path, not a percent.
+The limits are the targets, of which `make bench` measures twice as much and more; for one rule less, as a build without
+the profile (docs/adr/0009) was once measured at 19.2. What is finer than that is for the counts of instructions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,13 @@ from peers import bobcat_side, check_agreement, lynx_side
 from timing import duel
 
 # rules: (least ratio, requests, repeat)
-LIMITS = {1: (3.0, 200, 20), 100: (25.0, 200, 20), 1_000: (150.0, 80, 20), 10_000: (1_000.0, 24, 20)}
+LIMITS = {
+    1: (15.0, 200, 20),
+    10: (22.0, 200, 20),
+    100: (65.0, 200, 20),
+    1_000: (500.0, 80, 20),
+    10_000: (6_000.0, 24, 20),
+}
 
 
 def main() -> int:

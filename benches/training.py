@@ -2,7 +2,8 @@
 
 `make profile` builds the core with counters in it, runs it on the work below, and writes what was counted, of the
 functions that ran often, to `rust/profile/`. `make build` and `pip install` use it when the compiler is the one it was
-written with, see docs/adr/0009. The work is that of no benchmark: its policies and calls have seeds of their own.
+written with, see docs/adr/0009. The mixed workload has a seed of its own, from the generator that the benches use;
+shapes, Python rules and the loop are the very ones that the benches measure.
 """
 
 from __future__ import annotations
