@@ -1,7 +1,7 @@
 //! Comparing short texts.
 //!
 //! PERF: keys and names of tools are short, and of lengths that are not known beforehand: for these the library calls a
-//! function. In it was 7 % of the time of a decision on a line of JSON.
+//! function. It was 7 % of the time of a decision on a line of JSON.
 
 /// Whether two texts are the same.
 #[inline]
