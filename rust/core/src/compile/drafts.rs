@@ -15,7 +15,7 @@ use crate::program::Program;
 use crate::program::affixes::Affixes;
 use crate::program::bands::{Band, Bands};
 use crate::program::needles::Needles;
-use crate::program::segment::{Class, List, PatternGroup, Probe, Segment, Watch};
+use crate::program::segment::{Class, Classes, Kinds, List, PatternGroup, Probe, Segment, Watch};
 use crate::program::strmap::StrMap;
 use crate::program::veto::{Places, Veto};
 
@@ -253,6 +253,8 @@ impl Draft {
             path,
             first: 0,
             permits: self.permits,
+            kinds: Kinds::default(),
+            failing: Classes::default(),
             strings: StrMap::new(
                 lists
                     .each(self.strings)
@@ -271,6 +273,7 @@ impl Draft {
         };
         let found = lists.rules.get(from..).unwrap_or_default();
         probe.first = found.iter().copied().min().unwrap_or(u32::MAX);
+        probe.note();
         probe
     }
 

@@ -7,7 +7,7 @@ use crate::matcher::{self, Test, Truth};
 use crate::program::Scratch;
 use crate::program::needles::Needles;
 use crate::program::scratch::{Met, Whose};
-use crate::program::segment::{Class, List, PatternGroup, Probe};
+use crate::program::segment::{Class, Kinds, List, PatternGroup, Probe};
 use crate::program::veto::Places;
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
@@ -96,52 +96,64 @@ impl<'r, R: Request> Judge<'r, R> {
         };
         let view = value.text().map_or_else(|| value.view(), View::Str);
         self.fail(sink, probe, class(&view));
+        let kinds = probe.kinds;
         match &view {
             View::Str(text) => {
-                if text.len() > LONG_TEXT {
+                if kinds.has(Kinds::LONG) && text.len() > LONG_TEXT {
                     sink.add(self.scratch, probe.long);
                 }
-                if let Some(rules) = probe.strings.get(text) {
+                if kinds.has(Kinds::STRINGS)
+                    && let Some(rules) = probe.strings.get(text)
+                {
                     sink.add(self.scratch, *rules);
                 }
-                if let Some(group) = &probe.patterns {
+                if kinds.has(Kinds::PATTERNS)
+                    && let Some(group) = &probe.patterns
+                {
                     self.search(sink, group, text);
                 }
-                for affixes in &probe.affixes {
-                    affixes.search(text, |rules| sink.add(self.scratch, rules));
+                if kinds.has(Kinds::AFFIXES) {
+                    for affixes in &probe.affixes {
+                        affixes.search(text, |rules| sink.add(self.scratch, rules));
+                    }
                 }
-                if let Some(needles) = &probe.needles {
+                if kinds.has(Kinds::NEEDLES)
+                    && let Some(needles) = &probe.needles
+                {
                     let mut found = std::mem::take(&mut self.scratch.found);
                     needles.search(text, &mut found, |rules| sink.add(self.scratch, rules));
                     self.scratch.found = found;
                 }
             }
-            View::Int(number) => self.equal_int(sink, &probe.ints, *number),
-            View::Float(number) => {
+            View::Int(number) if kinds.has(Kinds::INTS) => {
+                self.equal_int(sink, &probe.ints, *number);
+            }
+            View::Float(number) if kinds.has(Kinds::INTS) => {
                 if let Some(number) = integral(*number) {
                     self.equal_int(sink, &probe.ints, number);
                 }
             }
-            View::List => {
+            View::List if kinds.has(Kinds::NEEDLES) => {
                 if let Some(needles) = &probe.needles {
                     self.look_through(sink, needles, &value);
                 }
             }
-            View::Map => {
+            View::Map if kinds.has(Kinds::NEEDLES) => {
                 if let Some(needles) = &probe.needles {
                     sink.add(self.scratch, needles.all);
                 }
             }
             _ => {}
         }
-        if let Some(bands) = &probe.bands
+        if kinds.has(Kinds::BANDS)
+            && let Some(bands) = &probe.bands
             && class(&view) == Class::Number
         {
             for rules in bands.of(&view) {
                 sink.add(self.scratch, rules);
             }
         }
-        if !probe.clauses.is_empty() {
+        if kinds.has(Kinds::CLAUSES) {
             self.judge_singly(sink, probe, &Step::Found(value.clone()));
         }
         false
@@ -162,7 +174,9 @@ impl<'r, R: Request> Judge<'r, R> {
 
     #[inline]
     fn fail<S: Sink>(&mut self, sink: S, probe: &Probe, class: Class) {
-        if let Some(rules) = probe.errors.get(class as usize) {
+        if probe.failing.has(class)
+            && let Some(rules) = probe.errors.get(class as usize)
+        {
             sink.add(self.scratch, *rules);
         }
     }

@@ -92,6 +92,27 @@ impl Classes {
     }
 }
 
+/// What values find rules by, at one path.
+///
+/// PERF: an entry is eight lines of memory, and most paths have guards of one kind: the others are not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const STRINGS: Self = Self(1);
+    pub(crate) const INTS: Self = Self(1 << 1);
+    pub(crate) const BANDS: Self = Self(1 << 2);
+    pub(crate) const AFFIXES: Self = Self(1 << 3);
+    pub(crate) const NEEDLES: Self = Self(1 << 4);
+    pub(crate) const CLAUSES: Self = Self(1 << 5);
+    pub(crate) const PATTERNS: Self = Self(1 << 6);
+    pub(crate) const LONG: Self = Self(1 << 7);
+
+    pub(crate) const fn has(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+}
+
 /// What a function is watched by at one path: if a request has none of it, the function returns None.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
@@ -113,6 +134,10 @@ pub(crate) struct Probe {
     pub(crate) first: u32,
     /// Whether a permitting rule has a guard here.
     pub(crate) permits: bool,
+    /// Which of the following there are.
+    pub(crate) kinds: Kinds,
+    /// The classes of values that some rule may be in error on.
+    pub(crate) failing: Classes,
     /// Rules by the string their guard equals.
     pub(crate) strings: StrMap<List>,
     /// Rules by the integer their guard equals, sorted.
@@ -133,6 +158,29 @@ pub(crate) struct Probe {
     pub(crate) long: List,
     /// Rules that may be in error on a value of a class.
     pub(crate) errors: [List; 8],
+}
+
+impl Probe {
+    /// Notes which kinds of guards there are, and which classes of values may be errors.
+    pub(crate) fn note(&mut self) {
+        let some = |list: List| list.0 < list.1;
+        let kinds = [
+            (Kinds::STRINGS, !self.strings.is_empty()),
+            (Kinds::INTS, !self.ints.is_empty()),
+            (Kinds::BANDS, self.bands.is_some()),
+            (Kinds::AFFIXES, !self.affixes.is_empty()),
+            (Kinds::NEEDLES, self.needles.is_some()),
+            (Kinds::CLAUSES, !self.clauses.is_empty()),
+            (Kinds::PATTERNS, self.patterns.is_some()),
+            (Kinds::LONG, some(self.long)),
+        ];
+        let there = kinds.into_iter().filter(|(_, there)| *there);
+        self.kinds = Kinds(there.fold(0, |all, (kind, _)| all | kind.0));
+        let classes = Class::ALL.into_iter().zip(self.errors);
+        self.failing = classes
+            .filter(|(_, rules)| some(*rules))
+            .fold(Classes::default(), |all, (class, _)| all.with(class));
+    }
 }
 
 /// The patterns of one path and segment, searched in one pass.

@@ -53,6 +53,11 @@ impl<T> StrMap<T> {
         self.entries.iter().map(|(_, _, value)| value)
     }
 
+    /// Whether it has no entry.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The value of `key`.
     #[inline]
     pub(crate) fn get(&self, key: &str) -> Option<&T> {
