@@ -12,6 +12,9 @@ const FEWEST: usize = 3;
 const FEWEST_SEEDED: usize = 24;
 /// Up to this many patterns whose seeds are there are searched one by one.
 const FEW_CANDIDATES: usize = 4;
+/// Fewer patterns are searched together even so, in a text of at most so many bytes. PERF: their automaton is soon built, and
+/// is at hand whichever of them it is about; one of each pattern's own takes memory and a first search for every pattern.
+const TOGETHER: (usize, usize) = (64, 256);
 /// Memory of the lazily built states of all automata of a set, in bytes and per thread searching at the same time.
 const CACHE_BYTES: usize = 32 << 20;
 /// Memory of the lazily built states of one automaton, in bytes: at most, and at least.
@@ -169,7 +172,9 @@ impl PatternSet {
         }
         found.reset(self.matchers.len());
         self.one_by_one(&self.alone, text, found);
-        if let Some(few) = few.get(..count) {
+        let (patterns, bytes) = TOGETHER;
+        let alone = self.together.len() >= patterns || text.len() > bytes;
+        if alone && let Some(few) = few.get(..count) {
             self.one_by_one(few, text, found);
             wanted = 0;
         }
