@@ -96,7 +96,7 @@ def evaluate_at(rules: int) -> dict[str, float]:
 def compile_large() -> dict[str, float]:
     """YAML text to something that decides, 10,000 rules."""
     text = workload(LARGE, requests=4).text
-    result = duel(lambda: bobcat.compile_policy(text), lambda: lynx_policy.compile_policy(text), rounds=2, repeat=1)
+    result = duel(lambda: bobcat.compile_policy(text), lambda: lynx_policy.compile_policy(text), rounds=5, repeat=1)
     print(
         f"compile   {LARGE:>6} rules  bobcat {result.ours:.3f} s  "
         f"lynx-agent {result.theirs:.3f} s  {result.ratio:.1f} times",

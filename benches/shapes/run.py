@@ -15,7 +15,7 @@ import bobcat
 from bobcat.requests import request_from_json
 from corpora.shapes import SHAPES, Shape
 from shapes.gate import gate_of_a_call
-from shapes.seldom import SIZES, batches, cold, first, memory, spread
+from shapes.seldom import LESS_EVICTED, SIZES, batches, cold, first, memory, spread
 from shapes.table import RESULTS, update_page
 from shapes.turns import in_turn
 
@@ -37,6 +37,7 @@ def main() -> int:
         "spread": [shown(spread(rules)) for rules in SIZES],
         "first": shown(first()),
         "cold": [shown(cold(rules)) for rules in SIZES],
+        "less_cold": [shown(cold(1_000, mib)) for mib in LESS_EVICTED],
         "memory": [shown(memory(rules)) for rules in SIZES if rules >= 1_000],
         "batches": [shown(batches(rules)) for rules in (10, 100, 1_000)],
         "gate": shown(gate_of_a_call()),
