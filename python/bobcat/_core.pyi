@@ -33,6 +33,7 @@ __all__ = [
     "evaluate_many",
     "explain",
     "frozen_if_flat",
+    "sha256",
 ]
 
 _T = TypeVar("_T")
@@ -108,6 +109,9 @@ def action_key(run_id: object, step: object, tool: object, args: object) -> str 
 
 def chained_hash(previous: object, run_id: object, seq: object, kind: object, key: object, body: object) -> str | None:
     """`bobcat.journal.chain_hash` of a record with a plain body; None for any other."""
+
+def sha256(*parts: bytes) -> bytes:
+    """The SHA-256 of these bytes, one after the other: 32 bytes."""
 
 @final
 class Maker(Generic[_T]):

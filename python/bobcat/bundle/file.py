@@ -19,9 +19,9 @@ import os
 import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from hashlib import sha256
 from typing import NamedTuple
 
+from bobcat._core import sha256
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
 
@@ -73,7 +73,7 @@ def pack(content: Mapping[str, bytes]) -> bytes:
         rows.append(_row(name, body))
         bodies.append(body)
     head = _HEAD.pack(MAGIC, FORMAT_VERSION, len(rows)) + b"".join(rows)
-    return b"".join((head, sha256(head).digest(), *bodies))
+    return b"".join((head, sha256(head), *bodies))
 
 
 def signed_message(content: Mapping[str, bytes]) -> bytes:
@@ -157,7 +157,7 @@ def _row(name: str, body: bytes) -> bytes:
 
 
 def _digest(name: str, body: bytes) -> bytes:
-    return canonical.digest(body) if name == IR else sha256(body).digest()
+    return canonical.digest(body) if name == IR else sha256(body)
 
 
 def _table(data: bytes) -> tuple[list[_Row], int]:
@@ -178,7 +178,7 @@ def _table(data: bytes) -> tuple[list[_Row], int]:
     end = _HEAD.size + count * _ROW.size
     if len(data) < end + _DIGEST_BYTES:
         raise BundleError("truncated", "the file ends inside its section table")
-    if sha256(data[:end]).digest() != data[end : end + _DIGEST_BYTES]:
+    if sha256(data[:end]) != data[end : end + _DIGEST_BYTES]:
         raise BundleError("digest_mismatch", "the section table does not have its digest")
     rows = [_parse_row(data[offset : offset + _ROW.size]) for offset in range(_HEAD.size, end, _ROW.size)]
     _check_rows(rows, len(data) - end - _DIGEST_BYTES)

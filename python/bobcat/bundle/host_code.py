@@ -22,12 +22,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
-from hashlib import sha256
 from pathlib import PurePath
 from typing import Any
 
 import msgspec
 
+from bobcat._core import sha256
 from bobcat.python_rule import options_of
 
 HostFunction = Callable[..., Any]  # Any: what it returns is checked where it is called
@@ -58,7 +58,7 @@ def host_code(fn: HostFunction) -> HostCode:
     named = _named(fn)
     describer = _Describer(str(getattr(named, "__module__", None)))
     description = describer.value(fn, "")
-    digest = sha256(_DOMAIN + _encode(description)).hexdigest()
+    digest = sha256(_DOMAIN, _encode(description)).hex()
     return HostCode(
         host_name(fn),
         describer.module,

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
+from bobcat._core import sha256
 from bobcat.ir.schema import AnyRule, Expr, HostRule, Policy
 
 DOMAIN = b"bobcat/ir/v1\0"
@@ -75,9 +75,7 @@ def check_const(value: Any) -> None:  # Any: the point is to find out
 
 def digest(data: bytes) -> bytes:
     """The digest of canonical bytes: 32 bytes."""
-    hasher = sha256(DOMAIN)
-    hasher.update(data)
-    return hasher.digest()
+    return sha256(DOMAIN, data)
 
 
 def policy_digest(policy: Policy) -> bytes:

@@ -9,7 +9,7 @@ use crate::canonical::{Text, exact_text};
 use crate::coroutine::begin;
 use crate::form::Form;
 use crate::hashing::{
-    Hash, Kind, before_body, digits, first, key_of, parsed, sha256, write_action,
+    Hash, Kind, before_body, digits, first, hashed, key_of, parsed, write_action,
 };
 use crate::maker::Maker;
 use crate::names::Names;
@@ -193,7 +193,7 @@ impl Chain {
         let written = before_body(&mut text, &follows, self.seq, kind, key.as_borrowed());
         let hash = written
             .and_then(|()| write(&mut text))
-            .map(|()| sha256(&text.out));
+            .map(|()| hashed(&text.out));
         self.buffer = text.out;
         let spelled = hash.and_then(|hash| digits(py, hash));
         self.made = spelled.as_ref().map(|digits| Made {

@@ -57,7 +57,7 @@ mod _core {
     #[pymodule_export]
     use crate::gauge::Gauge;
     #[pymodule_export]
-    use crate::hashing::{action_key, chained_hash};
+    use crate::hashing::{action_key, chained_hash, sha256};
     #[pymodule_export]
     use crate::maker::Maker;
     #[pymodule_export]
