@@ -34,7 +34,7 @@ MOST_COLD = 1_000
 """Rules, at most, of which lynx-agent is asked with cold caches: it would take seconds to compile and run more."""
 BATCH = 20_000
 """Requests, or lines, at once: two threads are started for 20 ms of work each, or more."""
-BATCH_ROUNDS = 25
+BATCH_ROUNDS = 75
 BUSY = """
 import sys, bobcat
 bundle, lines = bobcat.load_bundle(sys.argv[1]), open(sys.argv[2], "rb").read()
