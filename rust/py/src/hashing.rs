@@ -21,11 +21,18 @@ pub(crate) type Hash = [u8; 32];
 #[pyfunction]
 #[pyo3(signature = (*parts))]
 pub(crate) fn sha256<'py>(parts: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyBytes>> {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update(part.cast::<PyBytes>()?.as_bytes());
-    }
-    Ok(PyBytes::new(parts.py(), &hash.finalize()))
+    let py = parts.py();
+    let bytes = parts.iter_borrowed().map(|part| part.cast::<PyBytes>());
+    let bytes = bytes.collect::<Result<Vec<_>, _>>()?;
+    let bytes: Vec<&[u8]> = bytes.iter().map(|part| part.as_bytes()).collect();
+    let hash = py.detach(|| {
+        let mut hash = Sha256::new();
+        for part in bytes {
+            hash.update(part);
+        }
+        hash.finalize()
+    });
+    Ok(PyBytes::new(py, &hash))
 }
 
 /// The idempotency key of an action whose arguments are plain; None for any other.

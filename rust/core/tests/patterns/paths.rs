@@ -77,6 +77,28 @@ fn patterns_found_by_their_literals_are_found_in_either_case_and_often() {
 }
 
 #[test]
+fn sets_of_any_size_find_what_stands_in_texts_of_any_length() {
+    let mut found = MatchSet::new();
+    for count in [23, 24, 40, 63, 64, 65] {
+        let sources = (0..count).map(|number| format!(r"(?i)\bdrop\s+table\s+t{number}\b"));
+        let patterns: Vec<Pattern> = sources
+            .map(|text| Pattern::parse(&text, Dialect::Re2).expect("a valid pattern"))
+            .collect();
+        let set = PatternSet::build(&patterns.iter().collect::<Vec<_>>());
+        for length in [0, 230, 240, 250, 5_000] {
+            let text = format!("DROP  Table T7; {}drop table t22", "-".repeat(length));
+            set.matches(&text, &mut found);
+            assert_eq!(
+                found.iter().collect::<Vec<_>>(),
+                [7, 22],
+                "{count} {length}"
+            );
+            agree(&patterns, &set, &text, &mut found);
+        }
+    }
+}
+
+#[test]
 fn a_set_of_more_patterns_than_one_automaton_holds_finds_them_all() {
     let texts: Vec<String> = (0..700)
         .map(|number| format!(r"\bword{number}\b"))
