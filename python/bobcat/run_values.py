@@ -169,6 +169,8 @@ class ApprovalRequest:
     In a journaled run, `run_id` and `round` say for which attempt at the step a grant would count: `round` is how often
     the step's action was begun before. `bundle_id` is the digest of the policy that asks. Where a rule needs several
     approvals, the handler is asked for one after the other, and `granted_by` says who has granted already.
+
+    `uncertain` is true when an earlier attempt at this action may have taken effect: a grant can make it happen twice.
     """
 
     request: ActionRequest
@@ -178,6 +180,7 @@ class ApprovalRequest:
     bundle_id: str = ""
     round: int = 0
     granted_by: tuple[str, ...] = ()
+    uncertain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
