@@ -1,8 +1,8 @@
 """Untrusted text for terminals, pages, logs and prompts: the one place that makes it safe to show.
 
 Everything that a model, a tool, a server, a store or a policy wrote passes through here before a person reads it, so
-that it cannot move the cursor, forge a line, reorder what is read or hide a part of it. Structured output (JSON) escapes
-by itself and does not need this module. Nothing here enters a digest, a journal or a decision.
+that it cannot move the cursor, forge a line, reorder what is read or hide a part of it. Structured output (JSON)
+escapes by itself and does not need this module. Nothing here enters a digest, a journal or a decision.
 """
 
 from __future__ import annotations
