@@ -5,7 +5,7 @@ from __future__ import annotations
 EXTRA_FIELDS = {
     "ToolCall": ["text", "problem"],
     "ApprovalDecision": ["args"],
-    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by"],
+    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain"],
     "Decision": ["approvals_needed"],
     "RunResult": ["approvals"],
     "ToolDef": ["reconcile_fn"],

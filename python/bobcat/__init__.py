@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         step_record_to_json,
     )
     from bobcat.kernel.loop import run_agent
-    from bobcat.mediator import mediate
+    from bobcat.mediator import bind_request, mediate
     from bobcat.model import (
         ActionRequest,
         ActionResult,
@@ -167,6 +167,7 @@ __all__ = [
     "approve_required",
     "auto_approve",
     "auto_deny",
+    "bind_request",
     "callback_approval",
     "callback_sink",
     "cli_prompt_approval",
@@ -263,7 +264,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "step_record_to_json",
     ),
     "bobcat.kernel.loop": ("run_agent",),
-    "bobcat.mediator": ("mediate",),
+    "bobcat.mediator": ("bind_request", "mediate"),
     "bobcat.model": (
         "ActionRequest",
         "ActionResult",

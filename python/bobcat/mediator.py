@@ -90,6 +90,19 @@ def effective_args(request: ActionRequest, decision: Decision) -> Mapping[str, A
     return request.args if decision.transform_args is None else decision.transform_args
 
 
+def bind_request(request: ActionRequest, tools: ToolSet) -> ActionRequest:
+    """The request as a run with these tools judges it: declared values and argument defaults are those of the tool.
+
+    For tests of policies and for services that decide before they run. Raises `ArgumentError` for an unknown tool and
+    for arguments that the tool does not take, which a run refuses without a look at the policy.
+    """
+    tool = tools.tools.get(request.tool)
+    if tool is None:
+        raise ArgumentError(f"unknown tool: {request.tool!r}")
+    bound = deep_freeze(dict(bind_arguments(tool, request.args)))
+    return ActionRequest(request.tool, bound, tool.metadata, request.context)
+
+
 def with_args(request: ActionRequest, args: Mapping[str, Any]) -> ActionRequest:
     """The same request with other arguments."""
     return ActionRequest(request.tool, args, request.declared, request.context)

@@ -151,7 +151,7 @@ def test_runs_are_listed_cancelled_and_resumed(house: House, processes: Processe
 @pytest.mark.parametrize(
     ("app", "told"),
     [
-        ("nowhere.py", "there is no app at `nowhere.py`"),
+        ("nowhere.py", "no file at `nowhere.py`"),
         ("json:dumps", "`dumps` is a function in `json`"),
         ("json", "`workers` is not there in `json`"),
         ("no_such_module_here", "cannot be loaded: ModuleNotFoundError"),

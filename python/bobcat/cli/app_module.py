@@ -23,28 +23,29 @@ def load_app(text: str) -> Workers:
     from bobcat.workers import Workers
 
     place, _, name = text.partition(":")
-    found = _names(place, text).get(name or DEFAULT_NAME)
+    found = names_of(place, f"the app `{text}`").get(name or DEFAULT_NAME)
     if not isinstance(found, Workers):
         kind = "is not there" if found is None else f"is a {type(found).__name__}"
         raise InputError(f"`{name or DEFAULT_NAME}` {kind} in `{place}`; an app holds `workers = Workers()`")
     return found
 
 
-def _names(place: str, text: str) -> dict[str, object]:
+def names_of(place: str, subject: str) -> dict[str, object]:
+    """The names of the module or file `place`, whose code runs. Raises `InputError`, which begins with `subject`."""
     try:
         if not place.endswith(".py"):
             sys.path.insert(0, "")
             return vars(import_module(place))
         path = Path(place).resolve()
         if not path.is_file():
-            raise InputError(f"there is no app at `{place}`")
+            raise InputError(f"{subject} cannot be loaded: no file at `{place}`")
         sys.path.insert(0, str(path.parent))
         return vars(_from_file(path))
     except InputError:
         raise
-    except (Exception, SystemExit) as error:  # the app may raise anything
+    except (Exception, SystemExit) as error:  # user code may raise anything
         lines = traceback.format_exception_only(error)
-        raise InputError(f"the app `{text}` cannot be loaded: {''.join(lines).strip()}") from error
+        raise InputError(f"{subject} cannot be loaded: {''.join(lines).strip()}") from error
 
 
 def _from_file(path: Path) -> ModuleType:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from bobcat.cli.calls import CallOptions, read_call
 from bobcat.cli.failures import NOT_ALLOWED
-from bobcat.cli.inputs import STDIN, Profile, asking, open_policy, read_request
+from bobcat.cli.inputs import Profile, asking, open_policy
 from bobcat.cli.options import (
     call_options,
     format_option,
@@ -30,6 +31,7 @@ def eval_(
     request_file: str | None,
     *,
     tool: str | None,
+    tools: str | None,
     args_json: str | None,
     declared_json: str | None,
     context_json: str | None,
@@ -46,11 +48,11 @@ def eval_(
     """
     from bobcat.pdp import evaluate
 
-    check_stdin(policy, request_file, tool)
+    parts = {"args": args_json, "declared": declared_json, "context": context_json}
+    call = read_call(policy, CallOptions(request_file, tool, tools, parts))
     bundle = open_policy(policy, profile, python_rules, trusted_keys)
-    request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
     with asking():
-        decision = evaluate(bundle, request)
+        decision = call.refusal or evaluate(bundle, call.request)
     if output_format == "json":
         write_json({"bundle": bundle.id, **decision_to_json(decision)})
     else:
@@ -67,9 +69,3 @@ def eval_(
         if decision.transform_args is not None:
             click.echo(f"  arguments  {json_text(decision.transform_args)}")
     return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0
-
-
-def check_stdin(policy: str, request_file: str | None, tool: str | None) -> None:
-    """Standard input cannot hold both the policy and the request."""
-    if policy == STDIN and tool is None and request_file in (None, STDIN):
-        raise click.UsageError("the policy is read from standard input; give the request as a file or with `--tool`")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.eval import check_stdin
-from bobcat.cli.inputs import Profile, asking, open_policy, read_request
+from bobcat.cli.calls import CallOptions, read_call
+from bobcat.cli.inputs import Profile, asking, open_policy
 from bobcat.cli.options import (
     call_options,
     format_option,
@@ -45,6 +45,7 @@ def explain(
     request_file: str | None,
     *,
     tool: str | None,
+    tools: str | None,
     args_json: str | None,
     declared_json: str | None,
     context_json: str | None,
@@ -58,11 +59,14 @@ def explain(
 
     The call is given as for `eval`. Rules stand in evaluation order.
     """
-    check_stdin(policy, request_file, tool)
+    from bobcat.bundle.explanation import Explanation
+
+    parts = {"args": args_json, "declared": declared_json, "context": context_json}
+    call = read_call(policy, CallOptions(request_file, tool, tools, parts))
     bundle = open_policy(policy, profile, python_rules, trusted_keys)
-    request = read_request(request_file, tool, {"args": args_json, "declared": declared_json, "context": context_json})
     with asking():
-        explanation = bundle.explain(request)
+        refusal = call.refusal
+        explanation = bundle.explain(call.request) if refusal is None else Explanation(refusal, (), bundle.id)
     if output_format == "json":
         write_json(explanation.to_json())
     else:
@@ -90,6 +94,9 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
             _add_function(branch, rule)
     if waiting:
         tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="dim"))
+    if not explanation.rules and decision.matched_rules:
+        tree.add(Text(f"refused before any rule: {decision.matched_rules[0]}", style=VERDICT_COLOURS["deny"]))
+        return tree
     deciders = [name for name in decision.matched_rules if name.startswith("<default:")]
     for name in deciders:
         tree.add(Text(f"no rule fired: {name}", style=VERDICT_COLOURS[decision.verdict]))

@@ -1,8 +1,7 @@
-"""What the commands read: policies, bundles and requests, from files or from standard input (`-`)."""
+"""What the commands read: policies and bundles, from files or from standard input (`-`). Calls are in `calls`."""
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import warnings
@@ -20,7 +19,6 @@ from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
     from bobcat.diagnostics import Diagnostic
-    from bobcat.model import ActionRequest
 
 Profile = Literal["strict", "lynx"]
 HostRule = Callable[..., Any]  # Any: the callable is checked when the policy is compiled
@@ -219,31 +217,3 @@ def import_rule(spec: str) -> GivenRule:
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import the Python rule `{target}`: {type(error).__name__}: {error}") from error
     return rule, int(priority) if priority else None  # type: ignore[return-value]  # not callable is refused by the compiler, with a diagnostic
-
-
-def read_request(source: str | None, tool: str | None, parts: dict[str, str | None]) -> ActionRequest:
-    """The request in a JSON file, or the one that `--tool`, `--args`, `--declared` and `--context` describe."""
-    from bobcat.requests import request_from_json
-
-    if tool is None:
-        given = [name for name, text in parts.items() if text is not None]
-        if given:
-            raise click.UsageError(f"`--{given[0]}` needs `--tool`")
-        data, name = read_bytes(source if source is not None else STDIN)
-        return request_from_json(decode(data, name))
-    if source is not None:
-        raise click.UsageError("give a REQUEST file or `--tool`, not both")
-    # What was written is passed on as it is, so that a call means the same here and in a file.
-    request = [f'"tool": {json.dumps(tool)}']
-    request += [f'"{name}": {_json_object(name, text)}' for name, text in parts.items() if text is not None]
-    return request_from_json(f"{{{', '.join(request)}}}")
-
-
-def _json_object(name: str, text: str) -> str:
-    try:
-        value = json.loads(text, parse_int=float)  # an integer of any length
-    except (ValueError, RecursionError) as error:
-        raise click.UsageError(f"`--{name}`: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise click.UsageError(f'`--{name}`: a JSON object is needed, such as \'{{"cmd": "ls"}}\'')
-    return text

@@ -93,7 +93,13 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
 
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
-    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Show the version."
+    "-V",
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version.",
 )
 def cli() -> None:
     """Compile policies for AI-agent tool calls, decide with them, and explain the decisions."""

@@ -89,9 +89,14 @@ trusted_key_option = click.option(
 def call_options(command: Decorated) -> Decorated:
     """The tool call that `eval` and `explain` look at: a file, or options."""
     for decorate in (
-        click.option("--context", "context_json", metavar="JSON", help="The execution context, with --tool."),
-        click.option("--declared", "declared_json", metavar="JSON", help="What the tool declares, with --tool."),
-        click.option("--args", "args_json", metavar="JSON", help="The arguments of the call, with --tool."),
+        click.option(
+            "--tools",
+            metavar="MODULE:NAME",
+            help="Judge the call as a run with this `ToolSet` would: its declarations, defaults and argument checks.",
+        ),
+        click.option("--context", "context_json", metavar="JSON|@FILE", help="The execution context, with --tool."),
+        click.option("--declared", "declared_json", metavar="JSON|@FILE", help="What the tool declares, with --tool."),
+        click.option("--args", "args_json", metavar="JSON|@FILE", help="The arguments of the call, with --tool."),
         click.option("--tool", metavar="NAME", help="The name of the tool, instead of a REQUEST."),
         click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True)),
     ):

@@ -1,0 +1,166 @@
+"""The tool call that `eval` and `explain` look at: from a file, from standard input, or put together from options.
+
+With tools, a call is judged as a run with these tools judges it: declared values and argument defaults are the tool's,
+and what the tool does not take is refused before any rule. Without tools the request says all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bobcat.cli.inputs import STDIN, decode, read_bytes
+
+if TYPE_CHECKING:
+    from bobcat.model import ActionRequest, Decision
+
+TOOLS = "tools"
+FROM_FILE = "@"
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """The options of a command that describe a call, as they were written."""
+
+    request_file: str | None
+    tool: str | None
+    tools: str | None
+    parts: Mapping[str, str | None]
+    """`args`, `declared` and `context`: JSON text, `@FILE`, or None."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request, or the refusal of a call that the tools do not take."""
+
+    request: ActionRequest
+    refusal: Decision | None = None
+
+
+def read_call(policy: str, options: CallOptions) -> Call:
+    """The call that the options describe. Raises `RequestError`, `InputError` and usage errors."""
+    _check_stdin(policy, options)
+    text, tools = _request_text(options)
+    from bobcat.requests import request_from_json
+
+    spec = options.tools or tools
+    request = request_from_json(text)
+    return Call(request) if spec is None else _bound(request, text, spec)
+
+
+def _check_stdin(policy: str, options: CallOptions) -> None:
+    """Refuse two readers of one standard input, and a wait for a person who does not know of it."""
+    readers = ["the policy"] * (policy == STDIN)
+    readers += [f"`--{name}`" for name, text in options.parts.items() if text == FROM_FILE + STDIN]
+    if options.tool is None and options.request_file in (None, STDIN):
+        readers.append("the request")
+    if len(readers) > 1:
+        raise click.UsageError(
+            f"{readers[0]} is read from standard input, so {readers[1]} cannot be; name a file for one of them"
+        )
+    if options.tool is None and options.request_file is None and sys.stdin.isatty():
+        raise click.UsageError("no call: give a REQUEST file, `--tool NAME`, or `-` to type the request")
+
+
+def _request_text(options: CallOptions) -> tuple[str, str | None]:
+    """The JSON text of the request, and the tools that it names."""
+    if options.tool is None:
+        given = [name for name, text in options.parts.items() if text is not None]
+        if given:
+            raise click.UsageError(f"`--{given[0]}` needs `--tool`")
+        source = options.request_file if options.request_file is not None else STDIN
+        if source == STDIN and sys.stdin.isatty():
+            click.echo("reading a request; end it with Ctrl-D", err=True)
+        data, name = read_bytes(source)
+        return _without_tools(decode(data, name))
+    if options.request_file is not None:
+        raise click.UsageError("give a REQUEST file or `--tool`, not both")
+    # The text is passed on unchanged, so that a call means the same here and in a file.
+    request = [f'"tool": {json.dumps(options.tool)}']
+    for name, text in options.parts.items():
+        if text is not None:
+            request.append(f'"{name}": {_json_object(name, _part_text(text))}')
+    return f"{{{', '.join(request)}}}", None
+
+
+def _without_tools(text: str) -> tuple[str, str | None]:
+    """Take the key `tools` off a request, which `request_from_json` does not know. Damaged JSON is left for it."""
+    if f'"{TOOLS}"' not in text:
+        return text, None
+    from bobcat.errors import RequestError
+
+    try:
+        data = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number)
+    except (ValueError, RecursionError):
+        return text, None
+    named = [value for key, value in data if key == TOOLS] if isinstance(data, _Object) else []
+    if not named:
+        return text, None
+    if len(named) > 1:
+        raise RequestError("bad_request", f"the key `{TOOLS}` is written twice")
+    if type(named[0]) is not str:
+        raise RequestError("bad_request", f"`{TOOLS}` must be a string such as `tools.py` or `module:NAME`")
+    return _written(_Object(pair for pair in data if pair[0] != TOOLS)), named[0]
+
+
+class _Number(str):
+    """A number as it was written, of any length and precision."""
+
+    __slots__ = ()
+
+
+class _Object(list[tuple[str, Any]]):  # Any: JSON
+    """An object as its pairs, repeated keys included."""
+
+    __slots__ = ()
+
+
+def _written(value: Any) -> str:  # Any: JSON
+    """JSON text of a value, with its numbers and repeated keys as they were written."""
+    if isinstance(value, _Number):
+        return str(value)
+    if isinstance(value, _Object):
+        return "{" + ", ".join(f"{json.dumps(key)}: {_written(item)}" for key, item in value) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    return json.dumps(value)
+
+
+def _part_text(text: str) -> str:
+    """The text of an option; `@FILE` is the text of a file, `@-` standard input."""
+    if not text.startswith(FROM_FILE):
+        return text
+    data, name = read_bytes(text.removeprefix(FROM_FILE))
+    return decode(data, name)
+
+
+def _json_object(name: str, text: str) -> str:
+    try:
+        value = json.loads(text, parse_int=float)  # an integer of any length
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"`--{name}`: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise click.UsageError(f'`--{name}`: a JSON object is needed, such as \'{{"cmd": "ls"}}\', or `@FILE`')
+    return text
+
+
+def _bound(request: ActionRequest, text: str, spec: str) -> Call:
+    """The call as a run with the tools judges it."""
+    from bobcat.cli.tool_module import load_tools
+    from bobcat.errors import RequestError
+    from bobcat.mediator import bind_request
+    from bobcat.model import Decision, Verdict
+    from bobcat.tools import ArgumentError
+
+    if "declared" in json.loads(text, parse_int=float):
+        raise RequestError("bad_request", f"`declared` is what the tools of `{spec}` declare; leave one of both out")
+    try:
+        return Call(bind_request(request, load_tools(spec)))
+    except ArgumentError as error:
+        code = getattr(error, "code", "argument_error")
+        return Call(request, Decision(Verdict.DENY, str(error), (f"<{code}>",)))
