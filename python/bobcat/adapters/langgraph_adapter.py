@@ -6,14 +6,16 @@
     await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
 
 Needs `pip install 'bobcat[langgraph]'`. Every step runs the graph from its entry on the whole conversation, tool
-results included, up to the first message with tool calls; what comes after it in the graph, such as a `ToolNode`, never
-runs. A tool that a node calls by itself is that node's own code: no policy sees it.
+results included, up to the first message with tool calls, in whatever sub-graph; what comes after it, such as
+a `ToolNode`, never runs. A guard inside the graph (`langgraph_guard`) ends the step before a tool of LangChain's runs
+its body. A Python function that a node calls directly is that node's own code: no policy sees it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
 from bobcat.adapters.arguments import read_arguments
@@ -25,15 +27,20 @@ from bobcat.model import FinalAnswer, Message, ToolCall, Usage
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
 
-__all__ = ["LangGraphAgent"]
+    from bobcat.adapters.langgraph_guard import Guard
 
-_OWN_ID = "bobcat-"
+__all__ = ["LangGraphAgent"]
 
 
 class LangGraphAgent:
     """Asks a compiled graph for the next step. The graph's state has the conversation under `messages`.
 
-    All tool calls of a message are passed on, with the text beside them. `config` goes to the graph as it is.
+    All tool calls of a message are passed on, with the text beside them. `config` goes to the graph, with the guard
+    among its callbacks.
+
+    The run fails with `IncompleteReply` when a node starts a tool by itself (the tool does not run), and when the
+    graph's state has the result of a tool call that the run did not carry out. Raises `ValueError` for a graph with a
+    checkpointer and for one with a `RemoteGraph` in it, whose tools would run on its server.
     """
 
     # Any: a graph is generic in four types of its own.
@@ -44,34 +51,52 @@ class LangGraphAgent:
             raise ImportError(
                 "LangGraphAgent requires the 'langgraph' package. Install with: pip install 'bobcat[langgraph]'"
             ) from error
+        from bobcat.adapters.langgraph_guard import refuse_remote
+
         if getattr(compiled_graph, "checkpointer", None):
             raise ValueError(
                 "compile the graph without a checkpointer: every step gets the whole conversation, and the run's "
                 "journal is what makes it durable"
             )
+        refuse_remote(compiled_graph)
         self._graph = compiled_graph
         self._config = dict(config) if config is not None else None
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         """What the graph does next. Raises what the graph raises."""
-        state = {"messages": _to_langchain(conversation)}
-        usage: Usage | None = None
+        from bobcat.adapters.langgraph_guard import GraphStopped, Guard, reach
+
+        messages = _to_langchain(conversation)
+        guard = Guard(messages)
         answer = ""
-        async with aclosing(self._graph.astream(state, self._config, stream_mode="updates")) as updates:
-            async for update in updates:
-                for message in _new_replies(update):
-                    usage = together(usage, _usage(message))
-                    calls = _calls(message)
-                    if calls:
-                        first = ToolCall(*calls[0][:3], usage, _text(message), calls[0][3])
-                        rest = (ToolCall(*call[:3], problem=call[3]) for call in calls[1:])
-                        return (first, *rest) if len(calls) > 1 else first
-                    answer = _text(message) or answer
-        return FinalAnswer(answer or "(no response)", usage)
+        with reach(guard, self._config) as config:
+            try:
+                run = self._graph.astream({"messages": messages}, config, stream_mode="updates", subgraphs=True)
+                async with aclosing(run) as updates:
+                    async for namespace, update in updates:
+                        guard.inspect(update.values())
+                        if not namespace:
+                            for message in _replies(update, guard):
+                                answer = _text(message) or answer
+            except GraphStopped:
+                pass
+            except Exception:
+                if guard.call is None and guard.violation is None:  # else: what a node made of being stopped
+                    raise
+        guard.check()
+        usage: Usage | None = None
+        for message in guard.replies:
+            usage = together(usage, _usage(message))
+        if guard.call is None:
+            return FinalAnswer(answer or "(no response)", usage)
+        calls = _calls(guard.call)
+        first = ToolCall(*calls[0][:3], usage, _text(guard.call), calls[0][3])
+        rest = (ToolCall(*call[:3], problem=call[3]) for call in calls[1:])
+        return (first, *rest) if len(calls) > 1 else first
 
 
 def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
-    """The conversation as LangChain's messages, marked so that a node which hands them on says nothing new."""
+    """The conversation as LangChain's messages, with ids of this step only: by them the guard knows what is not new."""
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
     messages: list[BaseMessage] = []
@@ -94,26 +119,24 @@ def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
                     )
                     for answer in answers
                 )
+    step = token_hex(16)
     for index, message in enumerate(messages):
-        message.id = f"{_OWN_ID}{index}"
+        message.id = f"{step}-{index}"
     return messages
 
 
 # Any: an update is what the graph's nodes returned.
-def _new_replies(update: Mapping[str, Any]) -> Iterator[AIMessage]:
-    """The messages that the model said in one update of the graph."""
-    from langchain_core.messages import AIMessage, convert_to_messages
+def _replies(update: Mapping[str, Any], guard: Guard) -> Iterator[AIMessage]:
+    """The new messages of the model in one update of the graph."""
+    from langchain_core.messages import AIMessage
 
-    for node, changes in update.items():
-        if node == "__interrupt__":
-            raise IncompleteReply("the graph stopped at an interrupt; approvals are the policy's to ask for")
-        for change in changes if isinstance(changes, (list, tuple)) else (changes,):
-            said = change.get("messages") if isinstance(change, Mapping) else None
-            if said is None:
-                continue
-            for message in convert_to_messages(said if isinstance(said, (list, tuple)) else [said]):
-                if isinstance(message, AIMessage) and not str(message.id or "").startswith(_OWN_ID):
-                    yield message
+    from bobcat.adapters.langgraph_guard import messages_in
+
+    if "__interrupt__" in update:
+        raise IncompleteReply("the graph stopped at an interrupt; approvals are the policy's to ask for")
+    for message, in_conversation in messages_in(list(update.values())):
+        if isinstance(message, AIMessage) and in_conversation and not guard.is_handed(message):
+            yield message
 
 
 def _calls(message: AIMessage) -> list[tuple[str, dict[str, Any], str, str | None]]:
