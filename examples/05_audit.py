@@ -17,6 +17,8 @@ rules:
     transform: {jsonpath: $.args.limit, set: 10}
 """
 
+SHOWN = ("task", "tool", "verdict", "matched_rules", "judged_args", "args", "final_answer")
+
 
 @tool()
 async def search(text: str, limit: int = 1000) -> str:
@@ -37,7 +39,7 @@ async def main() -> None:
     await run_agent(Agent(), "search", tools=tools, policy=compile_policy(POLICY), sinks=[jsonl_sink(file)])
     for line in file.getvalue().splitlines():
         event = json.loads(line)
-        body = {key: value for key, value in event["body"].items() if key != "duration_ms"}
+        body = {key: value for key, value in event["body"].items() if key in SHOWN}
         print(event["seq"], event["kind"], json.dumps(body, sort_keys=True))
 
 

@@ -15,6 +15,10 @@ _OURS = ("duration_ms", "chain", "binding", "effect", *_IDS)
 _OUR_KINDS = ("approval.requested", "approval.granted", "run.failed", "run.cancelled", "action.abandoned")
 
 
+_COMMON_KEYS = {
+    "run.started": ("task", "principal_id"),
+    "policy.evaluated": ("seq", "verdict", "reason", "matched_rules"),
+}
 _DOUBT = "; an earlier attempt of this action may have taken effect"
 
 
@@ -32,6 +36,8 @@ def common_events(events: list[Event]) -> list[Event]:
         kept = {key: value for key, value in body.items() if key not in ("duration_ms", "approver", *_IDS)}
         if kind in ("policy.evaluated", "action.started"):
             kept.pop("args", None)  # audits_effective_args
+        if kind in ("run.started", "policy.evaluated"):
+            kept = {key: value for key, value in kept.items() if key in _COMMON_KEYS[kind]}  # audits_decisions
         if isinstance(kept.get("reason"), str):
             kept["reason"] = head(kept["reason"])
         granted_failure = "ValueError" in str(kept)
@@ -39,7 +45,8 @@ def common_events(events: list[Event]) -> list[Event]:
             kind, kept = "approval", {"seq": kept["seq"]}
         if kind == "action.denied" and granted_failure:
             kind = "action.failed"
-        if kind != "run.unbounded":  # announces_unbounded
+        refused = kind == "policy.evaluated" and "code" in body  # audits_decisions
+        if kind != "run.unbounded" and not refused:  # announces_unbounded
             common.append((kind, kept))
     return common
 

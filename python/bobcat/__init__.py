@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         current_scope,
         durable_approvals,
     )
+    from bobcat.audit import decide_again
     from bobcat.bundle.load import load_bundle
     from bobcat.bundle.model import PolicyBundle, PolicyDefaults
     from bobcat.cancel import Cancelled, CancelToken
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from bobcat.errors import (
         ActionBlocked,
         ApprovalError,
+        AuditError,
         BundleError,
         GraphCompileError,
         PolicyCompileError,
@@ -111,6 +113,7 @@ __all__ = [
     "ApprovalHandler",
     "ApprovalRequest",
     "Approvals",
+    "AuditError",
     "AuditEvent",
     "Budget",
     "BundleError",
@@ -174,6 +177,7 @@ __all__ = [
     "compile_graph",
     "compile_policy",
     "current_scope",
+    "decide_again",
     "deny",
     "dry_run",
     "durable_approvals",
@@ -223,6 +227,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
         "current_scope",
         "durable_approvals",
     ),
+    "bobcat.audit": ("decide_again",),
     "bobcat.bundle.explanation": ("Explanation", "explain"),
     "bobcat.bundle.load": ("load_bundle",),
     "bobcat.bundle.model": ("PolicyBundle", "PolicyDefaults"),
@@ -233,6 +238,7 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "bobcat.errors": (
         "ActionBlocked",
         "ApprovalError",
+        "AuditError",
         "BundleError",
         "GraphCompileError",
         "PolicyCompileError",

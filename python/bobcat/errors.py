@@ -6,7 +6,8 @@ ValueError
 ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
 ├── RequestError            a request given as JSON is not a request; carries a code
 ├── ApprovalError           an answer to an approval does not count; carries a code
-└── JobError                a job cannot be queued, made or changed; carries a code
+├── JobError                a job cannot be queued, made or changed; carries a code
+└── AuditError              an audit line cannot be read, or decided again; carries a code
 PermissionError
 └── ActionBlocked           an allowlist, or a gate without a grant, stands before what a tool was about to do
 RuntimeError
@@ -77,6 +78,10 @@ class ApprovalError(_CodedError):
 
 class JobError(_CodedError):
     """A job cannot be what it was meant to be. `code` is one of the codes in `docs/how-to/run-workers.md`."""
+
+
+class AuditError(_CodedError):
+    """An audit line cannot be read, or decided again. `code` is one of the codes in `docs/how-to/audit-a-run.md`."""
 
 
 class ActionBlocked(PermissionError):

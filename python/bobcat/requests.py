@@ -45,34 +45,13 @@ def request_from_json(source: str | bytes | JsonObject) -> ActionRequest:
 
 def request_to_json(request: ActionRequest) -> str:
     """One line of JSON that `request_from_json` reads as an equal request; `RequestError` where there is none."""
-    declared, context = request.declared, request.context
-    if context.timestamp.tzinfo is None:
+    if request.context.timestamp.tzinfo is None:
         _refuse("`context.timestamp` has no offset")
     data = {
         "tool": request.tool,
         "args": request.args,
-        "declared": {
-            "cost": declared.cost,
-            "reversible": declared.reversible,
-            "scope": declared.scope,
-            "blast_radius_hint": declared.blast_radius_hint,
-            "has_shadow": declared.has_shadow,
-            "isolation": declared.isolation,
-            "effect": declared.effect,
-        },
-        "context": {
-            "principal": {
-                "kind": context.principal.kind,
-                "id": context.principal.id,
-                "name": context.principal.name,
-            },
-            "environment": context.environment,
-            "workspace": context.workspace,
-            "correlation_id": context.correlation_id,
-            "step_seq": context.step_seq,
-            "timestamp": context.timestamp.isoformat(),
-            "extra": context.extra,
-        },
+        "declared": declared_data(request.declared),
+        "context": context_data(request.context),
     }
     try:
         text = json.dumps(_plain(data, "the request", 0), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -81,6 +60,37 @@ def request_to_json(request: ActionRequest) -> str:
     if _HALVES.search(text) is not None:
         _refuse("the request has no JSON form: two halves of a surrogate pair would be read as one character")
     return text.encode("utf-8", "backslashreplace").decode("utf-8")  # of lone surrogates, UTF-8 carries the escape only
+
+
+def declared_data(declared: ToolMetadata) -> dict[str, Any]:
+    """The key `declared` of a request."""
+    return {
+        "cost": declared.cost,
+        "reversible": declared.reversible,
+        "scope": declared.scope,
+        "blast_radius_hint": declared.blast_radius_hint,
+        "has_shadow": declared.has_shadow,
+        "isolation": declared.isolation,
+        "effect": declared.effect,
+    }
+
+
+def context_data(context: ExecutionContext) -> dict[str, Any]:
+    """The key `context` of a request. `extra` is not copied."""
+    return {
+        "principal": principal_data(context.principal),
+        "environment": context.environment,
+        "workspace": context.workspace,
+        "correlation_id": context.correlation_id,
+        "step_seq": context.step_seq,
+        "timestamp": context.timestamp.isoformat(),
+        "extra": context.extra,
+    }
+
+
+def principal_data(principal: Principal) -> dict[str, Any]:
+    """The key `context.principal` of a request."""
+    return {"kind": principal.kind, "id": principal.id, "name": getattr(principal, "name", None)}
 
 
 def _declared(value: object) -> ToolMetadata:

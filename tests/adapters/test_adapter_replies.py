@@ -43,8 +43,8 @@ def test_a_call_with_a_problem_does_not_run_and_the_model_is_told() -> None:
     assert _run(agent, sinks=[sink]).final_answer == "done"
     assert ran == []
     assert agent.seen[1][-1] == Message("tool", "[error] arguments are not JSON", "echo", "c1")
-    kinds = [kind for kind, _ in events]
-    assert "policy.evaluated" not in kinds
+    ((verdict, code),) = [(body["verdict"], body["code"]) for kind, body in events if kind == "policy.evaluated"]
+    assert (verdict, code) == ("deny", "unreadable_arguments")
     assert ("step.proposed", {"seq": 0, "tool": "echo", "args": {"raw": "{oops"}}) in events
     assert ("action.failed", {"seq": 0, "reason": "arguments are not JSON"}) in events
 

@@ -172,7 +172,9 @@ def test_what_an_approver_granted_is_in_the_audit_before_it_runs() -> None:
     finished = seen(call("deploy", version="1"), policy=EDIT, on_approval=edits)
     granted = finished.bodies("approval.granted")
     assert granted == [{"seq": 0, "ok": True, "error": None, "approver": "alice", "args": {"version": "2"}}]
-    assert [body["verdict"] for body in finished.bodies("policy.evaluated")] == ["approve_required"] * 2
+    for kind, version in (("policy.evaluated", "1"), ("policy.reevaluated", "2")):
+        (decided,) = finished.bodies(kind)
+        assert (decided["verdict"], decided["args"]) == ("approve_required", {"version": version})
 
 
 def test_approvals_of_two_runs_do_not_wait_for_each_other() -> None:

@@ -18,9 +18,9 @@ def test_an_allowed_call_runs_and_its_result_reaches_the_model() -> None:
     assert run.kinds == [
         *LIFE, "step.proposed", "policy.evaluated", "action.started", "action.completed", *END,
     ]  # fmt: skip
-    assert run.bodies("policy.evaluated") == [
-        {"seq": 0, "verdict": "allow", "reason": "harmless", "matched_rules": ["echo"]}
-    ]
+    (decided,) = run.bodies("policy.evaluated")
+    assert (decided["verdict"], decided["reason"], decided["matched_rules"]) == ("allow", "harmless", ["echo"])
+    assert (decided["seq"], decided["tool"], decided["args"]) == (0, "echo", {"text": "hi", "times": 2})
     assert run.result.final_answer == "done"
     assert run.result.steps_taken == 1
 
@@ -82,7 +82,9 @@ def test_an_unknown_tool_and_unknown_or_missing_arguments_are_refused_before_the
         "[error] unknown argument `txt` for tool 'echo'; it takes `text`, `times`",
         "[error] missing argument `text` for tool 'echo'",
     ]
-    assert "policy.evaluated" not in run.kinds
+    decided = [(body["verdict"], body["tool"], body["code"]) for body in run.bodies("policy.evaluated")]
+    assert [(verdict, name) for verdict, name, _ in decided] == [("deny", "nope"), ("deny", "echo"), ("deny", "echo")]
+    assert decided[0][2] == "unknown_tool"
     assert run.ran == []
 
 

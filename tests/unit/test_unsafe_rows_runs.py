@@ -120,7 +120,8 @@ def test_u39_defaults_of_the_signature_are_part_of_what_is_judged() -> None:
 
 def test_u39_arguments_that_the_tool_does_not_take_never_reach_the_policy() -> None:
     run = seen(call("echo", text="a", sudo=True))
-    assert run.kinds[2] == "action.failed"
+    assert run.kinds[2:4] == ["policy.evaluated", "action.failed"]
+    assert run.bodies("policy.evaluated")[0]["matched_rules"] == []
     assert run.told == ["[error] tool 'echo' takes no argument `sudo`"] or "sudo" in run.told[0]
     assert run.ran == []
 

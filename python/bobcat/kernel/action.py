@@ -17,6 +17,18 @@ from typing import Any
 from bobcat.approvals import Answer
 from bobcat.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.journal import StepRecord
+from bobcat.kernel.audit import (
+    EVALUATED,
+    INVALID_ARGUMENTS,
+    REEVALUATED,
+    REPEATED_CALL,
+    TRANSFORM_REFUSED,
+    UNKNOWN_TOOL,
+    UNREADABLE_ARGUMENTS,
+    decided_body,
+    evaluated_body,
+    refused_body,
+)
 from bobcat.kernel.commands import Approved, AskApproval, Decide, Decided, Execute, Interrupted, Suspended, ToolReturned
 from bobcat.kernel.doubt import (
     MAY_HAVE_HAPPENED,
@@ -28,6 +40,7 @@ from bobcat.kernel.doubt import (
     is_about_doubt,
     with_approval,
 )
+from bobcat.kernel.judging import with_known_verdict
 from bobcat.kernel.reply import Proposal
 from bobcat.kernel.state import NOT_BEGUN, RunState, Steps, expect
 from bobcat.mediator import refused, with_args
@@ -63,15 +76,17 @@ def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
     if tool is not None and not count_all:
         stop = run.repeated(call)
     if stop is not None:
+        yield from _announce_refusal(run, call, tool, wall, stop.reason, REPEATED_CALL)
         raise (yield from run.fail(stop, seq=run.step))
     if orphan is not None:
         yield from _announce_uncertain(run, call, orphan)
     try:
-        tool, args = _resolve(run, call, tool)
+        known, args = _resolve(run, call, tool)
     except ValueError as error:
+        yield from _announce_refusal(run, call, tool, wall, str(error), _refusal_code(call, tool, error))
         yield from _not_made(run, call, f"{error}; {MAY_HAVE_HAPPENED}" if orphan and count_all else str(error))
         return
-    yield from _Action(run, call, tool, orphan is not None).run_with(args, wall)
+    yield from _Action(run, call, known, orphan is not None).run_with(args, wall)
 
 
 def tell(run: RunState, call: Proposal, text: str) -> None:
@@ -82,7 +97,9 @@ def tell(run: RunState, call: Proposal, text: str) -> None:
 class _Action:
     """A call of a known tool with arguments it takes."""
 
-    __slots__ = ("call", "intent", "key", "manner", "observed", "run", "seq", "tool", "uncertain", "unsafe")
+    __slots__ = (
+        "call", "completed", "doubt", "intent", "key", "manner", "observed", "run", "seq", "tool", "uncertain",
+    )  # fmt: skip
 
     def __init__(self, run: RunState, call: Proposal, tool: ToolDef, uncertain: bool) -> None:
         self.run = run
@@ -90,8 +107,10 @@ class _Action:
         self.call = call
         self.tool = tool
         self.uncertain = uncertain
-        self.unsafe = False
-        """Whether the action may have run, and must not run again because a rule says nothing about that."""
+        self.doubt: str | None = None
+        """The effect of an action that may have run. An `unsafe` one runs again only if a rule is about the doubt."""
+        self.completed: list[tuple[Mapping[str, Any], ...]] = []
+        """The arguments that defaults were added to, for each judgement of the present decision."""
         self.intent = -1
         self.seq = run.step
         self.observed = run.setup.observed
@@ -150,7 +169,7 @@ class _Action:
             result = ActionResult(True, answer.value)
             yield from self.settle(Decision(Verdict(verdict)), result, denied=False, reconciled=True)
             return True
-        self.unsafe = self.uncertain and doubt.effect == "unsafe"
+        self.doubt = doubt.effect if self.uncertain else None
         return False
 
     def with_doubt(self, refusal: str) -> str:
@@ -159,37 +178,41 @@ class _Action:
 
     def about_doubt(self, request: ActionRequest, decision: Decision) -> Steps[Decision]:
         """The decision, unless it would run an unsafe action again without a word about the doubt."""
-        if not self.unsafe or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
+        if self.doubt != "unsafe" or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
             return decision
         context = replace(request.context, extra=NOTHING)
         calm = ActionRequest(request.tool, request.args, request.declared, context)
-        without = expect((yield Decide(calm)), Decided).decision
+        without = yield from self.judgement(calm)
         return decision if is_about_doubt(decision, without) else with_approval(decision)
 
-    def decide(self, request: ActionRequest) -> Steps[tuple[ActionRequest, Decision]]:
-        """The decision, and the request with the arguments it is about."""
+    def judgement(self, request: ActionRequest) -> Steps[Decision]:
+        """Ask the policy."""
+        decided = expect((yield Decide(request)), Decided)
+        self.completed.append(decided.completed)
+        return decided.decision
+
+    def decide(self, request: ActionRequest, kind: str = EVALUATED) -> Steps[tuple[ActionRequest, Decision]]:
+        """The decision, announced by an event of `kind`, and the request with the arguments it is about."""
         judged = request if self.manner.read_only else with_args(request, thaw(request.args))
-        decision = expect((yield Decide(judged)), Decided).decision
-        verdict: object = decision.verdict
-        if not isinstance(verdict, Verdict):
-            reason = f"unknown verdict {show(verdict)!r}"
-            decision = Decision(Verdict.DENY, reason, tuple(decision.matched_rules))
-        decision = yield from self.about_doubt(request, decision)
+        self.completed.clear()
+        decision = yield from self.judgement(judged)
+        decision = yield from self.about_doubt(request, with_known_verdict(decision))
+        code = None
         effective = decision.transform_args if self.transforms(decision) else None
         if isinstance(effective, Mapping):
             try:
                 request = with_args(request, self.not_given(deep_freeze(dict(effective))))
             except Exception as error:
-                reason = f"transformed arguments cannot be used: {describe(error)}"
+                reason, code = f"transformed arguments cannot be used: {describe(error)}", TRANSFORM_REFUSED
                 decision = Decision(Verdict.DENY, reason, decision.matched_rules)
         if self.observed:
-            body = {
-                "seq": self.seq,
-                "verdict": decision.verdict.value,
-                "reason": decision.reason,
-                "matched_rules": list(decision.matched_rules),
-            }
-            yield from self.run.emit("policy.evaluated", self.with_effective(body, request))
+            completed = self.completed
+            body = (
+                evaluated_body(request, decision, judged=judged.args, completed=completed, code=code, doubt=self.doubt)
+                if self.manner.audits_decisions
+                else self.with_effective(decided_body(self.seq, decision), request)
+            )
+            yield from self.run.emit(kind, body)
         return request, decision
 
     def not_given(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -292,7 +315,7 @@ class _Action:
             again = with_args(request, FrozenDict(args))
         except Exception as error:
             return request, Answer(answer.approver, f"denied: the approver's args cannot be used: {show(error)}")
-        again, second = yield from self.decide(again)
+        again, second = yield from self.decide(again, REEVALUATED)
         same_rule = second.verdict is Verdict.APPROVE_REQUIRED and second.matched_rules == decision.matched_rules
         if second.verdict is Verdict.ALLOW or same_rule:
             return again, answer
@@ -410,6 +433,27 @@ def _resolve(run: RunState, call: Proposal, tool: ToolDef | None) -> tuple[ToolD
         return tool, call.args
     bound = run.signature(call.tool).bind(call.args)
     return tool, bound if bound is call.args else FrozenDict(bound)
+
+
+def _refusal_code(call: Proposal, tool: ToolDef | None, error: ValueError) -> str:
+    """Why a call cannot be made, in one word."""
+    if tool is None:
+        return UNKNOWN_TOOL
+    if call.problem is not None:
+        return UNREADABLE_ARGUMENTS
+    return str(getattr(error, "code", INVALID_ARGUMENTS))
+
+
+def _announce_refusal(
+    run: RunState, call: Proposal, tool: ToolDef | None, wall: datetime, reason: str, code: str
+) -> Steps[None]:
+    """Announce the decision on a call that the run refuses by itself: the policy is not asked about it."""
+    setup = run.setup
+    if setup.observed and run.manner.audits_decisions:
+        context = ExecutionContext(
+            setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, wall
+        )
+        yield from run.emit(EVALUATED, refused_body(call, tool, context, Decision(Verdict.DENY, reason), code))
 
 
 def _not_made(run: RunState, call: Proposal, error: str) -> Steps[None]:

@@ -117,9 +117,10 @@ class Cruised(msgspec.Struct, frozen=True):
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """The policy's decision."""
+    """The policy's decision. `completed` are the arguments of a transform, each time a default was added to them."""
 
     decision: Decision
+    completed: tuple[Mapping[str, Any], ...] = ()  # Any: arguments of any call
 
 
 class Approved(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from bobcat.bundle import PolicyBundle
 from bobcat.frozen import deep_freeze
 from bobcat.ir.schema import Rule
 from bobcat.model import ActionRequest, Decision, Verdict
-from bobcat.plain_json import describe
+from bobcat.plain_json import describe, show
 
 _MARKERS = ("<default:evaluation_error>",)
 _ERROR = "<rule_error:"
@@ -41,13 +41,26 @@ def judge(policy: PolicyBundle, request: ActionRequest) -> Decision:
     )
 
 
+def with_known_verdict(decision: Decision) -> Decision:
+    """The decision, or a denial when its verdict is none of ours."""
+    verdict: object = decision.verdict
+    if isinstance(verdict, Verdict):
+        return decision
+    return Decision(Verdict.DENY, f"unknown verdict {show(verdict)!r}", tuple(decision.matched_rules))
+
+
 def complete(
-    policy: PolicyBundle, request: ActionRequest, decision: Decision, bind: Callable[[Args], Args]
+    policy: PolicyBundle,
+    request: ActionRequest,
+    decision: Decision,
+    bind: Callable[[Args], Args],
+    completed: list[Args] | None = None,
 ) -> Decision:
     """The decision with new arguments as the tool will see them, judged as such.
 
     A transform can leave out an argument that has a default: the rules that outrank it have not seen what will run.
-    They are asked again, with the default; the first that fires decides, as in any second look.
+    They are asked again, with the default; the first that fires decides, as in any second look. What `bind` made of the
+    arguments is added to `completed`, each time that it added something.
     """
     if policy.manifest.profile != "strict":
         return decision
@@ -63,6 +76,8 @@ def complete(
         if bound is args:
             return decision
         bound = deep_freeze(dict(bound))
+        if completed is not None:
+            completed.append(bound)
         again = judge(policy, ActionRequest(request.tool, bound, request.declared, request.context))
         if not _outranks(policy, again, decision):
             return replace(decision, transform_args=bound)

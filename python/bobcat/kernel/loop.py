@@ -23,6 +23,7 @@ from bobcat.executors.inline import run_inline
 from bobcat.frozen import FrozenDict, FrozenList, thaw
 from bobcat.journal import EMPTY_JOURNAL, DuplicateRecord, RunStore
 from bobcat.kernel.arguments import check_actors, check_surroundings
+from bobcat.kernel.audit import started_body
 from bobcat.kernel.binding import binding_of
 from bobcat.kernel.commands import (
     Append,
@@ -231,7 +232,7 @@ class _Driver:
                 case AskModel():
                     event = await (self._ask_model(command) if self._lane is None else self._cruise(self._lane))
                 case Decide():
-                    event = Decided(self._decide(command.request))
+                    event = self._decide(command.request)
                 case Execute():
                     event = await self._execute(command)
                 case Append():
@@ -265,12 +266,14 @@ class _Driver:
             return StoreFailed("store.append failed: TimeoutError: ")  # no model call has a limit of its own there
         return came_to
 
-    def _decide(self, request: ActionRequest) -> Decision:
+    def _decide(self, request: ActionRequest) -> Decided:
         decision = self._decided_already() or judge(self._policy, request)
         tool = self._setup.tools.tools.get(request.tool)
         if decision.transform_args is None or tool is None or not self._manner.binds_arguments:
-            return decision
-        return complete(self._policy, request, decision, signature_of(tool).bind)
+            return Decided(decision)
+        completed: list[Mapping[str, Any]] = []  # Any: arguments of any call
+        decision = complete(self._policy, request, decision, signature_of(tool).bind, completed)
+        return Decided(decision, tuple(completed))
 
     def _decided_already(self) -> Decision | None:
         """The decision on the call that made the lane stop."""
@@ -457,7 +460,7 @@ class _Driver:
         if problem.busy:
             await self._emit("run.superseded", {"detail": error.removeprefix("superseded: ")})
         else:
-            await self._emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
+            await self._emit("run.started", started_body(setup))
             await self._emit("run.failed", {"reason": error})
         return RunResult(setup.correlation_id, setup.bundle_id, error=error)
 

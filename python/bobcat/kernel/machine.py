@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.kernel.action import perform
+from bobcat.kernel.audit import started_body
 from bobcat.kernel.commands import (
     ANSWERS,
     AskModel,
@@ -73,7 +74,8 @@ def _protocol(run: RunState) -> Steps[None]:
 def _begin(run: RunState) -> Steps[None]:
     """Say that the run starts, and claim its journal before the model is asked anything."""
     setup, journal = run.setup, run.setup.journal
-    yield from run.emit("run.started", {"task": setup.task, "principal_id": setup.principal.id})
+    if setup.observed:
+        yield from run.emit("run.started", started_body(setup))
     if setup.manner.announces_unbounded and setup.budget.is_unbounded():
         yield from run.emit("run.unbounded", {"detail": "no step, duration, or token cap — run can loop forever"})
     if journal.bundle_id is not None and journal.bundle_id != setup.bundle_id:

@@ -37,6 +37,9 @@ class Manner(msgspec.Struct, frozen=True):
     """`Decision.transform_args` replace the arguments whatever the verdict is. Else under `transform` only."""
     audits_effective_args: bool
     """Events and intents carry the arguments that run, when they are not the proposed ones."""
+    audits_decisions: bool
+    """`policy.evaluated` carries what the decision was made of, and every proposal has one; `run.started` carries what
+    the run was given. Else the verdict, the reason and the rules of proposals that reached the policy."""
     counts_every_proposal: bool
     """Repetitions are counted for unknown tools and over resumes too. Else for live calls of known tools."""
     repeats_in_a_row: bool
@@ -91,6 +94,7 @@ SAFE = Manner(
     strict_approvals=True,
     transforms_any_verdict=True,
     audits_effective_args=True,
+    audits_decisions=True,
     counts_every_proposal=True,
     repeats_in_a_row=True,
     caps_last_step=True,
@@ -121,6 +125,7 @@ INCUMBENT = Manner(
     strict_approvals=False,
     transforms_any_verdict=False,
     audits_effective_args=False,
+    audits_decisions=False,
     counts_every_proposal=False,
     repeats_in_a_row=False,
     caps_last_step=False,

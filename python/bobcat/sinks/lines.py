@@ -9,15 +9,18 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import IO
+from typing import IO, Any, Literal
 
+from bobcat._core import canonical_text
 from bobcat.model import AuditEvent
-from bobcat.plain_json import json_text
+from bobcat.plain_json import is_exact, json_digest, json_text
 from bobcat.sinks.base import Sink, marked
 from bobcat.sinks.thread import SinkThread
 
+_ARGS = ("args", "judged_args", "completed_args")
+"""The keys of bodies that hold arguments of calls."""
 BODY_CHARS = 120
 """How much of an event's body `stdout_sink` shows."""
 
@@ -40,11 +43,15 @@ def stdout_sink(*, stream: IO[str] | None = None, required: bool = False) -> Sin
     return marked(sink, required=required)
 
 
-def jsonl_sink(handle: IO[str], *, required: bool = False) -> Sink:
+def jsonl_sink(handle: IO[str], *, required: bool = False, args: Literal["plain", "digest"] = "plain") -> Sink:
     """One line of canonical JSON per event, flushed at once. Every line is valid JSON, NaN and the like as strings.
 
-    With `required`, the run stops before the next effect when a line cannot be written.
+    With `required`, the run stops before the next effect when a line cannot be written. With `args="digest"`, lines
+    carry the SHA-256 of the arguments of calls (`args_sha256`) in place of the arguments. A body with values that JSON
+    cannot hold is marked `inexact`.
     """
+    if args not in ("plain", "digest"):
+        raise ValueError(f"args must be 'plain' or 'digest', got {args!r}")
 
     def flush() -> None:
         with suppress(AttributeError, ValueError):  # not every text handle can be flushed
@@ -59,11 +66,32 @@ def jsonl_sink(handle: IO[str], *, required: bool = False) -> Sink:
             "seq": event.seq,
             "kind": event.kind,
             "timestamp": event.timestamp.isoformat(),
-            "body": dict(event.body),
+            "body": _digested(event.body) if args == "digest" else _marked(event.body),
         }
         await write(json_text(record) + "\n")
 
     return marked(sink, required=required)
+
+
+def _marked(body: Mapping[str, Any]) -> dict[str, Any]:  # Any: what an event's body holds, here and below
+    """The body, marked when its text is not what it holds."""
+    written = dict(body)
+    if canonical_text(written) is None:  # PERF: what the core can write is exact
+        exact = False
+        with suppress(RecursionError):
+            exact = is_exact(written)
+        if not exact:
+            written["inexact"] = True
+    return written
+
+
+def _digested(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with digests in place of arguments."""
+    written = _marked({name: value for name, value in body.items() if name not in _ARGS})
+    for name in _ARGS:
+        if name in body:
+            written[f"{name}_sha256"] = json_digest(body[name])
+    return written
 
 
 def _writer(handle: IO[str], flush: Callable[[], object]) -> Callable[[str], Awaitable[None]]:

@@ -5,12 +5,11 @@ Run with CPython 3.11: `python3.11 rust/core/src/pattern/tables/generate.py`. Th
 
 from __future__ import annotations
 
+import _sre
 import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-
-import _sre
 from re._casefix import _EXTRA_CASES
 
 POINTS = [point for point in range(0x110000) if not 0xD800 <= point <= 0xDFFF]
