@@ -59,7 +59,10 @@ async def mediate(
             return await preview(request, tool)
         case Verdict.APPROVE_REQUIRED:
             shown = with_args(request, deep_freeze(thaw(request.args)))
-            answer = await ask(on_approval, ApprovalRequest(shown, decision, request.context.correlation_id))
+            answer = await ask(
+                on_approval,
+                ApprovalRequest(shown, decision, request.context.correlation_id, definition=tool.definition),
+            )
             if isinstance(answer, Pending):
                 return ActionResult(False, error="denied: the approval was left open, and nobody here can wait for it")
             if answer.refusal is not None:

@@ -19,6 +19,9 @@ class ToolDef:
     """A tool ready to be called: its function, its shadow and its reconciler when it has them, and what it declares.
 
     `@tool` makes one; `ToolSet.get(name)` finds it.
+
+    `definition` is the digest of what somebody else defined, such as an MCP server: schemas, description, annotations.
+    A run and an approval are bound to it. It is empty for a tool of this program.
     """
 
     name: str
@@ -28,6 +31,7 @@ class ToolDef:
     shadow_fn: Callable[..., Awaitable[Any]] | None
     metadata: ToolMetadata
     reconcile_fn: Reconcile | None = None
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +175,7 @@ class ApprovalRequest:
     approvals, the handler is asked for one after the other, and `granted_by` says who has granted already.
 
     `uncertain` is true when an earlier attempt at this action may have taken effect: a grant can make it happen twice.
+    `definition` is the tool's (`ToolDef.definition`): a grant counts for a tool that is defined so.
     """
 
     request: ActionRequest
@@ -181,6 +186,7 @@ class ApprovalRequest:
     round: int = 0
     granted_by: tuple[str, ...] = ()
     uncertain: bool = False
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@
 | `openai` | `OpenAIAgent`: models behind a Chat Completions API |
 | `langgraph` | `LangGraphAgent`: a compiled LangGraph graph |
 | `crewai` | `CrewAIAgent`, `crewai_tools`: a crew, and its tools behind the policy |
-| `mcp` | `mcp_tools`: the tools of an MCP server |
+| `mcp` | `mcp_tools`: the tools of an MCP server; `mcp_pins`: the digests of their definitions |
 
 Importing this package imports none of the vendors' packages; using a name does.
 """
@@ -16,7 +16,7 @@ from __future__ import annotations
 from bobcat.adapters.anthropic_sdk import ClaudeAgent
 from bobcat.adapters.crewai_adapter import CrewAIAgent, crewai_tools
 from bobcat.adapters.langgraph_adapter import LangGraphAgent
-from bobcat.adapters.mcp import mcp_tools
+from bobcat.adapters.mcp import mcp_pins, mcp_tools
 from bobcat.adapters.openai_sdk import OpenAIAgent
 
-__all__ = ["ClaudeAgent", "CrewAIAgent", "LangGraphAgent", "OpenAIAgent", "crewai_tools", "mcp_tools"]
+__all__ = ["ClaudeAgent", "CrewAIAgent", "LangGraphAgent", "OpenAIAgent", "crewai_tools", "mcp_pins", "mcp_tools"]

@@ -9,6 +9,7 @@ speaks over its standard input and output, and ends with the block.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -16,12 +17,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bobcat.adapters.mcp_content import describe_arguments, failed, input_schema, result_text
+from bobcat.adapters.mcp_pins import DIGEST, PARTS, Pins, check_pins, mcp_pins, pin_of, read_pins
 from bobcat.adapters.mcp_server import CONNECT_TIMEOUT_SECONDS, McpServer
 from bobcat.errors import McpServerError, McpToolError
 from bobcat.model import ToolDef, ToolMetadata
 from bobcat.tools import ToolSet
 
-__all__ = ["mcp_tools"]
+__all__ = ["mcp_pins", "mcp_tools"]
 
 
 @asynccontextmanager
@@ -34,6 +36,7 @@ async def mcp_tools(
     env: Mapping[str, str] | None = None,
     cwd: str | Path | None = None,
     connect_timeout_seconds: float = CONNECT_TIMEOUT_SECONDS,
+    pins: Pins | str | os.PathLike[str] | None = None,
 ) -> AsyncIterator[ToolSet]:
     """Start an MCP server and yield its tools.
 
@@ -43,7 +46,13 @@ async def mcp_tools(
 
     A result that the server marks as an error is a failed action; text comes back as text, and images and the like as a
     note of their type and size. Raises `McpServerError` when the server cannot be started or does not answer in time.
+
+    The definition of each tool (schemas, description, annotations) is part of what runs and approvals are bound to. It
+    is listed again before each call; a call of a tool that is defined otherwise by then fails, and is not sent. `pins`,
+    a mapping that `mcp_pins` made or the path of a JSON file with it, are the definitions to expect: with others, or
+    with more or fewer tools, the server is an `McpServerError`.
     """
+    expected = None if pins is None else read_pins(pins)
     words = shlex.split(command) if isinstance(command, str) else list(command)
     if not words:
         kind = "string" if isinstance(command, str) else "list"
@@ -51,11 +60,17 @@ async def mcp_tools(
     metadata = ToolMetadata(default_cost, default_reversible, default_scope)
     async with McpServer(words, env=env, cwd=cwd, connect_timeout_seconds=connect_timeout_seconds) as server:
         tools: dict[str, ToolDef] = {}
+        found = {listed.name: pin_of(listed) for listed in server.listed}
+        if expected is not None:
+            check_pins(expected, found, words[0])
         for listed in server.listed:
             if listed.name in tools:
                 raise McpServerError(f"MCP server `{words[0]}` lists tool `{listed.name}` twice")
             description = listed.description or f"MCP tool: {listed.name}"
-            tools[listed.name] = ToolDef(listed.name, description, _function(server, listed), None, metadata)
+            fn = _function(server, listed)
+            setattr(fn, PARTS, found[listed.name])
+            definition = found[listed.name][DIGEST]
+            tools[listed.name] = ToolDef(listed.name, description, fn, None, metadata, definition=definition)
         yield ToolSet(tools)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bobcat.adapters.mcp_content import field
+from bobcat.adapters.mcp_pins import changed_parts, differs, pin_of
+from bobcat.display import safe_text
 from bobcat.errors import McpServerError
 from bobcat.plain_json import describe
 
@@ -73,10 +76,12 @@ class McpServer:
         await self._end(at_once=False)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Call a tool; the SDK's result. Raises `McpServerError` when the server is gone, and what the SDK raises."""
+        """Call a tool; the SDK's result. Raises `McpServerError` when the server is gone or defines the tool otherwise
+        than when it was listed, and what the SDK raises."""
         session, holder = self._session, self._holder
         if session is None or holder is None or holder.done() or self._leave.is_set():
             raise self._failure("is gone")
+        await self._check_definition(session, name)
         return await session.call_tool(name, arguments)
 
     async def _hold(self) -> None:
@@ -85,6 +90,17 @@ class McpServer:
             self.listed = await self._list(self._session)
             self._ready.set()
             await self._leave.wait()
+
+    async def _check_definition(self, session: _Session, name: str) -> None:
+        """Raise `McpServerError` unless the server defines the tool as it did when it was listed."""
+        known = [pin_of(tool) for tool in self.listed if tool.name == name]
+        found = [pin_of(tool) for tool in await self._list(session) if tool.name == name]
+        if not found:
+            raise self._failure(f"no longer lists tool `{safe_text(name)}`; it was not called")
+        for pin in found:
+            changed = changed_parts(known[0], pin) if known else ["definition"]
+            if changed:
+                raise self._failure(f"is not what it was: {differs(name, changed)}; it was not called")
 
     async def _list(self, session: _Session) -> list[Any]:
         listed: list[Any] = []
@@ -138,7 +154,9 @@ async def _connect(
     second_generation = getattr(mcp, "Client", None)
     if second_generation is not None:
         client = await stack.enter_async_context(second_generation(transport))
-        return _Session(client.call_tool, lambda cursor: client.list_tools(cursor=cursor))
+        # A listing out of the client's cache would not tell that a definition has changed.
+        fresh = {"cache_mode": "refresh"} if "cache_mode" in inspect.signature(client.list_tools).parameters else {}
+        return _Session(client.call_tool, lambda cursor: client.list_tools(cursor=cursor, **fresh))
     from mcp.types import PaginatedRequestParams
 
     session = await stack.enter_async_context(mcp.ClientSession(*await stack.enter_async_context(transport)))

@@ -28,6 +28,10 @@ def args_digest(args: Mapping[str, Any]) -> str:
     return sha256(_ARGS + canonical(args)).hexdigest()
 
 
-def question_digest(policy: str, tool: str, args: Mapping[str, Any]) -> str:
-    """The digest of what an approval is about: under which policy (its digest) which tool is called, and how."""
-    return sha256(_QUESTION + canonical({"policy": policy, "tool": tool, "args": args})).hexdigest()
+def question_digest(policy: str, tool: str, args: Mapping[str, Any], definition: str = "") -> str:
+    """The digest of what an approval is about: under which policy (its digest) which tool is called, and how.
+
+    `definition` is `ToolDef.definition`, and counts where a tool has one.
+    """
+    asked = {"policy": policy, "tool": tool, "args": args, **({"definition": definition} if definition else {})}
+    return sha256(_QUESTION + canonical(asked)).hexdigest()

@@ -41,8 +41,8 @@ class Approval:
     """One question to people, and how it stands.
 
     `args` are the effective arguments: what a grant lets happen. `edited` replaces them when the approver gave others.
-    `digest` names policy, tool and arguments together. `used` says when a run took the grant up, `told` whether the
-    approvers were notified.
+    `digest` names policy, tool, arguments and the tool's `definition` together. `used` says when a run took the grant
+    up, `told` whether the approvers were notified.
     """
 
     id: str
@@ -66,6 +66,7 @@ class Approval:
     edited: Mapping[str, Any] | None = None
     used: datetime | None = None
     told: bool = False
+    definition: str = ""
 
     @property
     def granted_by(self) -> tuple[str, ...]:
@@ -105,6 +106,7 @@ class Approval:
             "edited": None if self.edited is None else dict(self.edited),
             "used": None if self.used is None else self.used.isoformat(),
             "told": self.told,
+            **({"definition": self.definition} if self.definition else {}),
         }
 
 
@@ -135,7 +137,7 @@ def question(req: ApprovalRequest, created: datetime, expires: datetime | None) 
     The id follows from run, step, round and what is asked: whoever asks the same again means the same approval.
     """
     request, decision, step = req.request, req.decision, req.request.context.step_seq
-    digest = question_digest(req.bundle_id, request.tool, request.args)
+    digest = question_digest(req.bundle_id, request.tool, request.args, req.definition)
     name = sha256(b"bobcat/approval/v1\0" + canonical([req.run_id, step, req.round, digest])).hexdigest()
     return Approval(
         id=name[:20],
@@ -155,6 +157,7 @@ def question(req: ApprovalRequest, created: datetime, expires: datetime | None) 
         needed=decision.approvals_needed,
         created=created,
         expires=expires,
+        definition=req.definition,
     )
 
 

@@ -273,9 +273,11 @@ class _Action:
         """What the approver is asked, and for which attempt at this step of which run."""
         setup, correlation_id = self.run.setup, shown.context.correlation_id
         if not self.key or not self.manner.journals_approvals:
-            return ApprovalRequest(shown, decision, correlation_id)
+            return ApprovalRequest(shown, decision, correlation_id, definition=self.tool.definition)
         begun = setup.journal.begun.get(self.seq, 0)
-        return ApprovalRequest(shown, decision, correlation_id, setup.run_id, setup.bundle_id, begun)
+        return ApprovalRequest(
+            shown, decision, correlation_id, setup.run_id, setup.bundle_id, begun, definition=self.tool.definition
+        )
 
     def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:
         """Keep on record that an approval is waited for, or that it was granted, and for what."""
@@ -284,6 +286,8 @@ class _Action:
             body["bundle_id"] = self.run.setup.bundle_id
             body["matched_rules"] = list(decision.matched_rules)
             body["approvers"] = list(decision.approvers)
+            if self.tool.definition:
+                body["definition"] = self.tool.definition
             yield from self.run.append(kind, body, self.key)
 
     def granted_before(self, request: ActionRequest, decision: Decision) -> Answer | None:
@@ -297,6 +301,7 @@ class _Action:
             and grant.get("bundle_id") == self.run.setup.bundle_id
             and text(grant.get("args")) == text(request.args)
             and list(grant.get("matched_rules", ())) == list(decision.matched_rules)
+            and grant.get("definition", "") == self.tool.definition
         )
         by = tuple(grant.get("granted_by") or (approver,))
         if not same or not isinstance(approver, str) or len(set(by)) < decision.approvals_needed:

@@ -73,18 +73,21 @@ def _difference(name: str, known: object, current: object) -> str:
 
 
 def _tool_digest(tool: ToolDef) -> str:
-    """Of the name, the arguments and the effect. PERF: making a schema takes 50 µs, so it stays with the function."""
-    effect = tool.metadata.effect
+    """Of the name, the arguments and the effect, and the definition of a tool that somebody else defines.
+
+    PERF: making a schema takes 50 µs, so it stays with the function.
+    """
+    effect, defined = tool.metadata.effect, tool.definition
     kept = getattr(tool.fn, "__dict__", {}).get(_DIGEST)
-    if isinstance(kept, tuple) and kept[:3] == (tool.fn, tool.name, effect):
-        return str(kept[3])
+    if isinstance(kept, tuple) and kept[:4] == (tool.fn, tool.name, effect, defined):
+        return str(kept[4])
     try:
         schema: object = tooldef_to_json_schema(tool)
     except Exception:  # an annotation can be any object
         schema = None
-    made = _digest([tool.name, effect, schema])
+    made = _digest([tool.name, effect, schema, *([defined] if defined else [])])
     try:
-        setattr(tool.fn, _DIGEST, (tool.fn, tool.name, effect, made))
+        setattr(tool.fn, _DIGEST, (tool.fn, tool.name, effect, defined, made))
     except (AttributeError, TypeError):  # not everything that can be called can carry an attribute
         return made
     return made
