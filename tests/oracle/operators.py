@@ -97,6 +97,13 @@ def equals(value: Any, operand: Any) -> bool:
         raise Unjudgeable("wrong_type")
     if kind in ("list", "mapping"):
         raise Unjudgeable("wrong_type")
+    return equals_scalar(seen, operand)
+
+
+def equals_scalar(seen: Any, operand: Any) -> bool:
+    """`eq` of a checked scalar: a bool operand compares with bools only, and null equals none."""
+    if isinstance(operand, bool) and type_name(seen) not in ("bool", "null"):
+        raise Unjudgeable("wrong_type")
     return scalars_equal(seen, operand)
 
 
@@ -292,7 +299,7 @@ def _related(left: Any, op: str, right: Any, each: bool) -> bool:
             _bounded(each, len(wanted.encode()))
         return contains(left, wanted)
     if op == "eq":
-        return scalars_equal(_single(left), _single(right))
+        return equals_scalar(_single(left), _single(right))
     if type_name(right) not in ("number", "string", "timestamp"):
         raise Unjudgeable("wrong_type")
     return compare(left, op, right)

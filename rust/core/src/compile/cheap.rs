@@ -61,6 +61,7 @@ fn cost(program: &Program, expr: Part<'_>) -> u32 {
     match expr {
         Part::Leaf(clause) => match program.test(clause) {
             Test::Equal(_)
+            | Test::EqualBool(_)
             | Test::Order(..)
             | Test::Between { .. }
             | Test::Exists(_)

@@ -155,6 +155,7 @@ impl<'p> Drafts<'p> {
                 return;
             }
             Test::Equal(_)
+            | Test::EqualBool(_)
             | Test::In(_)
             | Test::EqualDeep(_)
             | Test::Contains(..)

@@ -92,7 +92,7 @@ impl<'p> Guards<'p> {
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
         Some(match self.program.test(index) {
-            Test::Equal(_) => uses,
+            Test::Equal(_) | Test::EqualBool(_) => uses,
             Test::In(set) => uses + set.strings().len() as u32 + set.ints().len() as u32,
             Test::Matches(_) => uses + 2,
             Test::Affix(..) => uses + 2,
@@ -153,6 +153,8 @@ pub(super) fn may_fail(test: &Test, class: Class) -> bool {
     match test {
         Test::Exists(_) => false,
         _ if class == Class::Broken => true,
+        Test::EqualBool(_) => !matches!(class, Class::Bool | Class::Null),
+        Test::In(set) if set.has_bools() => !matches!(class, Class::Bool | Class::Null),
         Test::Equal(_) | Test::In(_) => matches!(class, Class::List | Class::Mapping),
         Test::EqualDeep(_) => class != Class::Null,
         Test::Matches(_) | Test::Affix(..) => class != Class::String,

@@ -232,6 +232,7 @@ fn plain(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
     let needles = |items: Vec<Operand>| items.into_iter().map(Needle::new).collect();
     Some(match (op, prepared) {
         (Op::Eq, operand @ (Operand::List(_) | Operand::Map(_))) => Test::EqualDeep(operand),
+        (Op::Eq, Operand::Bool(wanted)) => Test::EqualBool(wanted),
         (Op::Eq, operand) => Test::Equal(operand),
         (Op::Matches, _) => Test::Matches(search?),
         (Op::In, Operand::List(items)) => Test::In(ScalarSet::new(items)),

@@ -256,7 +256,13 @@ fn related<V: Value, W: Value>(
 ) -> Result<bool, Fault> {
     let (here, there) = (sound(left.view())?, sound(right.view())?);
     match relative {
-        Relative::Equal => Ok(equal(single(&here)?, single(&there)?)),
+        Relative::Equal => match (single(&here)?, single(&there)?) {
+            (View::Bool(left), View::Bool(right)) => Ok(left == right),
+            (View::Null, View::Bool(_)) => Ok(false),
+            // As with a bool in the policy.
+            (_, View::Bool(_)) => Err(Fault::WrongType),
+            (left, right) => Ok(equal(left, right)),
+        },
         Relative::Order(relation) => order(&here, &there).map(|order| relation.holds(order)),
         Relative::At(end) => match (&here, &there) {
             (View::Str(text), View::Str(affix)) => Ok(end.is_at(text, affix)),

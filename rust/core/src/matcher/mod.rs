@@ -132,8 +132,10 @@ pub enum Quantity {
 /// A prepared test.
 #[derive(Debug)]
 pub enum Test {
-    /// `eq` with a scalar.
+    /// `eq` with a scalar that is no bool.
     Equal(Operand),
+    /// `eq` with a bool.
+    EqualBool(bool),
     /// `eq` with a list or a mapping.
     EqualDeep(Operand),
     /// `in`
@@ -246,6 +248,12 @@ fn judge_view<V: Value>(test: &Test, value: &V, view: &View<'_>) -> Result<bool,
             View::List | View::Map => Err(Fault::WrongType),
             view => Ok(operand::scalar_equal(view, operand)),
         },
+        Test::EqualBool(wanted) => match view {
+            View::Bool(value) => Ok(value == wanted),
+            View::Null => Ok(false),
+            // What a tool takes for true may be `1` or `"yes"`.
+            _ => Err(Fault::WrongType),
+        },
         Test::EqualDeep(operand) => match view {
             View::List | View::Map => operand::deep_equal(value, operand),
             View::Null => Ok(false),
@@ -253,7 +261,7 @@ fn judge_view<V: Value>(test: &Test, value: &V, view: &View<'_>) -> Result<bool,
         },
         Test::In(set) => match view {
             View::List | View::Map => Err(Fault::WrongType),
-            view => Ok(set.holds(view)),
+            view => set.judge(view),
         },
         Test::Matches(search) => match view {
             View::Str(text) => Ok(search.is_match(text)),

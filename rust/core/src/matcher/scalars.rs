@@ -1,5 +1,6 @@
 //! Sets of scalars: `in` without walking its list.
 
+use super::Fault;
 use super::number::{Number, integral};
 use super::operand::{Operand, scalar_equal};
 use crate::value::View;
@@ -11,6 +12,8 @@ pub struct ScalarSet {
     ints: Vec<i64>,
     /// Everything rare: null, booleans, fractions, large integers, instants.
     rest: Vec<Operand>,
+    /// Whether a boolean is among the rest.
+    bools: bool,
 }
 
 impl ScalarSet {
@@ -22,7 +25,10 @@ impl ScalarSet {
             match operand {
                 Operand::Str(text) => set.strings.push(text),
                 Operand::Number(Number::Int(value)) => set.ints.push(value),
-                other => set.rest.push(other),
+                other => {
+                    set.bools |= matches!(other, Operand::Bool(_));
+                    set.rest.push(other);
+                }
             }
         }
         set.strings.sort_unstable();
@@ -32,9 +38,27 @@ impl ScalarSet {
         set
     }
 
-    /// Whether a sound scalar is in the set.
+    /// `in` of a sound scalar: the `any_of` of `eq`.
+    ///
+    /// # Errors
+    /// The scalar equals no operand, and one of them is a bool, which compares with bools only.
+    #[inline]
+    pub fn judge(&self, view: &View<'_>) -> Result<bool, Fault> {
+        match self.holds(view) {
+            false if self.bools && !matches!(view, View::Bool(_) | View::Null) => {
+                Err(Fault::WrongType)
+            }
+            held => Ok(held),
+        }
+    }
+
+    /// Whether a boolean is in the set.
     #[must_use]
-    pub fn holds(&self, view: &View<'_>) -> bool {
+    pub fn has_bools(&self) -> bool {
+        self.bools
+    }
+
+    fn holds(&self, view: &View<'_>) -> bool {
         match view {
             View::Str(text) => self
                 .strings

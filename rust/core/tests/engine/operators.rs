@@ -47,13 +47,16 @@ fn every_cell_of_the_operator_table_holds() {
     #[rustfmt::skip]
     let table = [
         ("eq", "null",           ["true", "false", "false", "false", "false", wrong, wrong]),
-        ("eq", "true",           ["false", "true", "false", "false", "false", wrong, wrong]),
+        ("eq", "true",           ["false", "true", wrong, wrong, wrong, wrong, wrong]),
+        ("eq", "false",          ["false", "false", wrong, wrong, wrong, wrong, wrong]),
         ("eq", "1",              ["false", "false", "true", "true", "false", wrong, wrong]),
         ("eq", "\"ab\"",         ["false", "false", "false", "false", "true", wrong, wrong]),
         ("eq", "[\"a\",1]",      ["false", wrong, wrong, wrong, wrong, "true", "false"]),
         ("eq", "{\"map\":{\"k\":1}}", ["false", wrong, wrong, wrong, wrong, "false", "true"]),
         ("in", "[1,\"ab\"]",     ["false", "false", "true", "true", "true", wrong, wrong]),
         ("in", "[null,0.5]",     ["true", "false", "false", "false", "false", wrong, wrong]),
+        ("in", "[1,true]",       ["false", "true", "true", "true", wrong, wrong, wrong]),
+        ("in", "[null,false]",   ["true", "false", wrong, wrong, wrong, wrong, wrong]),
         ("in", "[]",             ["false", "false", "false", "false", "false", wrong, wrong]),
         ("matches", "\"a\"",     [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
         ("contains", "\"a\"",    [wrong, wrong, wrong, wrong, "true", "true", "false"]),
@@ -79,6 +82,7 @@ fn every_cell_of_the_operator_table_holds() {
         ("all", r#"{"tests":[{"op":"eq","operand":1}]}"#, [wrong, wrong, wrong, wrong, wrong, "false", wrong]),
         ("none", r#"{"tests":[{"op":"eq","operand":2}]}"#, [wrong, wrong, wrong, wrong, wrong, "true", wrong]),
         ("eq", r#"{"ref":["tool"]}"#, ["false", "false", "false", "false", "false", wrong, wrong]),
+        ("eq", r#"{"ref":["declared","reversible"]}"#, ["false", "true", wrong, wrong, wrong, wrong, wrong]),
         ("in", r#"{"ref":["args","a"]}"#, [wrong; 7]),
         ("contains", r#"{"ref":["tool"]}"#, [wrong, wrong, wrong, wrong, "false", "false", "false"]),
         ("lt", r#"{"ref":["tool"]}"#, [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
@@ -96,6 +100,32 @@ fn every_cell_of_the_operator_table_holds() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn a_tool_that_meets_a_bool_is_an_error_for_every_tool() {
+    let rule = |id: &str, op: &str, operand: &str| {
+        format!(
+            r#"{{"approvers":[],"id":"{id}","k":"rule","match":{{"dialect":null,"head":"tool","k":"leaf","op":"{op}","operand":{operand},"path":[]}},"priority":0,"reason":"","timeout_seconds":null,"transform":null,"verdict":"approve_required"}}"#
+        )
+    };
+    for (op, operand) in [("eq", "true"), ("in", r#"["a",true]"#)] {
+        let rules = [rule("odd", op, operand), rule("rest", "eq", "\"b\"")].join(",");
+        let policy = format!(
+            r#"{{"defaults":{{"on_missing_shadow":"deny","on_no_match":"dry_run","on_rule_error":"deny"}},"ir_version":1,"language_version":1,"profile":"strict","rules":[{rules}]}}"#
+        );
+        let program = Program::from_ir(policy.as_bytes()).expect("a policy");
+        let call = JsonRequest::parse(br#"{"tool":"b","args":{}}"#).expect("a request");
+        let outcome = program.decide(&call, &mut Scratch::new());
+        assert_eq!(
+            dress(&program, outcome),
+            dress(&program, program.decide_plain(&call))
+        );
+        let outcome = program.decide(&call, &mut Scratch::new());
+        assert!(
+            matches!(&outcome.decided, Decided::ErrorDeny(0, code) if code.to_string() == "wrong_type")
+        );
     }
 }
 
