@@ -152,8 +152,14 @@ class Document:
             self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)
             return []
         ahead = len(self._ahead)
-        lowered = [self._rules.rule(item, index) for index, item in enumerate(node.value[ahead:], ahead)]
-        return [*self._ahead, *(item for item in lowered if item is not None)]
+        found = [*self._ahead]
+        for index, item in enumerate(node.value[ahead:], ahead):
+            lowered = self._rules.rule(item, index)
+            if lowered is not None:
+                found.append(lowered)
+            elif self._report.full:
+                break
+        return found
 
 
 def _instead(root: Node) -> str | None:

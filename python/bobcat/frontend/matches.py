@@ -16,7 +16,7 @@ from bobcat.frontend.nodes import Entries, entries, string_of
 from bobcat.frontend.operand_help import as_item
 from bobcat.frontend.report import Report, end_of, shown
 from bobcat.frontend.scalars import kind_of_node
-from bobcat.frontend.suggest import closest
+from bobcat.frontend.suggest import MAX_COMPARISONS, Names
 from bobcat.frontend.vocabulary import CONNECTIVES
 from bobcat.frontend.weights import weight
 from bobcat.ir import construct
@@ -56,6 +56,7 @@ class Matches:
         self._comparisons = Comparisons(report)
         self._keys: dict[str, Key | KeyProblem] = {}
         self._predicates: dict[str, _Predicate] = {}
+        self._names: Names | None = None
         self._stack: list[str] = []
         self._used: set[str] = set()
         self._total = 0
@@ -71,6 +72,8 @@ class Matches:
                 continue
             self._predicates[name] = _Predicate(name, key_node, body)
         for predicate in self._predicates.values():
+            if self._report.full:
+                return
             self._lower_predicate(predicate)
 
     def report_unused(self) -> None:
@@ -195,6 +198,8 @@ class Matches:
         return True
 
     def _leaf(self, text: str, key_node: ScalarNode, node: Node) -> Sized | None:
+        if self._report.full:
+            return None
         key = self._keys.get(text)
         if key is None:
             key = self._keys[text] = parse_key(text)
@@ -231,9 +236,7 @@ class Matches:
     def _use(self, node: Node, name: str) -> Sized | None:
         predicate = self._predicates.get(name)
         if predicate is None:
-            near = closest(name, self._predicates)
-            help = f"did you mean `{shown(near)}`?" if near else "define it under `predicates`"
-            self._report.add("E0501", node, name=shown(name), help=help)
+            self._report.add("E0501", node, name=shown(name), help=self._meant(name))
             return None
         if self._stack:
             self._predicates[self._stack[-1]].uses.add(name)
@@ -253,6 +256,18 @@ class Matches:
             return None
         expr, depth, nodes = lowered
         return (expr, depth + 1, nodes) if self._within(node, depth + 1, nodes) else None
+
+    def _meant(self, name: str) -> str:
+        """A help line about an unknown predicate."""
+        if self._names is None:
+            self._names = Names(self._predicates)
+        near = self._names.closest(name)
+        if near is not None:
+            return f"did you mean `{shown(near)}`?"
+        if self._names.exhausted:
+            limit = f"{MAX_COMPARISONS:,}"
+            return f"define it under `predicates`; no similar name was looked for, after {limit} comparisons"
+        return "define it under `predicates`"
 
     def _lower_predicate(self, predicate: _Predicate) -> Sized | None:
         if not predicate.done:

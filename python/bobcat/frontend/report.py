@@ -54,6 +54,11 @@ class Report:
         end = end_of(node)
         return Span(self.file, start.line + 1, start.column + 1, end.line + 1, end.column + 1)
 
+    @property
+    def full(self) -> bool:
+        """Whether findings are no longer kept, so that looking for more is in vain."""
+        return len(self._found) > MAX_FINDINGS
+
     def has_errors(self) -> bool:
         """Whether one of the findings is an error."""
         return any(item.severity is Severity.ERROR for item in self._found)
