@@ -23,7 +23,7 @@ PAGES = (ROOT / "docs" / "reference" / "diagnostics.md", ROOT / "docs" / "refere
 FILE = "policy.yaml"
 
 _SECTION = re.compile(
-    r"^### (?P<code>[EW]\d{4}) (?P<name>[a-z0-9-]+)\n(?P<body>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL
+    r"^### (?P<code>[EWN]\d{4}) (?P<name>[a-z0-9-]+)\n(?P<body>.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL
 )
 _YAML = re.compile(r"(?P<instead>^Use instead:\n\n)?^```yaml\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -109,6 +109,10 @@ def _multiplying() -> dict[str, Any]:
 def _patterns() -> dict[str, Any]:
     patterns = [{"args.x.matches": f"{i:06}" + "x" * 994} for i in range(4_200)]
     return {"rules": [{"match": {"any_of": patterns}, "decision": "deny"}]}
+
+
+def _comparable(count: int) -> list[dict[str, Any]]:
+    return [{"match": {"args.n.gt": count - i}, "decision": "deny"} for i in range(count)]
 
 
 def _negated(levels: int) -> dict[str, Any]:
@@ -208,5 +212,6 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "W0116": lambda: _with_rule_of_a_file("sometimes", host="allow"),
     "W0117": lambda: _with_rule_of_a_file("by_table"),
     "W0118": lambda: _with_rule_of_a_file("condition_first"),
+    "N0101": lambda: _strict({"rules": _comparable(2_000)}),
     "W0114": lambda: _with_rules(_reaching_out(), host="allow"),
 }

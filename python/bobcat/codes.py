@@ -1,12 +1,12 @@
 """The catalogue of diagnostic codes: every finding about a source has its number, name, wording and help here.
 
 `diagnose` makes a `Diagnostic` from a code; nothing else should. A code keeps its meaning for ever and is never used
-again for another. `docs/reference/diagnostics.md` (E) and `docs/reference/lints.md` (W) have one section per code,
+again for another. `docs/reference/diagnostics.md` (E) and `docs/reference/lints.md` (W, N) have one section per code,
 `tests/snapshots` one rendered example each; a test enforces both.
 
     E01  the source as YAML            E05  predicates             W01  lints of the strict profile
     E02  the document and its rules    E06  transforms             W02  laxness of the `lynx` profile
-    E03  paths, keys and connectives   E07  patterns
+    E03  paths, keys and connectives   E07  patterns               N01  notes of `check`
     E04  operands                      E08  host rules             E09  refusals of the `lynx` profile
 """
 
@@ -30,8 +30,8 @@ class Code:
 
     @property
     def severity(self) -> Severity:
-        """Codes that begin with `W` are warnings, all others errors."""
-        return Severity.WARNING if self.id.startswith("W") else Severity.ERROR
+        """Codes that begin with `W` are warnings, with `N` notes, all others errors."""
+        return {"W": Severity.WARNING, "N": Severity.NOTE}.get(self.id[0], Severity.ERROR)
 
 
 _ALL: tuple[Code, ...] = (
@@ -280,7 +280,7 @@ _ALL: tuple[Code, ...] = (
     Code(
         "W0102",
         "allow-before-deny",
-        "the rule `{id}` decides `{verdict}` only where `{other}` has not allowed the call already",
+        "the rule `{id}` decides `{verdict}` only where `{other}` has not allowed the call already{call}",
         "put `{id}` before `{other}`, or give it a higher priority",
     ),
     Code(
@@ -349,6 +349,12 @@ _ALL: tuple[Code, ...] = (
         "make it a tuple or a frozenset, or give it a name in capitals when it stays as it is",
     ),
     Code("W0118", "rule-mistake", "the Python rule `{name}` {problem}", "{instead}"),
+    Code(
+        "N0101",
+        "capped-comparisons",
+        "the lints have not compared all of the policy: {what}",
+        "split the policy to have all of it compared",
+    ),
     # The `lynx` profile: what lynx-agent refuses, and what it leaves loose.
     Code("E0901", "lynx-refused", "{problem}"),
     Code("E0902", "lynx-limit", "{problem}", "lynx-agent has no such limit; split the policy"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bobcat.analysis.check import check_source
-from bobcat.analysis.lints.unanchored_allow import is_anchored
+from bobcat.analysis.pattern_syntax import is_anchored
 from bobcat.analysis.registry import LINTS
 from bobcat.codes import CODES
 
@@ -89,6 +89,15 @@ def test_patterns_inside_of_other_operators_are_looked_at(clause: str, found: li
         r"^\Q|\E$",
         "(?s)^.*$",
         "^(a)(b|c)$",
+        "^(a$|b$)",
+        "(^a|^b)$",
+        "^+a$",
+        "(^){1,3}a$",
+        r"(?m)\Aa\z",
+        "(?m)(?-m:^a$)",
+        "(?P<whole>^a$)",
+        "()^^a$$",
+        r"^[[:alpha:]\]]$",
     ],
 )
 def test_patterns_with_both_anchors_are_anchored(pattern: str) -> None:
@@ -113,6 +122,15 @@ def test_patterns_with_both_anchors_are_anchored(pattern: str) -> None:
         r"^a\Q$",
         "x^a$",
         "(?m:^a$)",
+        "^*a$",
+        "^?a$",
+        "(^)?a$",
+        "^{0}a$",
+        "(|^)a$",
+        "^a$*",
+        "^a($)?",
+        "^(a$|b)",
+        "(^a|b)$",
     ],
 )
 def test_patterns_without_them_are_not(pattern: str) -> None:

@@ -6,6 +6,8 @@ table of `docs/reference/semantics.md`, for a rule that permits or one that rest
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from bobcat.ir.canonical import encode, encode_value
@@ -14,37 +16,94 @@ from bobcat.ir.visit import walk
 
 PERMITS = frozenset(("allow", "transform"))
 
+# Any: bounds of one kind compare with each other. The second item: 1 for an open lower one, -1 for an open upper one.
+_Bound = tuple[Any, int] | None
+
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
     """The parts of a match that must all hold; the match itself where it has none."""
     return expr.items if isinstance(expr, All) and expr.items else (expr,)
 
 
+class Condition:
+    """One of the parts of a match that must all hold, with what comparing it takes, worked out once."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    @cached_property
+    def key(self) -> bytes:
+        """Its canonical bytes."""
+        return encode(self.expr)
+
+    @cached_property
+    def path(self) -> tuple[str, tuple[str, ...]] | None:
+        """What a leaf looks at."""
+        return (self.expr.head, self.expr.path) if isinstance(self.expr, Leaf) else None
+
+    @cached_property
+    def values(self) -> set[bytes] | None:
+        """The only values that it is true for, encoded; None when it does not name them."""
+        return _values(self.expr)
+
+    @cached_property
+    def interval(self) -> tuple[str, _Bound, _Bound] | None:
+        """The values that it is true for, when these are an interval."""
+        return _interval(self.expr) if isinstance(self.expr, Leaf) else None
+
+    @cached_property
+    def negates(self) -> bool:
+        """Whether a `not` is in it."""
+        return _negates(self.expr)
+
+    @cached_property
+    def items(self) -> tuple[Condition, ...]:
+        """The items of a connective."""
+        return tuple(map(Condition, self.expr.items)) if isinstance(self.expr, All | AnyOf) else ()
+
+
+def conditions(rule: Rule) -> tuple[Condition, ...]:
+    """The conjuncts of a rule's match."""
+    return tuple(map(Condition, conjuncts(rule.match)))
+
+
 def implies(strong: Rule, weak: Rule) -> bool:
     """Whether `weak` is true for every call for which `strong` is."""
-    lenient = weak.verdict in PERMITS and strong.verdict not in PERMITS
+    return covers(conditions(strong), conditions(weak), lenient=is_lenient(strong, weak))
+
+
+def is_lenient(strong: Rule, weak: Rule) -> bool:
+    """Whether a `not` in `weak` can be open where `strong` takes it for true: one permits, the other does not."""
+    return weak.verdict in PERMITS and strong.verdict not in PERMITS
+
+
+def covers(strong: Sequence[Condition], weak: Sequence[Condition], *, lenient: bool) -> bool:
+    """Whether every condition of `weak` follows from one of `strong`."""
     return all(
-        any(_item_implies(have, wanted) for have in conjuncts(strong.match)) and not (lenient and _negates(wanted))
-        for wanted in conjuncts(weak.match)
+        not (lenient and wanted.negates) and any(_item_implies(have, wanted) for have in strong) for wanted in weak
     )
 
 
 def disjoint(left: Rule, right: Rule) -> bool:
     """Whether no call makes both matches true."""
-    return contradict((*conjuncts(left.match), *conjuncts(right.match)))
+    return clash((*conditions(left), *conditions(right)))
 
 
 def contradict(items: tuple[Expr, ...]) -> bool:
     """Whether no call makes every one of these true."""
+    return clash(tuple(map(Condition, items)))
+
+
+def clash(items: Sequence[Condition]) -> bool:
+    """Whether no call makes every one of these true."""
     allowed: dict[tuple[str, tuple[str, ...]], set[bytes]] = {}
     for item in items:
-        if isinstance(item, AnyOf) and not item.items:
+        if isinstance(item.expr, AnyOf) and not item.expr.items:
             return True
-        values = _values(item)
-        if values is None or not isinstance(item, Leaf):
+        if item.values is None or item.path is None:
             continue
-        place = item.head, item.path
-        allowed[place] = allowed[place] & values if place in allowed else values
+        place = item.path
+        allowed[place] = allowed[place] & item.values if place in allowed else item.values
         if not allowed[place]:
             return True
     return False
@@ -55,24 +114,23 @@ def _negates(expr: Expr) -> bool:
     return any(isinstance(node, Not) for node in walk(expr))
 
 
-def _item_implies(have: Expr, wanted: Expr) -> bool:
-    if encode(have) == encode(wanted):
+def _item_implies(have: Condition, wanted: Condition) -> bool:
+    if have.path is not None and wanted.path is not None and have.path != wanted.path:
+        return False
+    if have.key == wanted.key:
         return True
-    if isinstance(wanted, All):
+    if isinstance(wanted.expr, All):
         return all(_item_implies(have, item) for item in wanted.items)
-    if isinstance(wanted, AnyOf):
+    if isinstance(wanted.expr, AnyOf):
         return any(_item_implies(have, item) for item in wanted.items)
-    if not (isinstance(have, Leaf) and isinstance(wanted, Leaf)):
+    if not (isinstance(have.expr, Leaf) and isinstance(wanted.expr, Leaf)):
         return False
-    if (have.head, have.path) != (wanted.head, wanted.path):
-        return False
-    if wanted.op == "exists" and wanted.operand is True:
-        return have.op != "exists"
-    if wanted.op in ("starts_with", "ends_with"):
-        return _affix_implies(have, wanted)
-    mine, theirs = _values(have), _values(wanted)
-    if mine is not None and theirs is not None:
-        return mine <= theirs
+    if wanted.expr.op == "exists" and wanted.expr.operand is True:
+        return have.expr.op != "exists"
+    if wanted.expr.op in ("starts_with", "ends_with"):
+        return _affix_implies(have.expr, wanted.expr)
+    if have.values is not None and wanted.values is not None:
+        return have.values <= wanted.values
     return _bound_implies(have, wanted)
 
 
@@ -97,8 +155,8 @@ def _values(item: Expr) -> set[bytes] | None:
     return None
 
 
-def _bound_implies(have: Leaf, wanted: Leaf) -> bool:
-    mine, theirs = _interval(have), _interval(wanted)
+def _bound_implies(have: Condition, wanted: Condition) -> bool:
+    mine, theirs = have.interval, wanted.interval
     if mine is None or theirs is None or mine[0] != theirs[0]:
         return False
     _, low, high = mine
@@ -106,10 +164,6 @@ def _bound_implies(have: Leaf, wanted: Leaf) -> bool:
     return (wanted_low is None or (low is not None and low >= wanted_low)) and (
         wanted_high is None or (high is not None and high <= wanted_high)
     )
-
-
-# Any: bounds of one kind compare with each other. The second item: 1 for an open lower one, -1 for an open upper one.
-_Bound = tuple[Any, int] | None
 
 
 def _interval(leaf: Leaf) -> tuple[str, _Bound, _Bound] | None:

@@ -331,7 +331,7 @@ class _Parser:
 def _flags(flags: _Flags, group: re.Match[str]) -> _Flags:
     on, off = group["on"] or "", group["off"] or ""
 
-    def flag(letter: str, now: bool) -> bool:  # noqa: FBT001 - the value there is, not a choice
+    def flag(letter: str, now: bool) -> bool:
         return (now or letter in on) and letter not in off
 
     return _Flags(flag("i", flags.fold), flag("m", flags.lines), flag("s", flags.dot_all))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from bobcat.analysis.calls import MAX_STEPS
 from bobcat.analysis.lints import (
     allow_before_deny,
     default_allow,
@@ -14,11 +15,13 @@ from bobcat.analysis.lints import (
     shadowed_rule,
     unanchored_allow,
 )
+from bobcat.analysis.subject import Subject
 from bobcat.bundle.source_map import SourceMap
+from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
 from bobcat.ir.schema import Policy
 
-Check = Callable[[Policy, SourceMap], Iterable[Diagnostic]]
+Check = Callable[[Subject], Iterable[Diagnostic]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +45,12 @@ LINTS: tuple[Lint, ...] = (
 
 
 def run_lints(policy: Policy, source_map: SourceMap) -> tuple[Diagnostic, ...]:
-    """Every finding of every lint."""
-    return tuple(found for lint in LINTS for found in lint.check(policy, source_map))
+    """Every finding of every lint, and a note where one of them has left comparisons out."""
+    subject = Subject(policy, source_map)
+    found = [item for lint in LINTS for item in lint.check(subject)]
+    what = [f"{name} for {count:,} rule{'s' if count > 1 else ''}" for name, count in subject.capped.items()]
+    if subject.calls.exhausted:
+        what.append(f"calls that get through, after {MAX_STEPS:,} steps")
+    if what:
+        found.append(diagnose("N0101", None, what=", ".join(what)))
+    return tuple(found)

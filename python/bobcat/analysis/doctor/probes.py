@@ -34,7 +34,7 @@ def probes(policy: Policy) -> Iterator[Request]:
     """The requests for a policy, at most `MAX_REQUESTS`."""
     seen: set[str] = set()
     for setting in _settings(policy):
-        request = _request(setting)
+        request = as_request(setting)
         if request is None:
             continue
         key = json.dumps(request, sort_keys=True)
@@ -130,7 +130,7 @@ def _every(items: tuple[Expr, ...], *, holds: bool) -> list[Setting]:
     return found
 
 
-def _request(setting: Setting) -> Request | None:
+def as_request(setting: Setting) -> Request | None:
     """The request in which everything stands as set; None where two settings exclude each other."""
     request: Request = {"tool": TOOL, "args": {}, "declared": {"reversible": True}, "context": {}}
     for path, value in sorted(setting.items(), key=lambda item: len(item[0])):

@@ -1,83 +1,82 @@
-"""A deny after an allow of the same priority that does not look at what the deny is about.
+"""A deny that an allow of higher rank keeps from being asked, for some of the calls that it is about.
 
-What it does: finds an `allow` or `transform`, and a later `deny` or `approve_required` of the same priority that can
-    match the same calls and looks at a path the first does not look at.
+What it does: finds an `allow` or `transform`, and a later `deny`, `approve_required` or `dry_run`, that match a call
+    together, unless the first is an exception: all that it matches is matched by the second.
 Why: the first match wins, so whatever the `allow` matches never reaches the `deny`.
-Example: `allow` for `declared.scope.contains: filesystem:read`, then `deny` for `args.cmd.matches: rm -rf`.
+Example: `allow` for `args.cmd.starts_with: git`, then `deny` for `args.cmd.contains: --force`.
 Use instead: the most specific denies first, or with a higher priority.
 Fix: by hand.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
-from bobcat.analysis.implication import PERMITS, conjuncts, contradict, disjoint, implies
-from bobcat.bundle.source_map import SourceMap
+from bobcat.analysis.calls import UNKNOWN, Call
+from bobcat.analysis.implication import clash, covers, is_lenient
+from bobcat.analysis.subject import ANY_TOOL, Path, RuleFacts, Subject, shown_call
 from bobcat.codes import diagnose
-from bobcat.diagnostics import Diagnostic, Related
-from bobcat.ir.schema import Leaf, Policy, Rule
-from bobcat.ir.visit import leaves, refs
+from bobcat.diagnostics import Diagnostic
+from bobcat.ir.visit import refs
 
-MAX_CANDIDATES = 200
-"""Earlier rules compared with one rule; past it a pair may go unseen."""
-
-_RESTRICTS = frozenset(("deny", "approve_required"))
-_ANY_TOOL = ""
+MAX_CANDIDATES = 100
+"""Earlier rules compared with one rule."""
 
 
-def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """The denies that an allow before them may keep from being asked, each with the first such allow."""
-    allows: dict[tuple[int, str], list[tuple[int, Rule]]] = {}
-    for index, rule in enumerate(policy.rules):
-        if not isinstance(rule, Rule) or contradict(conjuncts(rule.match)):
+    allows: dict[str, list[RuleFacts]] = defaultdict(list)
+    tools: dict[str, None] = {}
+    for facts in subject.rules:
+        if facts.never:
             continue
-        if rule.verdict in PERMITS:
-            for tool in _tools(rule) or (_ANY_TOOL,):
-                allows.setdefault((rule.priority, tool), []).append((index, rule))
-        elif rule.verdict in _RESTRICTS:
-            first = _blind_allow(rule, allows)
-            if first is not None:
-                other_index, other = first
-                place = source_map.rule_span(other_index)
-                related = [Related(place, f"`{other.id}` is here")] if place is not None else []
+        if facts.permits:
+            for tool in facts.tools or (ANY_TOOL,):
+                allows[tool].append(facts)
+                tools[tool] = None
+            continue
+        named = facts.tools or tuple(tools)[:MAX_CANDIDATES]
+        found = {item.index: item for tool in (ANY_TOOL, *named) for item in allows.get(tool, ())[: MAX_CANDIDATES + 1]}
+        if len(found) > MAX_CANDIDATES:
+            subject.capped["allow-before-deny"] += 1
+        for index in sorted(found)[:MAX_CANDIDATES]:
+            allow = found[index]
+            shown = _overlap(subject, allow, facts)
+            if shown is not None:
                 yield diagnose(
                     "W0102",
-                    source_map.rule_span(index),
-                    related=related,
-                    id=rule.id,
-                    other=other.id,
-                    verdict=rule.verdict,
+                    subject.rule_span(facts),
+                    related=subject.here(allow),
+                    id=facts.rule.id,
+                    other=allow.rule.id,
+                    verdict=facts.rule.verdict,
+                    call=shown,
                 )
+                break
 
 
-def _blind_allow(rule: Rule, allows: dict[tuple[int, str], list[tuple[int, Rule]]]) -> tuple[int, Rule] | None:
-    tools = _tools(rule) or tuple(tool for priority, tool in allows if priority == rule.priority)[:MAX_CANDIDATES]
-    candidates = [
-        entry for tool in (_ANY_TOOL, *tools) for entry in allows.get((rule.priority, tool), ())[:MAX_CANDIDATES]
-    ]
-    looked_at = _looked_at(rule)
-    for index, allow in sorted(candidates, key=lambda entry: entry[0])[:MAX_CANDIDATES]:
-        blind = looked_at - _looked_at(allow) - {("tool",)}
-        if blind and not disjoint(allow, rule) and not implies(rule, allow):
-            return index, allow
-    return None
+def _overlap(subject: Subject, allow: RuleFacts, deny: RuleFacts) -> str | None:
+    """The call that shows an overlap of two rules, empty where it cannot be shown; None where there is none to tell."""
+    if clash((*allow.conditions, *deny.conditions)):
+        return None
+    if covers(allow.conditions, deny.conditions, lenient=is_lenient(allow.rule, deny.rule)):  # an exception
+        return None
+    if covers(deny.conditions, allow.conditions, lenient=is_lenient(deny.rule, allow.rule)):  # shadowed: W0101
+        return None
+    mine, theirs = _looked_at(allow), _looked_at(deny)
+    if allow.rule.priority > deny.rule.priority and any(path[0] == "context" for path in mine - theirs):
+        return None  # said of some callers only, and above: meant
+    call = subject.find(allow, deny.rule.match)
+    if isinstance(call, Call):
+        return shown_call(call)
+    return "" if call is UNKNOWN and theirs - mine - {("tool",)} else None
 
 
-def _looked_at(rule: Rule) -> set[tuple[str, ...]]:
+def _looked_at(facts: RuleFacts) -> set[Path]:
     """The paths a rule reads, those in operands too."""
-    found: set[tuple[str, ...]] = set()
-    for leaf in leaves(rule.match):
-        found.add((leaf.head, *leaf.path))
-        found.update(refs(leaf.operand))
+    found: set[Path] = set()
+    for item in facts.leaves:
+        found.add(item.path)
+        found.update(refs(item.leaf.operand))
     return found
-
-
-def _tools(rule: Rule) -> tuple[str, ...]:
-    """The tools a rule names; none when it is about any tool."""
-    for item in conjuncts(rule.match):
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "eq" and isinstance(item.operand, str):
-            return (item.operand,)
-        if isinstance(item, Leaf) and item.head == "tool" and item.op == "in" and isinstance(item.operand, list):
-            return tuple(item.operand)
-    return ()

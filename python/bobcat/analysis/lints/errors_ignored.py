@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.bundle.source_map import SourceMap
+from bobcat.analysis.subject import Subject
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
-from bobcat.ir.schema import Policy
 
 
-def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """The one finding, at the value of `on_rule_error`."""
-    if policy.defaults.on_rule_error == "continue":
-        yield diagnose("W0104", source_map.default_span(2))
+    if subject.policy.defaults.on_rule_error == "continue":
+        yield diagnose("W0104", subject.source_map.default_span(2))

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.bundle.source_map import SourceMap
+from bobcat.analysis.subject import Subject
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
-from bobcat.ir.schema import Policy
 
 
-def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """The one finding, at the value of `on_missing_shadow`."""
-    if policy.defaults.on_missing_shadow == "allow":
-        yield diagnose("W0105", source_map.default_span(1))
+    if subject.policy.defaults.on_missing_shadow == "allow":
+        yield diagnose("W0105", subject.source_map.default_span(1))

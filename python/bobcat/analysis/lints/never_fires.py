@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.analysis.implication import conjuncts, contradict
-from bobcat.bundle.source_map import SourceMap
+from bobcat.analysis.subject import Subject
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
-from bobcat.ir.schema import Policy, Rule
 
 
-def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """Every such rule."""
-    for index, rule in enumerate(policy.rules):
-        if isinstance(rule, Rule) and contradict(conjuncts(rule.match)):
-            yield diagnose("W0112", source_map.rule_span(index), id=rule.id)
+    for facts in subject.rules:
+        if facts.never:
+            yield diagnose("W0112", subject.rule_span(facts), id=facts.rule.id)

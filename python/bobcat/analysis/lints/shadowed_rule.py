@@ -13,75 +13,81 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bobcat.analysis.implication import conjuncts, contradict, implies
-from bobcat.bundle.source_map import SourceMap
+from bobcat.analysis.implication import Condition, covers, is_lenient
+from bobcat.analysis.subject import RuleFacts, Subject
 from bobcat.codes import diagnose
-from bobcat.diagnostics import Diagnostic, Related
+from bobcat.diagnostics import Diagnostic
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
-from bobcat.ir.schema import AnyOf, Expr, Leaf, Policy, Rule
+from bobcat.ir.schema import AnyOf, Leaf
 
-MAX_CANDIDATES = 200
-"""Earlier rules under one key that are compared with a rule; past it a shadow may go unseen."""
+MAX_COMPARISONS = 2_000_000
+"""Pairs of rules compared in one policy: each rule of 1,000 with every other, each of 100,000 with 20 under a key."""
+LEAST_CANDIDATES = 20
+"""Earlier rules that share a key with a rule and are compared with it, however many rules there are."""
 
 _Key = bytes | tuple[str, tuple[str, ...]]
 _Keys = tuple[_Key, ...]
 _EVERYTHING: _Key = b""
+_Filed = dict[_Key, list[RuleFacts]]
 
 
-def check(policy: Policy, source_map: SourceMap) -> Iterator[Diagnostic]:
+def check(subject: Subject) -> Iterator[Diagnostic]:
     """The rules that an earlier rule leaves nothing to match."""
-    rules = [(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, Rule)]
-    keys = {index: [(_filed_keys(item), item) for item in conjuncts(rule.match)] for index, rule in rules}
-    rarity = Counter(key for filed_keys in keys.values() for found, _ in filed_keys for key in found)
+    keys = {facts.index: [_filed_keys(item) for item in facts.conditions] for facts in subject.rules}
+    rarity = Counter(key for filed_keys in keys.values() for found in filed_keys for key in found)
+    most = max(LEAST_CANDIDATES, MAX_COMPARISONS // (len(subject.rules) or 1))
     # INVARIANT: a rule is filed under every key of its rarest conjunct; what implies that conjunct holds one of them.
-    filed: dict[_Key, list[tuple[int, Rule]]] = {}
-    for index, rule in rules:
-        if contradict(conjuncts(rule.match)):
+    filed: _Filed = {}
+    for facts in subject.rules:
+        if facts.never:
             continue
-        shadow = _shadow(rule, keys[index], filed)
+        candidates, capped = _candidates(facts, keys[facts.index], filed, most)
+        if capped:
+            subject.capped["shadowed-rule"] += 1
+        shadow = next((earlier for earlier in candidates if _implies(facts, earlier)), None)
         if shadow is not None:
-            yield _finding(source_map, (index, rule), shadow)
-        elif rule.verdict != "transform":  # a transform that cannot be done is skipped
-            rarest = min((found for found, _ in keys[index]), key=lambda found: sum(rarity[key] for key in found))
+            yield _finding(subject, facts, shadow)
+        elif facts.rule.verdict != "transform":  # a transform that cannot be done is skipped
+            rarest = min(keys[facts.index], key=lambda found: sum(rarity[key] for key in found))
             for key in rarest:
-                filed.setdefault(key, []).append((index, rule))
+                filed.setdefault(key, []).append(facts)
 
 
-def _finding(source_map: SourceMap, shadowed: tuple[int, Rule], shadow: tuple[int, Rule]) -> Diagnostic:
-    index, rule = shadowed
-    other_index, other = shadow
-    place = source_map.rule_span(other_index)
-    related = [Related(place, f"`{other.id}` is here")] if place is not None else []
-    code = "W0108" if encode(other.match) == encode(rule.match) else "W0101"
-    return diagnose(code, source_map.rule_span(index), related=related, id=rule.id, other=other.id)
+def _finding(subject: Subject, shadowed: RuleFacts, shadow: RuleFacts) -> Diagnostic:
+    code = "W0108" if encode(shadow.rule.match) == encode(shadowed.rule.match) else "W0101"
+    place = subject.rule_span(shadowed)
+    return diagnose(code, place, related=subject.here(shadow), id=shadowed.rule.id, other=shadow.rule.id)
 
 
-def _shadow(
-    rule: Rule, keys: list[tuple[_Keys, Expr]], filed: dict[_Key, list[tuple[int, Rule]]]
-) -> tuple[int, Rule] | None:
-    held = {key: None for found, item in keys for key in (*found, *_path_key(item))}
-    for key in (_EVERYTHING, *held):
-        for index, earlier in filed.get(key, ())[:MAX_CANDIDATES]:
-            if implies(rule, earlier):
-                return index, earlier
-    return None
+def _implies(strong: RuleFacts, weak: RuleFacts) -> bool:
+    return covers(strong.conditions, weak.conditions, lenient=is_lenient(strong.rule, weak.rule))
 
 
-def _filed_keys(wanted: Expr) -> _Keys:
+def _candidates(facts: RuleFacts, keys: list[_Keys], filed: _Filed, most: int) -> tuple[list[RuleFacts], bool]:
+    """The earlier rules filed under what a rule says, and whether some were left out."""
+    held: dict[_Key, None] = {_EVERYTHING: None}
+    for item, found in zip(facts.conditions, keys, strict=True):
+        held.update(dict.fromkeys((*found, *_path_key(item))))
+    buckets = [filed[key] for key in held if key in filed]
+    candidates = [earlier for bucket in buckets for earlier in bucket[:most]][:most]
+    return candidates, sum(map(len, buckets)) > len(candidates)
+
+
+def _filed_keys(wanted: Condition) -> _Keys:
     """What a conjunct is filed under, such that what implies it holds one of them."""
-    if wanted == construct.TRUE:
+    if wanted.expr == construct.TRUE:
         return (_EVERYTHING,)
-    match wanted:
+    match wanted.expr:
         case Leaf(op="gt" | "ge" | "lt" | "le" | "between" | "exists" | "starts_with" | "ends_with"):
-            return encode(wanted), *_path_key(wanted)
-        case Leaf(op="in", operand=list()):
-            return encode(wanted), *(encode(Leaf(wanted.head, wanted.path, "eq", value)) for value in wanted.operand)
+            return wanted.key, *_path_key(wanted)
+        case Leaf(op="in", operand=list()) as leaf:
+            return wanted.key, *(encode(Leaf(leaf.head, leaf.path, "eq", value)) for value in leaf.operand)
         case AnyOf(items):
-            return encode(wanted), *(encode(item) for item in items)
+            return wanted.key, *(encode(item) for item in items)
         case _:
-            return (encode(wanted),)
+            return (wanted.key,)
 
 
-def _path_key(have: Expr) -> _Keys:
-    return ((have.head, have.path),) if isinstance(have, Leaf) else ()
+def _path_key(have: Condition) -> _Keys:
+    return (have.path,) if have.path is not None else ()

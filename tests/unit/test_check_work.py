@@ -1,0 +1,97 @@
+"""The work of `check` is bounded: suggestions, findings and comparisons have budgets, and say when these are spent."""
+
+from __future__ import annotations
+
+import pytest
+
+from bobcat.analysis import calls
+from bobcat.analysis.check import check_source
+from bobcat.analysis.lints import shadowed_rule
+from bobcat.frontend import matches, suggest
+from bobcat.frontend.report import MAX_FINDINGS
+
+
+def misspelt(count: int) -> str:
+    predicates = "".join(f"  pred_{i:06}: {{tool: t{i}}}\n" for i in range(count))
+    rules = "".join(f"  - {{match: prde_{i:06}, decision: deny}}\n" for i in range(count))
+    return f"predicates:\n{predicates}rules:\n{rules}"
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: object, name: str) -> list[int]:
+    """Count the calls of a function of a module."""
+    calls_seen = [0]
+    original = getattr(module, name)
+
+    def count(*args: object, **kwargs: object) -> object:
+        calls_seen[0] += 1
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(module, name, count)
+    return calls_seen
+
+
+def test_suggestions_for_misspelt_names_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = counted(monkeypatch, suggest, "distance")
+    found = check_source(misspelt(1_000), "p")
+    assert compared[0] <= suggest.MAX_COMPARISONS
+    assert {item.code for item in found} == {"E0501"}
+    assert found[0].help == "did you mean `pred_000000`?"
+    assert found[-1].help == ("define it under `predicates`; no similar name was looked for, after 20,000 comparisons")
+
+
+def test_misspelt_names_of_a_short_source_are_all_compared() -> None:
+    found = check_source(misspelt(100), "p")
+    assert [item.help for item in found] == [f"did you mean `pred_{i:06}`?" for i in range(100)]
+
+
+def test_no_rule_is_read_after_the_findings_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = counted(monkeypatch, matches, "parse_key")
+    rules = "".join(f"  - {{match: {{argz.x{i}: 1}}, decison: deny}}\n" for i in range(20_000))
+    found = check_source(f"rules:\n{rules}", "p")
+    assert len(found) == MAX_FINDINGS + 1
+    assert found[-1].code == "E0114" or "E0114" in {item.code for item in found}
+    assert parsed[0] <= 3 * MAX_FINDINGS
+
+
+def test_keys_of_one_rule_are_not_compared_after_the_findings_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = counted(monkeypatch, matches, "parse_key")
+    keys = "".join(f"      argz.x{i}: 1\n" for i in range(20_000))
+    check_source(f"rules:\n  - decision: deny\n    match:\n{keys}", "p")
+    assert parsed[0] <= 3 * MAX_FINDINGS
+
+
+def bounds(count: int) -> str:
+    return "rules:\n" + "".join(
+        f"  - {{id: r{i}, match: {{tool: t, args.n.gt: {count - i}}}, decision: deny}}\n" for i in range(count)
+    )
+
+
+def test_rules_that_could_shadow_each_other_are_compared_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = counted(monkeypatch, shadowed_rule, "covers")
+    monkeypatch.setattr(shadowed_rule, "MAX_COMPARISONS", 10_000)
+    found = check_source(bounds(1_000), "p")
+    assert compared[0] <= 1_000 * shadowed_rule.LEAST_CANDIDATES
+    assert [item.code for item in found] == ["N0101"]
+    assert found[0].message == "the lints have not compared all of the policy: shadowed-rule for 979 rules"
+
+
+def test_a_policy_of_ordinary_size_is_compared_as_a_whole() -> None:
+    assert check_source(bounds(1_000), "p") == ()
+
+
+def test_a_budget_of_searches_that_is_spent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MAX_STEPS", 30)
+    rules = "".join(
+        f"  - {{id: r{i}, match: {{tool: t, args.a.contains: v{i}}}, decision: {'deny' if i % 2 else 'allow'}}}\n"
+        for i in range(20)
+    )
+    assert "N0101" in {item.code for item in check_source(f"rules:\n{rules}", "p")}
+
+
+@pytest.mark.slow
+def test_the_work_of_check_does_not_grow_with_the_square_of_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = counted(monkeypatch, shadowed_rule, "covers")
+    for count in (1_000, 10_000, 100_000):
+        compared[0] = 0
+        check_source(bounds(count), "p")
+        assert compared[0] <= shadowed_rule.MAX_COMPARISONS + count
