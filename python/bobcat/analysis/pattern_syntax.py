@@ -1,4 +1,4 @@
-r"""The syntax tree of a pattern of the `re2` dialect: what the lints read off a pattern instead of guessing at its text.
+r"""The syntax tree of a pattern of the `re2` dialect: the lints read it instead of guessing at the text.
 
     parse(r"(?i)^ls( -\w+)*$")    the tree; `Unreadable` for what the dialect refuses
     is_anchored(tree)             every match reaches from the start of the text to its end

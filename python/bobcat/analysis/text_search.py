@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TypeAlias, assert_never
 
 from bobcat.analysis.pattern_syntax import LAST, SPACE, WORD, Alt, Assert, Cat, Chars, Repeat, Tree, Unreadable
@@ -179,7 +180,7 @@ def characters(trees: Iterable[Tree]) -> list[str]:
         bounds |= {low, high + 1}
     ordered = sorted(bounds)
     candidates = [*_NICE]
-    for low, after in zip(ordered, ordered[1:], strict=False):
+    for low, after in sorted(pairwise(ordered), key=lambda bounds: not 97 <= bounds[0] <= 122):
         if low != 0xD800:
             candidates.append(next((char for char in _NICE if low <= ord(char) < after), chr(low)))
     if any(chars.categories for chars in sets):
