@@ -12,7 +12,7 @@ rules:
     decision: deny
     reason: rm is not for agents
   - id: reads
-    match: {tool: shell, args.cmd.matches: '^(ls|cat)( [a-z./]+)*$'}
+    match: {tool: shell, args.cmd.matches: '^(ls|ls src|cat README[.]md)$'}
     decision: allow
 """
 

@@ -9,7 +9,7 @@ from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, run_
 
 POLICY = """
 rules:
-  - {id: small, match: {tool: add, args.a.le: 100, args.b.le: 100}, decision: allow}
+  - {id: small, match: {tool: add, args.a.between: [0, 100], args.b.between: [0, 100]}, decision: allow}
 """
 
 

@@ -36,7 +36,7 @@ class Agent:
 async def main() -> None:
     store = MemoryStore()
     tools = ToolSet.from_functions(send)
-    policy = compile_policy("rules: [{id: send, match: {tool: send}, decision: allow}]")
+    policy = compile_policy("rules: [{id: send, match: {tool: send, args.to.in: [ann, bob]}, decision: allow}]")
     for fails in (True, False):
         agent = Agent(fails)
         result = await run_agent(agent, "invoices", tools=tools, policy=policy, store=store, run_id="march")

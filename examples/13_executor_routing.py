@@ -87,7 +87,11 @@ class Agent:
 
 async def main() -> None:
     tools = ToolSet.from_functions(here, there, spin, email, risky)
-    policy = compile_policy("rules: [{id: all, match: {}, decision: allow}]")
+    policy = compile_policy("""
+rules:
+  - {id: harmless, match: {tool.in: [here, there, spin, risky]}, decision: allow}
+  - {id: colleagues, match: {tool: email, args.to.in: [ann, bob]}, decision: allow}
+""")
     result = await run_agent(Agent(), "go", tools=tools, policy=policy, executor=EXECUTOR)
     print(result.final_answer)
 

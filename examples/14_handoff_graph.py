@@ -71,7 +71,7 @@ def show(event: AuditEvent) -> None:
 
 
 async def main() -> None:
-    reading = compile_policy("rules: [{id: read, match: {tool: read}, decision: allow}]")
+    reading = compile_policy("rules: [{id: read, match: {tool: read, args.path: sum.txt}, decision: allow}]")
     writing = compile_policy("rules: [{id: write, match: {tool: write, args.path: sum.txt}, decision: allow}]")
     nodes = {
         "reader": GraphNode(Reader(), ToolSet.from_functions(read), reading),

@@ -33,8 +33,12 @@ from bobcat import (
 
 POLICY = compile_policy("""
 rules:
-  - {id: status, match: {tool: status}, decision: allow}
-  - {id: restart, match: {tool: restart}, decision: approve_required, approvers: [ann, bob], timeout_seconds: 60}
+  - {id: status, match: {tool: status, args.service.in: [web, jobs]}, decision: allow}
+  - id: restart
+    match: {tool: restart, args.service.in: [web, jobs]}
+    decision: approve_required
+    approvers: [ann, bob]
+    timeout_seconds: 60
 """)
 app = FastAPI()
 

@@ -21,7 +21,9 @@ rules:
     match: {tool: http, args.url.matches: '(?i)(token|password)='}
     decision: deny
     reason: a secret would leave the house
-  - {id: own-api, match: {tool: http, args.url.matches: '^https://api[.]example[.]com/'}, decision: allow}
+  - id: own-api
+    match: {tool: http, args.url.matches: '^https://api[.]example[.]com/v1/orders(/[0-9]{1,9})?$'}
+    decision: allow
 """
 
 

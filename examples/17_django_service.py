@@ -21,8 +21,10 @@ POLICY = compile_policy("""
 predicates:
   staff: {context.principal.id.in: [ann, bob]}
 rules:
-  - {id: read, match: {tool: find_order}, decision: allow}
-  - {id: staff-cancels, match: {tool: cancel_order, all_of: [staff], args.order.matches: '^[0-9]+$'}, decision: allow}
+  - {id: read, match: {tool: find_order, args.order.matches: '^[0-9]{1,9}$'}, decision: allow}
+  - id: staff-cancels
+    match: {tool: cancel_order, all_of: [staff], args.order.matches: '^[0-9]{1,9}$'}
+    decision: allow
   - {id: customers-ask, match: {tool: cancel_order}, decision: deny, reason: only staff cancels orders}
 """)
 

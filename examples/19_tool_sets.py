@@ -48,7 +48,9 @@ async def main() -> None:
     except ValueError as error:
         print(error)
     print(json.dumps(tooldef_to_json_schema(careful.get("convert")), indent=1))
-    policy = compile_policy("rules: [{id: all, match: {}, decision: allow}]")
+    policy = compile_policy(
+        "rules: [{id: convert, match: {tool: convert, args.amount.between: [0, 1000]}, decision: allow}]"
+    )
     print((await run_agent(Agent(), "pay", tools=careful, policy=policy)).final_answer)
 
 

@@ -22,7 +22,7 @@ class Agent:
         return FinalAnswer(conversation[-1].content) if len(conversation) > 1 else ToolCall("pay", {"amount": 5})
 
 async def main():
-    policy = compile_policy("rules: [{id: small, match: {tool: pay, args.amount.le: 10}, decision: allow}]")
+    policy = compile_policy("rules: [{id: small, match: {tool: pay, args.amount.between: [1, 10]}, decision: allow}]")
     result = await run_agent(Agent(), "pay", tools=ToolSet.from_functions(pay), policy=policy)
     print(f"lynx {__version__}: {result.final_answer}, policy {policy.id}")
 

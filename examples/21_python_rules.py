@@ -11,19 +11,23 @@ from bobcat import ActionRequest, Decision, ExecutionContext, compile_policy, de
 
 POLICY = """
 rules:
-  - {id: https, match: {tool: fetch, args.url.matches: '^https://'}, decision: allow}
+  - {id: https, match: {tool: fetch, args.url.matches: '^https://[a-z0-9.-]+(/[a-z]*)?$'}, decision: allow}
 """
+HOSTS = ("example.com", "www.example.com")
 
 
 def no_private_address(request: ActionRequest, context: ExecutionContext) -> Decision | None:
-    """Deny addresses inside of the house; None leaves the decision to the other rules."""
+    """Deny hosts that are neither known by name nor a public address; None leaves the decision to the other rules."""
     if request.tool != "fetch":
         return None
+    host = urlsplit(request.args["url"]).hostname or ""
+    if host in HOSTS:
+        return None
     try:
-        address = ipaddress.ip_address(urlsplit(request.args["url"]).hostname or "")
-    except ValueError:
-        return None  # a name
-    return deny("no address inside of the house") if not address.is_global else None
+        address = ipaddress.ip_address(host)
+    except ValueError:  # another name, or a number that only looks like one: `0177.0.0.1`, `2130706433`
+        return deny(f"{host} is not a known host")
+    return None if address.is_global else deny("the address is not public")
 
 
 def main() -> None:

@@ -30,7 +30,9 @@ server.run()
 """
 POLICY = compile_policy("""
 rules:
-  - {id: read, match: {tool: read_note, declared.scope.contains: "mcp:tool"}, decision: allow}
+  - id: read
+    match: {tool: read_note, args.name.in: [todo, nothing], declared.scope.contains: "mcp:tool"}
+    decision: allow
   - {id: keep, match: {tool: delete_note}, decision: deny, reason: notes are kept}
 """)
 CALLS = [

@@ -24,8 +24,11 @@ def rules_of(tenant: Tenant) -> Policy:
     """The rules of one tenant."""
     ours = context.extra.tenant == tenant.name
     return Policy(
-        when(ours, tool == "refund", args.amount > tenant.refund_limit).approve_required(
+        when(ours, tool == "refund", args.amount > tenant.refund_limit, args.amount <= 10_000).approve_required(
             f"more than {tenant.refund_limit}", approvers=["lead"], timeout_seconds=600, id=f"{tenant.name}-large"
+        ),
+        when(ours, tool == "refund", args.amount.between(1, tenant.refund_limit), args.reason.length() > 10).allow(
+            id=f"{tenant.name}-explained"
         ),
         when(ours, tool == "fetch", args.host.in_(tenant.hosts)).allow(id=f"{tenant.name}-hosts"),
     )
@@ -36,7 +39,6 @@ COMMON = Policy(
         "no way up", id="no-way-up", priority=10
     ),
     when(tool == "edit", args.owner == context.principal.id).allow(id="own-documents"),
-    when(tool == "refund", args.reason.length() > 10).allow(id="explained-refunds"),
 )
 
 

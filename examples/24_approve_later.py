@@ -12,7 +12,7 @@ from bobcat.stores import SQLiteStore
 POLICY = bobcat.compile_policy("""
 rules:
   - id: large-payment
-    match: {tool: pay, args.amount.gt: 1000}
+    match: {tool: pay, args.to.in: [acme, globex], args.amount.between: [1001, 100000]}
     decision: approve_required
     approvers: [alice, bob, carol]
     approvals_needed: 2

@@ -16,8 +16,8 @@ from bobcat.workers import Job, Jobs, Runner, StoreDispatcher, Workers
 
 POLICY = bobcat.compile_policy("""
 rules:
-  - {id: small, match: {tool: refund, args.amount.le: 50}, decision: allow, priority: 1}
-  - {id: large, match: {tool: refund}, decision: approve_required, approvers: [alice]}
+  - {id: small, match: {tool: refund, args.amount.between: [1, 50]}, decision: allow, priority: 1}
+  - {id: large, match: {tool: refund, args.amount.between: [51, 5000]}, decision: approve_required, approvers: [alice]}
 """)
 workers = Workers(max_attempts=3, backoff_seconds=0.01)
 

@@ -19,9 +19,13 @@ from bobcat import (
 
 POLICY = """
 rules:
-  - {id: reads, match: {tool.in: [query, read_file]}, decision: allow}
+  - {id: reads, match: {tool: query, args.sql.matches: '^select [a-z0-9_, ]+( from (orders|items))?$'}, decision: allow}
+  - id: closes
+    match: {tool: query, args.sql.matches: '^update orders set state = 1 where id = [0-9]{1,9}$'}
+    decision: allow
 """
 WRITES = re.compile(r"^\s*(insert|update|delete)\b", re.IGNORECASE)
+ADDRESS = re.compile(r"[a-z0-9.]{1,64}@[a-z0-9.]{1,200}")
 OURS = ("example.com", "example.org")
 
 
@@ -35,7 +39,12 @@ def recipients(request: ActionRequest, context: ExecutionContext) -> Decision | 
     """Mail to strangers is read by somebody first."""
     if request.tool != "send_email":
         return None
-    strangers = sorted({domain(to) for to in request.args["to"]} - set(OURS))
+    if not set(request.args) <= {"to", "subject", "body"}:
+        return deny("a mail has to, subject and body, and no copies")
+    addresses = request.args["to"]
+    if not addresses or not all(ADDRESS.fullmatch(to) for to in addresses):
+        return deny("every recipient must be one plain address")
+    strangers = sorted({domain(to) for to in addresses} - set(OURS))
     if strangers:
         return approve_required(("comms",), reason=f"mail to {', '.join(strangers)}")
     return allow()
@@ -55,7 +64,8 @@ CALLS = (
     ("send_email", {"to": ["a@example.com", "x@elsewhere.test"]}),
     ("send_email", {"subject": "hello"}),
     ("query", {"sql": "select 1"}),
-    ("query", {"sql": "DELETE FROM orders"}),
+    ("query", {"sql": "update orders set state = 1 where id = 7"}),
+    ("query", {"sql": "drop table orders"}),
 )
 
 

@@ -22,7 +22,7 @@ from bobcat import (
     tool,
 )
 
-POLICY = compile_policy("rules: [{id: pay, match: {tool: pay, args.cents.le: 5000}, decision: allow}]")
+POLICY = compile_policy("rules: [{id: pay, match: {tool: pay, args.cents.between: [1, 5000]}, decision: allow}]")
 BANK: dict[str, int] = {}  # what was paid, by idempotency key
 
 

@@ -82,17 +82,17 @@ def decide(environment: str, tool: str, **args: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("cmd", "verdict"),
     [
-        ("ls -l src", "allow"),
+        ("ls notes", "allow"),
         ("cat notes/today.md", "allow"),
-        ("git log", "allow"),
-        ("cat /etc/passwd", "approve_required"),
-        ("cat ../secret", "approve_required"),
-        ("ls; reboot", "approve_required"),
-        ("ls\nreboot", "approve_required"),
-        ("cat a\n", "approve_required"),
+        ("git log --oneline -n 20", "allow"),
+        ("cat /etc/passwd", "deny"),
+        ("cat ../secret", "deny"),
+        ("ls; reboot", "deny"),
+        ("ls\nreboot", "deny"),
+        ("cat notes/a.md\n", "deny"),
         ("/bin/rm x", "deny"),
         ("sh -c 'rm x'", "deny"),
-        ("git log --output=x", "approve_required"),
+        ("git log --output=x", "deny"),
     ],
 )
 def test_the_ops_policy_reads_shell_lines(cmd: str, verdict: str) -> None:
@@ -102,14 +102,15 @@ def test_the_ops_policy_reads_shell_lines(cmd: str, verdict: str) -> None:
 @pytest.mark.parametrize(
     ("environment", "sql", "decision"),
     [
-        ("prod", "SELECT 1 LIMIT 5", ("allow", "sql-reads")),
-        ("prod", "SELECT 1", ("transform", "sql-reads-are-limited")),
-        ("prod", "SELECT 1; DELETE FROM users", ("deny", "sql-one-statement")),
-        ("prod", "SELECT 1 -- LIMIT 5", ("deny", "sql-one-statement")),
+        ("prod", "SELECT name FROM services LIMIT 5", ("allow", "sql-reads")),
+        ("prod", "SELECT name FROM services", ("transform", "sql-reads-are-limited")),
+        ("prod", "SELECT name FROM services; DELETE FROM services", ("deny", "sql-changes-in-prod")),
+        ("prod", "SELECT name FROM services -- LIMIT 5", ("deny", "<default:on_missing_shadow>")),
         ("prod", "WITH x AS (DELETE FROM t) SELECT 1", ("deny", "sql-changes-in-prod")),
-        ("staging", "DELETE FROM t WHERE a = 1", ("allow", "sql-changes-in-staging")),
-        ("Prod", "DELETE FROM t WHERE a = 1", ("approve_required", "<default:on_missing_shadow>")),
-        ("staging", "DROP TABLE t", ("approve_required", "<default:on_missing_shadow>")),
+        ("staging", "UPDATE services SET version = '2' WHERE name = 'billing'", ("allow", "sql-changes-in-staging")),
+        ("staging", "UPDATE services SET version = '2'", ("deny", "<default:on_missing_shadow>")),
+        ("Prod", "DELETE FROM t WHERE a = 1", ("deny", "<default:on_missing_shadow>")),
+        ("staging", "DROP TABLE t", ("deny", "<default:on_missing_shadow>")),
     ],
 )
 def test_the_ops_policy_reads_sql(environment: str, sql: str, decision: tuple[str, str]) -> None:

@@ -10,7 +10,7 @@ import click
 from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.output import write_file
 
-STARTER = ("policy.yaml", "test_policy.py")
+STARTER = ("policy.yaml", "policy_tools.py", "test_policy.py")
 
 
 @click.command()
@@ -19,7 +19,7 @@ STARTER = ("policy.yaml", "test_policy.py")
 )
 @click.option("--force", is_flag=True, help="Overwrite files that are there.")
 def init(directory: str, force: bool) -> None:
-    """Write a starter policy (policy.yaml) and its tests (test_policy.py)."""
+    """Write a starter policy (policy.yaml), the tools it is about (policy_tools.py) and its tests (test_policy.py)."""
     target = Path(directory)
     try:
         target.mkdir(parents=True, exist_ok=True)
