@@ -1,0 +1,79 @@
+"""No shipped policy lets an attack of its table pass, and each still does its work. The tables are `attacks.yaml`."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bobcat import Decision, PolicyBundle, evaluate
+from bobcat.requests import request_from_json
+from policies.shipped import PERMITS, shipped_policies
+
+TABLES: dict[str, dict[str, list[list[Any]]]] = yaml.safe_load(
+    Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8")
+)
+# What a tool may declare: nothing (the worst), what `@tool()` declares, a shadow, and what MCP tools have.
+DECLARED: list[dict[str, Any]] = [
+    {},
+    {"reversible": True, "cost": "low"},
+    {"has_shadow": True},
+    {"scope": ["mcp:tool"]},
+]
+
+
+@cache
+def shipped() -> dict[str, list[PolicyBundle]]:
+    return shipped_policies()
+
+
+def decide(bundle: PolicyBundle, tool: str, args: dict[str, Any], context: dict[str, Any], **declared: Any) -> Decision:
+    request = {"tool": tool, "args": args, "context": context, "declared": declared}
+    return evaluate(bundle, request_from_json(request))
+
+
+def passes(decision: Decision) -> bool:
+    """Whether the call can run, or a rule asks a person for it; a default that asks is no permission of the policy."""
+    if decision.verdict in ("allow", "transform"):
+        return True
+    return decision.verdict == "approve_required" and not decision.matched_rules[-1].startswith("<default:")
+
+
+def test_every_shipped_policy_that_permits_something_has_a_table() -> None:
+    assert sorted(TABLES) == sorted(shipped())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_no_attack_passes(name: str) -> None:
+    passed = [
+        f"{tool} {args} {context} declared {declared}: {decision.verdict} by {decision.matched_rules}"
+        for tool, args, *more in TABLES[name]["attacks"]
+        for context in [more[0] if more else {}]
+        for bundle in shipped()[name]
+        for declared in DECLARED
+        if passes(decision := decide(bundle, tool, args, context, **declared))
+    ]
+    assert passed == []
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_permission_is_used_by_a_call_that_it_is_meant_for(name: str) -> None:
+    unused = {rule.id for bundle in shipped()[name] for rule in bundle.rules if rule.verdict in PERMITS}
+    for rule, tool, args, *more in TABLES[name]["works"]:
+        context = more[0] if more else {}
+        decisions = [
+            decide(bundle, tool, args, context, **declared) for bundle in shipped()[name] for declared in DECLARED
+        ]
+        assert any(passes(one) and one.matched_rules[0] == rule for one in decisions), (rule, args, decisions)
+        unused.discard(rule)
+    assert unused == set()
+
+
+def test_the_starter_asks_a_person_for_nothing_but_what_its_table_names() -> None:
+    """A tool without a rule is denied, whatever it declares: nobody is asked about the unknown."""
+    (bundle,) = shipped()["bobcat init"]
+    for declared in DECLARED:
+        assert decide(bundle, "anything", {"cmd": "rm -rf /"}, {}, **declared).verdict == "deny"
