@@ -19,7 +19,9 @@ from bobcat import (
 
 POLICY = """
 rules:
-  - {id: reads, match: {tool: query, args.sql.matches: '^select (1|id|state)(, (id|state))*( from (orders|items))?$'}, decision: allow}
+  - id: reads
+    match: {tool: query, args.sql.matches: '^select (1|id|state)(, (id|state))*( from (orders|items))?$'}
+    decision: allow
   - id: closes
     match: {tool: query, args.sql.matches: '^update orders set state = 1 where id = [0-9]{1,9}$'}
     decision: allow
