@@ -105,17 +105,22 @@ def safe_json(value: Any, *, limit: int | None = None) -> str:  # Any: every val
 
     The escapes are those of JSON, so the line still reads as the same value; marks stand behind it.
     """
-    try:
-        text = json.dumps(json.loads(any_json_text(value)), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        text = any_json_text(value)
-    text, cut = _cut(text, limit)
+    text, cut = _cut(readable_json(value), limit)
     if text.isascii() and text.isprintable():
         return text + cut
     text = _escaped(text, _json_escape)
     named = dict.fromkeys(f"{mark}: {word}" for word, mark in _suspects(text, names=False))
     listed = list(named)[:MAX_NAMED] + [f"and {len(named) - MAX_NAMED} more"] * (len(named) > MAX_NAMED)
     return text + "".join(f" [{mark}]" for mark in listed) + _direction(text) + cut
+
+
+def readable_json(value: Any) -> str:  # Any: as above
+    """The JSON that `safe_json` makes safe, as it stands: to know its length, not to be shown."""
+    text = any_json_text(value)
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text
 
 
 def safe_args(args: Mapping[str, Any], *, indent: str = "  ", limit: int | None = None) -> list[str]:

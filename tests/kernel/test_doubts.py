@@ -169,7 +169,7 @@ rules: [{id: pay, match: {tool: pay}, decision: transform, transform: {jsonpath:
     shop.run(policy=policy)
     assert shop.began == 1
     shop = Shop().died(policy=policy)
-    shop.run(policy=policy, on_approval=auto_approve("alice"))
+    shop.run(policy=policy, on_approval=auto_approve("alice", uncertain=True))
     assert shop.began == 2
     assert shop.records("action.intent")[-1]["args"] == {"amount": 4}
 
@@ -266,7 +266,7 @@ def test_u61_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
     """Every attempt but the last dies in the tool, or right behind the intent that its approval allowed."""
     shop = Shop(deaths=deaths)
     for _ in range(deaths):
-        shop.died(on_approval=auto_approve("alice"))
+        shop.died(on_approval=auto_approve("alice", uncertain=True))
     shop.run()
     assert shop.began == deaths
     assert shop.told[0].endswith(MAY)
@@ -327,7 +327,7 @@ def test_an_attempt_that_was_stopped_in_time_settles_no_earlier_doubt() -> None:
             token.cancel("stop")
 
     shop.store.append = throwing  # type: ignore[method-assign]
-    assert shop.run(cancel=token, on_approval=auto_approve("alice")).error == "cancelled: stop"
+    assert shop.run(cancel=token, on_approval=auto_approve("alice", uncertain=True)).error == "cancelled: stop"
     assert shop.records("action.abandoned")[0]["intents"] == [6]
     shop.run()
     assert shop.began == 1

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from bobcat import MemoryStore, StepRecord
+from bobcat import MemoryStore, StepRecord, ToolSet, tool
 from bobcat.approvals import Approval, Approvals, durable_approvals
 from bobcat.errors import ApprovalError
 from bobcat.journal import DuplicateRecord
 from bobcat.stores import SQLiteStore
+from bobcat.workers.job import Job
 from kernel.scripted import Seen, Tools, call, run
 
 POLICY = """
@@ -316,7 +317,9 @@ def test_a_step_that_may_have_run_needs_another_approval(desk: Desk) -> None:
         (asked,) = third.result.approvals
         assert asked != id
         assert (await desk.approvals.show(asked)).round == 1
-        await desk.approvals.grant(asked, approver="alice")
+        assert (await desk.approvals.show(asked)).uncertain
+        assert "make it happen twice" in await desk.refuses("uncertain", desk.approvals.grant(asked, approver="alice"))
+        await desk.approvals.grant(asked, approver="alice", uncertain=True)
         assert (await desk.run()).told == ["[ok] restarted"]
         assert len(desk.tools.ran) == 2
 
@@ -345,10 +348,22 @@ def test_an_answer_puts_a_suspended_run_back_in_the_queue(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
         await desk.store.set_status("r", "suspended", detail={"approvals": [id]})
+        await desk.store.put("job", "r", Job("r", "restart", {}, datetime.now(UTC)).to_json(), expected=0)
         assert (await desk.approvals.grant(id, approver="alice")).woken
         summary = await desk.store.run("r")
         assert summary.status == "queued"
         assert summary.detail["woken_by"] == id
+
+    asyncio.run(main())
+
+
+def test_a_run_that_no_worker_can_make_is_not_put_in_the_queue(desk: Desk) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        assert not (await desk.approvals.grant(id, approver="alice")).woken
+        summary = await desk.store.run("r")
+        assert summary.status == "suspended"
+        assert (await desk.run()).told == ["[ok] restarted"]
 
     asyncio.run(main())
 
@@ -376,17 +391,140 @@ def test_people_are_told_of_a_question_once(desk: Desk) -> None:
     asyncio.run(main())
 
 
-def test_a_question_that_nobody_hears_of_is_refused_and_withdrawn(desk: Desk) -> None:
-    async def main() -> None:
-        async def notify(_: Approval) -> None:
-            raise OSError("the chat is down")
+def test_a_notifier_that_fails_leaves_the_question_open_and_is_tried_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bobcat.approvals.durable.NOTIFY_WAITS", (0.0, 0.0))
 
-        finished = await desk.run(call("restart", targets=["a"]), durable={"notify": notify})
-        assert finished.told == ["[denied] denied: approval handler raised OSError: the chat is down"]
-        (asked,) = await desk.approvals.list(status=None)
-        assert asked.status == "withdrawn"
+    async def main() -> None:
+        calls: list[str] = []
+
+        async def notify(approval: Approval) -> None:
+            calls.append(approval.id)
+            if len(calls) <= 4:
+                raise OSError("the chat is \x1b[2Jdown")
+
+        first = await desk.run(call("restart", targets=["a"]), durable={"notify": notify})
+        assert (first.result.status, first.told, len(calls)) == ("suspended", [], 3)
+        (asked,) = await desk.approvals.list()
+        assert (asked.status, asked.told, asked.notify_error) == ("pending", False, "OSError: the chat is \x1b[2Jdown")
+        assert [record.name for record in caplog.records] == ["bobcat.approvals"]
+        assert "OSError: the chat is \\x1b[2Jdown" in caplog.text
+        await desk.run(durable={"notify": notify})
+        (asked,) = await desk.approvals.list()
+        assert (asked.told, asked.notify_error, len(calls)) == (True, "", 5)
+        await desk.approvals.grant(asked.id, approver="alice")
+        assert (await desk.run(durable={"notify": notify})).told == ["[ok] restarted"]
 
     asyncio.run(main())
+
+
+def test_a_notifier_that_does_not_end_leaves_the_question_open(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bobcat.approvals.durable.NOTIFY_SECONDS", 0.01)
+
+    async def main() -> None:
+        async def notify(_: Approval) -> None:
+            await asyncio.Event().wait()
+
+        first = await desk.run(call("restart", targets=["a"]), durable={"notify": notify})
+        assert first.result.status == "suspended"
+        (asked,) = await desk.approvals.list()
+        assert asked.notify_error == "no end after 0.01 s"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"args": {"targets": ["db"]}},
+        {"tool": "drop"},
+        {"bundle_id": "0" * 64},
+        {"uncertain": True},
+        {"digest": "0" * 64},
+        {"run_id": "another"},
+        {"step": 7},
+        {"edited": {"targets": ["db"]}},
+    ],
+)
+def test_an_approval_that_was_changed_in_its_store_lets_nothing_happen(desk: Desk, change: dict[str, Any]) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        await desk.approvals.grant(id, approver="alice")
+        entry = await desk.store.get("approval", id)
+        await desk.store.put("approval", id, {**entry.body, **change}, expected=entry.version)
+        await desk.refuses("damaged", desk.approvals.show(id))
+        await desk.refuses("damaged", desk.approvals.grant(id, approver="bob"))
+        assert [item.id for item in (await desk.approvals.look(status=None)).damaged] == [id]
+        again = await desk.run()
+        assert "ApprovalError" in again.told[0]
+        assert desk.tools.ran == []
+
+    asyncio.run(main())
+
+
+def test_edited_arguments_are_bound_to_the_grant(desk: Desk) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        await desk.approvals.grant(id, approver="alice", args={"targets": ["b"]})
+        entry = await desk.store.get("approval", id)
+        changed = {**entry.body, "edited": {"targets": ["c"]}}
+        await desk.store.put("approval", id, changed, expected=entry.version)
+        await desk.refuses("damaged", desk.approvals.show(id))
+        await desk.run()
+        assert desk.tools.ran == []
+
+    asyncio.run(main())
+
+
+def test_an_approval_under_the_id_of_another_one_is_damaged(desk: Desk) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        entry = await desk.store.get("approval", id)
+        await desk.store.put("approval", "other", dict(entry.body), expected=0)
+        assert f"holds `{id}`" in await desk.refuses("damaged", desk.approvals.grant("other", approver="alice"))
+
+    asyncio.run(main())
+
+
+def test_an_approval_of_an_older_version_is_read(desk: Desk) -> None:
+    async def main() -> None:
+        id = await desk.ask()
+        await desk.approvals.grant(id, approver="alice")
+        entry = await desk.store.get("approval", id)
+        body = {name: value for name, value in entry.body.items() if name not in ("uncertain", "notify_error")}
+        body["answers"] = [{name: one[name] for name in one if name != "digest"} for one in body["answers"]]
+        await desk.store.put("approval", id, body, expected=entry.version)
+        assert not (await desk.approvals.show(id)).uncertain
+        assert (await desk.run()).told == ["[ok] restarted"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("value", [1.0, -0.0, 1e22, 1.5e300, 5e-324, 2**63, 2**200, "\u2028é", [], {}, None, True])
+def test_the_arguments_of_a_stored_question_keep_their_digest(desk: Desk, value: Any) -> None:
+    async def main() -> None:
+        first = await desk.run(
+            call("echo", text=value), policy="rules: [{id: ask, match: {tool: echo}, decision: approve_required}]",
+            tools=AnyTool(),
+        )  # fmt: skip
+        assert first.result.status == "suspended"
+        assert (await desk.approvals.show(first.result.approvals[0])).status == "pending"
+
+    asyncio.run(main())
+
+
+class AnyTool:
+    """A tool that takes every value."""
+
+    ran: tuple[()] = ()
+
+    def toolset(self) -> ToolSet:
+        @tool()
+        async def echo(text: Any) -> str:
+            return "x"
+
+        return ToolSet.from_functions(echo)
 
 
 def test_arguments_that_cannot_be_put_on_record_are_refused(desk: Desk) -> None:

@@ -12,6 +12,7 @@ from bobcat.approvals.asking import DEFAULT_TIMEOUT_SECONDS, Answer, approval_ti
 from bobcat.approvals.handlers import (
     ApprovalHandler,
     Pending,
+    all_approve,
     auto_approve,
     auto_deny,
     callback_approval,
@@ -44,6 +45,7 @@ __all__ = [
     "Listing",
     "Pending",
     "StoredConfirmationGate",
+    "all_approve",
     "approval_timeout",
     "ask",
     "ask_loosely",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
 from bobcat.approvals.targets import target_of, tool_name
 from bobcat.errors import ActionBlocked
 from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
@@ -18,8 +18,11 @@ class Allowlist:
         recipients.require("ops@example.com")               # in a tool: raises `ActionBlocked` for any other
 
     `target` says what a tool call is aimed at; by default the tool itself. As a handler the list grants what is on it
-    as `approver`, and has `otherwise` asked about the rest.
+    as `approver`, and has `otherwise` asked about the rest: one of the two is enough. `all_approve(allowlist, gate)`
+    needs both. What may have happened already is not the list's to grant again: `otherwise` is asked, or it is refused.
     """
+
+    automatic = True
 
     def __init__(
         self,
@@ -49,7 +52,9 @@ class Allowlist:
             raise ActionBlocked(f"{target!r} is not on the allowlist", target)
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run."""
+        """Answer an approval of a run; never one about an action that may have happened already."""
+        if req.uncertain:
+            return await not_answered(req, self._approver, self._otherwise)
         target = target_of(self._target, req.request)
         if self.permits(target):
             return ApprovalDecision(True, self._approver)

@@ -28,10 +28,15 @@ def args_digest(args: Mapping[str, Any]) -> str:
     return sha256(_ARGS + canonical(args)).hexdigest()
 
 
-def question_digest(policy: str, tool: str, args: Mapping[str, Any], definition: str = "") -> str:
-    """The digest of what an approval is about: under which policy (its digest) which tool is called, and how.
-
-    `definition` is `ToolDef.definition`, and counts where a tool has one.
+def question_digest(
+    policy: str, tool: str, args: Mapping[str, Any], definition: str = "", *, uncertain: bool = False
+) -> str:
+    """The digest of what an approval is about: policy (its digest), tool, arguments, and whether the action may have
+    happened already. `definition` is `ToolDef.definition`, and counts where a tool has one.
     """
-    asked = {"policy": policy, "tool": tool, "args": args, **({"definition": definition} if definition else {})}
-    return sha256(_QUESTION + canonical(asked)).hexdigest()
+    about: dict[str, Any] = {"policy": policy, "tool": tool, "args": args}  # Any: as above
+    if definition:
+        about["definition"] = definition
+    if uncertain:
+        about["uncertain"] = True
+    return sha256(_QUESTION + canonical(about)).hexdigest()

@@ -13,13 +13,24 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.approvals.binding import canonical
-from bobcat.approvals.record import KIND, STEP_KIND, Approval, ApprovalStatus, GivenAnswer, approval_from_json, step_key
+from bobcat.approvals.record import (
+    KIND,
+    STEP_KIND,
+    Approval,
+    ApprovalStatus,
+    GivenAnswer,
+    approval_at,
+    granted_digest,
+    step_key,
+)
 from bobcat.errors import ApprovalError
 from bobcat.frozen import thaw
 from bobcat.ir.canonical import EncodingError
 from bobcat.stores.durable import DurableStore, VersionConflict
 
 PAGE = 100
+JOB_KIND = "job"
+"""The kind of the documents that workers make runs from; `bobcat.workers` writes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +56,9 @@ class Answered:
     approval: Approval
     changed: bool
     woken: bool
-    """Whether the suspended run was put back in the queue."""
+    """True when the suspended run was put back in the queue. A run that was never queued goes on when the program
+    that began it calls `run_agent` again.
+    """
 
 
 class Approvals:
@@ -78,7 +91,7 @@ class Approvals:
             page = await self._store.scan(KIND, after=after, limit=PAGE)
             for entry in page:
                 try:
-                    approval = approval_from_json(entry.body).as_of(now)
+                    approval = approval_at(entry).as_of(now)
                 except ApprovalError as error:
                     damaged.append(Damaged(entry.key, str(error)))
                     continue
@@ -94,7 +107,7 @@ class Approvals:
         entry = await self._store.get(KIND, id)
         if entry is None:
             raise ApprovalError("unknown", f"there is no approval `{id}` in this store")
-        return approval_from_json(entry.body).as_of(await self._store.now())
+        return approval_at(entry).as_of(await self._store.now())
 
     async def grant(
         self,
@@ -103,23 +116,28 @@ class Approvals:
         approver: str,
         args: Mapping[str, Any] | None = None,
         reason: str = "",
+        uncertain: bool = False,
     ) -> Answered:
         """Grant as `approver`, with other arguments if `args` are given; they are judged again before anything runs.
 
-        Where several approvals are needed, the run goes on after the last. Raises `ApprovalError`.
+        Where several approvals are needed, the run goes on after the last. `uncertain` is needed for an `uncertain`
+        approval, and allowed for no other: such a grant can make the action happen twice. Raises `ApprovalError`.
         """
         edited = None if args is None else _plain(args)
 
         def answered(approval: Approval, now: datetime) -> Approval:
+            _check_certainty(approval, uncertain)
             if edited is not None and approval.needed > 1:
                 raise ApprovalError("not_editable", f"`{id}` needs several approvals: its arguments cannot be edited")
             if approval.status == "denied":
                 raise _closed(approval, f"`{id}` was denied by {approval.answers[-1].approver} already")
-            if approver in approval.granted_by and edited in (None, approval.edited):
+            same = edited is None or (approval.edited is not None and canonical(edited) == canonical(approval.edited))
+            if approver in approval.granted_by and same:
                 return approval
             if approval.status == "granted":
                 raise _closed(approval, f"`{id}` was granted by {', '.join(approval.granted_by)} already")
-            answers = (*approval.answers, GivenAnswer(approver, True, now, reason))
+            digest = granted_digest(replace(approval, edited=edited))
+            answers = (*approval.answers, GivenAnswer(approver, True, now, reason, digest))
             enough = sum(answer.granted for answer in answers) >= approval.needed
             return replace(approval, answers=answers, edited=edited, status="granted" if enough else "pending")
 
@@ -152,7 +170,7 @@ class Approvals:
             if entry is None:
                 raise ApprovalError("unknown", f"there is no approval `{id}` in this store")
             now = await self._store.now()
-            before = approval_from_json(entry.body).as_of(now)
+            before = approval_at(entry).as_of(now)
             await self._check(before, approver)
             after = answered(before, now)
             if after is before:
@@ -187,8 +205,22 @@ class Approvals:
         run = await self._store.run(approval.run_id)
         if run is None or run.status != "suspended":
             return False
+        if await self._store.get(JOB_KIND, approval.run_id) is None:
+            return False  # no worker knows how to make it: the program that began it calls `run_agent` again
         await self._store.set_status(approval.run_id, "queued", detail={**run.detail, "woken_by": approval.id})
         return True
+
+
+def _check_certainty(approval: Approval, uncertain: bool) -> None:
+    """Refuse a grant that does not say the same as the question about an earlier attempt. Raises `ApprovalError`."""
+    if approval.uncertain and not uncertain:
+        raise ApprovalError(
+            "uncertain",
+            f"an earlier attempt at `{approval.id}` may have taken effect: granting it can make it happen twice; "
+            "check, then grant it with `uncertain=True`, or `bobcat approvals grant --uncertain`",
+        )
+    if uncertain and not approval.uncertain:
+        raise ApprovalError("not_uncertain", f"no earlier attempt at `{approval.id}` is in doubt: grant it plainly")
 
 
 def _plain(args: Mapping[str, Any]) -> dict[str, Any]:

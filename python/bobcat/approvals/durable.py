@@ -10,6 +10,8 @@ anything else at that step, the question before is withdrawn, and an answer to i
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,13 +19,22 @@ from datetime import datetime, timedelta
 
 from bobcat.approvals.asking import approval_timeout
 from bobcat.approvals.handlers import Pending
-from bobcat.approvals.record import KIND, STEP_KIND, Approval, approval_from_json, question, step_key
+from bobcat.approvals.record import KIND, STEP_KIND, Approval, approval_at, question, step_key
+from bobcat.display import safe_text
 from bobcat.ir.canonical import EncodingError
 from bobcat.model import ApprovalDecision, ApprovalRequest
+from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, VersionConflict
 
 ANSWER_SECONDS = 7 * 24 * 3600.0
 """How long an answer is waited for when the rule does not say: a week."""
+
+NOTIFY_WAITS = (0.1, 0.5)
+"""Seconds before each further try of a notification that failed."""
+NOTIFY_SECONDS = 30.0
+"""How long all tries may take together; half the time of the question where that is shorter."""
+
+_log = logging.getLogger("bobcat.approvals")
 
 Notify = Callable[[Approval], Awaitable[object]]
 
@@ -59,7 +70,7 @@ class DurableApprovals:
         """The approval as it stands, put on record if it is new, and taken up if this completes it."""
         while True:
             entry = await self._store.get(KIND, asked.id)
-            known = None if entry is None else approval_from_json(entry.body).as_of(now)
+            known = None if entry is None else approval_at(entry).as_of(now)
             if known is None or known.status == "withdrawn":
                 current = asked
             elif known.status == "granted" and known.used is None and len(granted_by) + 1 >= known.needed:
@@ -76,17 +87,13 @@ class DurableApprovals:
             return current
 
     async def _tell(self, approval: Approval, notify: Notify) -> None:
-        """Tell the approvers of a question that nobody is known to have told them of."""
-        try:
-            await notify(approval)
-        except Exception:
-            await self._withdraw(approval.id)
-            raise
+        """Tell the approvers of a question that nobody is known to have told them of. A failure leaves it open."""
+        problem = await _notified(approval, notify)
         while True:
             entry = await self._store.get(KIND, approval.id)
             if entry is None:
                 return
-            told = replace(approval_from_json(entry.body), told=True)
+            told = replace(approval_at(entry), told=not problem, notify_error=problem)
             try:
                 await self._store.put(KIND, approval.id, told.to_json(), expected=entry.version)
             except VersionConflict:
@@ -108,10 +115,42 @@ class DurableApprovals:
         entry = await self._store.get(KIND, id)
         if entry is None:
             return
-        before = approval_from_json(entry.body)
+        before = approval_at(entry)
         if before.status in ("pending", "granted") and before.used is None:
             withdrawn = replace(before, status="withdrawn")
             await self._store.put(KIND, before.id, withdrawn.to_json(), expected=entry.version)
+
+
+async def _notified(approval: Approval, notify: Notify) -> str:
+    """Notify, in several tries if need be. How the last one failed, or nothing."""
+    problem = ""
+    seconds = NOTIFY_SECONDS
+    if approval.expires is not None:  # the handler's own time must not be used up by it
+        seconds = min(seconds, (approval.expires - approval.created).total_seconds() / 2)
+    try:
+        async with asyncio.timeout(seconds):
+            for wait in (0.0, *NOTIFY_WAITS):
+                await asyncio.sleep(wait)
+                problem = await _try(approval, notify)
+                if not problem:
+                    return ""
+    except TimeoutError:
+        problem = problem or f"no end after {seconds:g} s"
+    _log.warning(
+        "the approvers of %s (run %s) were not notified, and it stays open: %s",
+        approval.id,
+        safe_text(approval.run_id, limit=200),
+        safe_text(problem, limit=500),
+    )
+    return problem[:500]
+
+
+async def _try(approval: Approval, notify: Notify) -> str:
+    try:
+        await notify(approval)
+    except Exception as error:
+        return describe(error)
+    return ""
 
 
 def durable_approvals(
@@ -120,9 +159,9 @@ def durable_approvals(
     """An approval handler that keeps its questions in `store` and suspends the run until they are answered.
 
     `notify` is awaited for a new question, with the `Approval`: to post it where the approvers are. It is awaited again
-    when nobody knows whether the first time succeeded. When it raises, the question is withdrawn and the call refused,
-    for nobody would hear of it. `seconds` is how long an answer is waited for under a rule without `timeout_seconds`;
-    `math.inf` waits for ever. All times are the store's.
+    when nobody knows whether the first time succeeded. When it raises, it is tried again, now and whenever the run is
+    resumed; the question stays open, and `Approval.notify_error` and the log say what happened. `seconds` is how long
+    an answer is waited for under a rule without `timeout_seconds`; `math.inf` waits for ever. Times are the store's.
     """
     if not isinstance(store, DurableStore):
         raise TypeError(f"durable approvals need a DurableStore, such as SQLiteStore, got {type(store).__name__}")

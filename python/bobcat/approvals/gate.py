@@ -26,7 +26,7 @@ from bobcat.approvals.grants import (
     slot_for_any,
     slots,
 )
-from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
 from bobcat.approvals.scope import current_scope
 from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked
@@ -38,8 +38,11 @@ class ConfirmationGate:
 
     `target` says what a tool call is aimed at; by default the tool itself. A `strict` gate spends, inside a scope,
     only grants that were given for that scope, and outside of every scope none. As a handler the gate has
-    `otherwise` asked when it has no grant.
+    `otherwise` asked when it has no grant, and about an action that may have happened already: a grant given ahead of
+    time is for the first attempt.
     """
+
+    spends = True
 
     def __init__(
         self,
@@ -103,7 +106,9 @@ class ConfirmationGate:
         return grant
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run."""
+        """Answer an approval of a run; never one about an action that may have happened already."""
+        if req.uncertain:
+            return await not_answered(req, "gate", self._otherwise)
         target = target_of(self._target, req.request)
         grant = self.consume(target, args=req.request.args, approvers=req.decision.approvers, granted_by=req.granted_by)
         if grant is not None:

@@ -17,6 +17,7 @@ import msgspec
 from bobcat.approvals.binding import canonical, question_digest
 from bobcat.errors import ApprovalError
 from bobcat.model import ApprovalRequest
+from bobcat.stores.durable import Entry
 
 KIND = "approval"
 STEP_KIND = "approval-step"
@@ -34,6 +35,8 @@ class GivenAnswer:
     granted: bool
     at: datetime
     reason: str = ""
+    digest: str = ""
+    """Of a grant: policy, tool and the arguments that were granted, edited ones included. Older answers have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,9 @@ class Approval:
     """One question to people, and how it stands.
 
     `args` are the effective arguments: what a grant lets happen. `edited` replaces them when the approver gave others.
-    `digest` names policy, tool, arguments and the tool's `definition` together. `used` says when a run took the grant
-    up, `told` whether the approvers were notified.
+    `uncertain` says that an earlier attempt may have taken effect: a grant can make the action happen twice. `digest`
+    names policy, tool, arguments, the tool's `definition` and `uncertain` together. `used` says when a run took the
+    grant up, `told` whether the approvers were notified, `notify_error` how the last try failed.
     """
 
     id: str
@@ -67,6 +71,8 @@ class Approval:
     used: datetime | None = None
     told: bool = False
     definition: str = ""
+    uncertain: bool = False
+    notify_error: str = ""
 
     @property
     def granted_by(self) -> tuple[str, ...]:
@@ -100,24 +106,41 @@ class Approval:
             "created": self.created.isoformat(),
             "expires": None if self.expires is None else self.expires.isoformat(),
             "answers": [
-                {"approver": one.approver, "granted": one.granted, "at": one.at.isoformat(), "reason": one.reason}
+                {
+                    "approver": one.approver,
+                    "granted": one.granted,
+                    "at": one.at.isoformat(),
+                    "reason": one.reason,
+                    "digest": one.digest,
+                }
                 for one in self.answers
             ],
             "edited": None if self.edited is None else dict(self.edited),
             "used": None if self.used is None else self.used.isoformat(),
             "told": self.told,
             **({"definition": self.definition} if self.definition else {}),
+            "uncertain": self.uncertain,
+            "notify_error": self.notify_error,
         }
 
 
+def approval_at(entry: Entry) -> Approval:
+    """The approval in a document of a store. Raises `ApprovalError` (`damaged`), also for one under another id."""
+    approval = approval_from_json(entry.body)
+    if approval.id != entry.key:
+        raise ApprovalError("damaged", f"the approval `{entry.key}` of this store holds `{approval.id}`")
+    return approval
+
+
 def approval_from_json(body: Mapping[str, Any]) -> Approval:
-    """The approval of a document. Raises `ApprovalError` (`damaged`) for what is none."""
+    """The approval of a document. Raises `ApprovalError` (`damaged`) for what is none, or does not match its digest."""
     try:
         read = msgspec.convert(body, Approval)
+        read = replace(read, args=body["args"], edited=body.get("edited"))
         _check(read)
-    except (msgspec.ValidationError, ValueError) as error:
+    except (msgspec.ValidationError, ValueError) as error:  # an `EncodingError` is a `ValueError`
         raise ApprovalError("damaged", f"an approval of this store cannot be read: {str(error)[:200]}") from error
-    return replace(read, args=body["args"], edited=body.get("edited"))
+    return read
 
 
 def _check(read: Approval) -> None:
@@ -129,6 +152,26 @@ def _check(read: Approval) -> None:
         raise ValueError("an approval that nobody needs to give")
     if read.status == "denied" and not (read.answers and not read.answers[-1].granted):
         raise ValueError("an approval that nobody denied")
+    if read.digest != _digest(read, read.args):
+        raise ValueError("the question was changed: it does not match its digest")
+    if read.id != _id(read.run_id, read.step, read.round, read.digest):
+        raise ValueError("the question was changed: it does not match its id")
+    granted = read.args if read.edited is None else read.edited
+    if any(answer.digest not in ("", _digest(read, granted)) for answer in read.answers if answer.granted):
+        raise ValueError("the arguments were changed: they do not match what was granted")
+
+
+def granted_digest(approval: Approval) -> str:
+    """The digest of what a grant of `approval` lets happen, with its edited arguments if it has some."""
+    return _digest(approval, approval.args if approval.edited is None else approval.edited)
+
+
+def _digest(approval: Approval, args: Mapping[str, Any]) -> str:
+    return question_digest(approval.bundle_id, approval.tool, args, approval.definition, uncertain=approval.uncertain)
+
+
+def _id(run_id: str, step: int, round: int, digest: str) -> str:
+    return sha256(b"bobcat/approval/v1\0" + canonical([run_id, step, round, digest])).hexdigest()[:20]
 
 
 def question(req: ApprovalRequest, created: datetime, expires: datetime | None) -> Approval:
@@ -137,10 +180,9 @@ def question(req: ApprovalRequest, created: datetime, expires: datetime | None) 
     The id follows from run, step, round and what is asked: whoever asks the same again means the same approval.
     """
     request, decision, step = req.request, req.decision, req.request.context.step_seq
-    digest = question_digest(req.bundle_id, request.tool, request.args, req.definition)
-    name = sha256(b"bobcat/approval/v1\0" + canonical([req.run_id, step, req.round, digest])).hexdigest()
+    digest = question_digest(req.bundle_id, request.tool, request.args, req.definition, uncertain=req.uncertain)
     return Approval(
-        id=name[:20],
+        id=_id(req.run_id, step, req.round, digest),
         status="pending",
         run_id=req.run_id,
         step=step,
@@ -158,6 +200,7 @@ def question(req: ApprovalRequest, created: datetime, expires: datetime | None) 
         created=created,
         expires=expires,
         definition=req.definition,
+        uncertain=req.uncertain,
     )
 
 

@@ -24,7 +24,7 @@ from bobcat.approvals.grants import (
     slot_for_any,
     slots,
 )
-from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
 from bobcat.approvals.scope import current_scope
 from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked, ApprovalError
@@ -65,6 +65,8 @@ class StoredConfirmationGate:
 
     Expiry goes by the store's clock. The methods are those of `ConfirmationGate`, as coroutines.
     """
+
+    spends = True
 
     def __init__(
         self,
@@ -135,7 +137,9 @@ class StoredConfirmationGate:
         return grant
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run."""
+        """Answer an approval of a run; never one about an action that may have happened already."""
+        if req.uncertain:
+            return await not_answered(req, "gate", self._otherwise)
         target = target_of(self._target, req.request)
         by = f"{req.run_id}/{req.request.context.step_seq}/{req.round}/{len(req.granted_by)}" if req.run_id else ""
         grant = await self.consume(

@@ -172,9 +172,14 @@ class _Action:
         self.doubt = doubt.effect if self.uncertain else None
         return False
 
+    @property
+    def in_doubt(self) -> bool:
+        """True when an earlier attempt may have taken effect, and the manner has a word for that."""
+        return self.uncertain and self.manner.resolves_doubt
+
     def with_doubt(self, refusal: str) -> str:
         """A refusal of an action that may have happened all the same, which the model must know."""
-        return f"{refusal}; {MAY_HAVE_HAPPENED}" if self.uncertain and self.manner.resolves_doubt else refusal
+        return f"{refusal}; {MAY_HAVE_HAPPENED}" if self.in_doubt else refusal
 
     def about_doubt(self, request: ActionRequest, decision: Decision) -> Steps[Decision]:
         """The decision, unless it would run an unsafe action again without a word about the doubt."""
@@ -236,7 +241,8 @@ class _Action:
         earlier = self.granted_before(request, decision)
         if earlier is None:
             yield from self.record_approval("approval.requested", request, decision)
-        yield from self.run.emit("approval.requested", {"seq": self.seq, "approvers": list(decision.approvers)})
+        body: dict[str, Any] = {"seq": self.seq, "approvers": list(decision.approvers)}
+        yield from self.run.emit("approval.requested", {**body, "uncertain": True} if self.in_doubt else body)
         if earlier is None:
             event = yield AskApproval(self.question(shown, decision))
         else:
@@ -273,10 +279,19 @@ class _Action:
         """What the approver is asked, and for which attempt at this step of which run."""
         setup, correlation_id = self.run.setup, shown.context.correlation_id
         if not self.key or not self.manner.journals_approvals:
-            return ApprovalRequest(shown, decision, correlation_id, definition=self.tool.definition)
+            return ApprovalRequest(
+                shown, decision, correlation_id, uncertain=self.in_doubt, definition=self.tool.definition
+            )
         begun = setup.journal.begun.get(self.seq, 0)
         return ApprovalRequest(
-            shown, decision, correlation_id, setup.run_id, setup.bundle_id, begun, definition=self.tool.definition
+            shown,
+            decision,
+            correlation_id,
+            setup.run_id,
+            setup.bundle_id,
+            begun,
+            uncertain=self.in_doubt,
+            definition=self.tool.definition,
         )
 
     def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:
@@ -288,6 +303,8 @@ class _Action:
             body["approvers"] = list(decision.approvers)
             if self.tool.definition:
                 body["definition"] = self.tool.definition
+            if self.in_doubt:
+                body["uncertain"] = True
             yield from self.run.append(kind, body, self.key)
 
     def granted_before(self, request: ActionRequest, decision: Decision) -> Answer | None:
@@ -302,6 +319,7 @@ class _Action:
             and text(grant.get("args")) == text(request.args)
             and list(grant.get("matched_rules", ())) == list(decision.matched_rules)
             and grant.get("definition", "") == self.tool.definition
+            and grant.get("uncertain", False) is self.in_doubt
         )
         by = tuple(grant.get("granted_by") or (approver,))
         if not same or not isinstance(approver, str) or len(set(by)) < decision.approvals_needed:

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import msgspec
 
+from bobcat.approvals.desk import JOB_KIND
 from bobcat.errors import JobError
 from bobcat.frozen import thaw
 from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, VersionConflict
@@ -21,7 +22,7 @@ from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, VersionCo
 if TYPE_CHECKING:
     from bobcat.workers.dispatch import Dispatcher
 
-KIND = "job"
+KIND = JOB_KIND
 MAX_PRIORITY = 32_767
 """What every queue can order by."""
 JOURNAL = ("records", "chain")
