@@ -129,8 +129,9 @@ def answered(
 
     async def answer(result: RunResult) -> None:
         for id in result.approvals:
-            if (await Approvals(store).show(id)).status == "pending":
-                await Approvals(store).grant(id, approver="alice")
+            asked = await Approvals(store).show(id)
+            if asked.status == "pending":
+                await Approvals(store).grant(id, approver="alice", uncertain=asked.uncertain)
 
     made = tool_of(stage)
     return replace(made, policy=ASKING, store=store, on_approval=durable_approvals(store), answer=answer)

@@ -1,6 +1,7 @@
 """Approval handlers, under lynx-agent's path."""
 
-from bobcat.approvals import ApprovalHandler, auto_approve, auto_deny, callback_approval, cli_prompt_approval
+from bobcat import approvals
+from bobcat.approvals import ApprovalHandler, auto_deny, callback_approval, cli_prompt_approval
 from bobcat.model import ApprovalDecision as ApprovalDecision  # importable from here, and not in `__all__`, as in lynx
 from bobcat.model import ApprovalRequest as ApprovalRequest
 
@@ -11,3 +12,8 @@ __all__ = [
     "callback_approval",
     "cli_prompt_approval",
 ]
+
+
+def auto_approve(approver: str = "auto") -> ApprovalHandler:
+    """Grants everything, as `approver`."""
+    return approvals.auto_approve(approver)
