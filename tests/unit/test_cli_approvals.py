@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from bobcat import durable_approvals
 from bobcat.stores import SQLiteStore
+from bobcat.workers.job import Job
 from kernel.scripted import Seen, Tools, call
 from kernel.scripted import run as run_scripted
 from unit.cli_runner import Run, runner
@@ -93,8 +95,66 @@ def test_arguments_can_be_edited(run: Run, id: str) -> None:
 
 def test_a_denied_run_is_told_why(run: Run, id: str) -> None:
     done = run("approvals", "deny", id, "--approver", "alice", "--reason", "no")
-    assert done.out == f"{id} denied by alice\nrun r-1 is queued\n"
+    assert done.out.startswith(f"{id} denied by alice\n")
     assert agent().told == ["[denied] denied: approval refused by alice — no"]
+
+
+def test_an_answer_says_how_the_run_goes_on(run: Run, id: str) -> None:
+    unqueued = "run r-1 is suspended and was never queued: it goes on when its program calls `run_agent` for it again\n"
+    assert run("approvals", "grant", id, "--approver", "bob").out == f"{id} granted by bob\n{unqueued}"
+    assert run("runs", "list").out.startswith("r-1  suspended")
+    assert "was not queued" in run("runs", "resume", "r-1").err
+
+
+def test_an_answer_says_that_a_queued_run_is_queued(run: Run, id: str) -> None:
+    async def as_a_worker_leaves_it() -> None:
+        store = SQLiteStore("runs.db")
+        await store.put("job", "r-1", Job("r-1", "restart", {}, datetime.now(UTC)).to_json(), expected=0)
+
+    asyncio.run(as_a_worker_leaves_it())
+    assert run("approvals", "grant", id, "--approver", "bob").out == f"{id} granted by bob\nrun r-1 is queued\n"
+    assert run("runs", "list").out.startswith("r-1  queued")
+
+
+def test_an_approval_of_what_may_have_happened_is_granted_with_another_word(run: Run, id: str) -> None:
+    assert run("approvals", "grant", id, "--approver", "bob", "--uncertain").code == 4
+    run("approvals", "grant", id, "--approver", "bob")
+
+    class Died(BaseException):
+        pass
+
+    class Deadly(list[Any]):
+        def append(self, _: object) -> None:
+            raise Died
+
+    with pytest.raises(Died):
+        agent(tools=Tools(Deadly()))
+    (second,) = agent().result.approvals
+    assert "UNCERTAIN" in run("approvals", "list").out
+    warning = "UNCERTAIN: an earlier attempt may have taken effect; approving can make it happen twice"
+    assert warning in run("approvals", "show", second).out
+    assert warning not in run("approvals", "show", id).out
+    assert run("approvals", "show", second, "--format", "json").json()["uncertain"] is True
+    refused = run("approvals", "grant", second, "--approver", "bob")
+    assert (refused.code, "--uncertain" in refused.err) == (4, True)
+    tools = Tools()
+    assert agent(tools=tools).result.status == "suspended"
+    assert run("approvals", "grant", second, "--approver", "bob", "--uncertain").code == 0
+    agent(tools=tools)
+    assert len(tools.ran) == 1
+
+
+def test_an_approval_that_was_changed_is_named_as_damaged(run: Run, id: str) -> None:
+    async def change() -> None:
+        store = SQLiteStore("runs.db")
+        entry = await store.get("approval", id)
+        assert entry is not None
+        await store.put("approval", id, {**entry.body, "args": {"targets": ["b"]}}, expected=entry.version)
+
+    asyncio.run(change())
+    for command in (("show", id), ("grant", id, "--approver", "bob"), ("deny", id, "--approver", "bob")):
+        done = run("approvals", *command)
+        assert (done.code, done.err.endswith("(damaged)\n")) == (3, True)
 
 
 def test_several_approvals_are_counted(run: Run) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,8 +10,9 @@ import click
 from bobcat.cli.failures import UNREADABLE, InputError, NotAllowed
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
-from bobcat.cli.output import write_json
+from bobcat.cli.output import show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
+from bobcat.display import safe_args, safe_json, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -53,19 +53,21 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
     listing, now = with_store(store_url, work)
     found = listing.approvals
     for item in listing.damaged:
-        click.echo(f"error[damaged]: the approval `{item.id}` is left out: {item.problem}", err=True)
+        problem = safe_text(item.problem)
+        click.echo(f"error[damaged]: the approval `{safe_text(item.id)}` is left out: {problem}", err=True)
     code = UNREADABLE if listing.damaged else 0
     if output_format == "json":
         write_json([approval.to_json() for approval in found])
         return code
     for approval in found:
-        args = json.dumps(approval.args, ensure_ascii=False)
-        short = args if len(args) <= ARGS_CHARS else args[: ARGS_CHARS - 1] + "…"
         left = f", {since(approval.expires, now)} left" if approval.status == "pending" and approval.expires else ""
-        who = f"  [{', '.join(approval.approvers)}]" if approval.approvers else ""
+        who = f"  [{safe_names(approval.approvers)}]" if approval.approvers else ""
+        doubt = "  UNCERTAIN: it may have happened already" if approval.uncertain else ""
+        untold = "  approvers not notified" if approval.notify_error and approval.status == "pending" else ""
         click.echo(
             f"{approval.id}  {approval.status}  {since(approval.created, now)} ago{left}  "
-            f"run {approval.run_id} step {approval.step}  {approval.tool} {short}{who}"
+            f"run {safe_text(approval.run_id)} step {approval.step}  {safe_name(approval.tool)} "
+            f"{safe_json(approval.args, limit=ARGS_CHARS)}{who}{doubt}{untold}"
         )
     if not found:
         click.echo("no approvals" if status == "all" else f"no {status} approvals", err=True)
@@ -90,16 +92,29 @@ def show(id: str, store_url: str, output_format: str) -> None:
 @approver_option
 @click.option("--reason", metavar="TEXT", default="", help="Why; kept with the answer.")
 @click.option("--args", "args_json", metavar="JSON", help="Other arguments, judged again before anything runs.")
+@click.option("--uncertain", is_flag=True, help="Grant an action that may have happened already: it can happen twice.")
 @store_option
 @format_option
-def grant(id: str, approver: str, reason: str, args_json: str | None, store_url: str, output_format: str) -> None:
-    """Grant an approval. The run goes on when a worker takes it, or with `bobcat runs resume`."""
+def grant(
+    id: str,
+    approver: str,
+    *,
+    reason: str,
+    args_json: str | None,
+    uncertain: bool,
+    store_url: str,
+    output_format: str,
+) -> None:
+    """Grant an approval. A queued run goes on when a worker takes it, any other when its program runs it again.
+
+    An approval that `show` calls UNCERTAIN is granted with --uncertain only.
+    """
     args = None if args_json is None else json_object("--args", args_json)
 
     async def work(desk: Approvals) -> Answered:
-        return await desk.grant(id, approver=approver, args=args, reason=reason)
+        return await desk.grant(id, approver=approver, args=args, reason=reason, uncertain=uncertain)
 
-    _answered(_at_the_desk(store_url, work), output_format)
+    _answer(store_url, work, output_format)
 
 
 @approvals.command()
@@ -114,15 +129,49 @@ def deny(id: str, approver: str, reason: str, store_url: str, output_format: str
     async def work(desk: Approvals) -> Answered:
         return await desk.deny(id, approver=approver, reason=reason)
 
-    _answered(_at_the_desk(store_url, work), output_format)
+    _answer(store_url, work, output_format)
 
 
 def _at_the_desk(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) -> Any:  # Any: what `work` gives
     from bobcat.approvals import Approvals
-    from bobcat.errors import ApprovalError
 
     async def ask(store: Any) -> Any:
         return await work(Approvals(store))
+
+    return _asked(store_url, ask)
+
+
+def _answer(store_url: str, work: Callable[[Approvals], Awaitable[Answered]], output_format: str) -> None:
+    """Give an answer, and say what has become of the run."""
+    from bobcat.approvals import Approvals
+    from bobcat.approvals.desk import JOB_KIND
+
+    async def answer(store: Any) -> tuple[Answered, str | None, bool]:
+        answered = await work(Approvals(store))
+        run = await store.run(answered.approval.run_id)
+        has_job = await store.get(JOB_KIND, answered.approval.run_id) is not None
+        return answered, None if run is None else run.status, has_job
+
+    answered, status, has_job = _asked(store_url, answer)
+    _answered(answered, output_format)
+    if output_format == "text" and answered.approval.status != "pending":
+        click.echo(_fate(safe_text(answered.approval.run_id), status, has_job=has_job))
+
+
+def _fate(run_id: str, status: str | None, *, has_job: bool) -> str:
+    """How a run goes on whose approval is answered."""
+    if status == "queued" and has_job:
+        return f"run {run_id} is queued"
+    if not has_job:
+        state = "has not ended" if status is None else f"is {status}"
+        return f"run {run_id} {state} and was never queued: it goes on when its program calls `run_agent` for it again"
+    if status == "failed":
+        return f"run {run_id} is failed: `bobcat runs resume {run_id}` queues it again"
+    return f"run {run_id} is {status or 'not begun'}"
+
+
+def _asked(store_url: str, ask: Callable[[Any], Awaitable[Any]]) -> Any:  # Any: what `ask` gives
+    from bobcat.errors import ApprovalError
 
     try:
         return with_store(store_url, ask)
@@ -140,36 +189,45 @@ def _answered(answered: Answered, output_format: str) -> None:
         click.echo(f"{approval.id} had this answer already")
     elif approval.status == "pending":
         given = len(approval.granted_by)
-        click.echo(f"{approval.id} granted by {', '.join(approval.granted_by)}: {given} of {approval.needed} approvals")
+        names = safe_names(approval.granted_by)
+        click.echo(f"{approval.id} granted by {names}: {given} of {approval.needed} approvals")
     else:
-        click.echo(f"{approval.id} {approval.status} by {approval.answers[-1].approver}")
-    if answered.woken:
-        click.echo(f"run {approval.run_id} is queued")
+        click.echo(f"{approval.id} {approval.status} by {safe_name(approval.answers[-1].approver)}")
 
 
 def _show(approval: Approval, output_format: str) -> None:
     if output_format == "json":
         write_json(approval.to_json())
         return
+    from bobcat.approvals.prompting import UNCERTAIN
+
     needed = f"{approval.needed} of " if approval.needed > 1 else ""
+    round = f", round {approval.round}" if approval.round else ""
     rows = [
         ("approval", f"{approval.id}, {approval.status}"),
-        ("run", f"{approval.run_id}, step {approval.step}" + (f", round {approval.round}" if approval.round else "")),
-        ("call", f"{approval.tool} {json.dumps(approval.args, ensure_ascii=False)}"),
-        ("edited", None if approval.edited is None else json.dumps(approval.edited, ensure_ascii=False)),
-        ("for", f"{approval.principal}, {approval.environment}"),
-        ("rule", ", ".join(approval.rules)),
-        ("reason", approval.reason),
-        ("approvers", f"{needed}{', '.join(approval.approvers) or 'anybody'}"),
-        ("policy", approval.bundle_id),
+        ("", UNCERTAIN if approval.uncertain else None),
+        ("run", f"{safe_text(approval.run_id)}, step {approval.step}{round}"),
+        ("tool", safe_name(approval.tool)),
+        *_args("args", approval.args),
+        *([] if approval.edited is None else _args("edited", approval.edited)),
+        ("for", f"{safe_name(approval.principal)}, {safe_name(approval.environment)}"),
+        ("rule", safe_names(approval.rules)),
+        ("reason", safe_text(approval.reason)),
+        ("approvers", f"{needed}{safe_names(approval.approvers) or 'anybody'}"),
+        ("policy", safe_text(approval.bundle_id)),
         ("asked", approval.created.isoformat(timespec="seconds")),
         ("until", None if approval.expires is None else approval.expires.isoformat(timespec="seconds")),
         ("taken up", None if approval.used is None else approval.used.isoformat(timespec="seconds")),
+        ("notified", f"no: {safe_text(approval.notify_error)}" if approval.notify_error else None),
     ]
     for answer in approval.answers:
         word = "granted" if answer.granted else "denied"
-        why = f": {answer.reason}" if answer.reason else ""
-        rows.append((word, f"{answer.approver}, {answer.at.isoformat(timespec='seconds')}{why}"))
-    for name, text in rows:
-        if text:
-            click.echo(f"{name:<10} {text}")
+        why = f": {safe_text(answer.reason)}" if answer.reason else ""
+        rows.append((word, f"{safe_name(answer.approver)}, {answer.at.isoformat(timespec='seconds')}{why}"))
+    show_rows(rows)
+
+
+def _args(name: str, args: Mapping[str, Any]) -> list[tuple[str, str | None]]:
+    """The whole arguments, one row each."""
+    lines = safe_args(args, indent="")
+    return [(name if index == 0 else "", line) for index, line in enumerate(lines)] or [(name, "{}")]

@@ -7,13 +7,15 @@ import json
 import linecache
 import math
 import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from bobcat.cli.failures import InputError, reason_of
+from bobcat.display import wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,6 +64,23 @@ def _texts(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
     """The texts of the Python files that findings point into."""
     files = {item.span.file for item in diagnostics if item.span is not None}
     return {file: text for file in files if (text := "".join(linecache.getlines(file)))}
+
+
+def show_rows(rows: Iterable[tuple[str, str | None]], *, width: int = 10) -> None:
+    """Print a name and a safe text in each row; rows without a text are left out.
+
+    On a terminal a long row goes on below its text, so that nothing in it stands where a name does.
+    """
+    for name, text in rows:
+        if text:
+            echo_line(f"{name:<{width}} {text}", indent=" " * width + " | ")
+
+
+def echo_line(line: str, *, indent: str = "    | ", err: bool = False) -> None:
+    """Print one safe line; on a terminal in pieces of its width."""
+    if (sys.stderr if err else sys.stdout).isatty():
+        line = "\n".join(wrapped(line, shutil.get_terminal_size().columns - 1, indent=indent))
+    click.echo(line, err=err)
 
 
 def write_json(value: object) -> None:
