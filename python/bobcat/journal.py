@@ -79,6 +79,8 @@ class JournalIndex:
     task: str | None = None
     binding: Mapping[str, Any] | None = None
     """What the run was last bound to: see `bobcat.kernel.binding`."""
+    extras: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """The facts that a provider gave for a step."""
 
     def uncertain(self, step: int) -> StepRecord | None:
         """The intent of a step whose action may have run without a result on record."""
@@ -109,6 +111,7 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
     result_keys: dict[int, str] = {}
     task: str | None = None
     binding: Mapping[str, Any] | None = None
+    extras: dict[int, Mapping[str, Any]] = {}
     for record in ordered:
         body = record.body
         if record.kind in ("run.started", "run.resumed"):
@@ -117,6 +120,9 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
             task, binding = body.get("task", task), body.get("binding", binding)
         elif record.kind == "model.output":
             replies[int(body["step"])] = body
+        elif record.kind == "step.extra":
+            if "extra" in body:
+                extras[int(body["step"])] = body["extra"]
         elif record.kind == "approval.granted":
             grants[int(body["step"])] = body
         elif record.kind == "action.intent":
@@ -161,6 +167,7 @@ def index_journal(records: Sequence[StepRecord], *, doubt_stays: bool = True) ->
         result_keys,
         task,
         binding,
+        extras,
     )
 
 

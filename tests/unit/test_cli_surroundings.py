@@ -110,6 +110,46 @@ def test_a_main_that_wants_arguments_is_told_where_they_are(run: Run, tmp_path: 
     )
 
 
+FACTS = "async def main(extra):\n    print(extra)\n"
+
+
+def test_run_passes_facts_to_a_main_that_takes_them(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(FACTS)
+    (tmp_path / "facts.json").write_text('{"tables": ["users"], "region": "us"}')
+    given = ("--extra", "@facts.json", "--extra", "region=eu", "--extra", "open=true", "--extra", 'limit={"a": 1}')
+    done = run("run", *given, "agent.py", "--extra", "is=an argument of the script")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "{'tables': ['users'], 'region': 'eu', 'open': True, 'limit': {'a': 1}}\n"
+    assert run("run", "agent.py").out == "{}\n"
+
+
+@pytest.mark.parametrize(
+    ("extra", "code", "said"),
+    [
+        ("open", 2, "write it as NAME=VALUE or @FILE"),
+        ("=1", 2, "write it as NAME=VALUE or @FILE"),
+        ("uncertain_retry=true", 2, "the run itself sets it"),
+        ("a=NaN", 2, "which JSON cannot hold"),
+        ("@none.json", 3, "cannot read `none.json`"),
+        ("@list.json", 3, "must hold a JSON object"),
+        ("@broken.json", 3, "`broken.json` is not JSON"),
+    ],
+)
+def test_facts_that_a_run_would_refuse_are_refused(run: Run, tmp_path: Path, extra: str, code: int, said: str) -> None:
+    (tmp_path / "agent.py").write_text(FACTS)
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "broken.json").write_text("{")
+    done = run("run", "--extra", extra, "agent.py")
+    assert done.code == code
+    assert said in done.err
+
+
+def test_facts_for_a_main_that_takes_none_are_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text("async def main(): ...")
+    done = run("run", "--extra", "open=true", "agent.py")
+    assert (done.code, done.err) == (1, "error: `--extra` needs a parameter: `async def main(extra)`\n")
+
+
 @pytest.mark.parametrize("command", ["check", "bundle-id", "doctor"])
 def test_a_beginner_without_a_policy_is_told_how_to_get_one(run: Run, command: str) -> None:
     done = run(command)

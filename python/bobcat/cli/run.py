@@ -4,25 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import runpy
 import sys
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, report_failure
-from bobcat.cli.inputs import read_bytes
+from bobcat.cli.failures import FINDINGS, InputError, report_failure
+from bobcat.cli.inputs import decode, read_bytes
+from bobcat.kernel.extra import checked_facts
 
 
-@click.command(context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--extra",
+    "extra",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A fact for `main(extra)`; VALUE is JSON or text. `@FILE` reads a JSON object.",
+)
 @click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-def run(script: str, args: tuple[str, ...]) -> int:
+def run(script: str, args: tuple[str, ...], *, extra: tuple[str, ...]) -> int:
     """Import SCRIPT and await its `main()`, which calls `run_agent(...)`. ARGS become its `sys.argv`.
 
-    The directory of SCRIPT is importable. Exits with 1 when the script fails.
+    The directory of SCRIPT is importable. A `main` with a parameter `extra` gets the facts of `--extra`, to pass on
+    to `run_agent(extra=...)`. Exits with 1 when the script fails.
     """
+    facts = read_facts(extra)
     read_bytes(script)  # what cannot be read is said as everywhere
     path = Path(script).resolve()
     sys.path.insert(0, str(path.parent))
@@ -32,12 +45,17 @@ def run(script: str, args: tuple[str, ...]) -> int:
         if not inspect.iscoroutinefunction(main):
             click.echo("error: script must define an async `main()` coroutine that calls run_agent(...)", err=True)
             return FINDINGS
+        takes = "extra" in inspect.signature(main).parameters
+        if extra and not takes:
+            click.echo("error: `--extra` needs a parameter: `async def main(extra)`", err=True)
+            return FINDINGS
+        given = {"extra": facts} if takes else {}
         try:
-            inspect.signature(main).bind()
+            inspect.signature(main).bind(**given)
         except TypeError as error:
             click.echo(f"error: `main()` is called without arguments, and {error}; ARGS are in `sys.argv`", err=True)
             return FINDINGS
-        asyncio.run(main())
+        asyncio.run(main(**given))
     except KeyboardInterrupt:
         raise click.Abort from None
     except Exception as error:  # the script may raise anything
@@ -47,6 +65,38 @@ def run(script: str, args: tuple[str, ...]) -> int:
         _show_script_traceback(error, path)
         return FINDINGS
     return 0
+
+
+def read_facts(given: Sequence[str]) -> dict[str, Any]:  # Any: JSON
+    """The facts that `--extra` gives, the last one of a name. Refuses what `run_agent(extra=...)` would refuse."""
+    facts: dict[str, Any] = {}
+    for text in given:
+        if text.startswith("@"):
+            facts.update(_facts_of_file(text[1:]))
+            continue
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise click.UsageError(f"`--extra {text}`: write it as NAME=VALUE or @FILE")
+        try:
+            facts[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            facts[name] = value
+    try:
+        checked_facts(facts)
+    except (TypeError, ValueError) as error:
+        raise click.UsageError(f"`--extra`: {error}") from error
+    return facts
+
+
+def _facts_of_file(path: str) -> dict[str, Any]:  # Any: JSON
+    data, name = read_bytes(path)
+    try:
+        facts = json.loads(decode(data, name))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"`{name}` is not JSON: {error}") from error
+    if not isinstance(facts, dict):
+        raise InputError(f"`{name}` must hold a JSON object")
+    return facts
 
 
 def _show_script_traceback(error: Exception, script: Path) -> None:

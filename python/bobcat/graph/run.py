@@ -23,6 +23,7 @@ from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutc
 from bobcat.journal import RunStore
 from bobcat.kernel.arguments import check_surroundings
 from bobcat.kernel.binding import check_allowed
+from bobcat.kernel.extra import Extra, facts_of
 from bobcat.kernel.journaling import REFUSED, STORE_FAILURES
 from bobcat.kernel.loop import run_agent
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, default_owner
@@ -69,6 +70,7 @@ async def run_graph(
     owner: str | None = None,
     lease_seconds: float = DEFAULT_LEASE_SECONDS,
     allow_changed: Collection[str] = (),
+    extra: Extra | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` says which is next.
 
@@ -84,6 +86,7 @@ async def run_graph(
     """
     check_graph(nodes, router)
     check_allowed(allow_changed)
+    facts_of(extra)
     check_surroundings(
         sinks=sinks, principal=principal, environment=environment, store=store, executor=executor, cancel=cancel
     )
@@ -106,6 +109,7 @@ async def run_graph(
         owner=owner or default_owner(),
         lease_seconds=lease_seconds,
         allow_changed=allow_changed,
+        extra=extra,
     )
 
 

@@ -19,6 +19,7 @@ from bobcat.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.journal import StepRecord
 from bobcat.kernel.audit import (
     EVALUATED,
+    EXTRA_FAILED,
     INVALID_ARGUMENTS,
     REEVALUATED,
     REPEATED_CALL,
@@ -29,7 +30,19 @@ from bobcat.kernel.audit import (
     evaluated_body,
     refused_body,
 )
-from bobcat.kernel.commands import Approved, AskApproval, Decide, Decided, Execute, Interrupted, Suspended, ToolReturned
+from bobcat.kernel.commands import (
+    Approved,
+    AskApproval,
+    Decide,
+    Decided,
+    Execute,
+    ExtraFailed,
+    ExtraGiven,
+    GetExtra,
+    Interrupted,
+    Suspended,
+    ToolReturned,
+)
 from bobcat.kernel.doubt import (
     MAY_HAVE_HAPPENED,
     NOTHING,
@@ -40,6 +53,7 @@ from bobcat.kernel.doubt import (
     is_about_doubt,
     with_approval,
 )
+from bobcat.kernel.extra import checked_facts
 from bobcat.kernel.judging import with_known_verdict
 from bobcat.kernel.reply import Proposal
 from bobcat.kernel.state import NOT_BEGUN, RunState, Steps, expect
@@ -57,6 +71,8 @@ from bobcat.model import (
 )
 from bobcat.plain_json import describe, show
 from bobcat.tools import GIVEN, ArgumentError, given_parameters
+
+NO_EXTRA = "the facts that this call is judged by cannot be had"
 
 
 def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
@@ -98,7 +114,7 @@ class _Action:
     """A call of a known tool with arguments it takes."""
 
     __slots__ = (
-        "call", "completed", "doubt", "intent", "key", "manner", "observed", "run", "seq", "tool", "uncertain",
+        "call", "completed", "doubt", "extra", "intent", "key", "manner", "observed", "run", "seq", "tool", "uncertain",
     )  # fmt: skip
 
     def __init__(self, run: RunState, call: Proposal, tool: ToolDef, uncertain: bool) -> None:
@@ -111,6 +127,8 @@ class _Action:
         """The effect of an action that may have run. An `unsafe` one runs again only if a rule is about the doubt."""
         self.completed: list[tuple[Mapping[str, Any], ...]] = []
         """The arguments that defaults were added to, for each judgement of the present decision."""
+        self.extra: Mapping[str, Any] = NOTHING
+        """The facts that the call is judged by."""
         self.intent = -1
         self.seq = run.step
         self.observed = run.setup.observed
@@ -122,18 +140,19 @@ class _Action:
         """Have the call judged, and do what the decision lets happen."""
         if self.uncertain and self.manner.resolves_doubt and (yield from self.settle_doubt()):
             return
-        setup = self.run.setup
-        context = ExecutionContext(
-            setup.principal,
-            setup.environment,
-            setup.workspace,
-            setup.correlation_id,
-            self.seq,
-            wall,
-            UNCERTAIN if self.uncertain else NOTHING,
-        )
-        request = ActionRequest(self.call.tool, args, self.tool.metadata, context)
-        request, decision = yield from self.decide(request)
+        self.extra = self.run.setup.extra
+        request = ActionRequest(self.call.tool, args, self.tool.metadata, self.context(wall))
+        error = None
+        if self.run.setup.asks_extra:
+            self.extra, error = yield from self.facts(request)
+            request = ActionRequest(self.call.tool, args, self.tool.metadata, self.context(wall))
+        if error is None:
+            request, decision = yield from self.decide(request)
+        else:
+            decision = Decision(Verdict.DENY, NO_EXTRA)
+            if self.observed:
+                body = refused_body(self.call, self.tool, request.context, decision, EXTRA_FAILED, args)
+                yield from self.run.emit(EVALUATED, {**body, "error": error})
         if not self.manner.intent_follows_approval:
             yield from self.intend(request, decision)
             yield from self.stop_if_cancelled()
@@ -156,6 +175,34 @@ class _Action:
             yield from self.stop_if_cancelled()
             yield from self.intend(request, decision)
         yield from self.execute(request, decision)
+
+    def context(self, wall: datetime) -> ExecutionContext:
+        """What the call is judged in, with the facts that are known."""
+        setup, extra = self.run.setup, self.extra
+        if self.uncertain:
+            extra = FrozenDict({**extra, **UNCERTAIN})
+        return ExecutionContext(
+            setup.principal, setup.environment, setup.workspace, setup.correlation_id, self.seq, wall, extra
+        )
+
+    def facts(self, request: ActionRequest) -> Steps[tuple[Mapping[str, Any], str | None]]:
+        """The facts that the call is judged by, off the journal when they are there, and why there are none."""
+        setup = self.run.setup
+        known = setup.journal.extras.get(self.seq)
+        if known is not None and not setup.renews_extra:
+            try:
+                return checked_facts(known), None
+            except (TypeError, ValueError) as error:
+                return NOTHING, describe(error)
+        event = yield GetExtra(request)
+        if isinstance(event, Interrupted):
+            raise (yield from self.run.interrupted(event, "extra", seq=self.seq))
+        if isinstance(event, ExtraFailed):
+            yield from self.run.append("step.extra", {"step": self.seq, "error": event.error})
+            return NOTHING, event.error
+        given = expect(event, ExtraGiven).extra
+        yield from self.run.append("step.extra", {"step": self.seq, "extra": given})
+        return given, None
 
     def settle_doubt(self) -> Steps[bool]:
         """Find out what became of an action that may have run. True when it happened, and the step is over."""
@@ -185,7 +232,7 @@ class _Action:
         """The decision, unless it would run an unsafe action again without a word about the doubt."""
         if self.doubt != "unsafe" or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
             return decision
-        context = replace(request.context, extra=NOTHING)
+        context = replace(request.context, extra=self.extra)
         calm = ActionRequest(request.tool, request.args, request.declared, context)
         without = yield from self.judgement(calm)
         return decision if is_about_doubt(decision, without) else with_approval(decision)
@@ -474,7 +521,7 @@ def _announce_refusal(
     setup = run.setup
     if setup.observed and run.manner.audits_decisions:
         context = ExecutionContext(
-            setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, wall
+            setup.principal, setup.environment, setup.workspace, setup.correlation_id, run.step, wall, setup.extra
         )
         yield from run.emit(EVALUATED, refused_body(call, tool, context, Decision(Verdict.DENY, reason), code))
 

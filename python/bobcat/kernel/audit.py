@@ -24,6 +24,7 @@ UNKNOWN_TOOL = "unknown_tool"
 UNREADABLE_ARGUMENTS = "unreadable_arguments"
 INVALID_ARGUMENTS = "invalid_arguments"
 REPEATED_CALL = "repeated_call"
+EXTRA_FAILED = "extra_failed"
 TRANSFORM_REFUSED = "transform_refused"
 
 
@@ -39,6 +40,9 @@ def started_body(setup: Setup) -> dict[str, Any]:  # Any: JSON, here and below
         body["budget"] = budget_data(setup.budget)
         tools = {name: declared_data(tool.metadata) for name, tool in setup.tools.tools.items()}
         body["tools"] = deep_freeze(tools)
+        body["extra"] = setup.extra
+        if setup.asks_extra:
+            body["extra_provider"] = True
     return body
 
 
@@ -78,13 +82,18 @@ def evaluated_body(
 
 
 def refused_body(
-    call: Proposal, tool: ToolDef | None, context: ExecutionContext, decision: Decision, code: str
+    call: Proposal,
+    tool: ToolDef | None,
+    context: ExecutionContext,
+    decision: Decision,
+    code: str,
+    args: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The body of `policy.evaluated` for a call that the run refuses before the policy is asked."""
     body = decided_body(context.step_seq, decision)
     body["code"] = code
     body["tool"] = call.tool
-    body["args"] = call.args
+    body["args"] = call.args if args is None else args
     body["declared"] = None if tool is None else deep_freeze(declared_data(tool.metadata))
     body["context"] = deep_freeze(context_data(context))
     return body

@@ -16,22 +16,27 @@ from bobcat.plain_json import json_text
 from bobcat.tool_schema import tooldef_to_json_schema
 from bobcat.tools import ToolSet
 
-BOUND = ("task", "tools", "agent", "principal")
+BOUND = ("task", "tools", "agent", "principal", "extra")
 """What `allow_changed` may name."""
+PROVIDER = "provider"
+"""In place of a digest: a provider gives the facts of each step."""
 _DIGEST = "__bobcat_digest__"
 _DIGITS = 32
 
 Binding = Mapping[str, Any]  # Any: JSON
 
 
-def binding_of(task: object, tools: ToolSet, agent: object, principal: Principal) -> Binding:
-    """What a run is bound to, as its journal keeps it."""
-    return {
+def binding_of(task: object, tools: ToolSet, agent: object, principal: Principal, extra: object = None) -> Binding:
+    """What a run is bound to, as its journal keeps it. `extra` are the facts of the run, or their provider."""
+    bound = {
         "task": _digest(task),
         "tools": {name: _tool_digest(tool) for name, tool in sorted(tools.tools.items())},
         "agent": agent_identity(agent),
         "principal": f"{principal.kind}:{principal.id}",
     }
+    if extra:
+        bound["extra"] = _digest(extra) if isinstance(extra, Mapping) else PROVIDER
+    return bound
 
 
 def agent_identity(agent: object) -> str:
@@ -52,13 +57,17 @@ def check_allowed(names: Collection[str]) -> frozenset[str]:
 
 def misfit(journal: JournalIndex, current: Binding, allowed: Collection[str]) -> str | None:
     """Why a journal does not go on with `current`; None when it does."""
+    if not journal.records:
+        return None
     known = journal.binding
     if known is None:  # written before journals were bound, or by lynx-agent: all that is known is the task
         known = {} if journal.task is None else {"task": _digest(journal.task)}
     for name in BOUND:
-        if name in allowed or name not in known or known[name] == current[name]:
+        if name in allowed or known.get(name) == current.get(name):
             continue
-        text = f"the run was begun with {_difference(name, known[name], current[name])}"
+        if name not in known and name != "extra":  # a journal that does not speak of facts was begun without
+            continue
+        text = f"the run was begun with {_difference(name, known.get(name), current.get(name))}"
         return f"{text}; if that is meant, pass allow_changed=({name!r},)"
     return None
 
@@ -66,6 +75,8 @@ def misfit(journal: JournalIndex, current: Binding, allowed: Collection[str]) ->
 def _difference(name: str, known: object, current: object) -> str:
     if name == "task":
         return "another task"
+    if name == "extra":
+        return "other facts (extra)"
     if name == "tools" and isinstance(known, Mapping) and isinstance(current, Mapping):
         changed = sorted(tool for tool in {*known, *current} if known.get(tool) != current.get(tool))
         return f"other tools: {', '.join(f'`{tool}`' for tool in changed)}"

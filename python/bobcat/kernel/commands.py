@@ -46,6 +46,12 @@ class Decide(msgspec.Struct, frozen=True):
     request: ActionRequest
 
 
+class GetExtra(msgspec.Struct, frozen=True):
+    """Ask the provider for the facts of a request. Answer: `ExtraGiven`, `ExtraFailed`, `Interrupted`."""
+
+    request: ActionRequest
+
+
 class AskApproval(msgspec.Struct, frozen=True):
     """Ask a person. Answer: `Approved`, `Suspended`, `Interrupted`."""
 
@@ -123,6 +129,18 @@ class Decided(msgspec.Struct, frozen=True):
     completed: tuple[Mapping[str, Any], ...] = ()  # Any: arguments of any call
 
 
+class ExtraGiven(msgspec.Struct, frozen=True):
+    """The facts for one step, checked and frozen."""
+
+    extra: Mapping[str, Any]  # Any: JSON
+
+
+class ExtraFailed(msgspec.Struct, frozen=True):
+    """There are no facts for the step."""
+
+    error: str
+
+
 class Approved(msgspec.Struct, frozen=True):
     """The checked answer of the approval handler: a grant or a refusal."""
 
@@ -179,15 +197,18 @@ class Interrupted(msgspec.Struct, frozen=True):
     lost: Superseded | StoreFailed | None = None
 
 
-Command: TypeAlias = Look | AskModel | Decide | AskApproval | Append | Execute | Reconcile | Emit | Finish
+Command: TypeAlias = (
+    Look | AskModel | GetExtra | Decide | AskApproval | Append | Execute | Reconcile | Emit | Finish
+)  # fmt: skip
 Event: TypeAlias = (
-    Moment | ModelReplied | ModelFailed | Cruised | Decided | Approved | Suspended | ToolReturned | Reconciled
-    | StoreAcked | StoreFailed | Superseded | Interrupted
+    Moment | ModelReplied | ModelFailed | Cruised | ExtraGiven | ExtraFailed | Decided | Approved | Suspended
+    | ToolReturned | Reconciled | StoreAcked | StoreFailed | Superseded | Interrupted
 )  # fmt: skip
 
 ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
     Look: (Moment,),
     AskModel: (ModelReplied, ModelFailed, Cruised, StoreFailed, Superseded, Interrupted),
+    GetExtra: (ExtraGiven, ExtraFailed, Interrupted),
     Decide: (Decided,),
     AskApproval: (Approved, Suspended, Interrupted),
     Append: (StoreAcked, StoreFailed, Superseded),

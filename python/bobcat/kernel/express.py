@@ -24,7 +24,6 @@ from bobcat._core import Form, Requests, frozen_if_flat
 from bobcat.agent import Agent
 from bobcat.bundle import PolicyBundle
 from bobcat.executors.inline import failure_text, late_text
-from bobcat.frozen import FrozenDict
 from bobcat.journal import DuplicateRecord
 from bobcat.kernel.begun import resumed
 from bobcat.kernel.commands import Cruised, Event, Interrupted, ModelFailed, ModelReplied, StoreFailed, Superseded
@@ -39,7 +38,6 @@ from bobcat.quick import maker
 from bobcat.stores.durable import LeaseLost
 from bobcat.tools import GIVEN
 
-_NOTHING: Mapping[str, Any] = FrozenDict()
 _context, _request = maker(ExecutionContext), maker(ActionRequest)
 _CALL = ("tool", "args", "call_id")
 _RESULT = ("step", "tool", "verdict", "ok", "error", "duration_ms", "message")
@@ -90,6 +88,7 @@ class Express:
         return (
             len(same_habits) == 1
             and not setup.observed
+            and not setup.asks_extra
             and not setup.journal.records
             and budget.max_repeated_calls is None
             and budget.step_timeout_seconds is None
@@ -105,7 +104,7 @@ class Express:
         out, failure_of = run.out, partial(_failure, tells_timeouts_apart=setup.manner.tells_timeouts_apart)
         request = Requests(
             _context, _request, principal=setup.principal, environment=setup.environment, workspace=setup.workspace,
-            correlation_id=setup.correlation_id, extra=_NOTHING,
+            correlation_id=setup.correlation_id, extra=setup.extra,
         ).of  # fmt: skip
         journal = self._journal
         tenure = None if journal is None else journal.tenure

@@ -35,7 +35,10 @@ from bobcat.kernel.commands import (
     Emit,
     Event,
     Execute,
+    ExtraFailed,
+    ExtraGiven,
     Finish,
+    GetExtra,
     Interrupted,
     Look,
     ModelFailed,
@@ -50,6 +53,7 @@ from bobcat.kernel.commands import (
     ToolReturned,
 )
 from bobcat.kernel.express import Express, model_failed
+from bobcat.kernel.extra import EXTRA_SECONDS, Extra, ExtraProvider, ask_provider, facts_of
 from bobcat.kernel.interrupts import Interrupts
 from bobcat.kernel.journaling import CannotOpen, RunJournal
 from bobcat.kernel.judging import complete, judge
@@ -101,6 +105,7 @@ async def run_agent(
     lease_seconds: float = DEFAULT_LEASE_SECONDS,
     allow_changed: Collection[str] = (),
     clock: Callable[[], datetime] | None = None,
+    extra: Extra | None = None,
     manner: Manner = SAFE,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
@@ -115,6 +120,9 @@ async def run_agent(
     `lease_seconds`: nobody else executes anything of it meanwhile, and a worker that lost it executes nothing more. A
     worker that starts again under the same name need not wait for its own lease; the default is a name for this call.
     A run is resumed with the same task, tools, agent and principal, but for those that `allow_changed` names.
+    `extra` are the facts that rules read as `context.extra`: a mapping of JSON values for the whole run, or an async
+    function that gets the proposed call as an `ActionRequest` and returns such a mapping, before each decision. A call
+    whose facts cannot be had is denied.
     `clock` gives the date, with its zone, that records, events and policies (`context.timestamp`) have, instead of the
     machine's.
 
@@ -130,7 +138,7 @@ async def run_agent(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, store=store, run_id=run_id,
         executor=executor, cancel=cancel, owner=owner, lease_seconds=lease_seconds, allow_changed=allow_changed,
-        clock=clock,
+        clock=clock, extra=extra,
     )  # fmt: skip
     return await run_in_manner(manner, agent, task, options)
 
@@ -141,6 +149,7 @@ async def run_in_manner(
     """`run_agent`, in one manner or another; without `by_express`, every step through the machine."""
     budget, policy, run_id = options.budget, options.policy, options.run_id
     allowed = checked(options, manner)
+    facts, provider = facts_of(options.extra)
     guarded = manner.guards_journal and options.store is not None
     bounded = {} if isfinite(manner.sinks_may_take) else {"total_seconds": manner.sinks_may_take}
     fanout = Fanout(options.sinks, timeout_seconds=manner.sinks_may_take, reporter=manner.name, **bounded)
@@ -159,12 +168,16 @@ async def run_in_manner(
         journal=EMPTY_JOURNAL,
         replies={},
         manner=manner,
-        binding=binding_of(task, options.tools, agent, options.principal) if guarded else None,
+        binding=binding_of(task, options.tools, agent, options.principal, provider or facts) if guarded else None,
+        extra=facts,
+        asks_extra=provider is not None,
+        renews_extra="extra" in allowed,
     )
     interrupting = Interrupts(options.cancel, budget.duration_seconds, reach=manner.interrupts, clock=options.clock)
     with scope(str(run_id or setup.correlation_id)), interrupting as interrupts:
         driver = _Driver(setup, agent, options, fanout, interrupts)
         driver.by_express = by_express
+        driver.provider = provider
         return await driver.run(named=options.correlation_id is not None, allowed=allowed)
 
 
@@ -194,6 +207,7 @@ class _Driver:
                 lease_seconds=options.lease_seconds,
             )
         self.by_express = True
+        self.provider: ExtraProvider | None = None
         self._lane: Express | None = None
 
     async def run(self, *, named: bool, allowed: frozenset[str]) -> RunResult:
@@ -244,6 +258,8 @@ class _Driver:
                     event = Moment(self._interrupts.elapsed, self._interrupts.now(), self._interrupts.cancelled)
                 case Reconcile():
                     event = await self._reconcile(command)
+                case GetExtra():
+                    event = await self._get_extra(command)
                 case AskApproval():
                     event = await self._ask_approval(command)
                 case Finish():
@@ -305,6 +321,25 @@ class _Driver:
                 return Interrupted(step=True)
             return model_failed(error, explain=self._manner.strict_replies)
         return reply if isinstance(reply, Interrupted) else ModelReplied(reply, self._interrupts.now())
+
+    async def _get_extra(self, command: GetExtra) -> Event:
+        """Ask the provider. What it raises, and what is no mapping of JSON values, is a failure."""
+        if self.provider is None or self._fanout.failure is not None:
+            return ExtraFailed(self._fanout.failure or "there is no provider")
+        due = self._due()
+        if due is not None:
+            return due
+        try:
+            facts = await self._interrupts.wait(ask_provider, self.provider, command.request, seconds=EXTRA_SECONDS)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return ExtraFailed(describe(error))
+        except (Exception, SystemExit) as error:
+            return ExtraFailed(describe(error))
+        if isinstance(facts, Interrupted):
+            return ExtraFailed(f"no answer within {EXTRA_SECONDS}s") if facts.step else facts
+        return ExtraGiven(facts)
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         question = ask if self._manner.strict_approvals else ask_loosely

@@ -87,7 +87,9 @@ def _begin(run: RunState) -> Steps[None]:
         yield from run.emit("run.bundle_changed", body)
     if journal.final is not None:
         raise (yield from _answer_again(run, journal.final))
-    bound = {} if setup.binding is None else {"binding": setup.binding}
+    bound: dict[str, Any] = {} if setup.binding is None else {"binding": setup.binding}
+    if setup.extra:
+        bound["extra"] = setup.extra
     if journal.records:
         yield from run.append("run.resumed", {"records": journal.records, "bundle_id": setup.bundle_id, **bound})
         yield from run.emit("run.resumed", {"records": journal.records, "attempt": journal.attempts + 1})

@@ -17,6 +17,7 @@ from bobcat.cancel import Cancelled
 from bobcat.executors import Executor
 from bobcat.journal import RunStore
 from bobcat.kernel.binding import check_allowed
+from bobcat.kernel.extra import Extra
 from bobcat.kernel.manner import Manner
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, MIN_LEASE_SECONDS
 from bobcat.limits import check_budget
@@ -46,6 +47,7 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     lease_seconds: float = DEFAULT_LEASE_SECONDS
     allow_changed: Collection[str] = ()
     clock: Callable[[], datetime] | None = None
+    extra: Extra | None = None
 
 
 def checked(options: Options, manner: Manner) -> frozenset[str]:

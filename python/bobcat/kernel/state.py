@@ -23,6 +23,7 @@ from bobcat.kernel.commands import (
     Superseded,
 )
 from bobcat.kernel.conversation import Conversation
+from bobcat.kernel.extra import NO_FACTS
 from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.reply import Proposal
 from bobcat.limits import Meter, Stop, duration_stop, exceeded, overspent
@@ -57,6 +58,12 @@ class Setup(msgspec.Struct, frozen=True):
     manner: Manner = SAFE
     binding: Mapping[str, Any] | None = None
     """What the run is bound to, for its journal."""
+    extra: Mapping[str, Any] = NO_FACTS
+    """The facts of the whole run, which rules read as `context.extra`."""
+    asks_extra: bool = False
+    """A provider gives the facts of each step."""
+    renews_extra: bool = False
+    """The provider is asked again for a step whose facts are on record."""
 
 
 class Ended(Exception):
