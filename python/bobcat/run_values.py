@@ -112,6 +112,7 @@ class Message:
 
     On the assistant's side of a tool call, `name` is the tool and `tool_call_args` are the arguments. The answer has
     the role `tool`, the same `tool_call_id`, and begins with `[ok]`, `[error]`, `[denied]` or `[dry_run]`.
+    `provider_data` is that of the `ToolCall`.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -119,6 +120,7 @@ class Message:
     name: str | None = None
     tool_call_id: str | None = None
     tool_call_args: Mapping[str, Any] | None = None
+    provider_data: Mapping[str, Any] | None = None
 
 
 @quick
@@ -129,6 +131,9 @@ class ToolCall:
     `call_id` is the provider's name for the call, `usage` what the reply cost.
     `text` is what the model said beside the call. A `problem` says why the call must not run, for example that its
     arguments are not JSON: the model is told so, and the policy is not asked.
+
+    `provider_data`, on the first call of a reply, is what the provider must get back with it, such as signed thinking:
+    a JSON object by the name of the adapter that reads it. It is kept in the journal; no policy sees it.
     """
 
     tool: str
@@ -137,6 +142,7 @@ class ToolCall:
     usage: Usage | None = None
     text: str = ""
     problem: str | None = None
+    provider_data: Mapping[str, Any] | None = None
 
 
 @quick

@@ -24,7 +24,15 @@ SETS = {
     "the first release of the second generation of MCP": (["mcp==2.0.0"], ["mcp_tools", "mcp_pins"]),
     "the oldest releases that the extras allow": (
         ["anthropic==1.0.0", "openai==2.0.0", "langgraph==1.2.0", "mcp==1.24.0"],
-        ["claude_agent", "openai_agent", "langgraph_agent", "langgraph_subgraphs", "mcp_tools", "mcp_pins"],
+        [
+            "claude_agent",
+            "openai_agent",
+            "model_options",
+            "langgraph_agent",
+            "langgraph_subgraphs",
+            "mcp_tools",
+            "mcp_pins",
+        ],
     ),
     "CrewAI": (["crewai>=1.15"], ["crewai_agent"]),
 }

@@ -10,12 +10,14 @@ agent may serve many runs at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
 from bobcat.adapters.closing import close
+from bobcat.adapters.request_options import fitting, options, send, with_limits
 from bobcat.adapters.token_counts import count
 from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
 from bobcat.adapters.wire_names import WireNames
@@ -26,7 +28,13 @@ from bobcat.tools import ToolSet
 
 __all__ = ["ClaudeAgent"]
 
+STREAMED_ABOVE_TOKENS = 8_192
+"""Replies that may be longer are streamed: the SDK refuses to wait for them in one piece, for some models from here."""
+DATA = "anthropic"
+"""The name of the content blocks of a reply in `ToolCall.provider_data`."""
+
 _CUT_SHORT = ("max_tokens", "model_context_window_exceeded")
+_RESERVED = ("model", "max_tokens", "messages", "system", "tools", "stream", "mcp_servers", "container")
 
 
 class ClaudeAgent:
@@ -36,7 +44,12 @@ class ClaudeAgent:
     from the environment, and closes it in `aclose` or at the end of `async with`.
 
     All tool calls of a reply are passed on. A reply that was cut off (`max_tokens`) fails the run when it is an answer,
-    and costs the run only the unfinished call when it is not; a refusal fails it.
+    and costs the run only the unfinished call when it is not; a refusal fails it. Thinking goes back to the API as it
+    came, signed, and in its place among text and calls.
+
+    `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
+    Messages API by name, such as `thinking`. Raises `ValueError` when it names one that is the adapter's, or that has
+    the API run tools by itself.
     """
 
     def __init__(
@@ -46,13 +59,21 @@ class ClaudeAgent:
         model: str = "claude-opus-4-7",
         system: str = "",
         max_tokens: int = 4096,
+        temperature: float | None = None,
+        top_p: float | None = None,
+        timeout: float | None = None,
+        retries: int | None = None,
+        # Any: parameters of the API, whatever it takes.
+        extra: Mapping[str, Any] | None = None,
         # Any: a client of whatever release, or something that stands in for one.
         client: Any | None = None,
     ) -> None:
+        chosen = options(extra, _RESERVED, temperature=temperature, top_p=top_p)
         self._owns_client = client is None
-        self._client = _client() if client is None else client
+        self._own = _client() if client is None else client
+        self._client = with_limits(self._own, timeout=timeout, retries=retries)
         self._names = WireNames(tools.tools)
-        self._request: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
+        self._request: dict[str, Any] = {"model": model, "max_tokens": max_tokens, **chosen}
         if system:
             self._request["system"] = system
         offered = toolset_to_anthropic_tools(tools)
@@ -62,13 +83,24 @@ class ClaudeAgent:
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         """What Claude does next. Raises `IncompleteReply` for an answer that is none, and what the SDK raises."""
         messages = _to_messages(conversation, self._names)
-        response = await self._client.messages.create(**self._request, messages=messages)
-        return self._read(response)
+        return self._read(await self._reply(messages))
+
+    # Any: messages and response are the SDK's, of whatever release.
+    async def _reply(self, messages: list[dict[str, Any]]) -> Any:
+        """The response, in one piece or collected from a stream."""
+        api, request = self._client.messages, {**self._request, "messages": messages}
+        if self._request["max_tokens"] <= STREAMED_ABOVE_TOKENS or not hasattr(api, "stream"):
+            return await send(api.create, request)
+        async with api.stream(**fitting(api.stream, request)) as stream:
+            message = await stream.get_final_message()
+        if message.stop_reason is None:  # half of a call reads like a call
+            raise IncompleteReply("the stream of the model's reply ended before the reply was complete")
+        return message
 
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""
         if self._owns_client:
-            await close(self._client)
+            await close(self._own)
 
     async def __aenter__(self) -> Self:
         return self
@@ -92,13 +124,15 @@ class ClaudeAgent:
                 raise IncompleteReply(f"the model stopped before its answer was complete ({reason})")
             return FinalAnswer(text or "(no response)", usage)
         calls: list[ToolCall] = []
+        data = _data(blocks)
         for block in requested:
             args, problem = read_arguments(block.input)
             if reason in _CUT_SHORT and block is blocks[-1]:
                 problem = CUT_OFF.format(reason=reason)
             first = not calls
             name = self._names.tool(block.name)
-            calls.append(ToolCall(name, args, block.id, usage if first else None, text if first else "", problem))
+            call = ToolCall(name, args, block.id, usage if first else None, text if first else "", problem)
+            calls.append(replace(call, provider_data=data) if first and data else call)
         return calls[0] if len(calls) == 1 else tuple(calls)
 
 
@@ -148,9 +182,8 @@ def _to_messages(conversation: Sequence[Message], names: WireNames) -> list[dict
                 continue
             case Said(_, text):
                 role, blocks = "user", [_text(text)]
-            case Replied(text, calls):
-                said = [_text(text)] if text.strip() else []
-                role, blocks = "assistant", [*said, *(_tool_use(call, names) for call in calls)]
+            case Replied(text, calls, data):
+                role, blocks = "assistant", _said(text, calls, data, names)
             case Answered(answers):
                 role, blocks = "user", [_tool_result(*answer) for answer in answers]
         if messages and messages[-1]["role"] == role:
@@ -162,6 +195,48 @@ def _to_messages(conversation: Sequence[Message], names: WireNames) -> list[dict
             case {"role": "user", "content": [{"type": "text", "text": text}]}:
                 message["content"] = text
     return messages
+
+
+# Any: blocks are the SDK's, of whatever release, or JSON.
+def _data(blocks: Sequence[Any]) -> dict[str, Any] | None:
+    """The blocks of a reply in their order, calls by id only; None where text and calls say the same."""
+    kinds = [_kind(block) for block in blocks]
+    texts = sum(kind == "text" for kind in kinds)
+    if set(kinds) <= {"text", "tool_use"} and (not texts or (texts == 1 and kinds[0] == "text")):
+        return None
+    kept: list[dict[str, Any]] = []
+    for block, kind in zip(blocks, kinds, strict=True):
+        if kind == "tool_use":
+            kept.append({"type": "tool_use", "id": block.id})
+        elif kind == "text":
+            if block.text.strip():
+                kept.append(_text(block.text))
+        elif hasattr(block, "model_dump"):
+            kept.append(block.model_dump(mode="json", exclude_none=True))
+        else:  # what stands in for a block of the SDK
+            names = ("type", "thinking", "signature", "data")
+            kept.append({name: getattr(block, name) for name in names if hasattr(block, name)})
+    return {DATA: kept}
+
+
+def _said(text: str, calls: Sequence[Call], data: Mapping[str, Any], names: WireNames) -> list[dict[str, Any]]:
+    """The blocks of a reply: as they came where that is on record, else the text before the calls."""
+    kept = data.get(DATA)
+    left = list(calls)
+    blocks: list[dict[str, Any]] = []
+    if not isinstance(kept, list):
+        kept = [_text(text)] if text.strip() else []
+    for block in kept:
+        if not isinstance(block, dict):
+            continue
+        if block.get("type") != "tool_use":
+            blocks.append(block)
+            continue
+        call = next((call for call in left if call.call_id == block.get("id")), None)
+        if call is not None:
+            left.remove(call)
+            blocks.append(_tool_use(call, names))
+    return [*blocks, *(_tool_use(call, names) for call in left)]
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ its body. A Python function that a node calls directly is that node's own code: 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
 from secrets import token_hex
@@ -30,6 +31,12 @@ if TYPE_CHECKING:
     from bobcat.adapters.langgraph_guard import Guard
 
 __all__ = ["LangGraphAgent"]
+
+DATA = "langchain"
+"""The name of what a message holds beside text and calls in `ToolCall.provider_data`."""
+_CALLS = ("tool_calls", "function_call")
+_FACTS = ("model_provider", "output_version")
+"""The metadata by which LangChain reads content."""
 
 
 class LangGraphAgent:
@@ -90,7 +97,7 @@ class LangGraphAgent:
         if guard.call is None:
             return FinalAnswer(answer or "(no response)", usage)
         calls = _calls(guard.call)
-        first = ToolCall(*calls[0][:3], usage, _text(guard.call), calls[0][3])
+        first = ToolCall(*calls[0][:3], usage, _text(guard.call), calls[0][3], _data(guard.call))
         rest = (ToolCall(*call[:3], problem=call[3]) for call in calls[1:])
         return (first, *rest) if len(calls) > 1 else first
 
@@ -106,9 +113,11 @@ def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
                 messages.append(SystemMessage(text))
             case Said(_, text):
                 messages.append(HumanMessage(text))
-            case Replied(text, calls):
+            case Replied(text, calls, data):
                 called = [{"name": call.tool, "args": call.args, "id": call.call_id} for call in calls]
-                messages.append(AIMessage(text, tool_calls=called))
+                kept = data.get(DATA)
+                said = {"content": text, **(kept if isinstance(kept, dict) else {})}
+                messages.append(AIMessage(**said, tool_calls=called))
             case Answered(answers):
                 messages.extend(
                     ToolMessage(
@@ -149,6 +158,27 @@ def _calls(message: AIMessage) -> list[tuple[str, dict[str, Any], str, str | Non
         args, problem = read_arguments(broken["args"])
         calls.append((broken["name"] or "", args, broken["id"] or "", problem or broken["error"] or "not a tool call"))
     return calls
+
+
+def _data(message: AIMessage) -> dict[str, Any] | None:
+    """What the message holds beside text and calls, such as thinking and signatures; None when it is nothing."""
+    kept: dict[str, Any] = {}
+    if not isinstance(message.content, str):
+        kept["content"] = message.content
+    more = {
+        name: value for name, value in message.additional_kwargs.items() if value is not None and name not in _CALLS
+    }
+    if more:
+        kept["additional_kwargs"] = more
+    if not kept:
+        return None
+    facts = {name: message.response_metadata[name] for name in _FACTS if name in message.response_metadata}
+    kept["response_metadata"] = facts
+    try:
+        json.dumps(kept, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # an object of the model's class: it has no place in a journal
+        return None
+    return {DATA: kept}
 
 
 def _text(message: AIMessage) -> str:

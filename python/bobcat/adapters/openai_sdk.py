@@ -10,12 +10,13 @@ may serve many runs at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
 from bobcat.adapters.closing import close
+from bobcat.adapters.request_options import options, send, with_limits
 from bobcat.adapters.token_counts import count, without_cached
 from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
 from bobcat.adapters.wire_names import WireNames
@@ -27,6 +28,8 @@ from bobcat.tools import ToolSet
 
 __all__ = ["OpenAIAgent"]
 
+_RESERVED = ("model", "messages", "tools", "functions", "stream", "n", "web_search_options")
+
 
 class OpenAIAgent:
     """Asks a model behind a Chat Completions API for the next step.
@@ -36,6 +39,10 @@ class OpenAIAgent:
 
     All tool calls of a reply are passed on. A reply that was cut off (`length`) fails the run when it is an answer, and
     costs the run only the unfinished call when it is not; one that a content filter withheld fails it.
+
+    `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
+    Chat Completions API by name, such as `reasoning_effort`. Raises `ValueError` when it names one that is the
+    adapter's, or that has the API run tools by itself.
     """
 
     def __init__(
@@ -44,14 +51,22 @@ class OpenAIAgent:
         tools: ToolSet,
         model: str = "gpt-5",
         system: str = "",
+        temperature: float | None = None,
+        top_p: float | None = None,
+        timeout: float | None = None,
+        retries: int | None = None,
+        # Any: parameters of the API, whatever it takes.
+        extra: Mapping[str, Any] | None = None,
         # Any: a client of whatever release, or something that stands in for one.
         client: Any | None = None,
     ) -> None:
+        chosen = options(extra, _RESERVED, temperature=temperature, top_p=top_p)
         self._owns_client = client is None
-        self._client = _client() if client is None else client
+        self._own = _client() if client is None else client
+        self._client = with_limits(self._own, timeout=timeout, retries=retries)
         self._names = WireNames(tools.tools)
         self._system = system
-        self._request: dict[str, Any] = {"model": model}
+        self._request: dict[str, Any] = {"model": model, **chosen}
         offered = toolset_to_openai_tools(tools)
         if offered:
             self._request["tools"] = [_renamed(tool, self._names) for tool in offered]
@@ -59,13 +74,13 @@ class OpenAIAgent:
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         """What the model does next. Raises `IncompleteReply` for an answer that is none, and what the SDK raises."""
         messages = _to_messages(conversation, self._system, self._names)
-        response = await self._client.chat.completions.create(**self._request, messages=messages)
+        response = await send(self._client.chat.completions.create, {**self._request, "messages": messages})
         return self._read(response)
 
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""
         if self._owns_client:
-            await close(self._client)
+            await close(self._own)
 
     async def __aenter__(self) -> Self:
         return self

@@ -5,14 +5,15 @@ The kernel keeps one message per call. Nothing here knows a vendor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from bobcat.frozen import thaw
+from bobcat.frozen import FrozenDict, thaw
 from bobcat.model import Message
 
 _FAILURES = ("[error]", "[denied]")
 _NO_ID = "unknown"
+_NOTHING: Mapping[str, Any] = FrozenDict()
 
 
 class Said(NamedTuple):
@@ -31,10 +32,14 @@ class Call(NamedTuple):
 
 
 class Replied(NamedTuple):
-    """What the model said, and the calls it made along with it. One of the two is there."""
+    """What the model said, and the calls it made along with it. One of the two is there.
+
+    `data` is what the adapter kept for its provider (`ToolCall.provider_data`). Any: JSON.
+    """
 
     text: str
     calls: tuple[Call, ...]
+    data: Mapping[str, Any] = _NOTHING
 
 
 class Answer(NamedTuple):
@@ -67,9 +72,9 @@ def turns(conversation: Iterable[Message]) -> list[Turn]:
                 calls = _calls(message)
                 if isinstance(last, Replied):
                     text = "\n".join(part for part in (last.text, message.content) if part)
-                    found[-1] = Replied(text, last.calls + calls)
+                    found[-1] = Replied(text, last.calls + calls, last.data)
                 elif calls or message.content:
-                    found.append(Replied(message.content, calls))
+                    found.append(Replied(message.content, calls, thaw(message.provider_data or {})))
             case "tool":
                 answer = _answer(message)
                 if isinstance(last, Answered):

@@ -131,6 +131,8 @@ class Express:
             now = clock()
             if type(reply) is not ToolCall or reply.usage is not None or reply.problem is not None or reply.text != "":
                 return ModelReplied(reply, now)
+            if reply.provider_data is not None:
+                return ModelReplied(reply, now)
             name, given, call_id = reply.tool, reply.args, reply.call_id
             if type(name) is not str or type(call_id) is not str or type(given) is not dict:
                 return ModelReplied(reply, now)

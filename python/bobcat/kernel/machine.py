@@ -119,7 +119,8 @@ def _loop(run: RunState) -> Steps[None]:
             raise (yield from _succeed(run, reply) if stop is None else run.fail(stop))
         for offset, call in enumerate(reply):
             call_id = call.call_id or f"step_{run.step + offset}"
-            append(("assistant", call.text, call.tool, call_id, run.out(call.args)))
+            data = () if call.provider_data is None else (run.out(call.provider_data),)
+            append(("assistant", call.text, call.tool, call_id, run.out(call.args), *data))
         for offset, call in enumerate(reply):
             if offset:
                 wall = yield from run.check_boundary()

@@ -6,10 +6,11 @@ again: what the agent keeps and changes afterwards changes nothing here.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from bobcat.frozen import FrozenDict, deep_freeze
+from bobcat.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.journal import usage_from_body, usage_to_body
 from bobcat.model import FinalAnswer, ToolCall, Usage
 from bobcat.plain_json import describe
@@ -30,6 +31,7 @@ class Proposal(NamedTuple):
     usage: Usage | None
     problem: str | None
     text: str = ""
+    provider_data: Mapping[str, Any] | None = None
 
 
 class Complaint(NamedTuple):
@@ -101,12 +103,18 @@ def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
     complaint = _misfit(call, strict)
     if complaint is not None:
         return complaint
+    data = call.provider_data
+    if data is not None:
+        try:
+            data = _provider_data(data)
+        except (TypeError, ValueError, RecursionError) as error:
+            return Complaint(f"agent.step returned a ToolCall whose provider_data is no JSON object: {describe(error)}")
     # A name that compares as it likes could be one tool to the policy and another one here.
     tool = str.__str__(call.tool) if isinstance(call.tool, str) else call.tool
     args: Any = call.args  # Any: whatever the agent put there
     if type(args) is not dict and not isinstance(args, Mapping) and (strict or not _is_pairs(args)):
         problem = f"arguments must be a mapping, got {type(args).__name__}"
-        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text, data)
     try:
         # A copy first: freezing keeps the identity of what is frozen already, and the agent may hold on to that.
         frozen = deep_freeze(args if type(args) is dict else dict(args))
@@ -114,13 +122,21 @@ def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
         raise
     except BaseException as error:
         problem = f"arguments cannot be used: {describe(error)}"
-        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
+        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text, data)
     if strict and not _TEXT.issuperset(map(type, frozen)):
         for name in frozen:
             if not isinstance(name, str):
                 problem = f"argument names must be strings, got {type(name).__name__}"
-                return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text)
-    return Proposal(tool, frozen, call.call_id, call.usage, call.problem, call.text)
+                return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text, data)
+    return Proposal(tool, frozen, call.call_id, call.usage, call.problem, call.text, data)
+
+
+def _provider_data(data: object) -> Mapping[str, Any]:
+    """What a provider gets back, as the journal would have it: a resumed run sends the same."""
+    if not isinstance(data, Mapping):
+        raise TypeError(f"got {type(data).__name__}")
+    frozen: Mapping[str, Any] = deep_freeze(json.loads(json.dumps(thaw(data), allow_nan=False)))
+    return frozen
 
 
 def _is_pairs(args: object) -> bool:
@@ -174,6 +190,8 @@ def _call_to_body(call: Proposal, show: Show) -> dict[str, Any]:
         body["problem"] = call.problem
     if call.text:
         body["text"] = call.text
+    if call.provider_data is not None:
+        body["provider_data"] = show(call.provider_data)
     if call.usage is not None:
         body["usage"] = usage_to_body(call.usage)
     return body
@@ -182,4 +200,5 @@ def _call_to_body(call: Proposal, show: Show) -> dict[str, Any]:
 def _call_from_body(body: Mapping[str, Any]) -> Proposal:
     args = deep_freeze(dict(body.get("args", {})))
     usage = usage_from_body(body.get("usage"))
-    return Proposal(body["tool"], args, body.get("call_id", ""), usage, body.get("problem"), body.get("text", ""))
+    data = deep_freeze(body.get("provider_data"))
+    return Proposal(body["tool"], args, body.get("call_id", ""), usage, body.get("problem"), body.get("text", ""), data)

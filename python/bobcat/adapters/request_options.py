@@ -1,0 +1,66 @@
+"""Options of the requests to a model: sampling, time and retries, and whatever else the provider's API takes.
+
+The model, the conversation and the tools are the adapter's. An option that would set them, or have the provider run
+tools by itself, is refused: no policy would see those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from inspect import Parameter, signature
+from typing import Any
+
+EXTRA_BODY = "extra_body"
+"""The option of the SDKs whose keys replace those of the request's body."""
+
+
+# Any: values are the provider's to check.
+def options(extra: Mapping[str, Any] | None, reserved: Collection[str], **named: float | None) -> dict[str, Any]:
+    """The parameters of a request: those of `named` that are given, and `extra`.
+
+    Raises `ValueError` when `extra` names a parameter of `reserved` or `named`, also inside `extra_body`, and
+    `TypeError` when it is no mapping with string keys.
+    """
+    given = {name: value for name, value in named.items() if value is not None}
+    if extra is None:
+        return given
+    body = extra.get(EXTRA_BODY) if isinstance(extra, Mapping) else None
+    for part in (extra, {} if body is None else body):
+        if not isinstance(part, Mapping) or not all(isinstance(name, str) for name in part):
+            raise TypeError(f"extra is a mapping of parameter names to values, got {extra!r}")
+        taken = sorted({*reserved, *named}.intersection(part))
+        if taken:
+            raise ValueError(f"extra sets `{taken[0]}`, which is the adapter's: it has {_named(taken[0], named)}")
+    return {**given, **extra}
+
+
+def _named(name: str, named: Collection[str]) -> str:
+    return f"a parameter `{name}`" if name in named else "to be what the run is about"
+
+
+async def send(method: Callable[..., Awaitable[Any]], request: Mapping[str, Any]) -> Any:
+    """Await a method of an SDK with the parameters of a request."""
+    return await method(**fitting(method, request))
+
+
+def fitting(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a request for a method of an SDK; those that this release has no name for, in `extra_body`."""
+    try:
+        known = signature(method).parameters
+    except (TypeError, ValueError):  # not everything that can be called says how
+        return dict(request)
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values()):
+        return dict(request)
+    found = {name: value for name, value in request.items() if name in known}
+    others = {name: value for name, value in request.items() if name not in known}
+    return {**found, EXTRA_BODY: {**others, **(request.get(EXTRA_BODY) or {})}} if others else found
+
+
+def with_limits(client: Any, *, timeout: float | None, retries: int | None) -> Any:
+    """The client with another time limit, in seconds, or another number of retries; itself when neither is given."""
+    given: dict[str, Any] = {}
+    if timeout is not None:
+        given["timeout"] = timeout
+    if retries is not None:
+        given["max_retries"] = retries
+    return client.with_options(**given) if given else client
