@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,12 +94,179 @@ def test_overwritten_files_are_listed(cmd: str, paths: list[str]) -> None:
     assert shell(cmd)["overwrites"] == paths
 
 
-def test_paths_of_globs_are_listed(tmp_path: Path) -> None:
+def test_a_glob_is_unresolved_and_the_disk_is_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
-    (tmp_path / "b.txt").touch()
-    assert shell(f"rm {tmp_path}/*.txt")["paths_affected"] == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
-    assert shell("rm nothing-*")["paths_affected"] == ["nothing-*"]
+    opened: list[str] = []
+    sys.addaudithook(
+        lambda event, args: (
+            opened.append(str(args[0])) if event in ("os.scandir", "open", "os.listdir", "glob.glob") else None
+        )
+    )
+    preview = shell(f"rm {tmp_path}/*.txt {tmp_path}/a?; ls {tmp_path}/[a]*")
+    assert preview["paths_affected"] == [f"{tmp_path}/*.txt", f"{tmp_path}/a?"]
+    assert preview["unresolved"] == [f"glob {tmp_path}/*.txt", f"glob {tmp_path}/a?"]
+    assert [path for path in opened if str(tmp_path) in path] == []
     assert shell("dd if=a of=/dev/sda")["paths_affected"] == ["/dev/sda"]
+
+
+SILENT = ("destructive_tokens", "network_egress", "overwrites", "unresolved")
+
+
+MAY_DO_MORE = r"""
+./ls
+/tmp/ls -l
+LD_PRELOAD=./x.so ls
+PATH=. ls
+GIT_EXTERNAL_DIFF=./x git diff
+/bin/r? x
+/bin/[r]m x
+python -m http.server
+python3 -mthis
+perl x
+awk 1 f
+sed e f
+sed 'w out' f
+sed -n 'w out' f
+vim -c ':!rm x'
+less f
+man -P 'rm x' ls
+tar xf a.tar
+tar -cf a.tar d
+zip -m a d
+unzip -o a
+gzip f
+cpio -i
+chmod -R 000 /
+chown -R x /
+kill -9 1
+pkill -f x
+shutdown now
+systemctl stop x
+service x stop
+ln -sf a b
+mkdir -p a
+touch a
+mv a b
+cp a b
+install a b
+rename a b c
+sort -o f f
+sort --outp=f f
+sort -uo f f
+uniq a b
+find . -fprint x
+find . -fls x
+find . -execdir ./x {} +
+git checkout -- .
+git branch -D x
+git stash drop
+git gc --prune=now
+git reflog expire --all
+git rm x
+git filter-branch
+git log --output=x
+git log --outpu=x
+git diff --ext-diff
+git diff --no-index a b
+git -c alias.x=!rm x
+git -C / log
+git config core.pager x
+git commit -am x
+npm run x
+make
+cargo build
+go run x.go
+sudo -i
+sudo -s
+su
+su bob
+date -s 2030-01-01
+date 010100002030
+crontab x
+at now
+nohup ./x
+xargs -a f ./x
+cat < /dev/tcp/1.2.3.4/80
+exec 3<>/dev/tcp/1.2.3.4/80
+ls > '*'
+export PATH=.
+eval "$X"
+docker compose down
+mysql < x
+sqlite3 db 'drop table t'
+redis-cli flushall
+psql -f x
+tee < a b
+:(){ :|:& };:
+screen -dm x
+tmux new x
+socat - EXEC:sh
+rsync --delete a b
+busybox ./x
+dd of=x
+truncate -s 0 x
+history -c
+fallocate -d x
+for f in *; do ./x $f; done
+case a in a) ./x;; esac
+while ./x; do :; done
+if ./x; then ls; fi
+! ./x
+time ./x
+echo a | ./x
+patch -p1
+ed f
+ex -sc '%d|x' f
+split f
+csplit f 1
+logrotate -f x
+swapoff -a
+mount a b
+umount a
+losetup -d x
+sysctl -w x=1
+ls() { ./x; }; ls
+function ls { ./x; }
+"""
+
+
+@pytest.mark.parametrize("cmd", MAY_DO_MORE.strip().splitlines())
+def test_no_command_that_may_do_more_than_read_has_a_silent_preview(cmd: str) -> None:
+    preview = shell(cmd)
+    assert any(preview[name] for name in SILENT), preview
+
+
+READERS = r"""
+ls -la src
+cat a b | grep -rn x | sort -u | uniq -c | head -5
+git status
+git log --oneline -n 20
+git diff --stat HEAD~1
+find . -name '*.py' -type f
+wc -l < f
+echo hi > /dev/null
+cd src && pwd
+LC_ALL=C sort f
+/usr/bin/stat f
+[ -f x ] && cat x
+[[ -f x ]] && cat x
+date +%F
+sudo -u root cat f
+timeout -s KILL 5 ls
+nice -n 5 ls
+env
+du -sh .
+diff a b
+find . | xargs grep x
+if true; then ls; fi
+time ls
+"""
+
+
+@pytest.mark.parametrize("cmd", READERS.strip().splitlines())
+def test_a_command_of_known_readers_has_nothing_to_say(cmd: str) -> None:
+    preview = shell(cmd)
+    assert not any(preview[name] for name in SILENT), preview
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ PREVIEW_CHARS = 200
 # Any: previews are JSON objects for people to read.
 async def write_file_shadow(path: str, content: str) -> dict[str, Any]:
     """What writing `content` to `path` would do."""
-    size = _size(Path(path))
+    exists, size, _ = await asyncio.to_thread(_state, Path(path))
     return {
         "would_write": path,
         "bytes": len(content.encode("utf-8", "surrogatepass")),
-        "would_overwrite": _exists(Path(path)),
+        "would_overwrite": exists,
         "would_overwrite_bytes": size,
         "preview_first_200_chars": content[:PREVIEW_CHARS],
         "note": "preview only: nothing was written",
@@ -24,16 +25,21 @@ async def write_file_shadow(path: str, content: str) -> dict[str, Any]:
 
 async def delete_file_shadow(path: str) -> dict[str, Any]:
     """What deleting `path` would do."""
-    target = Path(path)
-    if not _exists(target):
+    exists, size, is_directory = await asyncio.to_thread(_state, Path(path))
+    if not exists:
         return {"would_delete": path, "exists": False, "note": "nothing to delete: the path does not exist"}
     return {
         "would_delete": path,
         "exists": True,
-        "size_bytes": None if _is_directory(target) else _size(target),
-        "is_directory": _is_directory(target),
+        "size_bytes": None if is_directory else size,
+        "is_directory": is_directory,
         "note": "preview only: nothing was deleted",
     }
+
+
+def _state(path: Path) -> tuple[bool, int | None, bool]:
+    """Whether the path exists, its size in bytes, and whether it is a directory; blocking, so off the event loop."""
+    return _exists(path), _size(path), _is_directory(path)
 
 
 def _exists(path: Path) -> bool:

@@ -1,12 +1,14 @@
 """Preview of a shell command: which programs it would run, and which of them destroy, overwrite or talk to a network.
 
 The command line is read as a shell reads it (`shell_syntax`), through `sudo`, `env`, `xargs`, `bash -c` and their like.
-What a preview cannot know, such as the value of a variable, is listed under `unresolved`.
+What a preview cannot know is listed under `unresolved`: the value of a variable, the files of a glob, a program that is
+not known to only read, an option that makes a reading program write. A preview with no destructive token, no
+overwritten file, no network access and nothing unresolved is one of known programs that only read. The disk is never
+looked at.
 """
 
 from __future__ import annotations
 
-import glob
 import re
 import shlex
 from itertools import pairwise
@@ -16,7 +18,8 @@ from bobcat.shadows import shell_commands as known
 from bobcat.shadows.shell_syntax import MAX_NESTING, SimpleCommand, read_script
 
 MAX_PATHS = 1000
-"""How many paths of a glob a preview lists."""
+"""Paths that a preview lists."""
+_GLOB = re.compile(r"[*?\[]")
 _BRACES = re.compile(r"\{[^{}]*,[^{}]*\}")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
@@ -57,13 +60,21 @@ class _Findings:
     def read(self, command: SimpleCommand, depth: int) -> None:
         """Judge one command, and the commands inside its arguments."""
         self.overwrites.extend(path for path in command.writes if path != "/dev/null")
+        if any(path.startswith(known.SOCKETS) for path in (*command.writes, *command.reads)):
+            self.network = True
+        self.unresolved.update(f"glob {path}" for path in command.writes if _GLOB.search(path))
         self.read_words(command.words, depth, command.input)
 
-    def read_words(self, words: list[str], depth: int, text: str | None = None) -> None:
-        """Judge a command by its words; `text` is what it is given to read, where that is known."""
+    def read_words(self, words: list[str], depth: int, text: str | None = None, *, guess: bool = False) -> None:
+        """Judge a command by its words; `text` is what it is given to read, where that is known.
+
+        A `guess` may be the value of an option and no command: it is not unresolved for being unknown.
+        """
         words = [*words]
         while words and _is_assignment(words[0]):
-            words.pop(0)
+            name = words.pop(0).partition("=")[0].removesuffix("+")
+            if name not in known.HARMLESS_VARIABLES:
+                self.unresolved.add(f"sets {name}")
         if not words:
             return
         if depth > MAX_NESTING:
@@ -72,8 +83,9 @@ class _Findings:
         program, rest = words[0].rsplit("/", 1)[-1].rsplit("\\", 1)[-1], words[1:]
         if words[0] == ".":
             program = "."
-        if "$" in words[0] or "`" in words[0] or _BRACES.search(words[0]):
-            self.unresolved.add(f"program {words[0]}")
+        doubt = _doubt_about(words[0], program, rest)
+        if doubt and not guess:
+            self.unresolved.add(doubt)
         self.read_inner(program, rest, depth, text)
         self.network = self.network or program in known.NETWORK or _talks(program, rest)
         destroys = _destroys(program, rest)
@@ -84,6 +96,7 @@ class _Findings:
 
     def read_inner(self, program: str, rest: list[str], depth: int, text: str | None) -> None:
         """The commands that a program is told to run."""
+        self.unresolved.update(f"{program} {word}" for word in rest if word in known.STARTS_SHELL.get(program, ()))
         if program in known.WRAPPERS:
             self.read_wrapped(rest, known.WRAPPERS[program], depth, text)
         for option in known.TEXT_OPTIONS.get(program, ()):
@@ -118,9 +131,10 @@ class _Findings:
             if own:
                 own -= 1
                 continue
-            self.read_words(rest[index:], depth + 1, text)
             # An option's value (`sudo -u root rm`) is no program: what follows it is read as well.
-            if index and rest[index - 1].startswith("-"):
+            guess = index > 0 and rest[index - 1].startswith("-")
+            self.read_words(rest[index:], depth + 1, text, guess=guess)
+            if guess:
                 continue
             return
 
@@ -151,9 +165,57 @@ class _Findings:
             if program == "dd":
                 if word.startswith("of="):
                     self.paths.append(word[3:])
-            elif not word.startswith("-") and len(self.paths) < MAX_PATHS:
-                found = sorted(glob.glob(word))[:MAX_PATHS] if glob.has_magic(word) else []
-                self.paths.extend(found or [word])
+            elif not word.startswith("-"):
+                if _GLOB.search(word):
+                    self.unresolved.add(f"glob {word}")
+                if len(self.paths) < MAX_PATHS:
+                    self.paths.append(word)
+                else:
+                    self.unresolved.add(f"more than {MAX_PATHS} paths")
+
+
+def _doubt_about(word: str, program: str, rest: list[str]) -> str | None:
+    """Why a command may do more than the tables know, or None for one that they know."""
+    if "$" in word or "`" in word or _BRACES.search(word) or (_GLOB.search(word) and word not in ("[", "[[")):
+        return f"program {word}"
+    directory = word.rpartition("/")[0]
+    if directory and directory not in known.SYSTEM_DIRECTORIES:
+        return f"program {word}"
+    if program in known.DESTRUCTIVE or program in known.WRAPPERS or program in known.SHELLS or program in known.TEXTS:
+        return None
+    if program in known.COPIERS or program in ("dd", "tee", "alias", "cd", "."):
+        return None
+    if program == "git":
+        return _doubt_about_git(rest)
+    options = known.READERS.get(program)
+    if options is None:
+        return f"program {program}"
+    if program == "date" and any(word[:1] not in ("-", "+") for word in rest):
+        return "date may set the clock"
+    found = next((word for word in rest if _has_option(word, options)), None)
+    return f"option {found} of {program}" if found else None
+
+
+def _doubt_about_git(rest: list[str]) -> str | None:
+    """Why a `git` command may do more than read the repository."""
+    if not rest or rest[0] not in known.GIT_READERS:
+        return f"git {rest[0]}" if rest else None
+    found = next((word for word in rest[1:] if _has_option(word, known.GIT_OPTIONS)), None)
+    return f"option {found} of git" if found else None
+
+
+def _has_option(word: str, options: tuple[str, ...]) -> bool:
+    """Whether `word` is one of the options, abbreviated, with a value, or among bundled letters."""
+    if word.startswith("--"):
+        name = word.partition("=")[0]
+        return len(name) > 2 and any(option.startswith(name) for option in options if option.startswith("--"))
+    if not word.startswith("-"):
+        return word in options
+    return any(
+        word == option or (len(option) == 2 and option[1] in word[1:])
+        for option in options
+        if not option.startswith("--")
+    )
 
 
 def _told(program: str, rest: list[str]) -> list[str]:
@@ -192,6 +254,8 @@ def _written(program: str, rest: list[str]) -> list[str]:
     files = [word for word in rest if not word.startswith("-")]
     if program == "tee":
         return files
+    if program == "uniq":
+        return files[1:2]
     if program in known.COPIERS:
         return files[-1:] if len(files) > 1 else []
     if program in known.EDITORS and any(word.startswith(("-i", "--in-place")) for word in rest):

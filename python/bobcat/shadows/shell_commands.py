@@ -1,6 +1,6 @@
 """What programs are known for: which destroy, which talk to a network, and which run what they are given.
 
-Tables only, for `shell`. A program that is not here is taken to do nothing but what its redirections say.
+Tables only, for `shell`. A program that is in none of them is unresolved.
 """
 
 from __future__ import annotations
@@ -8,8 +8,56 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 DESTRUCTIVE = frozenset(
-    {"rm", "unlink", "rmdir", "del", "shred", "drop", "truncate", "mkfs", "wipefs", "fdisk", "parted", "blkdiscard"}
+    "rm unlink rmdir del shred srm drop truncate mkfs mke2fs mkswap wipefs fdisk sfdisk cfdisk gdisk sgdisk parted "
+    "blkdiscard hdparm badblocks chmod chown chgrp chattr setfacl kill killall pkill shutdown reboot halt poweroff "
+    "init telinit umount swapoff userdel groupdel deluser delgroup dropdb dropuser lvremove vgremove pvremove zfs "
+    "zpool cryptsetup iptables ip6tables nft ufw".split()
 )
+SYSTEM_DIRECTORIES = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
+"""Directories whose programs are taken for the ones of that name."""
+SOCKETS = ("/dev/tcp/", "/dev/udp/")
+"""How the files begin that a shell opens as connections."""
+HARMLESS_VARIABLES = frozenset("LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_TIME TZ NO_COLOR COLUMNS".split())
+"""Variables that change how a program writes, and not what it does."""
+
+READERS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        "ls cat grep egrep fgrep zgrep echo printf pwd wc head tail cut tr nl tac rev paste join comm cmp diff stat du "
+        "df ps which whereis type id whoami groups uname hostid uptime free printenv true false test [ [[ : sleep seq "
+        "basename dirname realpath readlink md5sum sha1sum sha256sum sha512sum cksum b2sum strings od hexdump nproc "
+        "arch tty locale column fold fmt expand unexpand uniq lsblk lscpu lsof jq } fi done esac for in".split(),
+        (),
+    ),
+    "sort": ("-o", "--output", "--compress-program", "-T", "--temporary-directory", "--files0-from"),
+    "tree": ("-o",),
+    "date": ("-s", "--set"),
+    "find": ("-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls"),
+    "rg": ("--pre", "--hostname-bin", "--search-zip", "-z"),
+    "fd": ("-x", "-X", "--exec", "--exec-batch"),
+    "file": ("-C", "--compile"),
+}
+"""Programs that only read, and their options that make them write or run something."""
+GIT_READERS = frozenset(
+    "status log diff show rev-parse ls-files ls-tree blame describe shortlog cat-file merge-base rev-list --version "
+    "version".split()
+)
+"""Commands of git that only read the repository."""
+GIT_OPTIONS = (
+    "--output",
+    "-o",
+    "--ext-diff",
+    "--textconv",
+    "--no-index",
+    "--open-files-in-pager",
+    "--exec",
+    "--filters",
+)
+"""Options with which these write a file, run a program or leave the repository."""
+STARTS_SHELL: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("sudo", "doas"), ("-s", "-i", "-e", "--shell", "--login", "--edit")),
+}
+"""Options after which a program runs a shell or an editor."""
+
 NETWORK = frozenset(
     "curl wget scp sftp rsync ssh ftp nc ncat netcat telnet socat pip npm apt apt-get docker podman kubectl helm "
     "aws gcloud az terraform".split()

@@ -22,10 +22,11 @@ MAX_NESTING = 16
 
 @dataclass(slots=True)
 class SimpleCommand:
-    """One command: its words without quotes, the files its output goes to, and the text it is given to read."""
+    """One command: its words without quotes, the files of its redirections, and the text it is given to read."""
 
     words: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
     input: str | None = None
 
 
@@ -62,19 +63,23 @@ def read_script(text: str, depth: int = 0) -> Script:
                 current.words.pop()  # the descriptor of `2>`
             redirection = token.text
         elif token.kind == "operator":
+            if token.text == "(" and current.words:
+                script.unresolved.append(f"function {current.words[-1]}")
             script.commands.append(current)
             current, redirection = SimpleCommand(), None
             line = len(script.commands) if token.text == "\n" else line
         elif redirection is not None:
             if redirection in _WRITES and not (redirection == ">&" and (token.text.isdigit() or token.text == "-")):
                 current.writes.append(token.text)
+            if redirection in ("<", "<>"):
+                current.reads.append(token.text)
             if redirection == "<<<":
                 current.input = token.text
             redirection = None
         else:
             current.words.append(token.text)
     script.commands.append(current)
-    script.commands = [command for command in script.commands if command.words or command.writes]
+    script.commands = [command for command in script.commands if command.words or command.writes or command.reads]
     return script
 
 
