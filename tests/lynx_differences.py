@@ -5,10 +5,10 @@ from __future__ import annotations
 EXTRA_FIELDS = {
     "ToolCall": ["text", "problem"],
     "ApprovalDecision": ["args"],
-    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain"],
+    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition"],
     "Decision": ["approvals_needed"],
     "RunResult": ["approvals"],
-    "ToolDef": ["reconcile_fn"],
+    "ToolDef": ["reconcile_fn", "definition"],
     "ToolMetadata": ["effect"],
 }
 """Fields behind those of lynx-agent. `docs/migrating-from-lynx.md` names each."""
