@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 EXTRA_FIELDS = {
-    "ToolCall": ["text", "problem"],
+    "Message": ["provider_data"],
+    "ToolCall": ["text", "problem", "provider_data"],
     "ApprovalDecision": ["args"],
     "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition"],
     "Decision": ["approvals_needed"],

@@ -37,8 +37,8 @@ MORE = {
 VALUES = {name for name in lynx.__all__ if dataclasses.is_dataclass(getattr(lynx, name))} - {"PolicyBundle"}
 """A bundle is a program of the core, and no dataclass."""
 EXTRA_PARAMETERS = {
-    "ToolCall", "ToolDef", "ToolMetadata", "ApprovalDecision", "ApprovalRequest", "Decision", "RunResult", "Agent",
-    "ApprovalHandler", "Executor", "Sink", "Router", "RunStore", "Cancelled", "jsonl_sink", "stdout_sink",
+    "Message", "ToolCall", "ToolDef", "ToolMetadata", "ApprovalDecision", "ApprovalRequest", "Decision", "RunResult",
+    "Agent", "ApprovalHandler", "Executor", "Sink", "Router", "RunStore", "Cancelled", "jsonl_sink", "stdout_sink",
     "callback_sink", "CrewAIAgent", "PolicyBundle", "GraphSpec", "ClaudeAgent", "OpenAIAgent", "LangGraphAgent",
     "mcp_tools", "PolicyCompileError", "GraphCompileError", "evaluate",
     "approve_required",
