@@ -106,7 +106,7 @@ class BobcatBench:
         path = self._root / policy
         data = path.read_bytes()
         if is_bundle(data):
-            return load_bundle(data, python_rules)
+            return load_bundle(data, python_rules, profile=profile)
         return load_policy_file(path, profile=profile, python_rules=list(python_rules), host=host)
 
     def _calls(self, bundle: PolicyBundle, requests: Requests) -> Calls:

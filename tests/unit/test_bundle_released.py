@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -20,13 +20,16 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+PROFILES: dict[str, Literal["strict", "lynx"]] = {"full": "strict", "lynx": "lynx"}
+
+
 def expected(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((V1 / f"{name}.expected.json").read_text(encoding="utf-8"))
     return found
 
 
 def test_a_format_1_bundle_loads_with_its_identity(name: str) -> None:
-    bundle = load_bundle(V1 / f"{name}.bobcat", trusted_keys=[public_key(KEY)])
+    bundle = load_bundle(V1 / f"{name}.bobcat", trusted_keys=[public_key(KEY)], profile=PROFILES[name])
     want = expected(name)
     assert (bundle.id, bundle.lynx_id, bundle.profile) == (want["digest"], want["lynx_id"], want["profile"])
     assert list(bundle.rule_digests) == want["rule_digests"]
@@ -36,7 +39,7 @@ def test_a_format_1_bundle_loads_with_its_identity(name: str) -> None:
 
 
 def test_a_format_1_bundle_decides_as_it_did(name: str) -> None:
-    bundle = load_bundle(V1 / f"{name}.bobcat")
+    bundle = load_bundle(V1 / f"{name}.bobcat", profile=PROFILES[name])
     lines = (V1 / "requests.jsonl").read_text(encoding="utf-8").splitlines()
     for line, want in zip(lines, expected(name)["decisions"], strict=True):
         decision = bundle.evaluate(request_from_json(line))
@@ -53,4 +56,4 @@ def test_a_format_1_bundle_decides_as_it_did(name: str) -> None:
 
 def test_a_format_1_bundle_is_written_again_as_it_was(name: str) -> None:
     data = (V1 / f"{name}.bobcat").read_bytes()
-    assert load_bundle(data).to_bytes(sources=True, private_key=KEY) == data
+    assert load_bundle(data, profile=PROFILES[name]).to_bytes(sources=True, private_key=KEY) == data

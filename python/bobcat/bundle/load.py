@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import msgspec
 
 from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, decode_manifest
+from bobcat.bundle.manifest import Manifest, checked_epoch, decode_manifest
 from bobcat.bundle.model import Parts, PolicyBundle
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
-from bobcat.ir.schema import IR_VERSION, HostRule, Policy
+from bobcat.ir.schema import IR_VERSION, HostRule, Policy, Profile
 
 if TYPE_CHECKING:
     from bobcat.bundle.host_code import HostFunction
@@ -31,23 +31,39 @@ def load_bundle(
     source: str | os.PathLike[str] | bytes,
     host_rules: Iterable[HostFunction] | Mapping[str, HostFunction] = (),
     *,
-    trusted_keys: Iterable[bytes | str] = (),
+    trusted_keys: Iterable[bytes | str] | None = None,
+    profile: Profile | None = "strict",
+    expected_id: str | None = None,
+    min_epoch: int | None = None,
 ) -> PolicyBundle:
     """The bundle in a file, or in `bytes`.
 
     `host_rules` are the callables the policy was compiled with: found by name, refused when one is missing, was changed
-    or is not part of the policy. With `trusted_keys`, a bundle that none of them signed is refused.
+    or is not part of the policy. With `trusted_keys`, a bundle that none of them signed is refused, and with an empty
+    list every bundle; only None skips the check. A bundle of another `profile` is refused, None takes either; so is one
+    whose id is not `expected_id`, and one whose epoch is below `min_epoch` (a bundle without an epoch has 0).
     Raises `BundleError`.
     """
+    if profile is not None and profile not in get_args(Profile):
+        raise ValueError(f"`profile` must be one of {', '.join(get_args(Profile))} or None, not {profile!r}")
     data = bytes(source) if isinstance(source, bytes | bytearray | memoryview) else file.read(source)
     sections = file.unpack(data)
-    keys = tuple(trusted_keys)
-    if keys:
-        _verify(sections, keys)
+    if trusted_keys is not None:
+        _verify(sections, trusted_keys)
     content = sections.content
     manifest = decode_manifest(content[file.MANIFEST])
     if manifest.digest != sections.policy_digest.hex():
         raise BundleError("digest_mismatch", "the policy does not have the digest in the manifest")
+    if profile is not None and manifest.profile != profile:
+        raise BundleError(
+            "profile_mismatch",
+            f"the bundle has the profile `{manifest.profile}`, not `{profile}`, and decides by other rules; "
+            f"load it with `profile={manifest.profile!r}` (`--profile {manifest.profile}`)",
+        )
+    if expected_id is not None and manifest.digest != expected_id:
+        raise BundleError("id_mismatch", f"the bundle has the id {manifest.digest}, not `expected_id` {expected_id!r}")
+    if min_epoch is not None:
+        _check_epoch(manifest, checked_epoch(min_epoch, "min_epoch"))
     callables = resolve_host_rules(manifest.host_rules, host_rules)
     ir = content[file.IR]
     bundle = PolicyBundle(Parts(ir, callables, manifest, content.get(file.SOURCE_MAP), content.get(file.SOURCES, {})))
@@ -74,6 +90,19 @@ def resolve_host_rules(
     if left:
         raise BundleError("unknown_host_rule", f"the policy has no host rule `{left[0]}`")
     return tuple(resolved)
+
+
+def reload(data: bytes, host_rules: tuple[HostFunction, ...], profile: Profile) -> PolicyBundle:
+    """The bundle that was pickled: `PolicyBundle.__reduce__` gives the profile that it had."""
+    return load_bundle(data, host_rules, profile=profile)
+
+
+def _check_epoch(manifest: Manifest, least: int) -> None:
+    if manifest.epoch is msgspec.UNSET:
+        if least > 0:
+            raise BundleError("old_epoch", f"the bundle has no epoch; `min_epoch` is {least}")
+    elif manifest.epoch < least:
+        raise BundleError("old_epoch", f"the bundle has the epoch {manifest.epoch}; `min_epoch` is {least}")
 
 
 def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]]) -> HostFunction:
@@ -105,7 +134,7 @@ def _describes(manifest: Manifest, ir: bytes) -> bool:
         raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
 
 
-def _verify(sections: file.Sections, trusted_keys: tuple[bytes | str, ...]) -> None:
+def _verify(sections: file.Sections, trusted_keys: Iterable[bytes | str]) -> None:
     from bobcat.bundle.sign import MAX_SIGNATURES, Signature, verify
 
     try:

@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import ntpath
 import posixpath
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from bobcat.bundle.source_map import SourceMap
 from bobcat.errors import BundleError
 from bobcat.ir.schema import Defaults, HostRule, Profile
 
+MAX_EPOCH = 2**53 - 1
+"""The largest epoch: any JSON reader keeps it exact."""
+
+Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
+
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`digest` is that of the IR, in 64 hexadecimal digits; `host_rules` stand in the order of the IR.
 
-    `lynx_id` is the incumbent's 16-digit id, null where it has none.
+    `lynx_id` is the incumbent's 16-digit id, null where it has none. `epoch` counts the releases of a policy; a bundle
+    without one has no such key, as bundles had before there were epochs.
     """
 
     digest: str
@@ -30,6 +37,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     host_rules: tuple[HostRule, ...]
     source_files: tuple[str, ...]
     lynx_id: str | None = None
+    epoch: Epoch | UnsetType = UNSET
 
 
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -53,6 +61,13 @@ def decode_manifest(data: bytes) -> Manifest:
     if encode_section(manifest) != data:
         raise BundleError("bad_manifest", "section `manifest` is not in canonical form")
     return manifest
+
+
+def checked_epoch(epoch: object, name: str) -> int:
+    """An epoch that a caller gives. Raises `BundleError` for anything but an integer from 0 to `MAX_EPOCH`."""
+    if type(epoch) is not int or not 0 <= epoch <= MAX_EPOCH:
+        raise BundleError("bad_epoch", f"`{name}` must be an integer from 0 to {MAX_EPOCH}")
+    return epoch
 
 
 def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:

@@ -15,7 +15,14 @@ import msgspec
 
 from bobcat import _core
 from bobcat.bundle import file
-from bobcat.bundle.manifest import Manifest, decode_source_map, decode_sources, encode_section, portable
+from bobcat.bundle.manifest import (
+    Manifest,
+    checked_epoch,
+    decode_source_map,
+    decode_sources,
+    encode_section,
+    portable,
+)
 from bobcat.bundle.source_map import SourceMap
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
@@ -229,6 +236,12 @@ class PolicyBundle(_core.Program):
         return decoded
 
     @property
+    def epoch(self) -> int | None:
+        """The number of this release of the policy, as its publisher counts them; None where it was given none."""
+        epoch = self._parts.manifest.epoch
+        return None if epoch is msgspec.UNSET else epoch
+
+    @property
     def ir_bytes(self) -> bytes:
         """The canonical bytes of the IR."""
         return self._parts.ir
@@ -239,22 +252,37 @@ class PolicyBundle(_core.Program):
 
         return explain(self, request, context)
 
-    def to_bytes(self, *, sources: bool = False, private_key: bytes | str | None = None) -> bytes:
+    def to_bytes(
+        self, *, sources: bool = False, private_key: bytes | str | None = None, epoch: int | None = None
+    ) -> bytes:
         """The bundle file, the same bytes every time; with the source texts, and signed, when asked.
 
-        `private_key` is an Ed25519 key, 32 bytes or 64 hexadecimal digits. Raises `BundleError` for a key that is none,
-        and where `bobcat[sign]` is not installed.
+        `private_key` is an Ed25519 key, 32 bytes or 64 hexadecimal digits. `epoch` numbers this release of the policy,
+        for loaders that refuse older ones; it is signed and no part of `id`. Without it the file has the epoch that the
+        bundle was loaded with, if any. Raises `BundleError` for an invalid key or epoch, and where `bobcat[sign]` is
+        not installed.
         """
-        return self._pack(portable, sources=sources, private_key=private_key)
+        return self._pack(portable, sources=sources, private_key=private_key, epoch=epoch)
 
-    def save(self, path: str | PathLike[str], *, sources: bool = False, private_key: bytes | str | None = None) -> None:
-        """Writes `to_bytes` to a file, complete or not at all. Raises `OSError`, and what `to_bytes` raises."""
-        file.write(path, self.to_bytes(sources=sources, private_key=private_key))
+    def save(
+        self,
+        path: str | PathLike[str],
+        *,
+        sources: bool = False,
+        private_key: bytes | str | None = None,
+        epoch: int | None = None,
+    ) -> None:
+        """Write `to_bytes` to a file, complete or not at all. Raises `OSError`, and what `to_bytes` raises."""
+        file.write(path, self.to_bytes(sources=sources, private_key=private_key, epoch=epoch))
 
-    def _pack(self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None) -> bytes:
+    def _pack(
+        self, name_of: Callable[[str], str], *, sources: bool, private_key: bytes | str | None, epoch: int | None
+    ) -> bytes:
         parts = self._parts
         files = tuple(name_of(name) for name in parts.manifest.source_files)
         manifest = msgspec.structs.replace(parts.manifest, source_files=files, lynx_id=self._known_lynx_id())
+        if epoch is not None:
+            manifest = msgspec.structs.replace(manifest, epoch=checked_epoch(epoch, "epoch"))
         content = {file.MANIFEST: encode_section(manifest), file.IR: parts.ir}
         if self.source_map is not None:
             source_map = msgspec.structs.replace(self.source_map, files=tuple(map(name_of, self.source_map.files)))
@@ -315,7 +343,8 @@ class PolicyBundle(_core.Program):
     def __deepcopy__(self, memo: dict[int, Any]) -> PolicyBundle:  # Any: the protocol of copy.deepcopy
         return self
 
-    def __reduce__(self) -> tuple[Callable[..., PolicyBundle], tuple[bytes, tuple[HostFunction, ...]]]:
-        from bobcat.bundle.load import load_bundle
+    def __reduce__(self) -> tuple[Callable[..., PolicyBundle], tuple[bytes, tuple[HostFunction, ...], str]]:
+        from bobcat.bundle.load import reload
 
-        return load_bundle, (self._pack(str, sources=True, private_key=None), self._parts.host_rules)
+        data = self._pack(str, sources=True, private_key=None, epoch=None)
+        return reload, (data, self._parts.host_rules, self.profile)

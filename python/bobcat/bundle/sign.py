@@ -45,9 +45,13 @@ def sign(message: bytes, private_key: bytes | str) -> Signature:
 
 
 def verify(message: bytes, signatures: Iterable[Signature], trusted_keys: Iterable[bytes | str]) -> None:
-    """Refuses a bundle unless one of `trusted_keys` signed `message`, and every signature of one of them is right."""
+    """Refuse a bundle unless one of `trusted_keys` signed `message`, and every signature of one of them is right."""
+    if isinstance(trusted_keys, str | bytes | bytearray | memoryview):
+        raise BundleError("bad_key", "`trusted_keys` must be a list of keys, not a single key")
     trusted = {_key_bytes(key).hex() for key in trusted_keys}
     relevant = [item for item in signatures if item.public_key in trusted]
+    if not trusted:
+        raise BundleError("unsigned", "`trusted_keys` is empty, so no signature is trusted; None skips the check")
     if not relevant:
         raise BundleError("unsigned", "the bundle carries no signature of a trusted key")
     ed25519 = _ed25519()
@@ -62,6 +66,8 @@ def verify(message: bytes, signatures: Iterable[Signature], trusted_keys: Iterab
 
 
 def _key_bytes(key: bytes | str) -> bytes:
+    if not isinstance(key, str | bytes | bytearray | memoryview):  # `bytes(32)` would be a key of zeros
+        raise BundleError("bad_key", f"a key is 32 bytes or 64 hexadecimal digits, not {type(key).__name__}")
     try:
         raw = bytes.fromhex(key) if isinstance(key, str) else bytes(key)
     except ValueError as error:

@@ -10,11 +10,11 @@ from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import STDIN, Profile, asking, open_policy, read_bytes
 from bobcat.cli.options import (
     FiniteRange,
+    bundle_options,
     format_option,
     policy_argument,
     profile_option,
     python_rule_option,
-    trusted_key_option,
 )
 from bobcat.cli.output import console, wants_colour, write_file, write_json
 
@@ -56,7 +56,7 @@ BAR = 40
 )
 @profile_option
 @python_rule_option
-@trusted_key_option
+@bundle_options
 @format_option
 def bench(
     policy: str,
@@ -69,7 +69,6 @@ def bench(
     seconds: float,
     profile: Profile,
     python_rules: tuple[str, ...],
-    trusted_keys: tuple[str, ...],
     output_format: str,
 ) -> int:
     """Time the decisions of POLICY, a source or a bundle, beside a reference loop in the same run.
@@ -92,7 +91,7 @@ def bench(
             before = read_baseline(*read_bytes(baseline))
         except BaselineError as error:
             raise InputError(str(error)) from error
-    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    bundle = open_policy(policy, profile, python_rules)
     with asking():
         calls = _calls(bundle, requests_file)
 

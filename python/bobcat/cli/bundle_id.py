@@ -6,7 +6,7 @@ import click
 
 from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import DEFAULT_POLICY, Profile, open_policy
-from bobcat.cli.options import format_option, profile_option, python_rule_option, trusted_key_option
+from bobcat.cli.options import bundle_options, format_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json
 
 
@@ -14,7 +14,7 @@ from bobcat.cli.output import write_json
 @click.argument("policy", metavar="[POLICY]", default=DEFAULT_POLICY, type=click.Path(allow_dash=True))
 @profile_option
 @python_rule_option
-@trusted_key_option
+@bundle_options
 @click.option("--lynx", is_flag=True, help="The 16-digit id that lynx-agent gives this policy, instead.")
 @format_option
 def bundle_id(
@@ -22,12 +22,11 @@ def bundle_id(
     profile: Profile,
     *,
     python_rules: tuple[str, ...],
-    trusted_keys: tuple[str, ...],
     lynx: bool,
     output_format: str,
 ) -> None:
     """Print the id of POLICY, a source or a bundle (default: policy.yaml): the SHA-256 digest of its meaning."""
-    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    bundle = open_policy(policy, profile, python_rules, shown_only=True)
     try:
         identity = bundle.lynx_id if lynx else bundle.id
     except ValueError as error:

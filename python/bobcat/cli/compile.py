@@ -17,6 +17,7 @@ from bobcat.cli.output import write_json
 )
 @click.option("--with-sources", is_flag=True, help="Put the text of the policy into the bundle, for explanations.")
 @click.option("--sign-key", metavar="FILE", type=click.Path(dir_okay=False), help="Sign with the Ed25519 key in FILE.")
+@click.option("--epoch", type=click.IntRange(0), metavar="N", help="The number of this release, for `--min-epoch`.")
 @profile_option
 @python_rule_option
 @format_option
@@ -26,6 +27,7 @@ def compile_(
     *,
     with_sources: bool,
     sign_key: str | None,
+    epoch: int | None,
     profile: Profile,
     python_rules: tuple[str, ...],
     output_format: str,
@@ -43,7 +45,7 @@ def compile_(
     imported = sorted({name for module in modules for name in module.imported})
     key = read_private_key(sign_key) if sign_key is not None else None
     try:
-        bundle.save(output, sources=with_sources, private_key=key)
+        bundle.save(output, sources=with_sources, private_key=key, epoch=epoch)
     except OSError as error:
         raise InputError(f"cannot write `{output}`: {reason_of(error)}") from error
     rules = bundle.rule_count

@@ -8,12 +8,12 @@ from bobcat.cli.calls import CallOptions, read_call
 from bobcat.cli.failures import NOT_ALLOWED
 from bobcat.cli.inputs import Profile, asking, open_policy
 from bobcat.cli.options import (
+    bundle_options,
     call_options,
     format_option,
     policy_argument,
     profile_option,
     python_rule_option,
-    trusted_key_option,
 )
 from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, json_text, wants_colour, write_json
 
@@ -24,7 +24,7 @@ from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, json_text, want
 @click.option("--exit-code", is_flag=True, help="Exit with 4 unless the verdict is allow or transform.")
 @profile_option
 @python_rule_option
-@trusted_key_option
+@bundle_options
 @format_option
 def eval_(
     policy: str,
@@ -38,7 +38,6 @@ def eval_(
     exit_code: bool,
     profile: Profile,
     python_rules: tuple[str, ...],
-    trusted_keys: tuple[str, ...],
     output_format: str,
 ) -> int:
     """Decide on one tool call with POLICY, a source or a bundle.
@@ -50,7 +49,7 @@ def eval_(
 
     parts = {"args": args_json, "declared": declared_json, "context": context_json}
     call = read_call(policy, CallOptions(request_file, tool, tools, parts))
-    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    bundle = open_policy(policy, profile, python_rules)
     with asking():
         decision = call.refusal or evaluate(bundle, call.request)
     if output_format == "json":

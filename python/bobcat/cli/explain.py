@@ -10,12 +10,12 @@ import click
 from bobcat.cli.calls import CallOptions, read_call
 from bobcat.cli.inputs import Profile, asking, open_policy
 from bobcat.cli.options import (
+    bundle_options,
     call_options,
     format_option,
     policy_argument,
     profile_option,
     python_rule_option,
-    trusted_key_option,
 )
 from bobcat.cli.output import VERDICT_COLOURS, console, write_json
 
@@ -38,7 +38,7 @@ WORDS = {"all": "all of", "any": "any of", "not": "not"}
 @click.option("--all", "show_all", is_flag=True, help="Show the clauses of rules that did not fire, too.")
 @profile_option
 @python_rule_option
-@trusted_key_option
+@bundle_options
 @format_option
 def explain(
     policy: str,
@@ -52,7 +52,6 @@ def explain(
     show_all: bool,
     profile: Profile,
     python_rules: tuple[str, ...],
-    trusted_keys: tuple[str, ...],
     output_format: str,
 ) -> None:
     """Show why POLICY, a source or a bundle, decides a tool call as it does.
@@ -63,7 +62,7 @@ def explain(
 
     parts = {"args": args_json, "declared": declared_json, "context": context_json}
     call = read_call(policy, CallOptions(request_file, tool, tools, parts))
-    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    bundle = open_policy(policy, profile, python_rules)
     with asking():
         refusal = call.refusal
         explanation = bundle.explain(call.request) if refusal is None else Explanation(refusal, (), bundle.id)

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
+from bobcat.cli.options import bundle_checks
 from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
 
 if TYPE_CHECKING:
@@ -81,21 +83,46 @@ def asking() -> Iterator[None]:
 
 
 def open_policy(
-    path: str, profile: Profile, python_rules: tuple[str, ...], trusted_keys: tuple[str, ...] = ()
+    path: str, profile: Profile, python_rules: tuple[str, ...], *, shown_only: bool = False
 ) -> PolicyBundle:
-    """The bundle in a bundle file, or the one that a policy source compiles to; its warnings go to stderr."""
+    """The bundle in a bundle file, or the one that a policy source compiles to; its warnings go to stderr.
+
+    A bundle must meet the conditions of `bundle_options`, and have `profile`. `shown_only`: the command decides
+    nothing, so it takes a bundle of any profile unless it was asked for one. Conditions on a source are an error.
+    """
     from bobcat.bundle import is_bundle, load_bundle
 
-    rules = [import_rule(spec) for spec in python_rules]
+    checks = bundle_checks()
+    condition = checks.given()
     if path.endswith(MODULE):
-        return compile_sources([path], profile, rules)
+        if condition is not None:
+            raise _not_a_bundle(path, condition)
+        return compile_sources([path], profile, [import_rule(spec) for spec in python_rules])
     data, name = read_bytes(path)
+    if condition is not None and not is_bundle(data):
+        raise _not_a_bundle(name, condition)
+    rules = [import_rule(spec) for spec in python_rules]
     if is_bundle(data):
-        return load_bundle(data, [rule for rule, _ in rules], trusted_keys=trusted_keys)
-    if trusted_keys:
-        raise InputError(f"`{name}` is a policy source, which nobody signs; `--trusted-key` needs a bundle")
-
+        return load_bundle(
+            data,
+            [rule for rule, _ in rules],
+            trusted_keys=checks.trusted_keys,
+            profile=None if shown_only and not _asked_for_profile() else profile,
+            expected_id=checks.expected_id,
+            min_epoch=checks.min_epoch,
+        )
     return _compile(policy_text(data, name), name, profile, rules)
+
+
+def _not_a_bundle(name: str, condition: str) -> InputError:
+    return InputError(
+        f"`{name}` is a policy source, which carries no signature, id or epoch; `{condition}` needs a bundle"
+    )
+
+
+def _asked_for_profile() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source("profile") is ParameterSource.COMMANDLINE
 
 
 def compile_sources(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bobcat.cli.inputs import Profile, open_policy
-from bobcat.cli.options import format_option, policy_argument, profile_option, python_rule_option, trusted_key_option
+from bobcat.cli.options import bundle_options, format_option, policy_argument, profile_option, python_rule_option
 from bobcat.cli.output import VERDICT_COLOURS, console, write_json
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--ir", "show_ir", is_flag=True, help="Show the normal form of every rule instead.")
 @profile_option
 @python_rule_option
-@trusted_key_option
+@bundle_options
 @format_option
 def inspect(
     policy: str,
@@ -27,11 +27,10 @@ def inspect(
     show_ir: bool,
     profile: Profile,
     python_rules: tuple[str, ...],
-    trusted_keys: tuple[str, ...],
     output_format: str,
 ) -> None:
     """Show what POLICY, a bundle or a source, holds: manifest, defaults, and the rules in evaluation order."""
-    bundle = open_policy(policy, profile, python_rules, trusted_keys)
+    bundle = open_policy(policy, profile, python_rules, shown_only=True)
     if output_format == "json":
         write_json(_to_json(bundle, with_ir=show_ir))
     elif show_ir:
@@ -100,6 +99,7 @@ def _show(bundle: PolicyBundle) -> None:
     facts = {
         "id": manifest.digest,
         "lynx id": manifest.lynx_id,
+        "epoch": bundle.epoch,
         "profile": f"{bundle.profile}, policy language {manifest.language_version}",
         "sources": ", ".join(manifest.source_files) or "none",
         "on_no_match": str(defaults.on_no_match),

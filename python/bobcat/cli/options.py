@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -15,7 +16,7 @@ profile_option = click.option(
     type=click.Choice(["strict", "lynx"]),
     default="strict",
     show_default=True,
-    help="The meaning of a policy source: `strict`, or that of lynx-agent 2.5. A bundle has its own.",
+    help="The meaning of a policy: `strict`, or that of lynx-agent 2.5. A bundle must have been compiled with it.",
 )
 
 
@@ -77,13 +78,75 @@ def wants_json() -> bool:
 
 
 policy_argument = click.argument("policy", metavar="POLICY", type=click.Path(allow_dash=True))
-trusted_key_option = click.option(
-    "--trusted-key",
-    "trusted_keys",
-    multiple=True,
-    metavar="KEY",
-    help="A public Ed25519 key, in hexadecimal. When given, a bundle that no such key signed is refused.",
-)
+
+
+@dataclass(frozen=True, slots=True)
+class BundleChecks:
+    """Conditions on a bundle that a command loads; None leaves one out."""
+
+    trusted_keys: tuple[str, ...] | None = None
+    expected_id: str | None = None
+    min_epoch: int | None = None
+
+    def given(self) -> str | None:
+        """The first option that was given, by its name."""
+        for name, value in (
+            ("--trusted-key", self.trusted_keys),
+            ("--expected-id", self.expected_id),
+            ("--min-epoch", self.min_epoch),
+        ):
+            if value is not None:
+                return name
+        return None
+
+
+_CHECKS = "bobcat.bundle_checks"
+
+
+def bundle_checks() -> BundleChecks:
+    """The conditions that the command that runs was given."""
+    context = click.get_current_context(silent=True)
+    found = context.meta.get(_CHECKS, {}) if context is not None else {}
+    return BundleChecks(**found)
+
+
+def _keep_check(context: click.Context, parameter: click.Parameter, value: Any) -> None:  # Any: click's own
+    if value is not None and value != ():
+        context.meta.setdefault(_CHECKS, {})[parameter.name] = value
+
+
+def bundle_options(command: Decorated) -> Decorated:
+    """Conditions on a bundle; `inputs` reads them from the context."""
+    for decorate in (
+        click.option(
+            "--min-epoch",
+            "min_epoch",
+            type=click.IntRange(0),
+            metavar="N",
+            expose_value=False,
+            callback=_keep_check,
+            help="Refuse a bundle whose epoch is below N, and one without an epoch.",
+        ),
+        click.option(
+            "--expected-id",
+            "expected_id",
+            metavar="ID",
+            expose_value=False,
+            callback=_keep_check,
+            help="Refuse a bundle with another id.",
+        ),
+        click.option(
+            "--trusted-key",
+            "trusted_keys",
+            multiple=True,
+            metavar="KEY",
+            expose_value=False,
+            callback=_keep_check,
+            help="A public Ed25519 key, in hexadecimal. When given, a bundle that no such key signed is refused.",
+        ),
+    ):
+        command = decorate(command)
+    return command
 
 
 def call_options(command: Decorated) -> Decorated:
