@@ -34,7 +34,7 @@ SETS = {
             "mcp_pins",
         ],
     ),
-    "CrewAI": (["crewai>=1.15"], ["crewai_agent"]),
+    "CrewAI": (["crewai>=1.15"], ["crewai_agent", "crewai_tools"]),
 }
 
 

@@ -24,6 +24,12 @@ class Link:
     def __init__(self) -> None:
         self.exchange: Exchange | None = None
 
+    def tie(self, exchange: Exchange) -> None:
+        """Send the calls to `exchange` from now on. Raises `ValueError` while another run needs them."""
+        if self.exchange is not None and self.exchange is not exchange and self.exchange.is_running():
+            raise ValueError("the crew's tools are in use by another run; make tools for each crew that runs")
+        self.exchange = exchange
+
     # Any: arguments are what JSON can hold.
     def ask(self, tool: str, args: dict[str, Any]) -> str:
         """Have a tool called; blocks until there is an answer. Raises `RuntimeError` when no run wants to know."""
@@ -54,6 +60,10 @@ class Exchange:
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._news = asyncio.Event()
+
+    def is_running(self) -> bool:
+        """Whether a run takes calls from here, or has not ended yet."""
+        return self._loop is not None and not self._closed and self._end is None
 
     def remember(self, conversation: Sequence[Message]) -> None:
         """Take the answers of an earlier attempt of this run: a call made again gets them, and is not made again."""

@@ -15,11 +15,12 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from bobcat.adapters.crew_exchange import Exchange, Link
+from bobcat.adapters.crew_tools import Inspection
 from bobcat.adapters.token_counts import count, without_cached
 from bobcat.model import FinalAnswer, Message, ToolCall, Usage
 from bobcat.plain_json import show
@@ -27,8 +28,6 @@ from bobcat.tool_schema import tooldef_to_json_schema
 from bobcat.tools import ToolSet
 
 __all__ = ["CrewAIAgent", "crewai_tools"]
-
-_OWN_TOOLS = ("allow_code_execution", "multimodal", "apps", "mcps")
 
 
 # Any throughout: crews, agents, tasks and tools are CrewAI's.
@@ -69,7 +68,10 @@ class CrewAIAgent:
     """Runs a crew once, and answers with its result from then on.
 
     A crew with tools that no policy sees is refused, unless `allow_unmediated_tools` says that this is meant: such
-    tools run without a decision, an audit event or a journal record. `inputs` go to `kickoff`.
+    tools run without a decision, an audit event or a journal record. They are the agents' and the tasks' own, and those
+    that CrewAI adds for memory, skills, delegation, the hierarchical process, code execution, images, files, apps, MCP
+    and A2A. The crew is asked for its tools when the agent is made (`ValueError`), and again for each task before any
+    of them can run: then the run fails. `inputs` go to `kickoff`.
 
     Ending the run ends the crew at its next tool call; a thread cannot be ended from outside. Leave the agent with
     `async with` or `aclose`, so that the crew does not wait for a run that is over.
@@ -81,8 +83,8 @@ class CrewAIAgent:
         _crewai("CrewAIAgent")
         self._crew = crew
         self._inputs = dict(inputs) if inputs is not None else None
-        self._lenient = allow_unmediated_tools
         self._exchange = Exchange()
+        self._inspection = Inspection(crew, self._exchange, lenient=allow_unmediated_tools)
         self._started = False
         self._check()
 
@@ -113,7 +115,8 @@ class CrewAIAgent:
 
     def _kickoff(self) -> None:
         try:
-            result = self._crew.kickoff() if self._inputs is None else self._crew.kickoff(inputs=self._inputs)
+            with self._inspection.while_running():
+                result = self._crew.kickoff() if self._inputs is None else self._crew.kickoff(inputs=self._inputs)
             answer = FinalAnswer(show(result), _usage(result))
         except BaseException as error:  # whatever it is, the run must hear of it
             self._exchange.finish(error)
@@ -123,31 +126,7 @@ class CrewAIAgent:
     def _check(self) -> None:
         if getattr(self._crew, "stream", False):
             raise ValueError("a streaming crew has no result to wait for; build the crew with stream=False")
-        outside: list[str] = []
-        for owner in _members(self._crew):
-            for tool in getattr(owner, "tools", None) or ():
-                link = getattr(tool, "bobcat_link", None)
-                if isinstance(link, Link):
-                    link.exchange = self._exchange
-                else:
-                    outside.append(f"`{getattr(tool, 'name', type(tool).__name__)}`")
-            outside += [f"`{feature}`" for feature in _OWN_TOOLS if getattr(owner, feature, None)]
-        if outside and not self._lenient:
-            raise ValueError(
-                f"no policy sees these tools of the crew: {', '.join(dict.fromkeys(outside))}; give its agents "
-                "crewai_tools(tools) instead, or say allow_unmediated_tools=True"
-            )
-
-
-def _members(crew: Any) -> Iterator[Any]:
-    """Everything in a crew that can have tools."""
-    yield from crew.agents
-    for task in crew.tasks:
-        yield task
-        if getattr(task, "agent", None) is not None:
-            yield task.agent
-    if getattr(crew, "manager_agent", None) is not None:
-        yield crew.manager_agent
+        self._inspection.check()
 
 
 def _given(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
