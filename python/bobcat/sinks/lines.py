@@ -47,8 +47,8 @@ def jsonl_sink(handle: IO[str], *, required: bool = False, args: Literal["plain"
     """One line of canonical JSON per event, flushed at once. Every line is valid JSON, NaN and the like as strings.
 
     With `required`, the run stops before the next effect when a line cannot be written. With `args="digest"`, lines
-    carry the SHA-256 of the arguments of calls (`args_sha256`) in place of the arguments. A body with values that JSON
-    cannot hold is marked `inexact`.
+    carry the SHA-256 of the arguments of calls (`args_sha256`) in place of the arguments. A decision about values that
+    JSON cannot hold is marked `inexact`.
     """
     if args not in ("plain", "digest"):
         raise ValueError(f"args must be 'plain' or 'digest', got {args!r}")
@@ -60,34 +60,34 @@ def jsonl_sink(handle: IO[str], *, required: bool = False, args: Literal["plain"
     write = _writer(handle, flush)
 
     async def sink(event: AuditEvent) -> None:
-        record = {
+        record: dict[str, Any] = {
             "correlation_id": event.correlation_id,
             "bundle_id": event.bundle_id,
             "seq": event.seq,
             "kind": event.kind,
             "timestamp": event.timestamp.isoformat(),
-            "body": _digested(event.body) if args == "digest" else _marked(event.body),
+            "body": _digested(event.body) if args == "digest" else dict(event.body),
         }
+        if "context" in event.body:  # a decision, which is decided again from what is written here
+            _mark(record["body"])
         await write(json_text(record) + "\n")
 
     return marked(sink, required=required)
 
 
-def _marked(body: Mapping[str, Any]) -> dict[str, Any]:  # Any: what an event's body holds, here and below
-    """The body, marked when its text is not what it holds."""
-    written = dict(body)
-    if canonical_text(written) is None:  # PERF: what the core can write is exact
+def _mark(body: dict[str, Any]) -> None:  # Any: what an event's body holds, here and below
+    """Mark a body whose text is not what it holds."""
+    if canonical_text(body) is None:  # PERF: what the core can write is exact
         exact = False
         with suppress(RecursionError):
-            exact = is_exact(written)
+            exact = is_exact(body)
         if not exact:
-            written["inexact"] = True
-    return written
+            body["inexact"] = True
 
 
 def _digested(body: Mapping[str, Any]) -> dict[str, Any]:
     """The body with digests in place of arguments."""
-    written = _marked({name: value for name, value in body.items() if name not in _ARGS})
+    written = {name: value for name, value in body.items() if name not in _ARGS}
     for name in _ARGS:
         if name in body:
             written[f"{name}_sha256"] = json_digest(body[name])
