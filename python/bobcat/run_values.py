@@ -6,7 +6,7 @@ A service that only decides never loads this module; `bobcat.model` finds these 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -62,6 +62,9 @@ Reconcile: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Reconciliati
 ResultStatus: TypeAlias = Literal["succeeded", "failed", "cancelled", "superseded", "suspended"]
 """What became of a run. `superseded`: another worker has it, and this one did nothing."""
 
+_SHOWN = (
+    "status", "final_answer", "error", "steps_taken", "usage", "approvals", "audit_gaps", "correlation_id", "bundle_id",
+)  # fmt: skip
 _TOLD_BY_ERROR: tuple[Literal["cancelled"], Literal["superseded"]] = ("cancelled", "superseded")
 
 
@@ -225,10 +228,22 @@ class AuditEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditGap:
+    """What one sink of a run did not take: how many `events`, the first one's `seq`, and why that one was lost."""
+
+    sink: str
+    events: int
+    first_seq: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """How a run ended: `final_answer`, or `error`; `status` says it in one word.
 
     `steps_taken` counts tool calls, `usage` is the sum over the replies, None when the agent reported none.
+    `audit_gaps` names the sinks that did not get every event. `traceback` is that of the exception that ended the run,
+    where there was one.
 
     A suspended run has not ended: it waits for the `approvals` with these ids, and goes on when it is resumed.
     """
@@ -240,6 +255,12 @@ class RunResult:
     steps_taken: int = 0
     usage: Usage | None = None
     approvals: tuple[str, ...] = ()
+    audit_gaps: tuple[AuditGap, ...] = ()
+    traceback: str | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in _SHOWN)
+        return f"{type(self).__name__}({shown})"
 
     @property
     def status(self) -> ResultStatus:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import isfinite
@@ -178,7 +179,10 @@ async def run_in_manner(
         driver = _Driver(setup, agent, options, fanout, interrupts)
         driver.by_express = by_express
         driver.provider = provider
-        return await driver.run(named=options.correlation_id is not None, allowed=allowed)
+        try:
+            return await driver.run(named=options.correlation_id is not None, allowed=allowed)
+        finally:
+            fanout.abandon()
 
 
 class _Driver:
@@ -263,7 +267,7 @@ class _Driver:
                 case AskApproval():
                     event = await self._ask_approval(command)
                 case Finish():
-                    return command.result
+                    return await self._finish(command.result)
                 case _:
                     assert_never(command)
             command = machine.send(event)
@@ -274,6 +278,25 @@ class _Driver:
         event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, self._interrupts.now(), shown)
         self._events += 1
         await self._fanout.deliver(event)
+        if self._manner.audits_decisions:
+            await self._note_gaps()
+
+    async def _note_gaps(self) -> None:
+        """Announce and record that a sink gets no further events."""
+        for gap in self._fanout.newly_left_out():
+            body = {"sink": gap.sink, "first_seq": gap.first_seq, "reason": gap.reason}
+            if self._journal is not None:
+                await self._append(Append("audit.gap", dict(body), ""))  # a store that fails says so at the next record
+            await self._emit("audit.gap", body)
+
+    async def _finish(self, result: RunResult) -> RunResult:
+        """The result, once the sinks have what waits for them, with what they have lost."""
+        await self._fanout.drain()
+        if not self._manner.audits_decisions:
+            return result
+        await self._note_gaps()
+        gaps = self._fanout.gaps
+        return replace(result, audit_gaps=gaps) if gaps else result
 
     async def _cruise(self, lane: Express) -> Event:
         """Take plain steps, and ask the model for one that is not."""
@@ -497,7 +520,7 @@ class _Driver:
         else:
             await self._emit("run.started", started_body(setup))
             await self._emit("run.failed", {"reason": error})
-        return RunResult(setup.correlation_id, setup.bundle_id, error=error)
+        return await self._finish(RunResult(setup.correlation_id, setup.bundle_id, error=error))
 
 
 def _sealed(body: Mapping[str, Any]) -> FrozenDict[str, Any]:  # Any: what an event's body holds
