@@ -8,7 +8,7 @@ EXTRA_FIELDS = {
     "ApprovalDecision": ["args"],
     "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition"],
     "Decision": ["approvals_needed"],
-    "RunResult": ["approvals"],
+    "RunResult": ["approvals", "audit_gaps", "traceback"],
     "ToolDef": ["reconcile_fn", "definition"],
     "ToolMetadata": ["effect"],
 }
