@@ -5,6 +5,7 @@ ValueError
 ├── GraphCompileError       a handoff graph is wrong; carries diagnostics
 ├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
 ├── RequestError            a request given as JSON is not a request; carries a code
+├── ArgumentError           a call's arguments are refused before the policy judges it; carries a code
 ├── ApprovalError           an answer to an approval does not count; carries a code
 ├── JobError                a job cannot be queued, made or changed; carries a code
 └── AuditError              an audit line cannot be read, or decided again; carries a code
@@ -70,6 +71,20 @@ class BundleError(_CodedError):
 
 class RequestError(_CodedError):
     """A request given as JSON is malformed. `code` is one of the codes in `docs/reference/requests.md`."""
+
+
+class ArgumentError(ValueError):
+    """A call cannot be made: of this tool, or with these arguments. The message is the answer to the model.
+
+    `code` is one of the codes in `docs/reference/tool-arguments.md`.
+    """
+
+    def __init__(self, message: str, code: str = "argument_value") -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[ArgumentError], tuple[str, str]]:
+        return type(self), (str(self), self.code)
 
 
 class ApprovalError(_CodedError):

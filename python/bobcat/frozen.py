@@ -28,6 +28,7 @@ T = TypeVar("T")
 # Containers nested deeper than this are refused: no tool takes anything near it, and it is clear of the stack's end.
 MAX_DEPTH = 128
 
+_NAME_SHOWN = 200
 _LEAVES = frozenset({str, int, float, bool, type(None), bytes})
 _CONTAINERS = (Mapping, list, tuple, set, frozenset, bytearray)
 
@@ -179,7 +180,7 @@ class _Freezer(_Walker):
     def container(self, value: Any, depth: int) -> Any:
         if isinstance(value, Mapping):
             pairs = dict.items(value) if isinstance(value, dict) else [(key, value[key]) for key in value]
-            frozen = {_honest(key): self.walk(item, depth) for key, item in pairs}
+            frozen = {honest_key(key): self.walk(item, depth) for key, item in pairs}
             if type(value) is FrozenDict and all(map(_same, frozen.values(), dict.values(value))):
                 return value
             return FrozenDict(frozen)
@@ -205,13 +206,29 @@ class _Thawer(_Walker):
         return bytearray(value) if isinstance(value, bytearray) else set(value)
 
 
-def _honest(key: Any) -> Any:  # Any: mappings have keys of any kind
-    kind: Any = type(key)  # Any: what a type says of its own methods differs from type to type
-    if kind is str or not isinstance(key, str):
+def honest_key(key: Any) -> Any:  # Any: mappings have keys of any kind
+    """A key of a mapping. Raises `ValueError` for a string of a subclass that compares or hashes in its own way."""
+    kind = type(key)
+    if kind is str or not issubclass(kind, str):
         return key
-    if kind.__eq__ is not str.__eq__ or kind.__hash__ is not str.__hash__:
-        raise ValueError(f"a key of type {kind.__name__} does not compare like the text it is")
+    if any(_defined(kind, name) is not str.__dict__[name] for name in ("__eq__", "__hash__")):
+        raise ValueError(f"a key of type {type_name(key)} does not compare like the text it is")
     return key
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, whatever its metaclass says."""
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return name if len(name) <= _NAME_SHOWN else f"{name[:_NAME_SHOWN]}..."
+
+
+def _defined(kind: type, name: str) -> object:
+    """What a method of a type is, as the interpreter finds it: a metaclass has no say in it."""
+    for base in type.__dict__["__mro__"].__get__(kind):
+        methods = type.__dict__["__dict__"].__get__(base)
+        if name in methods:
+            return methods[name]
+    return None
 
 
 def _same(left: object, right: object) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from bobcat.approvals import ApprovalHandler, Pending, ask
+from bobcat.exact import for_tool
 from bobcat.executors import Executor, inline_executor
 from bobcat.frozen import deep_freeze, thaw
 from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, ToolDef, Verdict
@@ -48,8 +49,7 @@ async def mediate(
     if GIVEN.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
         return ActionResult(False, error=f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only")
     try:
-        bound = bind_arguments(tool, effective_args(request, decision))
-        request = with_args(request, deep_freeze(dict(bound)))
+        request = with_args(request, bind_arguments(tool, dict(effective_args(request, decision))))
     except ArgumentError as error:
         return ActionResult(False, error=str(error))
     except Exception as error:
@@ -101,8 +101,8 @@ def bind_request(request: ActionRequest, tools: ToolSet) -> ActionRequest:
     """
     tool = tools.tools.get(request.tool)
     if tool is None:
-        raise ArgumentError(f"unknown tool: {request.tool!r}")
-    bound = deep_freeze(dict(bind_arguments(tool, request.args)))
+        raise ArgumentError(f"unknown tool: {request.tool!r}", "unknown_tool")
+    bound = bind_arguments(tool, dict(request.args))
     return ActionRequest(request.tool, bound, tool.metadata, request.context)
 
 
@@ -114,7 +114,7 @@ def with_args(request: ActionRequest, args: Mapping[str, Any]) -> ActionRequest:
 async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> ActionResult:
     """Run a permitted action through `executor`, on a copy of the arguments that the tool may change as it likes."""
     try:
-        outcome: object = await executor(with_args(request, thaw(request.args)), tool)
+        outcome: object = await executor(with_args(request, for_tool(request.args)), tool)
     except asyncio.CancelledError as error:
         if being_cancelled():
             raise
@@ -135,7 +135,7 @@ async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -
         return ActionResult(False, error=f"tool {request.tool!r} has no shadow; cannot dry-run")
     started = time.perf_counter()
     try:
-        args = thaw(request.args)
+        args = for_tool(request.args)
         value = await shadow(**(taken_by(shadow, args) if trim else args))
     except asyncio.CancelledError as error:
         if being_cancelled():

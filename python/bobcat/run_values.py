@@ -12,16 +12,22 @@ from typing import Any, Literal, TypeAlias
 
 from bobcat.model import ActionRequest, Decision, ToolMetadata
 from bobcat.quick import quick
+from bobcat.tool_names import check_tool_name
+
+INPUT_SCHEMA = "__bobcat_input_schema__"
+"""The attribute under which a function carries the schema of its arguments, when its signature does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDef:
     """A tool ready to be called: its function, its shadow and its reconciler when it has them, and what it declares.
 
-    `@tool` makes one; `ToolSet.get(name)` finds it.
+    `@tool` makes one; `ToolSet.get(name)` finds it. Raises `ValueError` for a name with control, bidi or invisible
+    characters.
 
     `definition` is the digest of what somebody else defined, such as an MCP server: schemas, description, annotations.
-    A run and an approval are bound to it. It is empty for a tool of this program.
+    A run and an approval are bound to it. It is empty for a tool of this program. `opaque_args` names the arguments
+    that may be any object, which no rule can read.
     """
 
     name: str
@@ -32,6 +38,10 @@ class ToolDef:
     metadata: ToolMetadata
     reconcile_fn: Reconcile | None = None
     definition: str = ""
+    opaque_args: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_tool_name(self.name)
 
 
 @dataclass(frozen=True, slots=True)

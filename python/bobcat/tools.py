@@ -1,4 +1,4 @@
-"""Tools: the `@tool` decorator, the set of tools a run may use, and the binding of a call to a signature.
+"""Tools: the `@tool` decorator, and the set of tools a run may use. `bobcat.signature` binds calls to them.
 
     @tool(reversible=False, scope=("files:write",))
     async def write_file(path: str, content: str, mode: str = "w") -> str: ...
@@ -16,21 +16,42 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import Parameter
-from types import MappingProxyType
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, overload
 
-from bobcat.frozen import FrozenDict, deep_freeze
+from bobcat.errors import ArgumentError
+from bobcat.frozen import FrozenDict
 from bobcat.model import Effect, ToolDef, ToolMetadata
 from bobcat.run_values import Reconcile
+from bobcat.signature import GIVEN, Signature, bind_arguments, given_parameters, signature_of, taken_by
+from bobcat.tool_names import check_tool_name
+
+__all__ = [
+    "COSTS",
+    "GIVEN",
+    "LYNX_META",
+    "META",
+    "ArgumentError",
+    "Cost",
+    "Signature",
+    "ToolFunction",
+    "ToolSet",
+    "bind_arguments",
+    "declare",
+    "definition_of",
+    "given_parameters",
+    "reconcile",
+    "shadow",
+    "signature_of",
+    "taken_by",
+    "tool",
+]
 
 META = "__bobcat_meta__"
 LYNX_META = "__lynx_meta__"
-SIGNATURE = "__bobcat_signature__"
 
 # Any: tools take and return what they like.
 Fn = TypeVar("Fn", bound=Callable[..., Awaitable[Any]])
 _EMPTY: Mapping[str, ToolDef] = FrozenDict()
-_NONE: frozenset[str] = frozenset()
 ReconcileFn = TypeVar("ReconcileFn", bound=Reconcile)
 P = ParamSpec("P")
 R = TypeVar("R", bound=Awaitable[Any])
@@ -38,22 +59,6 @@ R_co = TypeVar("R_co", bound=Awaitable[Any], covariant=True)
 
 Cost = Literal["low", "medium", "high"]
 COSTS: tuple[Cost, ...] = get_args(Cost)
-
-GIVEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "none": (),
-        "idempotent": (),
-        "keyed": ("idempotency_key",),
-        "transactional": ("transaction", "idempotency_key"),
-        "fenced": ("fence", "idempotency_key"),
-        "unsafe": (),
-    }
-)
-"""The effects, and which parameters the run gives to a tool of each. The first of them the tool must have."""
-
-
-class ArgumentError(ValueError):
-    """A call does not fit its tool's signature. The message is what the model is told."""
 
 
 class ToolFunction(Protocol[P, R_co]):
@@ -85,6 +90,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     effect: Effect = "unsafe",
+    opaque_args: Sequence[str] = (),
 ) -> Callable[[Callable[P, R]], ToolFunction[P, R]]: ...
 def tool(
     fn: object = None,
@@ -98,6 +104,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     effect: Effect = "unsafe",
+    opaque_args: Sequence[str] = (),
 ) -> Any:  # Any: see the overloads
     """Declare an async function to be a tool, and what a policy may know about it: `@tool`, or `@tool(cost="high")`.
 
@@ -120,11 +127,18 @@ def tool(
 
     What a tool gets in this way is not part of its schema, and no argument of a call can set it. A `transactional` and
     a `fenced` tool may take `idempotency_key`, too.
+
+    Arguments must be exact values that fit the annotations; `docs/reference/tool-arguments.md` says which fit. Those
+    that `opaque_args` names may be any object: the tool gets it, and no rule, approver or journal can read it.
     """
     if fn is not None and not callable(fn):
         raise TypeError(f"@tool takes keyword arguments only, got {fn!r}; a name is written @tool(name={fn!r})")
     if isinstance(scope, str):  # one scope per letter otherwise, and no rule on `fs:write` would fire
         raise TypeError(f"scope must be a tuple of strings, got the string {scope!r}; write scope=({scope!r},)")
+    if isinstance(opaque_args, str):
+        raise TypeError(
+            f"opaque_args must be a tuple of strings, got the string {opaque_args!r}; write ({opaque_args!r},)"
+        )
     scope = tuple(scope)
     _check_declared(cost, reversible, scope, blast_radius_hint, isolation)
     decorate = declare(
@@ -136,6 +150,7 @@ def tool(
         name=name,
         description=description,
         effect=effect,
+        opaque_args=tuple(opaque_args),
     )
     return decorate if fn is None else decorate(cast("Callable[..., Awaitable[Any]]", fn))
 
@@ -166,6 +181,7 @@ def declare(
     name: str | None,
     description: str | None,
     effect: Effect = "unsafe",
+    opaque_args: Sequence[str] = (),
 ) -> Callable[[Fn], Fn]:
     """`tool`, without a look at what is declared."""
     if effect not in GIVEN:
@@ -185,10 +201,13 @@ def declare(
                 "because it would silently overwrite metadata."
             )
         text = description or (inspect.getdoc(fn) or "").strip()
-        definition = ToolDef(name or label, text, fn, None, metadata)
+        definition = ToolDef(name or label, text, fn, None, metadata, opaque_args=tuple(opaque_args))
         missing = next(iter(GIVEN[effect][:1]), None)
         if missing is not None and missing not in given_parameters(definition):
             raise TypeError(f"@tool(effect={effect!r}) requires a parameter `{missing}`; {label} has none")
+        strangers = [] if not opaque_args else sorted(set(opaque_args).difference(_names_of(fn)))
+        if strangers:
+            raise ValueError(f"opaque_args names parameters of the tool; {label} has none called {strangers}")
         _attach(fn, definition)
         with suppress(ValueError):  # defaults that cannot be frozen: said when a call needs them
             signature_of(definition)
@@ -240,6 +259,8 @@ class ToolSet:
                 "for functions write ToolSet.from_functions(...)"
             )
         object.__setattr__(self, "tools", FrozenDict(self.tools))
+        for name in self.tools:
+            check_tool_name(name)
 
     @classmethod
     def from_functions(cls, *fns: Callable[..., Any]) -> ToolSet:
@@ -292,119 +313,8 @@ class ToolSet:
         return len(self.tools)
 
 
-class Signature:
-    """What a tool's function accepts, read once: binds a call's arguments to it."""
-
-    __slots__ = (
-        "_accepted",
-        "_defaults",
-        "_effect",
-        "_fn",
-        "_nameless",
-        "_open",
-        "_required",
-        "_tool",
-        "exact",
-        "given",
-    )
-
-    def __init__(self, definition: ToolDef) -> None:
-        self._tool = definition.name
-        self._fn = definition.fn
-        actual = _parameters(definition.fn, follow_wrapped=False)
-        declared = _parameters(definition.fn, follow_wrapped=True)
-        self._open = any(p.kind is Parameter.VAR_KEYWORD for p in actual)
-        self._effect = definition.metadata.effect
-        self.given = given_parameters(definition)
-        """The parameters that the run gives, and no call may."""
-        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-        named = [p for p in actual if p.kind in kinds and p.name not in self.given]
-        self._accepted = frozenset(p.name for p in named)
-        self._nameless = [p.name for p in actual if p.kind is Parameter.POSITIONAL_ONLY]
-        self.exact = None if self._open or self._nameless else self._accepted
-        """The arguments that fit as they are, nothing missing and nothing to fill in; None where any may come."""
-        self._required = tuple(p.name for p in named if p.default is Parameter.empty)
-        # A decorator's wrapper often takes `**kwargs`: the defaults that will be used are then those of what it wraps.
-        sources = named + (declared if self._open else [])
-        self._defaults = {
-            p.name: deep_freeze(p.default)
-            for p in reversed(sources)
-            if p.default is not Parameter.empty and p.kind is not Parameter.POSITIONAL_ONLY and p.name not in self.given
-        }
-
-    def belongs_to(self, definition: ToolDef) -> bool:
-        """Whether it was read from this tool's own function, not from one that was wrapped, and as this tool."""
-        same = self._fn is definition.fn and self._tool == definition.name
-        return same and self._effect == definition.metadata.effect
-
-    def bind(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`args` with the defaults filled in; `args` itself when there are none to fill in.
-
-        Raises `ArgumentError` for an argument the tool does not take and for one it needs and did not get, and for a
-        tool with positional-only parameters.
-        """
-        if self.exact is not None and args.keys() == self.exact:
-            return args
-        if self._nameless:  # its default would run, and no rule can see it
-            raise ArgumentError(
-                f"tool {self._tool!r} cannot be called: its {_quoted(self._nameless)} has no name in a call"
-            )
-        if not self._accepted.issuperset(args) and (not self._open or not self.given.isdisjoint(args)):
-            unknown = sorted(name for name in args if name in self.given or not (self._open or name in self._accepted))
-            raise ArgumentError(
-                f"unknown argument{_s(unknown)} {_quoted(unknown)} for tool {self._tool!r}; "
-                f"it takes {_quoted(sorted(self._accepted)) or 'none'}"
-            )
-        bound = args if args.keys() >= self._defaults.keys() else {**self._defaults, **args}
-        missing = [name for name in self._required if name not in bound]
-        if missing:
-            raise ArgumentError(f"missing argument{_s(missing)} {_quoted(missing)} for tool {self._tool!r}")
-        return bound
-
-
-def signature_of(definition: ToolDef) -> Signature:
-    """The signature of a tool. PERF: reading it takes 40 µs, so it stays with the function it was read from."""
-    fn = definition.fn
-    known = getattr(fn, "__dict__", {}).get(SIGNATURE)
-    if isinstance(known, Signature) and known.belongs_to(definition):
-        return known
-    found = Signature(definition)
-    with suppress(AttributeError, TypeError):  # not everything that can be called can carry an attribute
-        setattr(fn, SIGNATURE, found)
-    return found
-
-
-def bind_arguments(definition: ToolDef, args: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The arguments a call really has: `args` with the signature's defaults. See `Signature.bind`."""
-    return signature_of(definition).bind(args)
-
-
-def given_parameters(definition: ToolDef) -> frozenset[str]:
-    """The parameters that the run gives to a tool, and no call may: those of its effect that the function has."""
-    wanted = GIVEN.get(definition.metadata.effect, ())
-    if not wanted:
-        return _NONE
-    parameters = _parameters(definition.fn, follow_wrapped=False)
-    if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):  # a wrapper that passes on what it gets
-        parameters = parameters + _parameters(definition.fn, follow_wrapped=True)
-    kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    return frozenset(p.name for p in parameters if p.kind in kinds and p.name in wanted)
-
-
-def taken_by(fn: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Those of `args` that `fn` takes. A shadow need not name every argument of its tool."""
-    parameters = _parameters(fn, follow_wrapped=False)
-    if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
-        return args
-    names = {p.name for p in parameters}
-    return {name: value for name, value in args.items() if name in names}
-
-
-def _parameters(fn: Callable[..., Any], *, follow_wrapped: bool) -> list[Parameter]:
-    try:
-        return list(inspect.signature(fn, follow_wrapped=follow_wrapped).parameters.values())
-    except (TypeError, ValueError):  # a callable without a readable signature takes whatever it is given
-        return [Parameter("kwargs", Parameter.VAR_KEYWORD)]
+def _names_of(fn: Callable[..., Any]) -> set[str]:
+    return {p.name for p in inspect.signature(fn).parameters.values() if p.kind is not Parameter.POSITIONAL_ONLY}
 
 
 def _attach(fn: Callable[..., Any], definition: ToolDef) -> None:
@@ -439,11 +349,3 @@ def _is_async(fn: object) -> bool:
 
 def _label(fn: object) -> str:
     return str(getattr(fn, "__name__", None) or repr(fn))
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
-
-
-def _s(names: list[str]) -> str:
-    return "" if len(names) == 1 else "s"

@@ -51,7 +51,7 @@ def test_u79_text_comes_back_as_text_and_errors_are_failures() -> None:
     assert told[:4] == ["[ok] 42", "[ok] n is blue, new", "[ok] line 0\nline 1", "[ok] [image: image/png, 8 bytes]"]
     assert told[4].startswith("[error] McpToolError: ")
     assert "disk is full" in told[4]
-    assert told[5].startswith("[error] McpToolError: ")
+    assert told[5] == "[error] argument `a`: expected an integer, got a string"
 
 
 def test_u79_a_model_is_shown_the_schemas_that_the_server_declares() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from bobcat import Happened, ToolDef, ToolMetadata, ToolSet, Unknown, reconcile, shadow, tool
+from bobcat.frozen import deep_freeze
 from bobcat.tool_schema import tooldef_to_json_schema, with_input_schema
 from bobcat.tools import ArgumentError, bind_arguments
 
@@ -129,7 +130,7 @@ def test_a_tool_set_is_a_snapshot_of_the_mapping_it_is_given() -> None:
 def test_defaults_are_bound_and_strangers_refused() -> None:
     meta = definition(write)
     assert bind_arguments(meta, {"path": "x"}) == {"path": "x", "content": "", "mode": "w"}
-    complete = {"path": "x", "content": "c", "mode": "a"}
+    complete = deep_freeze({"path": "x", "content": "c", "mode": "a"})
     assert bind_arguments(meta, complete) is complete
     for args, message in (
         ({}, "missing argument `path` for tool 'write'"),

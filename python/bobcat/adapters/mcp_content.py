@@ -5,10 +5,8 @@ The two generations name the same fields differently (`inputSchema`, `input_sche
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Callable, Mapping
-from inspect import Parameter
 from typing import Any
 
 from bobcat.tool_schema import with_input_schema
@@ -28,35 +26,12 @@ def input_schema(tool: Any) -> dict[str, Any]:
 
 
 def describe_arguments(fn: Callable[..., Any], schema: Mapping[str, Any]) -> None:
-    """Let a function that takes `**kwargs` show what the remote tool takes.
+    """Let a function that takes `**kwargs` take what the remote tool takes.
 
-    Required arguments are required, and a declared default is bound before the policy judges the call: it is the value
-    that the server would use. Everything else stays open, for the server to check.
+    Calls are checked by the schema before the policy judges them, and its defaults are bound: they are the values that
+    the server would use. Arguments that an open schema does not name are left for the server to check.
     """
     with_input_schema(fn, schema)
-    properties = schema.get("properties")
-    required = schema.get("required")
-    declared = properties if isinstance(properties, Mapping) else {}
-    needed = required if isinstance(required, (list, tuple)) else ()
-    parameters: list[Parameter] = []
-    for name in dict.fromkeys([*declared, *needed]):
-        if not isinstance(name, str):
-            continue
-        shape = declared.get(name)
-        default = shape.get("default") if isinstance(shape, Mapping) else None
-        if name in needed:
-            default = Parameter.empty
-        elif default is None:  # also for a declared null: a server that means "absent" by it may refuse it as a value
-            continue
-        try:
-            parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
-        except ValueError:  # no name of a Python parameter: the server checks it
-            continue
-    rest = "others"
-    while any(parameter.name == rest for parameter in parameters):
-        rest += "_"
-    parameters.append(Parameter(rest, Parameter.VAR_KEYWORD))
-    fn.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
 
 def failed(result: Any) -> bool:

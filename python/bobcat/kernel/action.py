@@ -15,17 +15,15 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.approvals import Answer
-from bobcat.frozen import FrozenDict, deep_freeze, thaw
+from bobcat.frozen import deep_freeze, thaw
 from bobcat.journal import StepRecord
 from bobcat.kernel.audit import (
     EVALUATED,
     EXTRA_FAILED,
-    INVALID_ARGUMENTS,
     REEVALUATED,
     REPEATED_CALL,
     TRANSFORM_REFUSED,
     UNKNOWN_TOOL,
-    UNREADABLE_ARGUMENTS,
     decided_body,
     evaluated_body,
     refused_body,
@@ -98,8 +96,8 @@ def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
         yield from _announce_uncertain(run, call, orphan)
     try:
         known, args = _resolve(run, call, tool)
-    except ValueError as error:
-        yield from _announce_refusal(run, call, tool, wall, str(error), _refusal_code(call, tool, error))
+    except ArgumentError as error:
+        yield from _announce_refusal(run, call, tool, wall, str(error), error.code)
         yield from _not_made(run, call, f"{error}; {MAY_HAVE_HAPPENED}" if orphan and count_all else str(error))
         return
     yield from _Action(run, call, known, orphan is not None).run_with(args, wall)
@@ -253,7 +251,7 @@ class _Action:
         effective = decision.transform_args if self.transforms(decision) else None
         if isinstance(effective, Mapping):
             try:
-                request = with_args(request, self.not_given(deep_freeze(dict(effective))))
+                request = with_args(request, self.effective(dict(effective)))
             except Exception as error:
                 reason, code = f"transformed arguments cannot be used: {describe(error)}", TRANSFORM_REFUSED
                 decision = Decision(Verdict.DENY, reason, decision.matched_rules)
@@ -267,13 +265,19 @@ class _Action:
             yield from self.run.emit(kind, body)
         return request, decision
 
-    def not_given(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`args`, which set nothing that the run gives to the tool itself."""
+    def effective(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The arguments that a decision puts in place of the proposed ones, as the tool gets them.
+
+        They go through the same door as the proposed ones. Raises for what the tool does not take.
+        """
         given = given_parameters(self.tool)
         if not given.isdisjoint(args):
             names = ", ".join(f"`{name}`" for name in sorted(given.intersection(args)))
             raise ValueError(f"the run itself gives {names}")
-        return args
+        if self.manner.binds_arguments:
+            return self.run.signature(self.call.tool).bind(args)
+        frozen: Mapping[str, Any] = deep_freeze(args)
+        return frozen
 
     def transforms(self, decision: Decision) -> bool:
         """Whether the decision's own arguments are the ones that run."""
@@ -381,8 +385,7 @@ class _Action:
     ) -> Steps[tuple[ActionRequest, Answer]]:
         """Judge what an approver made of the arguments: they must be allowed, or fall to the rule just satisfied."""
         try:
-            args = self.run.signature(self.call.tool).bind(deep_freeze(dict(edited)))
-            again = with_args(request, FrozenDict(args))
+            again = with_args(request, self.run.signature(self.call.tool).bind(dict(edited)))
         except Exception as error:
             return request, Answer(answer.approver, f"denied: the approver's args cannot be used: {show(error)}")
         again, second = yield from self.decide(again, REEVALUATED)
@@ -496,22 +499,17 @@ class _Action:
 def _resolve(run: RunState, call: Proposal, tool: ToolDef | None) -> tuple[ToolDef, Mapping[str, Any]]:
     """The tool, and the arguments with its defaults. Raises `ArgumentError` with the text for the model."""
     if tool is None:
-        raise ArgumentError(f"unknown tool: {call.tool!r}")
+        raise ArgumentError(f"unknown tool: {call.tool!r}", UNKNOWN_TOOL)
     if call.problem is not None:
-        raise ArgumentError(call.problem)
+        raise ArgumentError(call.problem, call.code)
     if not run.manner.binds_arguments:
         return tool, call.args
-    bound = run.signature(call.tool).bind(call.args)
-    return tool, bound if bound is call.args else FrozenDict(bound)
-
-
-def _refusal_code(call: Proposal, tool: ToolDef | None, error: ValueError) -> str:
-    """Why a call cannot be made, in one word."""
-    if tool is None:
-        return UNKNOWN_TOOL
-    if call.problem is not None:
-        return UNREADABLE_ARGUMENTS
-    return str(getattr(error, "code", INVALID_ARGUMENTS))
+    try:
+        return tool, run.signature(call.tool).bind(call.args)
+    except ArgumentError:
+        raise
+    except ValueError as error:  # a default that cannot be frozen
+        raise ArgumentError(str(error), "tool_signature") from error
 
 
 def _announce_refusal(

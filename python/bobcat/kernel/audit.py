@@ -21,8 +21,6 @@ REEVALUATED = "policy.reevaluated"
 """A later decision on a proposal that was decided on already, as after an approver's edits."""
 
 UNKNOWN_TOOL = "unknown_tool"
-UNREADABLE_ARGUMENTS = "unreadable_arguments"
-INVALID_ARGUMENTS = "invalid_arguments"
 REPEATED_CALL = "repeated_call"
 EXTRA_FAILED = "extra_failed"
 TRANSFORM_REFUSED = "transform_refused"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from traceback import walk_tb
 from typing import Any
@@ -56,6 +56,9 @@ class _Forms:
         self.failure = Form("action.result", _RESULT, {**allowed, "ok": False})
 
 
+_Known = tuple[ToolDef, frozenset[str], _Forms | None, Callable[[Mapping[str, Any]], bool]]
+
+
 class Express:
     """The lane of one run. `decided` is a decision that the machine need not ask for again."""
 
@@ -68,7 +71,7 @@ class Express:
         self._policy = policy
         self._interrupts = interrupts
         self._journal = journal
-        self._tools: dict[str, tuple[ToolDef, frozenset[str], _Forms | None]] = {}
+        self._tools: dict[str, _Known] = {}
 
     def is_open(self) -> bool:
         """Whether the run as it stands may take the lane."""
@@ -138,7 +141,7 @@ class Express:
                 return ModelReplied(reply, now)
             known = tools.get(name) or self._look_up(name)
             args = frozen_if_flat(given)
-            if known is None or args is None or (safe and args.keys() != known[1]):
+            if known is None or args is None or (safe and (args.keys() != known[1] or not known[3](args))):
                 return ModelReplied(reply, now)
             shown = args if safe else dict(args)
             tool, forms = known[0], known[2]
@@ -235,13 +238,15 @@ class Express:
             interrupts.unshield()
         return stop
 
-    def _look_up(self, name: str) -> tuple[ToolDef, frozenset[str], _Forms | None] | None:
-        """A tool, the arguments that fit it exactly, and its records, kept for the next time. None for a tool that
-        takes any, or what the run gives it, or whose name needs care in a key or a record."""
+    def _look_up(self, name: str) -> _Known | None:
+        """A tool, the names of arguments that fit it exactly, its records, and the check of its arguments, kept for the
+        next time. None for a tool that takes any, or what the run gives it, or whose name needs care in a key or a
+        record."""
         tool, manner = self._run.setup.tools.tools.get(name), self._run.manner
         if tool is None or GIVEN.get(tool.metadata.effect) or "|" in name:
             return None
-        fitting = self._run.signature(name).exact if manner.binds_arguments else frozenset[str]()
+        signature = self._run.signature(name)
+        fitting = signature.exact if manner.binds_arguments else frozenset[str]()
         if fitting is None:
             return None
         forms = None
@@ -250,7 +255,7 @@ class Express:
                 forms = _Forms(name, {"effect": tool.metadata.effect} if manner.read_only else {})
             except ValueError:
                 return None
-        self._tools[name] = tool, fitting, forms
+        self._tools[name] = tool, fitting, forms, signature.fits
         return self._tools[name]
 
 

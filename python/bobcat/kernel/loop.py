@@ -19,6 +19,7 @@ from bobcat.agent import Agent
 from bobcat.approvals import Answer, ApprovalHandler, Pending, ask, ask_loosely, auto_deny, scope
 from bobcat.bundle import PolicyBundle
 from bobcat.cancel import Cancelled
+from bobcat.exact import for_tool
 from bobcat.executors import Executor
 from bobcat.executors.inline import run_inline
 from bobcat.frozen import FrozenDict, FrozenList, thaw
@@ -403,7 +404,7 @@ class _Driver:
     async def _run(self, command: Execute, given: dict[str, Any]) -> ActionResult | Interrupted:
         request, tool, wait = command.request, command.tool, self._interrupts.wait
         if self._executor is None:
-            return await wait(self._run_inline, tool, {**thaw(request.args), **given}, keep_late=True)
+            return await wait(self._run_inline, tool, {**for_tool(request.args), **given}, keep_late=True)
         whole = with_args(request, {**request.args, **given}) if given else request
         return await wait(execute, whole, tool, self._executor, keep_late=True)
 
@@ -458,7 +459,7 @@ class _Driver:
         if ask_it is None:
             return Reconciled(Unknown())
         try:
-            answer: object = await self._interrupts.wait(ask_it, command.key, thaw(command.args))
+            answer: object = await self._interrupts.wait(ask_it, command.key, for_tool(command.args))
         except asyncio.CancelledError as error:
             if being_cancelled():
                 raise

@@ -135,7 +135,7 @@ def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, dat
         return None
     if not isinstance(event, ModelReplied):
         raise (yield from _no_reply(run, event))
-    reply = read_reply(event.reply, strict=run.manner.strict_replies)
+    reply = read_reply(event.reply, strict=run.manner.strict_replies, tools=run.setup.tools.tools)
     if isinstance(reply, Complaint):
         raise (yield from run.fail(Stop(reply.text, reply.text)))
     if run.setup.journaled:

@@ -10,16 +10,21 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from bobcat.errors import ArgumentError
+from bobcat.exact import exact_arguments
 from bobcat.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.journal import usage_from_body, usage_to_body
-from bobcat.model import FinalAnswer, ToolCall, Usage
+from bobcat.model import FinalAnswer, ToolCall, ToolDef, Usage
 from bobcat.plain_json import describe
 
 MAX_CALLS_PER_REPLY = 128
 """More tool calls than this in one reply fail the run."""
 
-_TEXT = frozenset({str})
+UNREADABLE_ARGUMENTS = "unreadable_arguments"
+"""The code of a problem that an adapter or the reading of a reply has found."""
+
 _NO_ARGS: FrozenDict[str, Any] = FrozenDict()
+_NO_TOOLS: Mapping[str, ToolDef] = FrozenDict()
 
 
 class Proposal(NamedTuple):
@@ -32,6 +37,8 @@ class Proposal(NamedTuple):
     problem: str | None
     text: str = ""
     provider_data: Mapping[str, Any] | None = None
+    code: str = UNREADABLE_ARGUMENTS
+    """What kind of problem it is."""
 
 
 class Complaint(NamedTuple):
@@ -43,19 +50,22 @@ class Complaint(NamedTuple):
 Reply = tuple[Proposal, ...] | FinalAnswer | Complaint
 
 
-def read_reply(reply: object, *, strict: bool = True) -> Reply:
-    """Read what `agent.step` returned. Without `strict`, fields of other types pass where a run can use them."""
+def read_reply(reply: object, *, strict: bool = True, tools: Mapping[str, ToolDef] = _NO_TOOLS) -> Reply:
+    """Read what `agent.step` returned. Without `strict`, fields of other types pass where a run can use them.
+
+    Arguments come out exact (`bobcat.exact`), but for those that one of `tools` takes as they are.
+    """
     try:
-        return _read(reply, strict)
+        return _read(reply, strict, tools)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a subclass can make reading itself fail, and nothing is awaited here
         return Complaint(f"agent.step returned a {type(reply).__name__} that cannot be read: {describe(error)}")
 
 
-def _read(reply: object, strict: bool) -> Reply:
+def _read(reply: object, strict: bool, tools: Mapping[str, ToolDef]) -> Reply:
     if isinstance(reply, ToolCall):
-        call = _read_call(reply, strict)
+        call = _read_call(reply, strict, tools)
         return call if isinstance(call, Complaint) else (call,)
     if isinstance(reply, FinalAnswer):
         return (_checked(reply, "text") if strict else None) or _bad_usage(reply, strict) or reply
@@ -67,7 +77,7 @@ def _read(reply: object, strict: bool) -> Reply:
     for item in reply:
         if not isinstance(item, ToolCall):
             return Complaint(f"agent.step returned {type(item).__name__} in a list; only tool calls come in lists")
-        call = _read_call(item, strict)
+        call = _read_call(item, strict, tools)
         if isinstance(call, Complaint):
             return call
         calls.append(call)
@@ -99,7 +109,7 @@ def reply_from_body(body: Mapping[str, Any]) -> tuple[Proposal, ...] | FinalAnsw
     return (_call_from_body(body),)
 
 
-def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
+def _read_call(call: ToolCall, strict: bool, tools: Mapping[str, ToolDef]) -> Proposal | Complaint:
     complaint = _misfit(call, strict)
     if complaint is not None:
         return complaint
@@ -109,26 +119,25 @@ def _read_call(call: ToolCall, strict: bool) -> Proposal | Complaint:
             data = _provider_data(data)
         except (TypeError, ValueError, RecursionError) as error:
             return Complaint(f"agent.step returned a ToolCall whose provider_data is no JSON object: {describe(error)}")
-    # A name that compares as it likes could be one tool to the policy and another one here.
-    tool = str.__str__(call.tool) if isinstance(call.tool, str) else call.tool
+    # A text that compares as it likes could be one to the policy and another one here.
+    tool, call_id, text = _exact_text(call.tool), _exact_text(call.call_id), _exact_text(call.text)
     args: Any = call.args  # Any: whatever the agent put there
+    problem, code = call.problem and _exact_text(call.problem), UNREADABLE_ARGUMENTS
+    frozen: Mapping[str, Any] = _NO_ARGS
     if type(args) is not dict and not isinstance(args, Mapping) and (strict or not _is_pairs(args)):
         problem = f"arguments must be a mapping, got {type(args).__name__}"
-        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text, data)
+        return Proposal(tool, frozen, call_id, call.usage, problem, text, data)
     try:
         # A copy first: freezing keeps the identity of what is frozen already, and the agent may hold on to that.
-        frozen = deep_freeze(args if type(args) is dict else dict(args))
+        copy = args if type(args) is dict else dict(args)
+        frozen = exact_arguments(copy, _opaque(tools.get(tool))) if strict else deep_freeze(copy)
     except KeyboardInterrupt:
         raise
+    except ArgumentError as error:
+        problem, code = str(error), error.code
     except BaseException as error:
         problem = f"arguments cannot be used: {describe(error)}"
-        return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text, data)
-    if strict and not _TEXT.issuperset(map(type, frozen)):
-        for name in frozen:
-            if not isinstance(name, str):
-                problem = f"argument names must be strings, got {type(name).__name__}"
-                return Proposal(tool, _NO_ARGS, call.call_id, call.usage, problem, call.text, data)
-    return Proposal(tool, frozen, call.call_id, call.usage, call.problem, call.text, data)
+    return Proposal(tool, frozen, call_id, call.usage, problem, text, data, code)
 
 
 def _provider_data(data: object) -> Mapping[str, Any]:
@@ -137,6 +146,14 @@ def _provider_data(data: object) -> Mapping[str, Any]:
         raise TypeError(f"got {type(data).__name__}")
     frozen: Mapping[str, Any] = deep_freeze(json.loads(json.dumps(thaw(data), allow_nan=False)))
     return frozen
+
+
+def _exact_text(text: Any) -> Any:  # Any: without `strict`, a name can be of another type
+    return text if type(text) is str or not isinstance(text, str) else str.__str__(text)
+
+
+def _opaque(tool: ToolDef | None) -> tuple[str, ...]:
+    return () if tool is None else tool.opaque_args
 
 
 def _is_pairs(args: object) -> bool:

@@ -1,0 +1,208 @@
+"""Exact values: the arguments of a call as they enter a decision, an approval, a journal and a tool.
+
+An exact value is `None`, a `bool`, an `int`, a finite `float`, a `str`, `bytes`, an aware `datetime`, or a list, tuple,
+set or mapping of these with keys that are `str`. Instances of subclasses are refused: what a subclass answers when it
+is compared, hashed or shown is up to its code, and could differ between the rule that allows it and the tool.
+
+    >>> exact_arguments({"cmd": ["rm", "-r"]})
+    {'cmd': ['rm', '-r']}
+
+Containers come out read-only (`bobcat.frozen`), whatever subclass they were of: they are read by their storage. No
+method of a leaf or of a key is called.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from bobcat._core import frozen_if_flat
+from bobcat.errors import ArgumentError
+from bobcat.frozen import MAX_DEPTH, FrozenDict, FrozenList, honest_key, thaw, type_name
+
+MAX_VALUES = 2_000_000
+"""A call with more values than this in its arguments is refused; one that occurs in several places counts in each."""
+
+LEAVES: frozenset[type] = frozenset({str, int, bool, type(None), bytes})
+"""The types whose every instance is exact. A `float` must be finite, a `datetime` must have an offset."""
+
+_ZONES = frozenset({timezone, ZoneInfo})
+_NO_NAMES: frozenset[str] = frozenset()
+_SHOWN = 200
+_EXACT = "a JSON value, bytes or a timestamp with an offset"
+
+
+class Opaque:
+    """The value of an argument that a tool takes as it is: no rule can read it, and it equals nothing but itself.
+
+    A tool opts in by `@tool(opaque_args=("handle",))`, and gets the value itself.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "<opaque argument>"
+
+
+# Any throughout: arguments are whatever an agent sent, which is found out here.
+def exact_arguments(args: Mapping[Any, Any], opaque: Collection[str] = ()) -> FrozenDict[str, Any]:
+    """The arguments of a call as exact, read-only values; `args` itself when it is that already.
+
+    Values under a name in `opaque` are not looked at, and wrapped in `Opaque`. Raises `ArgumentError` with the path and
+    the type of what is not exact, and for more than `MAX_DEPTH` levels or `MAX_VALUES` values; `ValueError` for a
+    container that contains itself. Whatever reading a foreign mapping raises comes out.
+    """
+    flat = frozen_if_flat(args) if not opaque else None
+    if flat is not None and not _has_special_float(flat.values()):
+        return flat
+    if type(args) is FrozenDict and not opaque and is_flat(args):
+        return args
+    found = _Freezer(opaque).arguments(args)
+    return args if type(args) is FrozenDict and _unchanged(found, args) else found
+
+
+def for_tool(args: Mapping[str, Any]) -> dict[str, Any]:
+    """A mutable copy of exact arguments, as the tool gets them: with opaque values themselves."""
+    plain: dict[str, Any] = thaw(args)
+    for name, value in plain.items():
+        if type(value) is Opaque:
+            plain[name] = value.value
+    return plain
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """A place in the arguments of a call, as a rule spells it: `options.paths[2]`."""
+    text = ""
+    for step in path:
+        if type(step) is int:
+            text += f"[{step}]"
+        elif str(step).isidentifier():
+            text += f".{step}" if text else str(step)
+        else:
+            text += f'["{step}"]' if text else str(step)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+class _Freezer:
+    """One walk over the arguments of a call: where it is, and which containers it is in or has seen."""
+
+    def __init__(self, opaque: Collection[str]) -> None:
+        self._opaque = frozenset(opaque) if opaque else _NO_NAMES
+        self._path: list[str | int] = []
+        self._inside: set[int] = set()
+        self._done: dict[int, tuple[Any, Any, int]] = {}
+        self._count = 0
+
+    def arguments(self, args: Mapping[Any, Any]) -> FrozenDict[str, Any]:
+        self._inside.add(id(args))
+        found: dict[str, Any] = {}
+        for name, value in _pairs(args):
+            if type(honest_key(name)) is not str:
+                raise ArgumentError(f"argument names must be strings, got {type_name(name)}", "argument_type")
+            if name in self._opaque:
+                found[name] = value if type(value) is Opaque else Opaque(value)
+            else:
+                found[name] = self._item(name, value, 1)
+        self._add(0)
+        return FrozenDict(found)
+
+    def _item(self, step: str | int, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if kind in LEAVES:
+            self._count += 1
+            return value
+        self._path.append(step)
+        found = self._special(value, kind) if kind in (float, datetime) else self._container(value, kind, depth)
+        self._path.pop()
+        return found
+
+    def _special(self, value: Any, kind: type) -> Any:
+        self._count += 1
+        if kind is float:
+            if not math.isfinite(value):
+                raise self._error(f"must be a finite number, got {value}", "argument_value")
+        elif value.tzinfo is None:
+            raise self._error("a timestamp needs an offset", "argument_type")
+        elif type(value.tzinfo) not in _ZONES:
+            name = type_name(value.tzinfo)
+            raise self._error(f"a timestamp needs a zone of `datetime` or `zoneinfo`, got `{name}`", "argument_type")
+        return value
+
+    def _container(self, value: Any, kind: type, depth: int) -> Any:
+        key = id(value)
+        if key in self._done:
+            _, found, size = self._done[key]
+            self._add(size)
+            return found
+        if key in self._inside:
+            raise ValueError("a container that contains itself cannot be an argument")
+        before = self._count
+        self._add(1)
+        if depth >= MAX_DEPTH and _is_container(kind):
+            raise self._error(f"nested deeper than {MAX_DEPTH} levels", "argument_too_deep")
+        self._inside.add(key)
+        found = self._frozen(value, kind, depth + 1)
+        self._inside.discard(key)
+        self._done[key] = value, found, self._count - before
+        return found
+
+    def _frozen(self, value: Any, kind: type, depth: int) -> Any:
+        if issubclass(kind, list):
+            items = [self._item(index, item, depth) for index, item in enumerate(list.__iter__(value))]
+            return value if kind is FrozenList and _all_same(items, list.__iter__(value)) else FrozenList(items)
+        if issubclass(kind, tuple):
+            items = [self._item(index, item, depth) for index, item in enumerate(tuple.__iter__(value))]
+            return value if kind is tuple and _all_same(items, tuple.__iter__(value)) else tuple(items)
+        if issubclass(kind, (frozenset, set)):
+            walk = frozenset.__iter__ if issubclass(kind, frozenset) else set.__iter__
+            items = [self._item(index, item, depth) for index, item in enumerate(walk(value))]
+            return value if kind is frozenset and _all_same(items, value) else frozenset(items)
+        if kind is bytearray:
+            return bytes(value)
+        if not issubclass(kind, Mapping):
+            raise self._error(f"expected {_EXACT}, got an object of type `{type_name(value)}`", "argument_type")
+        found: dict[str, Any] = {}
+        for name, item in _pairs(value):
+            if type(honest_key(name)) is not str:
+                raise self._error(f"keys must be strings, got one of type `{type_name(name)}`", "argument_type")
+            found[name] = self._item(name, item, depth)
+        return value if kind is FrozenDict and _unchanged(found, value) else FrozenDict(found)
+
+    def _add(self, count: int) -> None:
+        self._count += count
+        if self._count > MAX_VALUES:
+            raise ArgumentError(f"the arguments have more than {MAX_VALUES} values", "argument_too_large")
+
+    def _error(self, text: str, code: str) -> ArgumentError:
+        return ArgumentError(f"argument `{path_text(self._path)}`: {text}", code)
+
+
+def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
+    return dict.items(value) if issubclass(type(value), dict) else [(key, value[key]) for key in value]
+
+
+def _is_container(kind: type) -> bool:
+    return issubclass(kind, (list, tuple, set, frozenset, Mapping))
+
+
+def is_flat(args: FrozenDict[Any, Any]) -> bool:
+    """Whether arguments are exact at a glance: plain values under plain names."""
+    return LEAVES.issuperset(map(type, dict.values(args))) and all(type(name) is str for name in dict.keys(args))
+
+
+def _has_special_float(values: Iterable[Any]) -> bool:
+    return any(type(value) is float and not math.isfinite(value) for value in values)
+
+
+def _unchanged(found: Mapping[Any, Any], value: dict[Any, Any]) -> bool:
+    return _all_same(found.values(), dict.values(value))
+
+
+def _all_same(left: Iterable[Any], right: Iterable[Any]) -> bool:
+    return all(one is other for one, other in zip(left, right, strict=True))
