@@ -205,6 +205,8 @@ def _call_to_body(call: Proposal, show: Show) -> dict[str, Any]:
     body: dict[str, Any] = {"tool": call.tool, "args": show(call.args), "call_id": call.call_id}
     if call.problem is not None:
         body["problem"] = call.problem
+        if call.code != UNREADABLE_ARGUMENTS:
+            body["problem_code"] = call.code
     if call.text:
         body["text"] = call.text
     if call.provider_data is not None:
@@ -217,5 +219,13 @@ def _call_to_body(call: Proposal, show: Show) -> dict[str, Any]:
 def _call_from_body(body: Mapping[str, Any]) -> Proposal:
     args = deep_freeze(dict(body.get("args", {})))
     usage = usage_from_body(body.get("usage"))
-    data = deep_freeze(body.get("provider_data"))
-    return Proposal(body["tool"], args, body.get("call_id", ""), usage, body.get("problem"), body.get("text", ""), data)
+    return Proposal(
+        body["tool"],
+        args,
+        body.get("call_id", ""),
+        usage,
+        body.get("problem"),
+        body.get("text", ""),
+        deep_freeze(body.get("provider_data")),
+        body.get("problem_code", UNREADABLE_ARGUMENTS),
+    )
