@@ -9,7 +9,7 @@ EXTRA_FIELDS = {
     "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition"],
     "Decision": ["approvals_needed"],
     "RunResult": ["approvals", "audit_gaps", "traceback"],
-    "ToolDef": ["reconcile_fn", "definition"],
+    "ToolDef": ["reconcile_fn", "definition", "opaque_args"],
     "ToolMetadata": ["effect"],
 }
 """Fields behind those of lynx-agent. `docs/migrating-from-lynx.md` names each."""

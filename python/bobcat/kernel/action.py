@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from bobcat.approvals import Answer
-from bobcat.frozen import deep_freeze, thaw
+from bobcat.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.journal import StepRecord
 from bobcat.kernel.audit import (
     EVALUATED,
