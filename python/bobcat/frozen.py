@@ -25,8 +25,12 @@ K = TypeVar("K")
 V = TypeVar("V")
 T = TypeVar("T")
 
-# Containers nested deeper than this are refused: no tool takes anything near it, and it is clear of the stack's end.
 MAX_DEPTH = 128
+"""How many levels of containers arguments may have, the arguments themselves being the first. Deeper ones are refused.
+
+Requests as JSON have the same limit, and audit lines and records show as much: `bobcat.requests` and
+`bobcat.plain_json` take theirs from here. The core has it as `MAX_REQUEST_DEPTH`.
+"""
 
 _NAME_SHOWN = 200
 _LEAVES = frozenset({str, int, float, bool, type(None), bytes})

@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from bobcat import frozen
 from bobcat._core import canonical_text
 
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 """Two characters in Python that are one when they are read back."""
-MAX_DEPTH = 64
-"""Containers nested deeper than this are cut and shown as `"<too deep>"`."""
+MAX_DEPTH = frozen.MAX_DEPTH + 16
+"""Containers nested deeper than this are cut and shown as `"<too deep>"`. Arguments never are: no record adds 16 levels."""
 
 
 def json_text(value: Any) -> str:

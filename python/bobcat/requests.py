@@ -13,10 +13,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, NoReturn, TypeVar
 
 from bobcat.errors import RequestError
+from bobcat.frozen import MAX_DEPTH
 from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
-MAX_JSON_DEPTH = 128
+MAX_JSON_DEPTH = MAX_DEPTH
 
 JsonObject = Mapping[str, Any]  # Any: JSON
 

@@ -264,6 +264,8 @@ def _described(schema: JsonSchema, notes: tuple[Any, ...]) -> JsonSchema:
             result.setdefault("description", text)
         for part in (note, *(getattr(note, "metadata", None) or ())):
             result.update(_bounds(part, result.get("type")))
+            if "anyOf" in result:  # `str | None` has the bounds of `str`
+                result["anyOf"] = [{**member, **_bounds(part, member.get("type"))} for member in result["anyOf"]]
     return result
 
 
@@ -278,6 +280,9 @@ def _bounds(note: Any, kind: object) -> JsonSchema:
         length = getattr(note, attribute, None)
         if type(length) is int:
             found[keyword] = length
+    pattern = getattr(note, "pattern", None)
+    if kind == "string" and type(pattern) is str and pattern:
+        found["pattern"] = pattern
     return found
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
-from bobcat.approvals.targets import target_of, tool_name
+from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked
+from bobcat.frozen import type_name
 from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
 
 
@@ -34,21 +35,23 @@ class Allowlist:
     ) -> None:
         if isinstance(allowed, str):
             raise TypeError(f"an allowlist is a collection of strings, not the string {allowed!r}: write [{allowed!r}]")
-        self._allowed = frozenset(allowed)
-        for item in self._allowed:
-            if not isinstance(item, str) or not item:
-                raise TypeError(f"an allowlist holds strings that are not empty, got {item!r}")
+        items = list(allowed)
+        for item in items:
+            if type(item) is not str or not item:
+                got = repr(item) if type(item) is str else type_name(item)
+                raise TypeError(f"an allowlist holds strings that are not empty, got {got}")
+        self._allowed = frozenset(items)
         self._target = target
         self._approver = approver
         self._otherwise = otherwise
 
     def permits(self, target: str) -> bool:
         """Whether `target` is on the list, spelt exactly so."""
-        return isinstance(target, str) and target in self._allowed
+        return type(target) is str and target in self._allowed
 
     def require(self, target: str) -> None:
         """Raise `ActionBlocked` unless `target` is on the list."""
-        if not self.permits(target):
+        if not self.permits(checked(target)):
             raise ActionBlocked(f"{target!r} is not on the allowlist", target)
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from bobcat.approvals.binding import args_digest, canonical
 from bobcat.approvals.targets import checked
 from bobcat.ir.canonical import EncodingError
+from bobcat.plain_json import show
 
 
 class Slot(NamedTuple):
@@ -68,9 +69,10 @@ def slots(target: str, args: Mapping[str, Any] | None, scope: str | None, *, str
 
 def check_approver(approver: object) -> str:
     """The name of who gives a grant. Raises `TypeError`."""
-    if not isinstance(approver, str) or not approver:
-        raise TypeError(f"an approver is named by a string that is not empty, got {approver!r}")
-    return approver
+    name = exact_text(approver)
+    if name is None:
+        raise TypeError(f"an approver is named by a string that is not empty, got {show(approver)!r}")
+    return name
 
 
 def check_seconds(seconds: float | None) -> None:
@@ -83,10 +85,18 @@ def check_seconds(seconds: float | None) -> None:
 
 def entitled(approver: str, approvers: Sequence[str], granted_by: Sequence[str] = ()) -> bool:
     """Whether somebody may grant under a rule with these approvers (none: anybody), who has not granted already."""
-    return (not approvers or approver in approvers) and approver not in granted_by
+    name = exact_text(approver)
+    known, earlier = map(exact_text, approvers), map(exact_text, granted_by)
+    return name is not None and (not approvers or name in known) and name not in earlier
 
 
 def _scope(scope: str | None) -> str | None:
-    if scope is not None and (not isinstance(scope, str) or not scope):
-        raise ValueError(f"a scope is a string that is not empty, got {scope!r}")
-    return scope
+    name = exact_text(scope)
+    if scope is not None and name is None:
+        raise ValueError(f"a scope is a string that is not empty, got {show(scope)!r}")
+    return name
+
+
+def exact_text(name: object) -> str | None:
+    """The characters of a name, whatever a subclass takes for equal; None for what is no string, or empty."""
+    return str.__str__(name) or None if isinstance(name, str) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bobcat.errors import ActionBlocked
+from bobcat.frozen import type_name
 from bobcat.model import ActionRequest
 
 
@@ -23,7 +24,8 @@ def target_of(target: Callable[[ActionRequest], str], request: ActionRequest) ->
 
 
 def checked(target: object) -> str:
-    """`target`, known to be one. Raises `ActionBlocked`."""
-    if not isinstance(target, str) or not target:
-        raise ActionBlocked(f"a target is a string that is not empty, got {target!r}", None)
+    """`target`, known to be one: exactly a `str`, whose comparison is nobody's own. Raises `ActionBlocked`."""
+    if type(target) is not str or not target:
+        got = repr(target) if type(target) is str else type_name(target)
+        raise ActionBlocked(f"a target is a string that is not empty, got {got}", None)
     return target
