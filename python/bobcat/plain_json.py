@@ -20,7 +20,7 @@ from bobcat._core import canonical_text
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 """Two characters in Python that are one when they are read back."""
 MAX_DEPTH = frozen.MAX_DEPTH + 16
-"""Containers nested deeper than this are cut and shown as `"<too deep>"`. Arguments never are: no record adds 16 levels."""
+"""Containers nested deeper than this are cut and shown as `"<too deep>"`; arguments never: no record adds 16 levels."""
 
 
 def json_text(value: Any) -> str:
