@@ -17,6 +17,7 @@ from typing import Any, assert_never, get_args
 from bobcat.bundle.model import PolicyBundle
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic, Severity
+from bobcat.display import safe_text
 from bobcat.errors import PolicyCompileError, PolicyWarning
 from bobcat.frontend.encoding import decode
 from bobcat.frontend.lowered import Lowered
@@ -140,7 +141,7 @@ def _failure(found: tuple[Diagnostic, ...], sources: Mapping[str, str]) -> Polic
 def _warn(found: Iterable[Diagnostic]) -> None:
     for item in found:
         if item.severity is Severity.WARNING:
-            warnings.warn(f"{item.code}: {item.message}", PolicyWarning, stacklevel=3)
+            warnings.warn(safe_text(f"{item.code}: {item.message}"), PolicyWarning, stacklevel=3)
 
 
 def _lynx_id(lowered: Lowered, python: PythonRules) -> Callable[[], str] | None:

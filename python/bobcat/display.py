@@ -105,13 +105,16 @@ def safe_json(value: Any, *, limit: int | None = None) -> str:  # Any: every val
 
     The escapes are those of JSON, so the line still reads as the same value; marks stand behind it.
     """
-    text, cut = _cut(readable_json(value), limit)
+    return safe_json_line(readable_json(value), limit=limit)
+
+
+def safe_json_line(text: str, *, limit: int | None = None) -> str:
+    """JSON text without line breaks, as `safe_json` shows the value: for text that says more than `safe_json` would."""
+    text, cut = _cut(text, limit)
     if text.isascii() and text.isprintable():
         return text + cut
     text = _escaped(text, _json_escape)
-    named = dict.fromkeys(f"{mark}: {word}" for word, mark in _suspects(text, names=False))
-    listed = list(named)[:MAX_NAMED] + [f"and {len(named) - MAX_NAMED} more"] * (len(named) > MAX_NAMED)
-    return text + "".join(f" [{mark}]" for mark in listed) + _direction(text) + cut
+    return text + suspicions(text) + cut
 
 
 def readable_json(value: Any) -> str:  # Any: as above
@@ -126,6 +129,26 @@ def readable_json(value: Any) -> str:  # Any: as above
 def safe_args(args: Mapping[str, Any], *, indent: str = "  ", limit: int | None = None) -> list[str]:
     """The arguments of a call, one safe line each: `name: JSON`. `limit` is per name and per value, in characters."""
     return [f"{indent}{safe_name(name, limit=limit)}: {safe_json(value, limit=limit)}" for name, value in args.items()]
+
+
+def safe_json_text(text: str) -> str:
+    """A JSON document with JSON escapes for characters that are unsafe to show: the same document, line by line."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(character if character == "\n" or not _is_hidden(character) else _json_escape(character)
+                   for character in text)  # fmt: skip
+
+
+def safe_cells(text: str, replacement: str) -> list[str]:
+    """The characters of a line, `replacement` in place of those that are unsafe to show: for text below which a mark
+    points at a column.
+    """
+    return list(_cells(text, lambda _: replacement))
+
+
+def suspicions(text: str) -> str:
+    """The marks for a line that is shown by `safe_cells`; empty for most."""
+    return "" if text.isascii() else _listed(_suspects(text, names=False)) + _direction(text)
 
 
 def safe_names(values: Iterable[object]) -> str:
@@ -158,33 +181,43 @@ def _safe_line(text: str) -> str:
     return _marked(_escaped(text, _text_escape), names=False)
 
 
+def _listed(suspects: Iterable[tuple[str, str]]) -> str:
+    named = dict.fromkeys(f"{mark}: {word}" for word, mark in suspects)
+    shown = list(named)[:MAX_NAMED] + [f"and {len(named) - MAX_NAMED} more"] * (len(named) > MAX_NAMED)
+    return "".join(f" [{mark}]" for mark in shown)
+
+
 def _escaped(text: str, escape: Callable[[str], str]) -> str:
-    """`text` without a character that is unsafe by itself, or where it stands."""
-    if text.isascii():
-        return "".join(character if " " <= character <= "~" else escape(character) for character in text)
-    out: list[str] = []
+    return "".join(_cells(text, escape))
+
+
+def _cells(text: str, escape: Callable[[str], str]) -> Iterator[str]:
+    """The characters of `text`, escapes for those that are unsafe by themselves, or where they stand."""
     marks = MAX_MARKS  # a text does not begin with a mark: it would join what stands before it
     for index, character in enumerate(text):
         if " " <= character <= "~":
-            out.append(character)
+            yield character
             marks = 0 if character.isalpha() else MAX_MARKS
         elif _is_unsafe(character):
-            out.append(escape(character))
+            yield escape(character)
             marks = MAX_MARKS
         elif unicodedata.category(character) == "Mn":
             shown = marks < MAX_MARKS and unicodedata.combining(character) != _OVERLAY
-            out.append(character if shown else escape(character))
+            yield character if shown else escape(character)
             marks += 1
         else:
             beside = text[index - 1 : index] + text[index + 1 : index + 2]
-            out.append(escape(character) if _is_syntax(character) and _touches_ascii(beside) else character)
+            yield escape(character) if _is_syntax(character) and _touches_ascii(beside) else character
             marks = 0
-    return "".join(out)
 
 
 @lru_cache(4096)
 def _is_unsafe(character: str) -> bool:
     return unicodedata.category(character) in _UNSAFE_CATEGORIES or character in _BLANKS
+
+
+def _is_hidden(character: str) -> bool:
+    return not " " <= character <= "~" and _is_unsafe(character)
 
 
 @lru_cache(4096)

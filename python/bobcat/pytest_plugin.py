@@ -58,6 +58,7 @@ class BobcatBench:
         """
         from bobcat.benchmark import as_json, bench, read_baseline
         from bobcat.benchmark.baseline import BaselineError
+        from bobcat.display import safe_text
 
         if fail_over is not None and (baseline is None or not fail_over > 0):
             raise ValueError("`fail_over` is a ratio above 0, and needs a `baseline`")
@@ -75,13 +76,13 @@ class BobcatBench:
         try:
             before = read_baseline(path.read_bytes(), str(baseline))
         except FileNotFoundError:
-            pytest.fail(f"there is no baseline `{path}`; `pytest {OPTION}` writes it", pytrace=False)
+            pytest.fail(f"there is no baseline `{safe_text(path)}`; `pytest {OPTION}` writes it", pytrace=False)
         except BaselineError as error:
-            pytest.fail(f"{error}; `pytest {OPTION}` writes it anew", pytrace=False)
+            pytest.fail(f"{safe_text(error)}; `pytest {OPTION}` writes it anew", pytrace=False)
         report = bench(bundle, calls, seconds=seconds, baseline=before, fail_over=fail_over)
         found = report.comparison
         if found is not None and found.regression:
-            notes = "".join(f"\nnote: {note}" for note in found.notes)
+            notes = "".join(f"\nnote: {safe_text(note)}" for note in found.notes)
             pytest.fail(
                 f"decisions take {found.change:.2f} times as many reference steps as in the baseline "
                 f"({report.decisions.relative:.3f}, was {found.relative:.3f}); allowed is {fail_over:.2f}{notes}",

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from bobcat.codes import CODES
 from bobcat.diagnostics import Diagnostic, Severity, Span
+from bobcat.display import safe_cells, safe_text, suspicions
 
 TAB = 4
 """Columns a tab is shown as."""
@@ -25,6 +26,8 @@ MAX_WIDE = 4 * WIDTH
 """Characters of a source line that is measured as a whole, to see whether it has to be cut."""
 
 _LINE_BREAK = re.compile("\r\n|[\n\r]")  # the line breaks of YAML 1.2, and of SARIF
+_UNSEEN = "\ufffd"
+"""In place of a character of a source line that cannot be seen, or that would act on the line."""
 _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
@@ -96,23 +99,23 @@ class _Paint:
 
 def _block(item: Diagnostic, sources: Mapping[str, str], lines: dict[str, list[str]], paint: _Paint) -> str:
     colour = _COLOURS[item.severity]
-    out = [f"{paint(colour, f'{item.severity}[{item.code}]')}{paint(_BOLD, f': {item.message}')}"]
+    out = [f"{paint(colour, f'{item.severity}[{item.code}]')}{paint(_BOLD, f': {safe_text(item.message)}')}"]
     gutter = ""
     if item.span is not None:
         number = str(item.span.line) if item.span.line else ""
         gutter = " " * len(number)
-        out.append(f"{gutter} {paint(_DIM, '-->')} {place(item.span)}")
+        out.append(f"{gutter} {paint(_DIM, '-->')} {safe_text(place(item.span))}")
         source = _line(item.span, sources, lines)
         if source is not None:
             text, mark = _marked(source, item.span)
             bar = paint(_DIM, "|")
             out.append(f"{gutter} {bar}")
-            out.append(f"{paint(_DIM, number)} {bar} {text}".rstrip())
+            out.append(f"{paint(_DIM, number)} {bar} {text}{suspicions(text)}".rstrip())
             out.append(f"{gutter} {bar} {_indented(mark, colour, paint)}")
     equals = f"{gutter} {paint(_DIM, '=')}"
-    out.extend(f"{equals} note: {other.message}: {place(other.span)}" for other in item.related)
+    out.extend(f"{equals} note: {safe_text(other.message)}: {safe_text(place(other.span))}" for other in item.related)
     if item.help is not None:
-        out.append(f"{equals} help: {item.help}")
+        out.append(f"{equals} help: {safe_text(item.help)}")
     return "\n".join(out)
 
 
@@ -140,7 +143,9 @@ def _marked(line: str, span: Span) -> tuple[str, str]:
     # PERF: a policy of one line can have megabytes and a thousand findings; only what is shown is looked at.
     first = max(0, start - WIDTH) if len(line) > MAX_WIDE else 0
     window = line[first : start + WIDTH] if len(line) > MAX_WIDE else line
-    cells = [_cell(char) for char in window]
+    cells = [
+        " " * TAB if char == "\t" else cell for char, cell in zip(window, safe_cells(window, _UNSEEN), strict=True)
+    ]
     at, stop = start - first, min(end - first, len(window))
     before, marked = _width(cells[:at]), max(1, _width(cells[at:stop]))
     text = "".join(cells)
@@ -152,15 +157,6 @@ def _marked(line: str, span: Span) -> tuple[str, str]:
     before = len(head) + _width(cells[left:at])
     marked = max(1, min(marked, _width(cells[at:right])))
     return head + "".join(cells[left:right]) + tail, " " * before + "^" * marked
-
-
-def _cell(char: str) -> str:
-    """A character as it is shown in a terminal: tabs as spaces, what cannot be seen as a replacement character."""
-    if char == "\t":
-        return " " * TAB
-    if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Co", "Cn"):  # bidirectional controls would reorder the line
-        return "\ufffd"
-    return char
 
 
 def _width(cells: Sequence[str]) -> int:

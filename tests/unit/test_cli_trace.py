@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import subprocess
 import sys
@@ -264,3 +265,81 @@ def test_a_run_is_shown_out_of_a_store(run: Run, monkeypatch: pytest.MonkeyPatch
 def test_trace_is_told_what_to_show(run: Run, options: list[str], told: str) -> None:
     done = run("trace", *options)
     assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {told}")
+
+
+def test_resumed_attempts_stand_in_the_order_of_the_journal_whatever_the_clocks_say(run: Run) -> None:
+    bodies = [STARTED, CALL, INTENT, RESUMED, INTENT, RESULT, ANSWER, FINAL]
+    clocks = [10, 11, 12, 0, 1, 2, 3, 4]  # the second worker's clock is behind
+    lines = journal(*bodies).splitlines()
+    records = [step_record_from_json(line) for line in lines]
+    text = "".join(
+        step_record_to_json(dataclasses.replace(record, timestamp=START + timedelta(seconds=at))) + "\n"
+        for record, at in zip(records, clocks, strict=True)
+    )
+    out = run("trace", "-", stdin=text).out.splitlines()
+    assert out[2:] == [
+        "    +10.000  attempt 1, policy ffffffffffffffff",
+        '    +11.000  step 0: pay(to="ann")  allow  uncertain',
+        "             intent without result: the action may have been executed",
+        "     +0.000  attempt 2, policy eeeeeeeeeeeeeeee",
+        '     +1.000  step 0: pay(to="ann")  allow  ok  7 ms',
+        "             [ok] paid",
+        "final: all paid",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effect", "result", "settled"),
+    [
+        ("unsafe", {"ok": True}, False),
+        (None, {"ok": True}, False),
+        ("keyed", {"ok": True}, True),
+        ("idempotent", {"ok": True}, True),
+        ("keyed", {"ok": False, "message": "[error] gone"}, False),
+        ("unsafe", {"ok": False, "message": "[denied] approval refused by bob"}, False),
+        ("keyed", {"ok": False, "message": "[denied] approval refused by bob"}, False),
+        ("none", {"ok": False, "message": "[denied] approval refused by bob"}, True),
+        ("unsafe", {"ok": True, "reconciled": True}, True),
+    ],
+)
+def test_a_doubt_that_a_result_leaves_open_is_shown_and_counts(
+    run: Run, effect: str | None, result: dict[str, Any], settled: bool
+) -> None:
+    intent = ("action.intent", INTENT[1] if effect is None else {**INTENT[1], "effect": effect})
+    last = ("action.result", {**RESULT[1], "uncertain_retry": True, **result})
+    text = journal(STARTED, CALL, intent, RESUMED, last, ANSWER, FINAL)
+    done = run("trace", "-", "--exit-code", stdin=text)
+    assert done.code == (0 if settled else 1)
+    assert ("  uncertain: step 0 may have been executed, or more than once\n" in done.out) is not settled
+    (told,) = run("trace", "-", "--format", "json", stdin=text).json()
+    assert told["steps"][0]["uncertain"] is not settled
+
+
+def test_an_abandoned_intent_hides_no_doubt_about_another_one(run: Run) -> None:
+    abandoned = ("action.abandoned", {"step": 0, "tool": "pay", "reason": "stopped", "intents": [4]})
+    done = run("trace", "-", "--exit-code", stdin=journal(STARTED, CALL, INTENT, RESUMED, INTENT, abandoned))
+    assert done.code == 1
+    assert done.out.count("intent without result: the action may have been executed\n") == 2
+
+
+def test_a_refused_step_is_denied_and_not_failed(run: Run) -> None:
+    refused = ("action.result", {**RESULT[1], "ok": False, "message": "[denied] not like this"})
+    failed = ("action.result", {**RESULT[1], "ok": False, "message": "[error] [denied] x"})
+    assert "allow  denied  7 ms" in run("trace", "-", stdin=journal(STARTED, CALL, refused)).out
+    assert "allow  failed  7 ms" in run("trace", "-", stdin=journal(STARTED, CALL, failed)).out
+
+
+def test_a_result_can_neither_erase_nor_forge_a_line(run: Run) -> None:
+    forged = "[ok] x\x1b[1A\x1b[2K\r\n     +1.000  step 0: pay()  deny  denied\nfinal: nothing was paid\u202e\u2028"
+    text = journal(STARTED, CALL, INTENT, ("action.result", {**RESULT[1], "message": forged}), ANSWER, FINAL)
+    plain = journal(STARTED, CALL, INTENT, RESULT, ANSWER, FINAL)
+    for options in ((), ("--full",)):
+        out = run("trace", "-", *options, stdin=text).out
+        assert len(out.splitlines()) == len(run("trace", "-", *options, stdin=plain).out.splitlines())
+        assert all(character == "\n" or character.isprintable() for character in out)
+    assert "nothing was paid" in out
+
+
+def test_what_is_cut_says_by_how_much(run: Run) -> None:
+    result = ("action.result", {**RESULT[1], "message": "x" * 1080})
+    assert "x" * 80 + "... [1,000 more characters]" in run("trace", "-", stdin=journal(STARTED, CALL, result)).out

@@ -23,6 +23,7 @@ from bobcat.approvals.record import (
     granted_digest,
     step_key,
 )
+from bobcat.display import safe_text
 from bobcat.errors import ApprovalError
 from bobcat.frozen import thaw
 from bobcat.ir.canonical import EncodingError
@@ -78,7 +79,9 @@ class Approvals:
         """
         found = await self.look(status=status, run_id=run_id)
         for item in found.damaged:
-            warnings.warn(f"the approval `{item.id}` is left out: {item.problem}", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                safe_text(f"the approval `{item.id}` is left out: {item.problem}"), RuntimeWarning, stacklevel=2
+            )
         return found.approvals
 
     async def look(self, *, status: ApprovalStatus | None = "pending", run_id: str | None = None) -> Listing:

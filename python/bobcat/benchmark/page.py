@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from bobcat.benchmark.report import Report
+from bobcat.display import safe_text
 
 ROWS = 200
 """How many rules, and how many clauses, the page lists."""
@@ -30,11 +31,11 @@ def page(report: Report, title: str) -> str:
     """The whole page."""
     subject, figures, machine = report.subject, report.decisions, report.machine
     parts = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p>{counted(subject.rules, 'rule')} ({escape(subject.profile)}), {counted(subject.requests, 'request')} "
-        f"({escape(subject.source)}), {figures.rounds} rounds.<br>"
-        f'<span class="quiet">policy <code>{subject.policy}</code><br>'
-        f"Bobcat {escape(report.bobcat)}, {escape(machine.python)}, {escape(machine.processor)}, "
+        f"<h1>{_text(title)}</h1>",
+        f"<p>{counted(subject.rules, 'rule')} ({_text(subject.profile)}), {counted(subject.requests, 'request')} "
+        f"({_text(subject.source)}), {figures.rounds} rounds.<br>"
+        f'<span class="quiet">policy <code>{_text(subject.policy)}</code><br>'
+        f"Bobcat {_text(report.bobcat)}, {_text(machine.python)}, {_text(machine.processor)}, "
         f"{machine.cores} cores</span></p>",
         *_comparison(report),
         "<h2>One decision</h2>",
@@ -83,7 +84,7 @@ def page(report: Report, title: str) -> str:
                 (
                     _code(cost.clause),
                     _code(cost.rule),
-                    escape(cost.place),
+                    _text(cost.place),
                     f"{cost.rules:,}",
                     nanoseconds(cost.cost),
                 )
@@ -95,7 +96,7 @@ def page(report: Report, title: str) -> str:
         _table(
             (("request", "n"), ("tool", ""), ("verdict", ""), ("decided by", ""), ("time", "n")),
             [
-                (str(call.place), _code(call.tool), escape(call.verdict), _code(call.rule), nanoseconds(call.time))
+                (str(call.place), _code(call.tool), _text(call.verdict), _code(call.rule), nanoseconds(call.time))
                 for call in report.slowest
             ],
         ),
@@ -103,7 +104,7 @@ def page(report: Report, title: str) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<title>{_text(title)}</title><style>{_STYLE}</style></head>\n<body>\n"
         + "\n".join(parts)
         + "\n</body></html>\n"
     )
@@ -133,7 +134,7 @@ def _comparison(report: Report) -> Iterable[str]:
         f"{found.relative:.3f}, change {found.change:.2f}{limit}</p>"
     )
     for note in found.notes:
-        yield f"<p class=quiet>{escape(note)}</p>"
+        yield f"<p class=quiet>{_text(note)}</p>"
 
 
 def _histogram(report: Report) -> str:
@@ -162,5 +163,10 @@ def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) ->
     return f"<table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>"
 
 
+def _text(text: str) -> str:
+    """Untrusted text as HTML that shows it, and does nothing else."""
+    return escape(safe_text(text))
+
+
 def _code(text: str) -> str:
-    return f"<code>{escape(text)}</code>"
+    return f"<code>{_text(text)}</code>"

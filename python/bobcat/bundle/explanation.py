@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from bobcat import _core
 from bobcat.bundle.function_explanation import Condition, FunctionExplanation, explained
 from bobcat.diagnostics import Span
+from bobcat.display import safe_text
 from bobcat.ir.pretty import path_text
 from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, Rule
 
@@ -109,7 +110,7 @@ class Explanation:
         for rule in self.rules:
             lines.append("")
             lines.extend(_rule_lines(rule))
-        return "\n".join(lines) + "\n"
+        return "\n".join(map(safe_text, lines)) + "\n"
 
 
 def explain(bundle: PolicyBundle, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:

@@ -17,6 +17,7 @@ from bobcat.cli.options import (
     python_rule_option,
 )
 from bobcat.cli.output import console, wants_colour, write_file, write_json
+from bobcat.display import safe_name, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,7 +97,7 @@ def bench(
         calls = _calls(bundle, requests_file)
 
     def progress(text: str) -> None:
-        click.echo(f"{text} ...", err=True)
+        click.echo(f"{safe_text(text)} ...", err=True)
 
     with asking():
         report = measure(bundle, calls, seconds=seconds, baseline=before, fail_over=fail_over, progress=progress)
@@ -111,9 +112,9 @@ def bench(
         _show(report)
     if report.comparison is not None:
         for note in report.comparison.notes:
-            click.echo(f"note: {note}", err=True)
+            click.echo(f"note: {safe_text(note)}", err=True)
     if save is not None and failed:
-        click.echo(f"note: `{save}` is not written: the result is a regression", err=True)
+        click.echo(f"note: `{safe_text(save)}` is not written: the result is a regression", err=True)
     return FINDINGS if failed else 0
 
 
@@ -128,7 +129,7 @@ def _show(report: Report) -> None:
 
     out, figures, subject = console(), report.decisions, report.subject
     requests, rules = counted(subject.requests, "request"), counted(subject.rules, "rule")
-    out.print(f"{requests} ({subject.source}), {rules}, {figures.rounds} rounds\n")
+    out.print(f"{requests} ({safe_text(subject.source)}), {rules}, {figures.rounds} rounds\n")
     out.print(f"  mean  {nanoseconds(figures.mean):>10}   {figures.per_second:,.0f} decisions per second")
     out.print(f"  p50   {nanoseconds(figures.p50):>10}")
     out.print(f"  p99   {nanoseconds(figures.p99):>10}")
@@ -170,14 +171,16 @@ def _show_costs(out: Console, report: Report) -> None:
     rules = table("decided by", "requests", "mean", "share", "alone")
     for cost in report.rules[:TOP]:
         alone = "" if cost.alone is None else nanoseconds(cost.alone)
-        rules.add_row(Text(cost.rule), f"{cost.requests:,}", nanoseconds(cost.mean), f"{cost.share:.1%}", alone)
+        rules.add_row(
+            Text(safe_text(cost.rule)), f"{cost.requests:,}", nanoseconds(cost.mean), f"{cost.share:.1%}", alone
+        )
     out.print(rules)
     _more(out, len(report.rules) - TOP, "more")
     out.print()
     clauses = table("clause", "cost", "place")
     for part in report.clauses[:TOP]:
         place = part.place or part.rule
-        clauses.add_row(Text(part.clause), nanoseconds(part.cost), Text(place, style="dim"))
+        clauses.add_row(Text(safe_text(part.clause)), nanoseconds(part.cost), Text(safe_text(place), style="dim"))
     if report.clauses:
         out.print(clauses)
         _more(out, len(report.clauses) - TOP, "cheaper")
@@ -185,7 +188,7 @@ def _show_costs(out: Console, report: Report) -> None:
         out.print()
     slowest = table("slowest request", "tool", "decided by", "mean")
     for call in report.slowest[:TOP]:
-        slowest.add_row(str(call.place), Text(call.tool), Text(call.rule), nanoseconds(call.time))
+        slowest.add_row(str(call.place), Text(safe_name(call.tool)), Text(safe_text(call.rule)), nanoseconds(call.time))
     out.print(slowest)
 
 

@@ -8,6 +8,7 @@ from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.inputs import Profile, compile_sources, import_rule, open_policy, read_modules, read_private_key
 from bobcat.cli.options import format_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json
+from bobcat.display import safe_text
 
 
 @click.command("compile")
@@ -52,4 +53,4 @@ def compile_(
     if output_format == "json":
         write_json({"bundle": output, "id": bundle.id, "profile": bundle.profile, "rules": rules, "imported": imported})
     else:
-        click.echo(f"{output}: {rules} rule{'s' * (rules != 1)}, id {bundle.id}")
+        click.echo(f"{safe_text(output)}: {rules} rule{'s' * (rules != 1)}, id {bundle.id}")

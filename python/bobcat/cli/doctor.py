@@ -20,6 +20,7 @@ from bobcat.cli.output import (
     wants_colour,
     write_json,
 )
+from bobcat.display import safe_json_line, safe_json_text, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -61,13 +62,13 @@ def _show(found: Examination, name: str, text: str) -> None:
     for difference in found.differences:
         _show_difference(difference)
     colour = wants_colour()
-    without = f", without {', '.join(f'`{rule}`' for rule in found.left_out)}" if found.left_out else ""
+    without = f", without {', '.join(f'`{safe_name(rule)}`' for rule in found.left_out)}" if found.left_out else ""
     if found.compared:
         click.echo(f"{found.requests} calls decided by both profiles{without}")
     else:
         click.echo("no decisions compared: correct what is refused first")
     counts = f"{_count(len(found.refusals), 'refusal')}, {_count(len(found.differences), 'difference')}"
-    click.secho(f"{name}: {counts}", fg="green" if found.clean else "yellow", color=colour)
+    click.secho(f"{safe_text(name)}: {counts}", fg="green" if found.clean else "yellow", color=colour)
 
 
 def _show_refusal(refusal: Refusal, sources: dict[str, str]) -> None:
@@ -84,9 +85,9 @@ def _show_difference(difference: Difference) -> None:
     from rich.text import Text
 
     out = console()
-    head = Text(_place(difference.span))
-    head.append(f"rule `{difference.rule}`: ", style="bold")
-    head.append(difference.cause)
+    head = Text(safe_text(_place(difference.span)))
+    head.append(f"rule `{safe_name(difference.rule)}`: ", style="bold")
+    head.append(safe_text(difference.cause))
     if difference.lost < 0:
         head.append("; strict permits more", style="bold red")
     for line in (
@@ -106,7 +107,9 @@ def _place(span: Span | None) -> str:
 def _call(request: dict[str, Any]) -> Text:  # Any: JSON
     from rich.text import Text
 
-    return Text(f"    call    {json.dumps(request)}", style="cyan")  # in ASCII: a difference may be an odd character
+    return Text(
+        f"    call    {safe_json_text(json.dumps(request))}", style="cyan"
+    )  # in ASCII: a difference may be an odd character
 
 
 def _decided(profile: str, decision: Decision) -> Text:
@@ -114,9 +117,9 @@ def _decided(profile: str, decision: Decision) -> Text:
 
     line = Text(f"    {profile:<8}")
     line.append(str(decision.verdict), style=VERDICT_COLOURS[decision.verdict])
-    line.append(f"  {', '.join(map(str, decision.matched_rules))}", style="dim")
+    line.append(f"  {safe_names(decision.matched_rules)}", style="dim")
     if decision.transform_args is not None:
-        line.append(f"  {json_text(decision.transform_args)}")
+        line.append(f"  {safe_json_line(json_text(decision.transform_args))}")
     return line
 
 

@@ -15,7 +15,16 @@ from bobcat.cli.options import (
     profile_option,
     python_rule_option,
 )
-from bobcat.cli.output import VERDICT_COLOURS, decision_to_json, json_text, wants_colour, write_json
+from bobcat.cli.output import (
+    VERDICT_COLOURS,
+    decision_to_json,
+    echo_line,
+    json_text,
+    show_rows,
+    wants_colour,
+    write_json,
+)
+from bobcat.display import safe_json_line, safe_names, safe_text
 
 
 @click.command("eval")
@@ -57,14 +66,16 @@ def eval_(
     else:
         colour = wants_colour()
         click.secho(str(decision.verdict), fg=VERDICT_COLOURS[decision.verdict], bold=True, color=colour)
-        click.echo(f"  reason     {decision.reason}")
-        click.echo(f"  rules      {', '.join(decision.matched_rules)}")
-        if decision.approvers:
-            click.echo(f"  approvers  {', '.join(map(str, decision.approvers))}")
+        echo_line(f"  reason     {safe_text(decision.reason)}")
+        rows = [
+            ("rules", safe_names(decision.matched_rules)),
+            ("approvers", safe_names(decision.approvers)),
+        ]
         if decision.approvals_needed != 1:
-            click.echo(f"  needed     {decision.approvals_needed}")
+            rows.append(("needed", str(decision.approvals_needed)))
         if decision.timeout_seconds is not None:
-            click.echo(f"  timeout    {decision.timeout_seconds} s")
+            rows.append(("timeout", f"{decision.timeout_seconds} s"))
         if decision.transform_args is not None:
-            click.echo(f"  arguments  {json_text(decision.transform_args)}")
+            rows.append(("arguments", safe_json_line(json_text(decision.transform_args))))
+        show_rows([(f"  {name}", text) for name, text in rows], width=12)
     return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0

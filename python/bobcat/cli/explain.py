@@ -18,6 +18,7 @@ from bobcat.cli.options import (
     python_rule_option,
 )
 from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.display import safe_name, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -78,7 +79,7 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
 
     decision = explanation.decision
     head = Text(str(decision.verdict), style=f"bold {VERDICT_COLOURS[decision.verdict]}")
-    head.append(f": {decision.reason}" if decision.reason else "", style="not bold default")
+    head.append(f": {safe_text(decision.reason)}" if decision.reason else "", style="not bold default")
     tree = Tree(head, guide_style="dim")
     waiting = 0
     for rule in explanation.rules:
@@ -94,11 +95,13 @@ def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: boo
     if waiting:
         tree.add(Text(f"{waiting} more rule{'s' * (waiting != 1)} not reached", style="dim"))
     if not explanation.rules and decision.matched_rules:
-        tree.add(Text(f"refused before any rule: {decision.matched_rules[0]}", style=VERDICT_COLOURS["deny"]))
+        tree.add(
+            Text(f"refused before any rule: {safe_text(decision.matched_rules[0])}", style=VERDICT_COLOURS["deny"])
+        )
         return tree
     deciders = [name for name in decision.matched_rules if name.startswith("<default:")]
     for name in deciders:
-        tree.add(Text(f"no rule fired: {name}", style=VERDICT_COLOURS[decision.verdict]))
+        tree.add(Text(f"no rule fired: {safe_text(name)}", style=VERDICT_COLOURS[decision.verdict]))
     return tree
 
 
@@ -108,10 +111,10 @@ def _rule_line(rule: RuleExplanation) -> Text:
     from bobcat.bundle.explanation import KIND_WORDS
 
     fired = rule.outcome == "true"
-    line = Text(rule.id, style="bold" if fired or rule.outcome == "error" else "dim")
+    line = Text(safe_name(rule.id), style="bold" if fired or rule.outcome == "error" else "dim")
     line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="dim not bold")
     words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
-    said = words.get(rule.outcome, f"cannot be judged: {rule.error}")
+    said = words.get(rule.outcome, f"cannot be judged: {safe_text(rule.error)}")
     line.append(f"  {said}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
     line.append(_place(rule.span), style="dim not bold")
     return line
@@ -129,7 +132,7 @@ def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> 
     numbered = list(enumerate(lines_of(sources.get(span.file, "")), 1))[span.line - 1 : last]
     if numbered:
         width = len(str(last))
-        shown = [f"{number:>{width}} | {line}" for number, line in numbered[:SOURCE_LINES]]
+        shown = [f"{number:>{width}} | {safe_text(line)}" for number, line in numbered[:SOURCE_LINES]]
         shown += [f"{' ' * width} | ..."] * (len(numbered) > SOURCE_LINES)
         branch.add(Text("\n".join(shown), style="dim"))
 
@@ -140,14 +143,14 @@ def _add_function(branch: Tree, rule: RuleExplanation) -> None:
     assert rule.function is not None
     for condition in rule.function.conditions:
         line = Text(f"{condition.outcome:<6} ", style=OUTCOME_COLOURS[condition.outcome])
-        line.append(condition.text, style="default")
+        line.append(safe_text(condition.text), style="default")
         for read in condition.reads:
-            said = "not there" if read.value is None else f"read {read.value}"
-            line.append(f"   {read.name} {said}", style="cyan")
+            said = "not there" if read.value is None else f"read {safe_text(read.value)}"
+            line.append(f"   {safe_name(read.name)} {said}", style="cyan")
         line.append(f"   {condition.times} times" if condition.times > 1 else "", style="default")
         line.append(_place(condition.span), style="dim")
         branch.add(line)
-    end = Text("decides" if rule.outcome == "true" else f"error {rule.error}" if rule.error else "abstains")
+    end = Text("decides" if rule.outcome == "true" else f"error {safe_text(rule.error)}" if rule.error else "abstains")
     end.append(_place(rule.function.decided_at) or " at its end", style="dim")
     branch.add(end)
 
@@ -165,10 +168,10 @@ def _add_clause(branch: Tree, clause: Clause) -> None:
             _add_clause(nested, child)
         return
     operator = SIGNS.get(clause.operator, clause.operator)
-    line.append(f"{clause.path} {operator} {clause.operand}", style="default")
-    line.append(f"   read {clause.value}" if clause.value is not None else "   not there", style="cyan")
+    line.append(f"{safe_text(clause.path)} {operator} {safe_text(clause.operand)}", style="default")
+    line.append(f"   read {safe_text(clause.value)}" if clause.value is not None else "   not there", style="cyan")
     if clause.error is not None:
-        line.append(f"   error {clause.error}", style="red")
+        line.append(f"   error {safe_text(clause.error)}", style="red")
     line.append(_place(clause.span), style="dim")
     branch.add(line)
 
@@ -176,4 +179,5 @@ def _add_clause(branch: Tree, clause: Clause) -> None:
 def _place(span: Span | None) -> str:
     if span is None:
         return ""
-    return f"   {span.file}:{span.line}:{span.column}" if span.line else f"   {span.file} {span.path}"
+    file = safe_text(span.file)
+    return f"   {file}:{span.line}:{span.column}" if span.line else f"   {file} {safe_text(span.path)}"

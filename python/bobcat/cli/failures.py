@@ -6,6 +6,8 @@ from typing import IO, Any
 
 import click
 
+from bobcat.display import safe_text
+
 FINDINGS = 1
 USAGE = 2
 UNREADABLE = 3
@@ -18,9 +20,15 @@ class InputError(click.ClickException):
 
     exit_code = UNREADABLE
 
+    def __init__(self, message: str, *, help: str | None = None) -> None:
+        super().__init__(message)
+        self.help = help
+
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message on stderr."""
-        click.echo(f"error: {self.message}", err=True)
+        click.echo(f"error: {safe_text(self.message)}", err=True)
+        if self.help is not None:
+            click.echo(f"help: {safe_text(self.help)}", err=True)
 
 
 class NotAllowed(InputError):
@@ -40,17 +48,17 @@ def report_failure(error: Exception) -> int | None:
 
     match error:
         case PolicyCompileError():
-            click.echo(str(error), err=True)
+            click.echo(safe_text(error, multiline=True), err=True)  # a report of several lines
             return FINDINGS
         case BundleError():
-            click.echo(f"error[{error.code}]: the bundle is refused: {error}", err=True)
+            click.echo(f"error[{error.code}]: the bundle is refused: {safe_text(error)}", err=True)
             return UNREADABLE
         case RequestError():
-            click.echo(f"error[{error.code}]: not a request: {error}", err=True)
+            click.echo(f"error[{error.code}]: not a request: {safe_text(error)}", err=True)
             return UNREADABLE
         case OSError():
-            name = f" `{error.filename}`" if error.filename else ""
-            click.echo(f"error: {reason_of(error)}{name}", err=True)
+            name = f" `{safe_text(error.filename)}`" if error.filename else ""
+            click.echo(f"error: {safe_text(reason_of(error))}{name}", err=True)
             return UNREADABLE
         case _:
             return None

@@ -9,6 +9,7 @@ import click
 
 from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.output import write_file
+from bobcat.display import safe_text
 
 STARTER = ("policy.yaml", "policy_tools.py", "test_policy.py")
 
@@ -31,5 +32,5 @@ def init(directory: str, force: bool) -> None:
     for name in STARTER:
         text = files("bobcat.cli").joinpath("starter", name).read_text(encoding="utf-8")
         write_file(str(target / name), text)
-        click.echo(f"wrote {target / name}")
-    click.echo(f"next: bobcat check {target / 'policy.yaml'}")
+        click.echo(f"wrote {safe_text(target / name)}")
+    click.echo(f"next: bobcat check {safe_text(target / 'policy.yaml')}")

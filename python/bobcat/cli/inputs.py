@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.options import bundle_checks
 from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
+from bobcat.display import safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
@@ -167,9 +168,12 @@ def read_rules(path: str) -> RuleModule:
 def say_about(module: RuleModule) -> None:
     """Tell what importing a module of rules has imported, and what in it was probably meant as a rule."""
     if module.imported:
-        click.echo(f"{module.name} imports {', '.join(module.imported)}", err=True)
+        click.echo(f"{safe_text(module.name)} imports {safe_names(module.imported)}", err=True)
     for name in module.unmarked:
-        click.echo(f"{module.name}: `{name}` is no rule, though it could be one; mark it with `@rule`", err=True)
+        click.echo(
+            f"{safe_text(module.name)}: `{safe_name(name)}` is no rule, though it could be one; mark it with `@rule`",
+            err=True,
+        )
 
 
 def host() -> Literal["refuse", "allow"]:

@@ -9,6 +9,7 @@ import click
 from bobcat.cli.inputs import Profile, open_policy
 from bobcat.cli.options import bundle_options, format_option, policy_argument, profile_option, python_rule_option
 from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.display import safe_name, safe_text
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
@@ -38,7 +39,7 @@ def inspect(
 
         places = bundle.source_map
         names = [rule.names for rule in places.rules] if places is not None else []
-        click.echo(policy_text(bundle.ir, names), nl=False)
+        click.echo(safe_text(policy_text(bundle.ir, names), multiline=True), nl=False)
     else:
         _show(bundle)
 
@@ -108,7 +109,7 @@ def _show(bundle: PolicyBundle) -> None:
     }
     for name, fact in facts.items():
         if fact is not None:
-            click.echo(f"{name:<17}  {fact}")  # not wrapped: an id is there to be copied
+            click.echo(f"{name:<17}  {safe_text(fact)}")  # not wrapped: an id is there to be copied
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("rule", "priority", "decision", "digest", "source"):
         # What is long and differs is folded on a narrow terminal, and never cut.
@@ -118,11 +119,11 @@ def _show(bundle: PolicyBundle) -> None:
     for row in _rules(bundle):
         verdict = row["verdict"] or KIND_WORDS[row["kind"]]
         table.add_row(
-            Text(row["id"]),
+            Text(safe_name(row["id"])),
             str(row["priority"]),
             Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue")),
             row["digest"][:16],
-            Text(row["source"], style="dim"),
+            Text(safe_text(row["source"]), style="dim"),
         )
     out.print()
     out.print(table)

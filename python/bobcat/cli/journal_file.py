@@ -34,8 +34,8 @@ def _record(line: str, place: str) -> StepRecord:
     if not isinstance(data, dict) or "run_id" not in data:
         if isinstance(data, dict) and "correlation_id" in data:
             raise InputError(
-                f"{place}: an audit event, not a journal record\n"
-                "help: `jsonl_sink` writes audit events; a journal is what a store keeps, see `step_record_to_json`"
+                f"{place}: an audit event, not a journal record",
+                help="`jsonl_sink` writes audit events; a journal is what a store keeps, see `step_record_to_json`",
             )
         raise InputError(f"{place}: not a journal record (no `run_id`)")
     try:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.failures import INTERRUPTED, report_failure
+from bobcat.cli.failures import INTERRUPTED, InputError, report_failure
+from bobcat.display import safe_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -112,6 +113,8 @@ def main(args: list[str] | None = None) -> None:
         code = cli.main(args=args, prog_name="bobcat", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
+        if not isinstance(error, InputError):
+            vars(error)["message"] = safe_text(error.message)  # click quotes what was written
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:

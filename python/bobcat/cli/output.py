@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.display import wrapped
+from bobcat.display import safe_json_text, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -101,8 +101,8 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 def echo_json(text: str) -> None:
-    """Print JSON in UTF-8, whatever the encoding of stdout; half a surrogate pair is written as its escape."""
-    click.echo(text.encode("utf-8", "backslashreplace"))
+    """Print JSON in UTF-8, whatever the encoding of stdout; what is unsafe to show is written as its escape."""
+    click.echo(safe_json_text(text).encode("utf-8", "backslashreplace"))
 
 
 def _plain(value: object, mark: str) -> object:

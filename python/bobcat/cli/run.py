@@ -16,6 +16,7 @@ import click
 
 from bobcat.cli.failures import FINDINGS, InputError, report_failure
 from bobcat.cli.inputs import decode, read_bytes
+from bobcat.display import safe_text
 from bobcat.kernel.extra import checked_facts
 
 
@@ -53,7 +54,9 @@ def run(script: str, args: tuple[str, ...], *, extra: tuple[str, ...]) -> int:
         try:
             inspect.signature(main).bind(**given)
         except TypeError as error:
-            click.echo(f"error: `main()` is called without arguments, and {error}; ARGS are in `sys.argv`", err=True)
+            click.echo(
+                f"error: `main()` is called without arguments, and {safe_text(error)}; ARGS are in `sys.argv`", err=True
+            )
             return FINDINGS
         asyncio.run(main(**given))
     except KeyboardInterrupt:
@@ -106,4 +109,7 @@ def _show_script_traceback(error: Exception, script: Path) -> None:
         trace = trace.tb_next
     if trace is None and not isinstance(error, SyntaxError):
         trace = error.__traceback__
-    click.echo("".join(traceback.format_exception(type(error), error, trace)), err=True, nl=False)
+    for entry in traceback.format_exception(type(error), error, trace):
+        text = entry.removesuffix("\n")
+        # Frames have several lines; whatever else has some comes from a message.
+        click.echo(safe_text(text, multiline=text.lstrip(" |+-").startswith('File "')), err=True)

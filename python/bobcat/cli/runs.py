@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -13,8 +12,9 @@ from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import FINDINGS, InputError, NotAllowed
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
-from bobcat.cli.output import write_json
+from bobcat.cli.output import show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
+from bobcat.display import safe_json, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from bobcat.stores.durable import RunSummary
@@ -46,8 +46,8 @@ def list_(store_url: str, status: Any, limit: int, output_format: str) -> None: 
         write_json([_summary(run) for run in found])
         return
     for run in found:
-        told = run.detail.get("error") or ""
-        click.echo(f"{run.run_id}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
+        name, told = safe_text(run.run_id), safe_text(run.detail.get("error") or "")
+        click.echo(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
     if not found:
         click.echo("no runs" if status is None else f"no {status} runs", err=True)
 
@@ -77,24 +77,22 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
         write_json({**_summary(run), "job": None if job is None else job.to_json()})
         return
     rows = [
-        ("run", f"{run.run_id}, {run.status}"),
+        ("run", f"{safe_text(run.run_id)}, {run.status}"),
         ("records", str(run.records)),
         ("created", run.created.isoformat(timespec="seconds")),
         ("updated", run.updated.isoformat(timespec="seconds")),
-        ("error", run.detail.get("error") or (job.error if job else None)),
-        ("approvals", ", ".join(map(str, run.detail.get("approvals") or ()))),
+        ("error", safe_text(run.detail.get("error") or (job.error if job else None) or "")),
+        ("approvals", safe_names(run.detail.get("approvals") or ())),
     ]
     if job is not None:
         rows += [
-            ("job", f"{job.name} {json.dumps(job.payload, ensure_ascii=False)}"),
-            ("tenant", job.tenant),
+            ("job", f"{safe_name(job.name)} {safe_json(job.payload)}"),
+            ("tenant", safe_name(job.tenant)),
             ("priority", str(job.priority)),
             ("attempts", str(job.attempts)),
             ("run at", job.run_at.isoformat(timespec="seconds")),
         ]
-    for name, text in rows:
-        if text:
-            click.echo(f"{name:<10} {text}")
+    show_rows(rows)
 
 
 @runs.command()
@@ -115,7 +113,7 @@ def queue(
     async def work(jobs: Jobs, _: Any) -> Job:
         return await jobs.enqueue(name, given, run_id=run_id, priority=priority, run_at=run_at, tenant=tenant)
 
-    click.echo(_with_jobs(store_url, work, must_exist=False).run_id)
+    click.echo(safe_text(_with_jobs(store_url, work, must_exist=False).run_id))
 
 
 @runs.command()
@@ -136,9 +134,11 @@ def resume(run_id: str, app: str | None, store_url: str) -> int:
 
     delivery = _with_jobs(store_url, work)
     if delivery is None:
-        click.echo(f"run {run_id} is queued")
+        click.echo(f"run {safe_text(run_id)} is queued")
         return 0
-    click.echo(f"run {run_id} {delivery.outcome}" + (f": {delivery.error}" if delivery.error else ""))
+    click.echo(
+        f"run {safe_text(run_id)} {delivery.outcome}" + (f": {safe_text(delivery.error)}" if delivery.error else "")
+    )
     return 0 if delivery.outcome in ("succeeded", "suspended") else FINDINGS
 
 
@@ -154,7 +154,7 @@ def cancel(run_id: str, reason: str, store_url: str) -> None:
 
     run = _with_jobs(store_url, work)
     stopping = run is not None and run.status == "running"
-    click.echo(f"run {run_id} is being stopped" if stopping else f"run {run_id} is cancelled")
+    click.echo(f"run {safe_text(run_id)} is {'being stopped' if stopping else 'cancelled'}")
 
 
 def _moment(text: str) -> datetime:

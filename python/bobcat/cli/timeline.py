@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
-from bobcat.journal import JournalIndex, StepRecord, index_journal
+from bobcat.journal import EFFECTFUL_VERDICTS, JournalIndex, StepRecord, index_journal
 from bobcat.kernel.integrity import DamagedJournal, check_chain
+
+ONCE = frozenset(("none", "idempotent", "keyed", "transactional", "fenced"))
+"""Effects of which a repetition leaves one."""
+_BEGINNINGS = ("run.started", "run.resumed")
 
 Body = Mapping[str, Any]  # Any: JSON
 
@@ -38,10 +42,17 @@ class Step:
     """Why an intent of the step came to nothing, when one did and nothing was begun since."""
 
     @property
+    def denied(self) -> bool:
+        """True when the step was refused: by a rule, or by an approver."""
+        return self.ok is False and (self.message or "").startswith("[denied]")
+
+    @property
     def status(self) -> str:
-        """`ok`, `failed`, `uncertain` (it may have run), `waiting` (for an approval), or `unfinished` (not begun)."""
+        """`ok`, `failed`, `denied`, `uncertain` (it may have run), `waiting` (for an approval), or `unfinished` (not
+        begun). A step with a result can be `uncertain` all the same: an earlier attempt at it may have run as well.
+        """
         if self.ok is not None:
-            return "ok" if self.ok else "failed"
+            return "ok" if self.ok else "denied" if self.denied else "failed"
         if self.uncertain:
             return "uncertain"
         return "waiting" if self.waiting else "unfinished"
@@ -72,8 +83,22 @@ class Hop:
 
 
 @dataclass(slots=True)
+class End:
+    """How an attempt ended short of an answer."""
+
+    attempt: Attempt
+
+
+Entry: TypeAlias = Attempt | Step | End | Hop
+
+
+@dataclass(slots=True)
 class Timeline:
-    """A whole run. `missing` are the positions where the journal has holes, `damage` is what else is wrong with it."""
+    """A whole run. `missing` are the positions where the journal has holes, `damage` is what else is wrong with it.
+
+    `entries` is what happened in the order of the journal. A step stands under each attempt at it, as it stood then,
+    and under the last one as it stands now.
+    """
 
     run_id: str
     records: int
@@ -87,10 +112,12 @@ class Timeline:
     finished: bool = False
     missing: list[int] = field(default_factory=list)
     damage: str | None = None
+    entries: list[Entry] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Plain data; points in time are RFC 3339 strings."""
-        data = asdict(self)
+        data = asdict(replace(self, entries=[]))
+        del data["entries"]
         for step, row in zip(self.steps, data["steps"], strict=True):
             row["args"] = dict(step.args)
             row["status"] = step.status
@@ -107,10 +134,50 @@ def timeline(records: Sequence[StepRecord]) -> Timeline:
     line.missing = [seq for seq in range(first.seq, last.seq) if seq not in present]
     line.damage = _damage(ordered)
     steps: dict[int, Step] = {}
+    effects: dict[int, set[str | None]] = {}
     for record in ordered:
         _take(line, steps, record)
-    _settle(line, steps, index_journal(ordered))
+        if record.kind == "action.intent" and record.body.get("verdict") in EFFECTFUL_VERDICTS:
+            effects.setdefault(record.body["step"], set()).add(_text(record.body.get("effect")))
+    _settle(line, steps, effects, index_journal(ordered))
+    line.entries = _entries(ordered, line)
     return line
+
+
+def _entries(ordered: Sequence[StepRecord], line: Timeline) -> list[Entry]:
+    """What happened in the order of the journal. Times are no order: clocks are set, and each worker has its own."""
+    attempts: list[list[StepRecord]] = [[]]
+    for record in ordered:
+        if record.kind in _BEGINNINGS and attempts[-1]:
+            attempts.append([])
+        attempts[-1].append(record)
+    found: list[Entry] = []
+    last: dict[int, int] = {}
+    begun = 0
+    for records in attempts:
+        begun += records[0].kind in _BEGINNINGS
+        part = Timeline(line.run_id, 0, line.started, line.ended)
+        then: dict[int, Step] = {}
+        for record in records:
+            seen, hops, ended = len(then), len(part.hops), len(part.attempts) and part.attempts[-1].ended
+            _take(part, then, record)
+            for number in list(then)[seen:]:
+                last[number] = len(found)
+                found.append(then[number])
+            if record.kind in _BEGINNINGS:
+                part.attempts[-1].number = begun
+                found.append(part.attempts[-1])
+            elif part.attempts and part.attempts[-1].ended != ended:
+                found.append(End(part.attempts[-1]))
+            found.extend(part.hops[hops:])
+        _settle(part, then, {}, index_journal(records))
+    now = {step.step: step for step in line.steps}
+    for position, entry in enumerate(found):
+        if isinstance(entry, Step):
+            whole = now[entry.step]
+            stands = whole if last[entry.step] == position else entry
+            found[position] = replace(stands, at=entry.at, tool=whole.tool, args=entry.args or whole.args)
+    return found
 
 
 def _damage(ordered: Sequence[StepRecord]) -> str | None:
@@ -187,7 +254,21 @@ def _calls(body: Body) -> Iterator[tuple[int, Body]]:
         yield step, body
 
 
-def _settle(line: Timeline, steps: dict[int, Step], journal: JournalIndex) -> None:
+def _settle(
+    line: Timeline, steps: dict[int, Step], effects: Mapping[int, set[str | None]], journal: JournalIndex
+) -> None:
     line.steps = [steps[number] for number in sorted(steps)]
     for step in line.steps:
-        step.uncertain = step.ok is None and journal.uncertain(step.step) is not None
+        if step.ok is None:
+            step.uncertain = journal.uncertain(step.step) is not None
+        elif step.resolved_uncertain and not step.reconciled:
+            step.uncertain = not _is_settled(step, effects.get(step.step, set()))
+
+
+def _is_settled(step: Step, effects: set[str | None]) -> bool:
+    """True when the result of a step leaves no doubt about its earlier attempts: none of them had an effect, or the one
+    that succeeded stands for all, as the tool's effect promises.
+    """
+    if effects == {"none"}:
+        return True
+    return step.ok is True and step.verdict != "dry_run" and bool(effects) and effects <= ONCE

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 import click
 from click.core import ParameterSource
@@ -14,7 +14,8 @@ from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, write_json
 from bobcat.cli.store import with_store
-from bobcat.cli.timeline import Step, Timeline, timeline
+from bobcat.cli.timeline import Attempt, End, Entry, Hop, Step, Timeline, timeline
+from bobcat.display import readable_json, safe_json, safe_name, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
     from bobcat.journal import StepRecord
     from bobcat.stores.durable import DurableStore
 
-MESSAGE_CHARS = 100
-"""How much of a message is shown without `--full`."""
+SHOWN_CHARS = 80
+"""Characters of arguments and of a message that are shown without `--full`."""
 STATUS_COLOURS = {
     "ok": "green",
     "failed": "red",
+    "denied": "red",
     "uncertain": "bold yellow",
     "waiting": "yellow",
     "unfinished": "dim",
@@ -117,7 +119,7 @@ def _show(line: Timeline, *, full: bool) -> None:
 
     out = console()
     attempts = max(len(line.attempts), 1)
-    head = Text(f"run {line.run_id}", style="bold")
+    head = Text(f"run {safe_text(line.run_id)}", style="bold")
     took = (line.ended - line.started).total_seconds()
     head.append(
         f": {line.records} records, {attempts} attempt{'s' * (attempts != 1)}, "
@@ -127,31 +129,38 @@ def _show(line: Timeline, *, full: bool) -> None:
     out.print(head)
     if line.task is not None:
         out.print(Text(f"  task: {_cut(line.task, full=full)}"))
-    rows: list[tuple[datetime, list[Text]]] = [
-        (attempt.at, [_row(line, attempt.at, f"attempt {attempt.number}, policy {(attempt.bundle_id or '?')[:16]}")])
-        for attempt in line.attempts
-    ]
-    rows += [
-        (attempt.ended, [_row(line, attempt.ended, _cut(attempt.end, full=full))])
-        for attempt in line.attempts
-        if attempt.end is not None and attempt.ended is not None
-    ]
-    rows += [(step.at, _step(line, step, full=full)) for step in line.steps]
-    rows += [
-        (hop.at, [_row(line, hop.at, f"hop {hop.hop}: {hop.node} {hop.status or ''} → {hop.next or 'done'}")])
-        for hop in line.hops
-    ]
-    for _, texts in sorted(rows, key=lambda row: row[0]):
-        for text in texts:
+    for entry in line.entries:
+        for text in _entry(line, entry, full=full):
             out.print(text)
+    doubtful = [str(step.step) for step in line.steps if step.uncertain]
+    if doubtful:
+        many = "steps" if len(doubtful) > 1 else "step"
+        words = f"  uncertain: {many} {', '.join(doubtful)} may have been executed, or more than once"
+        out.print(Text(words, style="bold yellow"))
     if line.missing:
         out.print(Text(f"  records are missing: {', '.join(map(str, line.missing))}", style="bold red"))
     if line.damage is not None:
-        out.print(Text(f"  the journal was changed: {line.damage}", style="bold red"))
+        out.print(Text(f"  the journal was changed: {safe_text(line.damage)}", style="bold red"))
     if line.final_answer is not None:
         out.print(Text(f"final: {_cut(line.final_answer, full=full)}", style="bold"))
     elif not line.finished:
         out.print(Text("final: (run incomplete)", style="yellow"))
+
+
+def _entry(line: Timeline, entry: Entry, *, full: bool) -> list[Text]:
+    match entry:
+        case Attempt():
+            policy = safe_text((entry.bundle_id or "?")[:16])
+            return [_row(line, entry.at, f"attempt {entry.number}, policy {policy}")]
+        case End(attempt):
+            return [_row(line, attempt.ended or attempt.at, _cut(attempt.end or "", full=full))]
+        case Hop():
+            words = f"{safe_name(entry.node)} {safe_text(entry.status or '')} → {safe_name(entry.next or 'done')}"
+            return [_row(line, entry.at, f"hop {safe_text(entry.hop)}: {words}")]
+        case Step():
+            return _step(line, entry, full=full)
+        case _:
+            assert_never(entry)
 
 
 def _row(line: Timeline, at: datetime, words: str) -> Text:
@@ -168,18 +177,17 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
 
     text = Text(f"  {(step.at - line.started).total_seconds():>+9.3f}  ", style="dim")
     text.append(f"step {step.step}: ", style="default")
-    args = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in step.args.items())
-    text.append(f"{step.tool}({_cut(args, full=full)})", style="bold")
-    verdict = step.verdict or "-"
+    text.append(f"{safe_name(step.tool)}({_args(step.args, full=full)})", style="bold")
+    verdict = safe_text(step.verdict or "-")
     text.append(f"  {verdict}", style=VERDICT_COLOURS.get(verdict, "dim"))
     text.append(f"  {step.status}", style=STATUS_COLOURS[step.status])
     if step.duration_ms is not None:
-        text.append(f"  {step.duration_ms} ms", style="dim")
+        text.append(f"  {safe_text(step.duration_ms)} ms", style="dim")
     below: list[tuple[str, str]] = []
     if step.approver is not None:
-        below.append((f"granted by {step.approver}", "dim"))
+        below.append((f"granted by {safe_name(step.approver)}", "dim"))
     if step.resolved_uncertain:
-        refused = (step.message or "").startswith("[denied]")
+        refused = step.denied
         what = "not run again after" if refused else "retried after"
         below.append(
             (f"{what} an uncertain attempt, which may have been executed{'' if refused else ' too'}", "yellow")
@@ -187,17 +195,21 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
     if step.reconciled:
         below.append(("not run again: the reconciler says that an earlier attempt happened", "dim"))
     if step.abandoned is not None and step.ok is None:
-        below.append((f"begun, and not done: {step.abandoned}", "dim"))
-    elif step.status in NOTES:
+        below.append((f"begun, and not done: {_cut(step.abandoned, full=full)}", "dim"))
+    if step.status in NOTES and not (step.status == "unfinished" and step.abandoned is not None):
         below.append((NOTES[step.status], STATUS_COLOURS[step.status]))
     if step.message:
         below.append((_cut(step.message, full=full), "dim"))
     return [text, *(Text(" " * 13 + words, style=style) for words, style in below)]
 
 
-def _cut(text: str, *, full: bool) -> str:
-    """One line of limited length, or everything."""
+def _args(args: Mapping[str, object], *, full: bool) -> str:
     if full:
-        return text
-    flat = " ".join(text.split())
-    return flat if len(flat) <= MESSAGE_CHARS else flat[: MESSAGE_CHARS - 1] + "…"
+        return ", ".join(f"{safe_name(name)}={safe_json(value)}" for name, value in args.items())
+    raw = ", ".join(f"{name}={readable_json(value)}" for name, value in args.items())
+    return safe_text(raw, limit=SHOWN_CHARS)
+
+
+def _cut(text: str, *, full: bool) -> str:
+    """One safe line: all of the text, or its beginning and how much is missing."""
+    return safe_text(text) if full else safe_text(" ".join(text.split()), limit=SHOWN_CHARS)

@@ -12,6 +12,7 @@ from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import InputError
 from bobcat.cli.options import FiniteRange
 from bobcat.cli.store import store_option, with_store
+from bobcat.display import safe_names, safe_text
 
 if TYPE_CHECKING:
     from bobcat.workers import Dispatcher, Workers
@@ -110,7 +111,7 @@ async def _work(
         loop.add_signal_handler(number, drain, number.name)
     await store.runs(limit=1)  # a store that cannot be reached, or is none, is said at once
     runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds)
-    names = ", ".join(sorted(workers.makers)) or "nothing"
-    click.echo(f"worker {runner.owner} makes {names}", err=True)
+    names = safe_names(sorted(workers.makers)) or "nothing"
+    click.echo(f"worker {safe_text(runner.owner)} makes {names}", err=True)
     await dispatcher.work(runner, concurrency=concurrency, stop=stop, grace_seconds=grace_seconds)
     click.echo("worker stopped", err=True)

@@ -19,6 +19,7 @@ from inspect import isawaitable, iscoroutinefunction
 from math import inf
 from time import monotonic
 
+from bobcat.display import safe_text
 from bobcat.model import AuditEvent, AuditGap
 from bobcat.plain_json import describe
 from bobcat.sinks.base import AnySink
@@ -198,7 +199,7 @@ class Fanout:
             self.failure = f"required sink {outlet.name} failed on event {event.kind!r} seq={event.seq}: {problem}"
         outlet.lose(event, problem, count)
         where = f"sink {outlet.name} failed on event {event.kind!r} seq={event.seq}"
-        print(f"[{self._reporter}] {where}: {problem}", file=sys.stderr)
+        print(f"[{self._reporter}] {safe_text(f'{where}: {problem}')}", file=sys.stderr)
 
 
 def _gap(outlet: _Outlet) -> AuditGap:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import IO, Any, Literal
 
 from bobcat._core import canonical_text
+from bobcat.display import safe_text
 from bobcat.model import AuditEvent
 from bobcat.plain_json import is_exact, json_digest, json_text
 from bobcat.sinks.base import Sink, marked
@@ -34,10 +35,10 @@ def stdout_sink(*, stream: IO[str] | None = None, required: bool = False) -> Sin
     write = _writer(target, target.flush)
 
     async def sink(event: AuditEvent) -> None:
-        body = json_text(dict(event.body))[:BODY_CHARS]
+        body = safe_text(json_text(dict(event.body))[:BODY_CHARS])
         await write(
             f"[{event.timestamp.isoformat()}] #{event.seq:>3} {event.kind:<22} "
-            f"corr={event.correlation_id[:8]} body={body}\n"
+            f"corr={safe_text(event.correlation_id[:8])} body={body}\n"
         )
 
     return marked(sink, required=required)

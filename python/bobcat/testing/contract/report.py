@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bobcat.display import safe_text
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -25,10 +27,10 @@ class ContractReport:
     def __str__(self) -> str:
         lines = [f"{len(self.kept)} clauses kept, {len(self.violations)} violated, {len(self.skipped)} not applicable"]
         for violation in self.violations:
-            lines += [f"  {violation.clause}: {violation.demand}", f"      seen: {violation.seen}"]
+            lines += [f"  {violation.clause}: {violation.demand}", f"      seen: {safe_text(violation.seen)}"]
         for reason in dict.fromkeys(reason for _, reason in self.skipped):
             clauses = ", ".join(clause for clause, why in self.skipped if why == reason)
-            lines.append(f"  not applicable, because {reason}: {clauses}")
+            lines.append(f"  not applicable, because {safe_text(reason)}: {clauses}")
         return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from bobcat.display import safe_text
 from bobcat.testing.crashsim.campaign import campaign, replay
 from bobcat.testing.crashsim.errors import SimulationError
 from bobcat.testing.crashsim.scenario import ScenarioFactory
@@ -36,12 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             limit=given.limit, seed=given.seed,
         )  # fmt: skip
     except (_NoScenario, SimulationError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {safe_text(error)}", file=sys.stderr)
         return 2
     except Exception as error:  # the scenario is the user's
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = "".join(traceback.format_exception_only(error)).strip()
-        print(f"error: the scenario raised {told} ({where.filename}:{where.lineno})", file=sys.stderr)
+        print(
+            f"error: the scenario raised {safe_text(told)} ({safe_text(where.filename)}:{where.lineno})",
+            file=sys.stderr,
+        )
         return 2
     if given.format == "json":
         print(report.to_json())

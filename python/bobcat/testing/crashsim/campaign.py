@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from bobcat.display import safe_name, safe_names, safe_text
 from bobcat.testing.crashsim.errors import SimulationError
 from bobcat.testing.crashsim.outside import Outside
 from bobcat.testing.crashsim.process import Point
@@ -159,20 +160,23 @@ class Replay:
         lines = []
         for number, trace in enumerate(self.outcome.traces, 1):
             lines.append(f"worker {number}")
-            lines += [f"  {point.number:>4}  {point.place}" for point in trace]
+            lines += [f"  {point.number:>4}  {safe_text(point.place)}" for point in trace]
             if number <= len(self.outcome.places):
                 place = self.outcome.places[number - 1]
                 done = "killed" if self.outcome.schedule.how == "kill" else "stopped"
-                lines.append(f"  {done} at {place.number}: {place.place}")
+                lines.append(f"  {done} at {place.number}: {safe_text(place.place)}")
         lines.append("what happened")
-        lines += [f"  {effect.name}, by {effect.worker}" for effect in self.outcome.effects]
+        lines += [f"  {safe_name(effect.name)}, by {safe_name(effect.worker)}" for effect in self.outcome.effects]
         lines.append("journal")
-        lines += [f"  {record.seq:>4}  {record.kind}{_step(record.body)}" for record in self.outcome.records]
+        lines += [
+            f"  {record.seq:>4}  {safe_text(record.kind)}{safe_text(_step(record.body))}"
+            for record in self.outcome.records
+        ]
         row = self.row
-        lines.append(f"{row.schedule}: {row.status}{f', {row.error}' if row.error else ''}")
+        lines.append(f"{row.schedule}: {row.status}{f', {safe_text(row.error)}' if row.error else ''}")
         for kind in ("double", "lost", "guessed", "uncertain", "failed"):
             if names := getattr(row, kind):
-                lines.append(f"  {kind}: {', '.join(names)}")
+                lines.append(f"  {kind}: {safe_names(names)}")
         return "\n".join(lines)
 
 

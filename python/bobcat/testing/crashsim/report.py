@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 
+from bobcat.display import safe_json_text, safe_names, safe_text
 from bobcat.testing.crashsim.schedule import parse_schedule
 from bobcat.testing.crashsim.verdict import Row
 
@@ -107,7 +108,7 @@ class Report:
         for row in self.rows:
             how, at = parse_schedule(row.schedule)
             way: str = f"{how} twice" if how == "kill" and len(at) > 1 else how
-            key = way, at[0] if at else 0, row.places[0] if row.places else ""
+            key = way, at[0] if at else 0, safe_text(row.places[0]) if row.places else ""
             groups.setdefault(key, []).append(row)
         lines: list[tuple[str, ...]] = [("", "point", *_COLUMNS, "where")]
         for (way, number, place), rows in groups.items():
@@ -120,7 +121,7 @@ class Report:
         total = self.total
         rest = "" if self.complete else ", not all of them"
         return (
-            f"{self.scenario}: {self.points} points, {total.runs} runs{rest}: {total.double} double, "
+            f"{safe_text(self.scenario)}: {self.points} points, {total.runs} runs{rest}: {total.double} double, "
             f"{total.lost} lost, {total.guessed} guessed, {total.uncertain} uncertain, {total.failed} failed, "
             f"{total.not_ended} not ended"
         )
@@ -129,7 +130,8 @@ class Report:
         """The totals and the rows."""
         head = {"scenario": self.scenario, "points": self.points, "complete": self.complete}
         rows = [{key: value for key, value in asdict(row).items() if value} for row in self.rows]
-        return json.dumps({**head, **asdict(self.total), "rows": rows}, indent=1, ensure_ascii=False)
+        text = json.dumps({**head, **asdict(self.total), "rows": rows}, indent=1, ensure_ascii=False)
+        return safe_json_text(text)
 
     def check(self) -> Report:
         """This report, when nothing is wrong. Raises `CrashSimError`: what is wrong where, and how to see it again."""
@@ -143,14 +145,14 @@ class Report:
         lines = []
         for row in self.faults[:SHOWN]:
             kinds = {"double": row.double, "lost": row.lost, "guessed": row.guessed}
-            what = [f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names]
+            what = [f"{kind} {safe_names(names)}" for kind, names in kinds.items() if names]
             if not row.ended:
-                what.append(f"{row.status}: {row.error}")
+                what.append(f"{row.status}: {safe_text(row.error)}")
             lines.append(f"  {row.schedule}: {'; '.join(what)}")
-            lines += [f"      {place}" for place in row.places]
+            lines += [f"      {safe_text(place)}" for place in row.places]
         if len(self.faults) > SHOWN:
             lines.append(f"  and {len(self.faults) - SHOWN} more")
-        return "\n".join([*lines, "", f"to see one again: {again}"])
+        return "\n".join([*lines, "", f"to see one again: {safe_text(again)}"])
 
 
 def _cells(tally: Tally) -> tuple[str, ...]:
