@@ -72,7 +72,7 @@ def test_an_allow_that_looks_at_the_path_a_deny_compares_with_is_not_blind() -> 
     ],
 )
 def test_patterns_inside_of_other_operators_are_looked_at(clause: str, found: list[str]) -> None:
-    assert codes(f"rules: [{{match: {{{clause}}}, decision: allow}}]") == found
+    assert [code for code in codes(f"rules: [{{match: {{{clause}}}, decision: allow}}]") if code == "W0106"] == found
 
 
 @pytest.mark.parametrize(

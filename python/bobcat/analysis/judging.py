@@ -5,9 +5,10 @@ A second reading of `docs/reference/semantics.md`, and never the last word: what
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
-from bobcat.analysis.doctor.samples import searcher
+from bobcat._core import Pattern
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import Const
 
@@ -18,11 +19,11 @@ def holds(op: str, operand: Const, value: Any) -> bool | None:  # Any: JSON
         case "exists":
             return operand is True
         case "eq":
-            return _equal(value, operand)
+            return _compared(value, operand)
         case "in":
-            return _any(_equal(value, item) for item in operand)
+            return _any(_compared(value, item) for item in operand)
         case "matches":
-            return searcher(operand)(value) is not None if isinstance(value, str) else None
+            return _pattern(operand).search(value) if isinstance(value, str) else None
         case "contains":
             return _contains(value, operand)
         case "contains_any":
@@ -53,8 +54,19 @@ def holds(op: str, operand: Const, value: Any) -> bool | None:  # Any: JSON
             return None
 
 
+@lru_cache(maxsize=1_024)
+def _pattern(text: str) -> Pattern:
+    return Pattern(text, "re2")
+
+
 def _tests(operand: Const, value: Any) -> bool | None:  # Any: JSON
     return _all(holds(item["op"], item["operand"], value) for item in operand["tests"])
+
+
+def _compared(value: Any, operand: Const) -> bool | None:  # Any: JSON
+    if isinstance(operand, bool) and isinstance(value, int | float | str) and not isinstance(value, bool):
+        return None
+    return _equal(value, operand)
 
 
 def _equal(value: Any, operand: Const) -> bool | None:  # Any: JSON

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
 
@@ -28,13 +28,14 @@ class Unreadable(ValueError):
 class Chars:
     """One character of a set: ranges of code points, or general categories; all others when `negated`.
 
-    `text` is how the pattern spells it.
+    `text` is how the pattern spells it, `at` where.
     """
 
     ranges: tuple[Range, ...]
     categories: tuple[tuple[str, bool], ...] = ()
     negated: bool = False
-    text: str = ""
+    text: str = field(default="", compare=False)
+    at: int = field(default=-1, compare=False)
 
     def holds(self, char: str) -> bool:
         """Whether a character is in the set."""
@@ -225,7 +226,7 @@ class _Parser:
                 return self._class(flags)
             case ".":
                 self._at += 1
-                return Chars((), (), True, ".") if flags.dot_all else Chars(((10, 10),), (), True, ".")
+                return Chars(() if flags.dot_all else ((10, 10),), (), True, ".", self._at - 1)
             case "^":
                 self._at += 1
                 return Assert("line_start" if flags.lines else "text_start")

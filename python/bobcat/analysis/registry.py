@@ -8,12 +8,28 @@ from dataclasses import dataclass
 from bobcat.analysis.calls import MAX_STEPS
 from bobcat.analysis.lints import (
     allow_before_deny,
+    allow_everything,
+    any_element,
+    append_to_text,
+    blocklist,
+    climbing_path,
     default_allow,
+    empty_list_allow,
     errors_ignored,
+    listed_environments,
+    missing_lower_bound,
     missing_shadow_allowed,
+    negative_only,
     never_fires,
+    open_command,
+    open_pattern,
+    open_prefix,
+    open_tool,
+    open_url,
     shadowed_rule,
     unanchored_allow,
+    unescaped_dot,
+    unnamed_approvers,
 )
 from bobcat.analysis.subject import Subject
 from bobcat.bundle.source_map import SourceMap
@@ -41,6 +57,29 @@ LINTS: tuple[Lint, ...] = (
     Lint("missing-shadow-allowed", ("W0105",), missing_shadow_allowed.check),
     Lint("unanchored-allow", ("W0106",), unanchored_allow.check),
     Lint("never-fires", ("W0112",), never_fires.check),
+    Lint("open-command", ("W0119",), open_command.check),
+    Lint("open-pattern", ("W0120",), open_pattern.check),
+    Lint("open-prefix", ("W0121",), open_prefix.check),
+    Lint("climbing-path", ("W0122",), climbing_path.check),
+    Lint("open-url", ("W0123",), open_url.check),
+    Lint("unescaped-dot", ("W0124",), unescaped_dot.check),
+    Lint("empty-list-allow", ("W0125",), empty_list_allow.check),
+    Lint("missing-lower-bound", ("W0126",), missing_lower_bound.check),
+    Lint("negative-only", ("W0127",), negative_only.check),
+    Lint(
+        "blocklist",
+        (
+            "W0128",
+            "W0129",
+        ),
+        blocklist.check,
+    ),
+    Lint("listed-environments", ("W0130",), listed_environments.check),
+    Lint("open-tool", ("W0131",), open_tool.check),
+    Lint("append-to-text", ("W0132",), append_to_text.check),
+    Lint("unnamed-approvers", ("W0133",), unnamed_approvers.check),
+    Lint("allow-everything", ("W0134",), allow_everything.check),
+    Lint("any-element", ("W0135",), any_element.check),
 )
 
 

@@ -90,6 +90,7 @@ class Subject:
         self.source_map = source_map
         self.rules = tuple(RuleFacts(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, Rule))
         self.calls = CallFinder(policy)
+        self._required: dict[int, tuple[tuple[RuleFacts, PlacedLeaf], ...]] = {}
         self.capped: dict[str, int] = defaultdict(int)
         """How often a comparison was left out, by lint."""
 
@@ -120,6 +121,26 @@ class Subject:
                     break
                 found[other.index] = other
         yield from (found[index] for index in sorted(found))
+
+    def required(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, PlacedLeaf], ...]:
+        """The tests that rules of higher rank make a call pass which this rule permits: `deny` of what fails them."""
+        if facts.index not in self._required:
+            self._required[facts.index] = tuple(
+                (other, item)
+                for other in self.restricting_before(facts, "required-tests")
+                for item in other.leaves
+                if not item.positive
+                and item.leaf.op != "exists"
+                and self.find(facts, Not(item.leaf)) is None
+                and self.find(facts, item.leaf) is not None
+            )
+        return self._required[facts.index]
+
+    def constrains(self, facts: RuleFacts, path: Path) -> bool:
+        """Whether a rule, or one of higher rank, says what stands at a path in the calls that it permits."""
+        if facts.constrains(path):
+            return True
+        return any(item.path == path and item.leaf.op not in ("length", "none") for _, item in self.required(facts))
 
     def find(self, facts: RuleFacts, *goals: Expr) -> Answer:
         """A call that a rule permits and for which some expressions hold."""

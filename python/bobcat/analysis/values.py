@@ -88,16 +88,25 @@ def _bounds(operand: Const) -> list[Any]:  # Any: numbers and strings
 
 
 def _lists(tests: Sequence[Test], budget: Budget) -> Iterator[list[Any]]:  # Any: JSON
-    """Lists of no element and of one that passes what the tests ask of each."""
+    """The list without elements, and one with an element for each test that needs one."""
     yield []
-    inner: list[Test] = []
+    every: list[Test] = []
+    some: list[list[Test]] = []
     for op, operand, want in tests:
         if op in ("any", "all", "none"):
-            every = [(item["op"], item["operand"], want is not (op == "none")) for item in operand["tests"]]
-            inner += every if want is not (op == "none") else every[:1]
-    element = solve(("args", ""), inner, budget)
-    if element is not None and not isinstance(element, Missing):
-        yield [element]
+            inner: list[Test] = [(item["op"], item["operand"], True) for item in operand["tests"]]
+            if (op == "any") is want and op != "none":
+                some.append(inner if op == "any" else [(name, value, False) for name, value, _ in inner[:1]])
+            elif op == "all":
+                every += inner
+            elif want is (op == "none"):
+                every += [(name, value, False) for name, value, _ in inner[:1]]
+            else:
+                some.append(inner)
+    elements = [solve(("args", ""), [*every, *inner], budget) for inner in some or [[]]]
+    elements += [item for op, operand, want in tests if want for item in _elements(op, operand)]
+    if not any(item is None or isinstance(item, Missing) for item in elements):
+        yield [item for index, item in enumerate(elements) if item not in elements[:index]]
 
 
 def _texts(tests: Sequence[Test], budget: Budget) -> Iterator[str]:

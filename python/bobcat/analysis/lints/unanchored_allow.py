@@ -1,6 +1,7 @@
 """A rule that permits whatever has a matching part.
 
-What it does: finds a `matches` that makes a rule permit, whose pattern is not anchored at both ends.
+What it does: finds a `matches` that makes a rule permit, whose pattern is not anchored at both ends; one that a rule of
+    higher rank demands, by denying what fails it, counts as well.
 Why: a pattern is searched anywhere in the text: `ls` is also found in `ls; rm -rf /`.
 Example: `args.cmd.matches: ls` with `decision: allow`.
 Use instead: `args.cmd.matches: ^ls$`, or `args.cmd: ls`.
@@ -21,10 +22,12 @@ from bobcat.ir.schema import NESTING, Const, Operator
 def check(subject: Subject) -> Iterator[Diagnostic]:
     """Every such pattern, at its leaf."""
     for facts in subject.permitting:
-        for item in facts.leaves:
-            patterns = permitting_patterns(item.leaf.op, item.leaf.operand, positive=item.positive)
+        own = [(facts, item, item.positive) for item in facts.leaves]
+        required = [(owner, item, True) for owner, item in subject.required(facts)]
+        for owner, item, positive in (*own, *required):
+            patterns = permitting_patterns(item.leaf.op, item.leaf.operand, positive=positive)
             if any(not is_anchored(pattern) for pattern in patterns):
-                yield diagnose("W0106", subject.leaf_span(facts, item), id=facts.rule.id)
+                yield diagnose("W0106", subject.leaf_span(owner, item), id=facts.rule.id)
 
 
 def permitting_patterns(op: Operator, operand: Const, *, positive: bool) -> Iterator[str]:

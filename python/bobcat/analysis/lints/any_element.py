@@ -1,0 +1,35 @@
+"""A rule that permits a list as soon as one of its elements passes.
+
+What it does: finds an `any` that makes a rule permit, and a list that passes it with another element in it.
+Why: one recipient of the own company makes `any` true; the others are not looked at.
+Example: `args.to.any.ends_with: '@example.com'`.
+Use instead: `args.to.all.ends_with: '@example.com'`, and `args.to.length.ge: 1`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.analysis.calls import Call
+from bobcat.analysis.subject import Subject, shown_call
+from bobcat.analysis.texts import leaf_name
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic
+from bobcat.ir import construct
+
+_OTHER = "another element"
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Every such test."""
+    for facts in subject.permitting:
+        for item in facts.leaves:
+            leaf = item.leaf
+            if not item.positive or leaf.head != "args" or leaf.op != "any":
+                continue
+            call = subject.find(facts, leaf, construct.leaf("args", leaf.path, "contains", _OTHER))
+            if isinstance(call, Call):
+                span = subject.leaf_span(facts, item)
+                name = leaf_name(leaf)
+                yield diagnose("W0135", span, id=facts.rule.id, path=name, call=shown_call(call))

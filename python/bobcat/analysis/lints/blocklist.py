@@ -1,0 +1,72 @@
+"""A rule that permits whatever the refusals before it have not thought of.
+
+What it does: finds an argument that a rule of higher rank looks for bad texts in (W0128) or compares with bad texts
+    (W0129), an `allow` or `transform` of the same tool that does not look at it, and a text that gets through with
+    characters which no list of good texts would have in it.
+Why: `rm  -rf` is not `rm -rf`, `RM` is not `rm`, and `find -delete` is neither.
+Example: `deny` for `args.cmd.contains: rm -rf`, then `allow` for `tool: shell`.
+Use instead: `allow` for the texts that are good: `args.cmd.in: [ls, git status]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.analysis.calls import Call
+from bobcat.analysis.lints.negative_only import tests_text, unlisted_call
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shared_tools, shown_call
+from bobcat.analysis.texts import leaf_name
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Every such argument, once for a rule that permits."""
+    for facts in subject.permitting:
+        looked_at = {item.path for item in facts.leaves} | set(_written(facts))
+        seen: set[Path] = set()
+        for other in subject.restricting_before(facts, "blocklist"):
+            if not shared_tools(facts.tools, other.tools):
+                continue
+            for item in other.leaves:
+                if item.path in looked_at or item.path in seen or not _lists(item):
+                    continue
+                if subject.constrains(facts, item.path):
+                    continue
+                listed = item.leaf.op in ("any", "all", "none")
+                call = unlisted_call(subject, facts, item.path, listed=listed)
+                if call is not None and _concerns(subject, other, facts):
+                    seen.add(item.path)
+                    yield _finding(subject, facts, other, item, call)
+
+
+def _lists(item: PlacedLeaf) -> bool:
+    """Whether a leaf of a rule that restricts names bad texts of an argument."""
+    return item.path[0] == "args" and item.positive and tests_text(item.leaf)
+
+
+def _concerns(subject: Subject, other: RuleFacts, facts: RuleFacts) -> bool:
+    """Whether a call of one rule can be one of the other: whether the refusal was made for what the other permits."""
+    calls = subject.calls.find([(other.rule.match, True), (facts.rule.match, True)], other.rule, permitted=False)
+    return calls is not None
+
+
+def _finding(subject: Subject, facts: RuleFacts, other: RuleFacts, item: PlacedLeaf, call: Call) -> Diagnostic:
+    code = "W0129" if item.leaf.op in ("eq", "in") else "W0128"
+    return diagnose(
+        code,
+        subject.rule_span(facts),
+        related=subject.here(other),
+        id=facts.rule.id,
+        other=other.rule.id,
+        path=leaf_name(item.leaf),
+        call=shown_call(call),
+    )
+
+
+def _written(facts: RuleFacts) -> Iterator[Path]:
+    """The argument that a transform sets: what the call had there does not count."""
+    transform = facts.rule.transform
+    if transform is not None and transform.op in ("set", "delete"):
+        yield ("args", *transform.path)

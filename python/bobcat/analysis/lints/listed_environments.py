@@ -1,0 +1,73 @@
+"""A rule that permits in every environment that is not on a list.
+
+What it does: finds `context.environment`, `context.workspace`, or an entry of `context.extra` with such a name, which a
+    rule that permits excludes values of, or which a rule of higher rank restricts for some values, so that a value
+    that nobody has listed gets through.
+Why: a new environment, `production` instead of `prod`, or `Prod` is none of the listed.
+Example: `deny` for `context.environment: prod`, then `allow` for the same tool.
+Use instead: `allow` where it is meant: `context.environment.in: [dev, staging]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.analysis.calls import Call
+from bobcat.analysis.lints.negative_only import tests_text
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shown_call
+from bobcat.analysis.texts import leaf_name
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic
+from bobcat.ir import construct
+
+_UNLISTED = "unlisted"
+_NAMES = frozenset("env environment stage namespace cluster region account project database db".split())
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Every such path, once for a rule that permits."""
+    for facts in subject.permitting:
+        seen: set[Path] = set()
+        for item in facts.leaves:
+            if not item.positive and _is_environment(item) and item.path not in seen:
+                seen.add(item.path)
+                yield from _finding(subject, facts, item, None)
+        for other in subject.restricting_before(facts, "listed-environments"):
+            for item in other.leaves:
+                if (
+                    item.positive
+                    and _is_environment(item)
+                    and item.path not in seen
+                    and not _parted(subject, facts, other)
+                ):
+                    seen.add(item.path)
+                    yield from _finding(subject, facts, item, other)
+
+
+def _parted(subject: Subject, facts: RuleFacts, other: RuleFacts) -> bool:
+    """Whether two rules are about different texts of one argument: the other is for calls that this one is not for."""
+    texts = {item.path for item in other.leaves if item.path[0] == "args" and tests_text(item.leaf)}
+    return any(subject.constrains(facts, path) for path in texts)
+
+
+def _is_environment(item: PlacedLeaf) -> bool:
+    path = item.path
+    named = path[:2] == ("context", "extra") and path[-1].lower() in _NAMES
+    return (named or path in (("context", "environment"), ("context", "workspace"))) and item.leaf.op != "exists"
+
+
+def _finding(subject: Subject, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
+    if subject.constrains(facts, item.path):
+        return
+    leaf = item.leaf
+    call = subject.find(facts, construct.leaf(leaf.head, leaf.path, "eq", _UNLISTED))
+    if not isinstance(call, Call):
+        return
+    if other is not None:
+        wanted = [(other.rule.match, True), (facts.rule.match, True)]
+        if subject.calls.find(wanted, other.rule, permitted=False) is None:
+            return
+    span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
+    related = subject.here(other) if other is not None else []
+    yield diagnose("W0130", span, related=related, id=facts.rule.id, path=leaf_name(leaf), call=shown_call(call))

@@ -1,0 +1,59 @@
+"""A rule that permits numbers up to a bound, and negative ones with them.
+
+What it does: finds an argument that a rule compares with an upper bound before it permits, itself or in a rule of
+    higher rank that restricts larger numbers, and for which a number far below zero gets through.
+Why: a refund of -1000000000 is below 500.
+Example: `args.amount.le: 500`; or `deny` for `args.amount.gt: 500`, then `allow`.
+Use instead: `args.amount.between: [1, 500]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.analysis.calls import Call
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shown_call
+from bobcat.analysis.texts import leaf_name
+from bobcat.codes import diagnose
+from bobcat.diagnostics import Diagnostic
+from bobcat.ir import construct
+from bobcat.ir.schema import Leaf
+
+_FAR_BELOW = -1_000_000_000
+
+
+def check(subject: Subject) -> Iterator[Diagnostic]:
+    """Every such bound, once for an argument of a rule."""
+    for facts in subject.permitting:
+        seen: set[Path] = set()
+        own = [item for item in facts.leaves if _is_upper(item.leaf, limits=item.positive)]
+        for item in own:
+            if item.path not in seen:
+                seen.add(item.path)
+                yield from _finding(subject, facts, item, None)
+        for other in subject.restricting_before(facts, "missing-lower-bound"):
+            for item in other.leaves:
+                if item.path not in seen and _is_upper(item.leaf, limits=not item.positive):
+                    seen.add(item.path)
+                    if not subject.constrains(facts, item.path):
+                        yield from _finding(subject, facts, item, other)
+
+
+def _is_upper(leaf: Leaf, *, limits: bool) -> bool:
+    """Whether a comparison, or its negation, is an upper bound of a number among the arguments."""
+    if leaf.head != "args" or leaf.op not in (("lt", "le") if limits else ("gt", "ge")):
+        return False
+    reference = isinstance(leaf.operand, dict) and "ref" in leaf.operand
+    return reference or (isinstance(leaf.operand, int | float) and not isinstance(leaf.operand, bool))
+
+
+def _finding(subject: Subject, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
+    leaf = item.leaf
+    goals = [construct.leaf("args", leaf.path, "eq", _FAR_BELOW)]
+    call = subject.find(facts, *goals, *([leaf] if other is None and item.positive else []))
+    if isinstance(call, Call):
+        span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
+        related = subject.here(other) if other is not None else []
+        name = leaf_name(leaf)
+        yield diagnose("W0126", span, related=related, id=facts.rule.id, path=name, call=shown_call(call))

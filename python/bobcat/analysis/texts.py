@@ -1,0 +1,166 @@
+"""The tests of texts that make a rule permit, what kind of text each is about, and what is tried on it.
+
+The kind goes by the name of the argument, by the tools of the rule and by what the text begins with. A text of no kind
+that is known here is `other`: lints about commands, paths and URLs say nothing about it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from bobcat.analysis.calls import Answer, Call
+from bobcat.analysis.pattern_syntax import Tree, Unreadable, is_anchored, parse
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject
+from bobcat.analysis.values import literal_prefix, text_tree
+from bobcat.ir import construct
+from bobcat.ir.schema import Const, Expr, Leaf, Operator
+
+TextKind = Literal["command", "path", "url", "host", "sql", "prose", "other"]
+
+_TEXT_OPERATORS = frozenset(("matches", "starts_with", "ends_with", "contains", "contains_any", "contains_all"))
+_THROUGH = frozenset(("lower", "any", "all"))
+_NAMES: dict[TextKind, frozenset[str]] = {
+    "command": frozenset(
+        "cmd command commands commandline command_line cmdline cmd_line shell_command script shell bash argv".split()
+    ),
+    "path": frozenset(
+        "path paths file files filename file_name filepath file_path dir directory folder cwd workdir root destination"
+        " dest output_path input_path src dst target_path source_path local_path".split()
+    ),
+    "url": frozenset("url urls uri href endpoint link webhook webhook_url callback callback_url base_url".split()),
+    "host": frozenset("host hostname domain server origin email to cc bcc recipient recipients address".split()),
+    "sql": frozenset("sql statement stmt".split()),
+    "prose": frozenset(
+        "title subject body message text content comment description summary note notes reason prompt question answer"
+        " caption commit_message".split()
+    ),
+}
+UNUSUAL = "[!-,:-@\\[-^`{-~]"
+"""Punctuation that no plain name, number or path has in it."""
+_UNLISTED: dict[TextKind, tuple[str, ...]] = {
+    "command": (r"^find / -delete\z",),
+    "path": (r"^/etc/shadow\z",),
+    "url": (r"^https://evil\.test/\z",),
+}
+_SHELLS = frozenset(
+    "shell bash sh zsh terminal exec run_shell run_command execute_command shell_exec run_bash powershell ssh".split()
+)
+_PROGRAMS = frozenset(
+    "git kubectl docker helm terraform npm npx pip cargo make ls cat grep find echo python node aws gcloud az curl wget"
+    " psql systemctl journalctl ps df du head tail wc pytest go yarn pnpm rm cp mv".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    """One test of a text that makes a rule permit, in that rule or in one of higher rank that denies what fails it.
+
+    `owner` is the rule that it stands in; `listed`: the texts are elements of a list.
+    """
+
+    owner: RuleFacts
+    item: PlacedLeaf
+    op: Operator
+    operand: Const
+    listed: bool
+
+    @property
+    def tree(self) -> Tree | None:
+        """The test as a pattern; None for one that cannot be read as one."""
+        try:
+            return text_tree(self.op, self.operand)
+        except Unreadable:
+            return None
+
+    @property
+    def unanchored(self) -> bool:
+        """Whether it is a pattern that W0106 reports."""
+        return self.op == "matches" and not is_anchored(self.operand)
+
+    @property
+    def prefixes(self) -> list[str]:
+        """What the texts that pass begin with, as far as it is fixed; one for each alternative of `starts_with`."""
+        if self.op == "starts_with":
+            items = self.operand if isinstance(self.operand, list) else [self.operand]
+            return [item for item in items if isinstance(item, str)]
+        if self.op == "matches" and is_anchored(self.operand):
+            return [literal_prefix(parse(self.operand))[0]]
+        return []
+
+
+def permitting_texts(subject: Subject, facts: RuleFacts) -> Iterator[TextTest]:
+    """The tests that the texts among the arguments of a permitted call have passed."""
+    own = [(facts, item) for item in facts.leaves if item.positive]
+    for owner, item in (*own, *subject.required(facts)):
+        if item.leaf.head == "args":
+            yield from _texts(owner, item, (item.leaf.op, item.leaf.operand), listed=False)
+
+
+def _texts(owner: RuleFacts, item: PlacedLeaf, test: tuple[Operator, Const], *, listed: bool) -> Iterator[TextTest]:
+    op, operand = test
+    if op in _TEXT_OPERATORS:
+        yield TextTest(owner, item, op, operand, listed)
+    elif op in _THROUGH:
+        for inner in operand["tests"]:
+            yield from _texts(owner, item, (inner["op"], inner["operand"]), listed=listed or op != "lower")
+
+
+def kind_of(facts: RuleFacts, test: TextTest) -> TextKind:
+    """What kind of text a test is about."""
+    prefixes = test.prefixes
+    if any(re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", prefix) for prefix in prefixes) or "://" in str(test.operand):
+        return "url"
+    kind = kind_by_name(facts, test.item.path)
+    if kind != "other":
+        return kind
+    if any(prefix.split(" ")[0] in _PROGRAMS and " " in prefix for prefix in prefixes):
+        return "command"
+    if any(re.match(r"/[\w.-]|\.{1,2}/|~/", prefix) for prefix in prefixes):
+        return "path"
+    return "other"
+
+
+def kind_by_name(facts: RuleFacts, path: Path) -> TextKind:
+    """What kind of text stands at a path, going by its name and by the tools of a rule."""
+    name = path[-1].lower()
+    for kind, names in _NAMES.items():
+        if name in names:
+            return kind
+    return "command" if _SHELLS & set(facts.tools) else "other"
+
+
+def unlisted_texts(facts: RuleFacts, path: Path) -> tuple[str, ...]:
+    """Patterns for texts that nobody who lists good ones would list, the plainest first."""
+    return (*_UNLISTED.get(kind_by_name(facts, path), ()), UNUSUAL)
+
+
+def about(path: Path, pattern: str, *, listed: bool = False) -> Expr:
+    """The condition that the text at a path, or one in the list there, holds a pattern."""
+    test = construct.check("matches", pattern, "re2")
+    if listed:
+        return construct.leaf(_head(path), path[1:], "any", construct.checks([test]))
+    return construct.leaf(_head(path), path[1:], "matches", pattern, "re2")
+
+
+def first_call(subject: Subject, facts: RuleFacts, test: TextTest, patterns: tuple[str, ...]) -> Answer:
+    """The first call that a rule permits because of a test, with a text that one of some patterns is found in."""
+    answer: Answer = None
+    for pattern in patterns:
+        answer = subject.find(facts, test.item.leaf, about(test.item.path, pattern, listed=test.listed))
+        if isinstance(answer, Call):
+            return answer
+    return answer
+
+
+def _head(path: Path) -> Literal["tool", "args", "declared", "context"]:
+    head = path[0]
+    assert head in ("tool", "args", "declared", "context")
+    return head  # type: ignore[return-value]  # checked above
+
+
+def leaf_name(leaf: Leaf) -> str:
+    """The path of a leaf as a policy writes it."""
+    return ".".join((leaf.head, *leaf.path))
