@@ -76,17 +76,14 @@ class CallFinder:
         self._solved: dict[bytes, Any] = {}  # Any: JSON
         self.exhausted = False
 
-    def find(self, wanted: Sequence[Wanted], by: Rule, *, permitted: bool = True) -> Answer:
-        """A call for which every expression comes out as wanted and that `by` permits; None when there is none.
-
-        With `permitted` false, any call for which they do.
-        """
+    def find(self, wanted: Sequence[Wanted], by: Rule) -> Answer:
+        """A call for which every expression comes out as wanted and that `by` permits; None when there is none."""
         if not self._decidable or self.exhausted:
             return UNKNOWN
         budget = Budget(min(MAX_STEPS_EACH, self._left))
         before = budget.steps
         try:
-            return self._find(list(wanted), by, budget) if permitted else self._meeting(wanted, budget)
+            return self._find(list(wanted), by, budget)
         except (OutOfBudget, Unreadable, RecursionError):
             return UNKNOWN
         finally:
@@ -108,10 +105,6 @@ class CallFinder:
                 return None
             wanted.append((blocker.match, False))
         return None
-
-    def _meeting(self, wanted: Sequence[Wanted], budget: Budget) -> Answer:
-        requests = (self._request(branch, budget) for branch in _branches(wanted))
-        return next((Call(request) for request in requests if request is not None), None)
 
     def _permitting(self, request: Request, by: Rule) -> str | None:
         """None when `by` permits a request, otherwise the first rule that had a say."""

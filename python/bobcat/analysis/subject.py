@@ -14,6 +14,7 @@ from bobcat.analysis.calls import Answer, Call, CallFinder
 from bobcat.analysis.implication import PERMITS, Condition, clash, conditions, conjuncts
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics import Related, Span
+from bobcat.ir import construct
 from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
 
 MAX_RULES_COMPARED = 100
@@ -100,6 +101,18 @@ class Subject:
         return tuple(facts for facts in self.rules if facts.permits)
 
     @cached_property
+    def _arguments(self) -> dict[str, set[Path]]:
+        found: dict[str, set[Path]] = defaultdict(set)
+        for facts in self.rules:
+            for tool in facts.tools:
+                found[tool] |= {item.path for item in facts.leaves if item.path[0] == "args"}
+        return found
+
+    def arguments(self, facts: RuleFacts) -> set[Path]:
+        """The arguments of a rule's tools that a rule about them looks at."""
+        return {path for tool in facts.tools for path in self._arguments.get(tool, ())}
+
+    @cached_property
     def _restricting(self) -> dict[str, list[RuleFacts]]:
         found: dict[str, list[RuleFacts]] = defaultdict(list)
         for facts in self.rules:
@@ -158,6 +171,19 @@ class Subject:
         """The note that says where another rule is."""
         place = self.rule_span(facts)
         return [Related(place, f"`{facts.rule.id}` is here")] if place is not None else []
+
+
+def ignoring(expr: Expr, leaf: Leaf) -> Expr:
+    """An expression with one of its leaves taken as true."""
+    match expr:
+        case Leaf():
+            return construct.TRUE if expr is leaf else expr
+        case Not(item):
+            return construct.not_(ignoring(item, leaf))
+        case All(items):
+            return construct.all_([ignoring(item, leaf) for item in items])
+        case AnyOf(items):
+            return construct.any_([ignoring(item, leaf) for item in items])
 
 
 def shown_call(call: Answer) -> str:

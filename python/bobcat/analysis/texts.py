@@ -129,7 +129,17 @@ def kind_by_name(facts: RuleFacts, path: Path) -> TextKind:
     for kind, names in _NAMES.items():
         if name in names:
             return kind
-    return "command" if _SHELLS & set(facts.tools) else "other"
+    return "command" if runs_commands(facts) else "other"
+
+
+def is_command(path: Path) -> bool:
+    """Whether the name of an argument says that it is a command line."""
+    return path[-1].lower() in _NAMES["command"]
+
+
+def runs_commands(facts: RuleFacts) -> bool:
+    """Whether one of the tools of a rule is a shell by its name."""
+    return bool(_SHELLS & set(facts.tools))
 
 
 def unlisted_texts(facts: RuleFacts, path: Path) -> tuple[str, ...]:

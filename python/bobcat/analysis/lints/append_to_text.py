@@ -18,7 +18,8 @@ from bobcat.analysis.texts import about
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
 
-_GOALS = (r" -- *\z", r" #\z", r"(--|#|/\*)[^\n]*\z")
+_UNQUOTED = """^(?:[^'"]|'[^']*'|"[^"]*")*"""
+_GOALS = (rf"{_UNQUOTED} --\z", rf"{_UNQUOTED} #\z", rf"{_UNQUOTED}(?:--|#|/\*)[^\n'\"]*\z")
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:

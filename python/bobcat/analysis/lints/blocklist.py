@@ -15,8 +15,8 @@ from collections.abc import Iterator
 
 from bobcat.analysis.calls import Call
 from bobcat.analysis.lints.negative_only import tests_text, unlisted_call
-from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shared_tools, shown_call
-from bobcat.analysis.texts import leaf_name
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, ignoring, shared_tools, shown_call
+from bobcat.analysis.texts import is_command, leaf_name, runs_commands
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
 
@@ -34,9 +34,13 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                     continue
                 if subject.constrains(facts, item.path):
                     continue
+                if not _takes(subject, facts, other, item.path):
+                    continue
                 listed = item.leaf.op in ("any", "all", "none")
-                call = unlisted_call(subject, facts, item.path, listed=listed)
-                if call is not None and _concerns(subject, other, facts):
+                # The call is one that the refusal looks at: it would be refused if the text were a bad one.
+                looks = ignoring(other.rule.match, item.leaf)
+                call = unlisted_call(subject, facts, item.path, looks, listed=listed)
+                if call is not None:
                     seen.add(item.path)
                     yield _finding(subject, facts, other, item, call)
 
@@ -46,10 +50,11 @@ def _lists(item: PlacedLeaf) -> bool:
     return item.path[0] == "args" and item.positive and tests_text(item.leaf)
 
 
-def _concerns(subject: Subject, other: RuleFacts, facts: RuleFacts) -> bool:
-    """Whether a call of one rule can be one of the other: whether the refusal was made for what the other permits."""
-    calls = subject.calls.find([(other.rule.match, True), (facts.rule.match, True)], other.rule, permitted=False)
-    return calls is not None
+def _takes(subject: Subject, facts: RuleFacts, other: RuleFacts, path: Path) -> bool:
+    """Whether the tools of a rule take an argument, as far as the policy shows."""
+    if other.tools or not facts.tools:
+        return True
+    return path in subject.arguments(facts) or is_command(path) is runs_commands(facts)
 
 
 def _finding(subject: Subject, facts: RuleFacts, other: RuleFacts, item: PlacedLeaf, call: Call) -> Diagnostic:

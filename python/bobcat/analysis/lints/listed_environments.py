@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from bobcat.analysis.calls import Call
 from bobcat.analysis.lints.negative_only import tests_text
-from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shown_call
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, ignoring, shown_call
 from bobcat.analysis.texts import leaf_name
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
@@ -61,13 +61,11 @@ def _finding(subject: Subject, facts: RuleFacts, item: PlacedLeaf, other: RuleFa
     if subject.constrains(facts, item.path):
         return
     leaf = item.leaf
-    call = subject.find(facts, construct.leaf(leaf.head, leaf.path, "eq", _UNLISTED))
+    # With another rule: a call that it would restrict in a listed environment.
+    looks = [ignoring(other.rule.match, leaf)] if other is not None else []
+    call = subject.find(facts, construct.leaf(leaf.head, leaf.path, "eq", _UNLISTED), *looks)
     if not isinstance(call, Call):
         return
-    if other is not None:
-        wanted = [(other.rule.match, True), (facts.rule.match, True)]
-        if subject.calls.find(wanted, other.rule, permitted=False) is None:
-            return
     span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
     related = subject.here(other) if other is not None else []
     yield diagnose("W0130", span, related=related, id=facts.rule.id, path=leaf_name(leaf), call=shown_call(call))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.analysis.calls import Call
-from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shown_call
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, ignoring, shown_call
 from bobcat.analysis.texts import leaf_name
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
@@ -50,8 +50,11 @@ def _is_upper(leaf: Leaf, *, limits: bool) -> bool:
 
 def _finding(subject: Subject, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
     leaf = item.leaf
-    goals = [construct.leaf("args", leaf.path, "eq", _FAR_BELOW)]
-    call = subject.find(facts, *goals, *([leaf] if other is None and item.positive else []))
+    below = construct.leaf("args", leaf.path, "eq", _FAR_BELOW)
+    if other is not None:
+        call = subject.find(facts, below, ignoring(other.rule.match, leaf))
+    else:
+        call = subject.find(facts, below, *([leaf] if item.positive else []))
     if isinstance(call, Call):
         span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
         related = subject.here(other) if other is not None else []

@@ -17,7 +17,7 @@ from bobcat.analysis.subject import Path, RuleFacts, Subject, shown_call
 from bobcat.analysis.texts import about, leaf_name, unlisted_texts
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
-from bobcat.ir.schema import Const, Leaf
+from bobcat.ir.schema import Const, Expr, Leaf
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
@@ -36,10 +36,10 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 yield diagnose("W0127", span, id=facts.rule.id, path=leaf_name(item.leaf), call=shown_call(call))
 
 
-def unlisted_call(subject: Subject, facts: RuleFacts, path: Path, *, listed: bool) -> Call | None:
+def unlisted_call(subject: Subject, facts: RuleFacts, path: Path, *goals: Expr, listed: bool) -> Call | None:
     """A call that a rule permits with a text at a path that nobody would list."""
     for pattern in unlisted_texts(facts, path):
-        call = subject.find(facts, about(path, pattern, listed=listed))
+        call = subject.find(facts, about(path, pattern, listed=listed), *goals)
         if isinstance(call, Call):
             return call
     return None
