@@ -23,7 +23,7 @@ FLOW = """
 start: reader
 max_transitions: 5
 edges:
-  - {from: reader, when: {answer_matches: wrong}, to: writer}
+  - {from: reader, when: {answer_is: sum.txt is wrong}, to: writer}
   - {from: reader, to: done}
   - {from: writer, when: {denials_gt: 0}, to: done}
   - {from: writer, to: reader}

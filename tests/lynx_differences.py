@@ -8,6 +8,7 @@ EXTRA_FIELDS = {
     "ApprovalDecision": ["args"],
     "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition"],
     "Decision": ["approvals_needed"],
+    "GraphSpec": ["diagnostics"],
     "RunResult": ["approvals", "audit_gaps", "traceback"],
     "ToolDef": ["reconcile_fn", "definition", "opaque_args"],
     "ToolMetadata": ["effect"],

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import pickle
+import warnings
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bobcat
-from bobcat import GraphCompileError, compile_graph, load_graph_file
-from bobcat.graph.findings import GRAPH_CODES
+from bobcat import GraphCompileError, PolicyWarning, compile_graph, load_graph_file
+from bobcat.graph.findings import GRAPH_CODES, WARNINGS
 from bobcat.graph.model import Edge
 from bobcat.graph.pattern import TextPattern
 
@@ -51,7 +53,8 @@ REFUSED = [
      "leave `when` out of an edge that is always taken", (5, 8)),
     ("G14", "start: a\nedges: [{from: a, to: b, when: {denial_gt: 2}}]\n",
      "edges[0]: unknown predicate(s) ['denial_gt']; allowed: "
-     "['answer_matches', 'denials_gt', 'error_matches', 'status', 'steps_gt']", "did you mean `denials_gt`?", (2, 33)),
+     "['answer_is', 'answer_matches', 'denials_gt', 'error_matches', 'status', 'steps_gt']",
+     "did you mean `denials_gt`?", (2, 33)),
     ("G15", "start: a\nedges: [{from: a, to: b, when: {status: ok}}]\n",
      "edges[0]: status must be one of ['failed', 'succeeded']", "did you mean `succeeded`?", (2, 41)),
     ("G15", "start: a\nedges: [{from: a, to: b, when: {status: [failed]}}]\n",
@@ -65,6 +68,12 @@ REFUSED = [
     ("G18", "start: a\nedges:\n- {from: a, to: b}\n- {from: a, when: {status: failed}, to: c}\n",
      "edges[1]: never taken: edges[0] takes every outcome of `a`",
      "the first edge that matches is taken: move the one without `when` to the end", (4, 3)),
+    *(
+        ("G19", f"start: a\nedges: [{{from: a, to: b, when: {{answer_is: {text}}}}}]\n",
+         "edges[0]: answer_is must be a text, or a list of texts, without white space around it",
+         "quote it; an answer is compared without the white space around it", (2, 44 + at))
+        for text, at in [("5", 0), ("''", 0), ("' yes'", 0), ("[yes, true]", 6), ("[]", 0), ("{a: b}", 0), ("[[a]]", 1)]
+    ),
 ]  # fmt: skip
 
 
@@ -88,10 +97,44 @@ def test_u72_a_mistake_is_refused_with_its_place(
 
 
 def test_every_code_of_a_graph_has_an_example_and_is_documented() -> None:
-    assert {code for code, *_ in REFUSED} == set(GRAPH_CODES)
+    assert {code for code, *_ in REFUSED} | WARNINGS == set(GRAPH_CODES)
     guide = Path(__file__).parents[2] / "docs" / "how-to" / "handoff-graphs.md"
     text = guide.read_text()
     assert [code for code in GRAPH_CODES if f"`{code}`" not in text] == []
+
+
+@pytest.mark.parametrize("pattern", ["approved", "(?i)approved", "^approved", "approved$", "^no|yes$", "^(a|b$)", ".*"])
+def test_a_pattern_that_is_found_inside_an_answer_is_warned_of(pattern: str) -> None:
+    text = f"start: a\nedges:\n- {{from: a, when: {{answer_matches: '{pattern}'}}, to: b}}\n"
+    with pytest.warns(PolicyWarning, match=r"warning\[G20\]") as caught:
+        spec = compile_graph(text, "flow.yaml")
+    assert len(caught) == 1
+    assert "--> flow.yaml:3:" in str(caught[0].message)
+    [found] = spec.diagnostics
+    assert (found.code, found.severity) == ("G20", "warning")
+    assert found.message == f"edges[0]: answer_matches `{pattern}` is found inside a longer answer, too"
+    assert spec == dataclasses.replace(spec, diagnostics=())
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "when",
+    ["answer_matches: '^approved$'", "answer_matches: '(?i)^(yes|ok)$'", "error_matches: budget", "answer_is: x"],
+)
+def test_what_holds_for_a_whole_answer_or_for_an_error_is_not_warned_of(when: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        spec = compile_graph(f"start: a\nedges:\n- {{from: a, when: {{{when}}}, to: b}}\n")
+    assert spec.diagnostics == ()
+
+
+def test_the_lynx_profile_warns_of_no_pattern_and_knows_no_answer_is() -> None:
+    edge = "start: a\nedges: [{from: a, when: {%s: approved}, to: b}]"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_graph(edge % "answer_matches", profile="lynx")
+    with pytest.raises(GraphCompileError, match="unknown predicate"):
+        compile_graph(edge % "answer_is", profile="lynx")
 
 
 def test_all_mistakes_of_a_graph_are_told_at_once() -> None:

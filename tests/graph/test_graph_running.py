@@ -30,10 +30,10 @@ from graph_nodes import FORBIDDEN, POLICY, WORK, Nodes, run
 LOOP = """
 start: triage
 edges:
-  - {from: triage, when: {answer_matches: (?i)needs.fix}, to: fixer}
+  - {from: triage, when: {answer_is: needs fix}, to: fixer}
   - {from: triage, to: done}
   - {from: fixer, to: reviewer}
-  - {from: reviewer, when: {answer_matches: "^approved$"}, to: done}
+  - {from: reviewer, when: {answer_is: approved}, to: done}
   - {from: reviewer, to: fixer}
 """
 
@@ -111,6 +111,17 @@ def test_the_task_of_a_later_node_can_be_composed() -> None:
         ("{status: succeeded}", {"error": "x"}, False),
         ("{status: failed}", {"error": "x"}, True),
         ("{status: failed}", {"answer": "x"}, False),
+        ("{answer_is: approved}", {"answer": "approved"}, True),
+        ("{answer_is: approved}", {"answer": " \tapproved\n"}, True),
+        ("{answer_is: approved}", {"answer": "NOT approved"}, False),
+        ("{answer_is: approved}", {"answer": "approved, but not by me"}, False),
+        ("{answer_is: approved}", {"answer": "Approved"}, False),
+        ("{answer_is: approved}", {"answer": "approved\nrejected"}, False),
+        ("{answer_is: approved}", {"error": "approved"}, False),
+        ("{answer_is: [approved, Approved]}", {"answer": "Approved"}, True),
+        ("{answer_is: [approved, Approved]}", {"answer": "approved Approved"}, False),
+        ("{answer_is: approved, denials_gt: 0}", {"answer": "approved"}, False),
+        ("{answer_is: a.b}", {"answer": "axb"}, False),
         ("{answer_matches: b+}", {"answer": "abbc"}, True),
         ("{answer_matches: ^b}", {"answer": "abbc"}, False),
         ("{answer_matches: ^$}", {"error": "no answer at all"}, True),

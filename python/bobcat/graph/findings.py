@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from bobcat.codes import Code
-from bobcat.diagnostics import Diagnostic, Span
+from bobcat.diagnostics import Diagnostic, Severity, Span
 
 _ALL = (
     Code("G01", "no-mapping", "graph file must be a mapping with 'start' and 'edges'"),
@@ -30,7 +30,14 @@ _ALL = (
     Code("G17", "bad-count", "{edge}: {key} must be an integer", "it is at least 0, and not quoted"),
     Code("G18", "dead-edge", "{edge}: never taken: {other} takes every outcome of `{name}`",
          "the first edge that matches is taken: move the one without `when` to the end"),
+    Code("G19", "bad-answer", "{edge}: answer_is must be a text, or a list of texts, without white space around it",
+         "quote it; an answer is compared without the white space around it"),
+    Code("G20", "unanchored-answer", "{edge}: answer_matches `{pattern}` is found inside a longer answer, too",
+         "write `answer_is: TEXT` for the whole answer, or anchor the pattern at both ends: `^...$`"),
 )  # fmt: skip
+
+WARNINGS = frozenset({"G20"})
+"""The codes that stop no compilation."""
 
 GRAPH_CODES = MappingProxyType({code.id: code for code in _ALL})
 
@@ -39,4 +46,5 @@ def finding(code: str, span: Span | None, help: str | None = None, **params: obj
     """The finding `code` at a place."""
     known = GRAPH_CODES[code]
     usual = known.help.format(**params) if known.help is not None else None
-    return Diagnostic(code, known.severity, known.message.format(**params), span, help or usual)
+    severity = Severity.WARNING if code in WARNINGS else known.severity
+    return Diagnostic(code, severity, known.message.format(**params), span, help or usual)

@@ -15,7 +15,7 @@ from bobcat.errors import GraphCompileError, PolicyWarning
 from bobcat.frontend.lynx_match import Refused, check_python_pattern
 from bobcat.frontend.lynx_source import Unreadable, read_text
 from bobcat.graph.findings import finding
-from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, EDGE_KEYS, PREDICATES, STATUSES, Edge, GraphSpec
+from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, EDGE_KEYS, LYNX_PREDICATES, STATUSES, Edge, GraphSpec
 from bobcat.graph.pattern import TextPattern
 
 # Any below: YAML data of any kind.
@@ -55,7 +55,7 @@ def _edge(item: Any, where: str) -> Edge:
     when = item.get("when") or {}
     if not isinstance(when, dict):
         raise _refused("G13", edge=where)
-    _known(when, PREDICATES, "G14", edge=where, allowed=list(PREDICATES))
+    _known(when, LYNX_PREDICATES, "G14", edge=where, allowed=list(LYNX_PREDICATES))
     status = when.get("status")
     if status is not None and (not isinstance(status, str) or status not in STATUSES):
         raise _refused("G15", edge=where)

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 from bobcat.agent import Agent
 from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import PolicyBundle
+from bobcat.diagnostics import Diagnostic
 from bobcat.graph.pattern import TextPattern
 from bobcat.model import Budget, RunResult
 from bobcat.tools import ToolSet
@@ -23,7 +24,9 @@ Status: TypeAlias = Literal["succeeded", "failed"]
 
 STATUSES: Mapping[str, Status] = MappingProxyType({"failed": "failed", "succeeded": "succeeded"})
 EDGE_KEYS = ("from", "to", "when")
-PREDICATES = ("answer_matches", "denials_gt", "error_matches", "status", "steps_gt")
+LYNX_PREDICATES = ("answer_matches", "denials_gt", "error_matches", "status", "steps_gt")
+"""What `when` can ask in the `lynx` profile."""
+PREDICATES = ("answer_is", *LYNX_PREDICATES)
 """What `when` can ask."""
 
 
@@ -75,7 +78,10 @@ class GraphResult:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One line of a `GraphSpec`: from where, to where, and when. All conditions must hold; without any, always."""
+    """One line of a `GraphSpec`: from where, to where, and when. All conditions must hold; without any, always.
+
+    `answer_is` holds for an answer that is exactly one of these texts, white space around it aside.
+    """
 
     src: str
     dst: str
@@ -84,11 +90,14 @@ class Edge:
     error_matches: TextPattern | None = None
     denials_gt: int | None = None
     steps_gt: int | None = None
+    answer_is: tuple[str, ...] | None = None
 
     def matches(self, outcome: NodeOutcome) -> bool:
         """Whether the edge is taken after `outcome` of its `src`."""
         result = outcome.result
         if self.status is not None and (self.status == "failed") != (result.error is not None):
+            return False
+        if self.answer_is is not None and (result.final_answer or "").strip() not in self.answer_is:
             return False
         if self.answer_matches is not None and not self.answer_matches.search(result.final_answer or ""):
             return False
@@ -105,11 +114,15 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class GraphSpec:
-    """A compiled table of edges, which is a `Router`: the first edge that matches is taken; none ends the graph."""
+    """A compiled table of edges, which is a `Router`: the first edge that matches is taken; none ends the graph.
+
+    `diagnostics` are the warnings about the file it was compiled from; they are no part of what is equal.
+    """
 
     start: str
     max_transitions: int
     edges: tuple[Edge, ...]
+    diagnostics: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
 
     def __call__(self, outcome: NodeOutcome, /) -> str | None:
         for edge in self.edges:

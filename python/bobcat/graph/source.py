@@ -5,9 +5,13 @@ Loads PyYAML, and google-re2 for a graph with patterns; only `compile_graph` imp
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bobcat.errors import GraphCompileError
+from bobcat.diagnostics import Diagnostic
+from bobcat.errors import GraphCompileError, PolicyWarning
 from bobcat.frontend.nodes import Entries, entries, string_of, value
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.source import compose
@@ -27,11 +31,19 @@ def read_graph(text: str, file: str) -> GraphSpec:
     root = compose(text, report)
     spec = None if report.has_errors() else _Reader(report).graph(root)
     if spec is not None and not report.has_errors():
-        return spec
+        return _with_warnings(spec, report.sorted(), text, file)
     found = report.sorted()
     yaml_itself = any(item.code.startswith("E") for item in found)
     readable = render_text(found, {file: text})
     raise GraphCompileError(f"invalid YAML:\n\n{readable}" if yaml_itself else readable, found)
+
+
+def _with_warnings(spec: GraphSpec, found: tuple[Diagnostic, ...], text: str, file: str) -> GraphSpec:
+    """The graph, and a `PolicyWarning` for what is looser than it looks."""
+    if not found:
+        return spec
+    warnings.warn(render_text(found, {file: text}), PolicyWarning, stacklevel=4)
+    return replace(spec, diagnostics=found)
 
 
 class _Reader:
@@ -124,7 +136,8 @@ class _Reader:
             edge.src,
             edge.dst,
             status=self._status(nodes.get("status"), where),
-            answer_matches=self._pattern(nodes.get("answer_matches"), where),
+            answer_is=self._answers(nodes.get("answer_is"), where),
+            answer_matches=self._pattern(nodes.get("answer_matches"), where, whole=True),
             error_matches=self._pattern(nodes.get("error_matches"), where),
             denials_gt=self._count(nodes.get("denials_gt"), "denials_gt", where),
             steps_gt=self._count(nodes.get("steps_gt"), "steps_gt", where),
@@ -148,20 +161,41 @@ class _Reader:
             self._add("G17", node, edge=where, key=key)
         return count
 
-    def _pattern(self, node: Node | None, where: str) -> TextPattern | None:
+    def _answers(self, node: Node | None, where: str) -> tuple[str, ...] | None:
+        if node is None:
+            return None
+        items = node.value if isinstance(node, SequenceNode) else [node]
+        texts: list[str] = []
+        for item in items:
+            text = string_of(item, self._report)
+            if not text or text != text.strip():
+                self._add("G19", item, edge=where)
+            else:
+                texts.append(text)
+        if not items:
+            self._add("G19", node, edge=where)
+        return tuple(texts)
+
+    def _pattern(self, node: Node | None, where: str, *, whole: bool = False) -> TextPattern | None:
         if node is None:
             return None
         text = string_of(node, self._report)
         if text is None:
             self._add("G16", node, help="quote it", edge=where, problem="a pattern must be a string")
             return None
-        from bobcat.frontend.patterns import check_pattern  # PERF: google-re2 is loaded by graphs with patterns only
+        # PERF: google-re2 is loaded by graphs with patterns only
+        from bobcat.analysis.pattern_syntax import is_anchored
+        from bobcat.frontend.patterns import check_pattern
 
         refused = check_pattern(text, "re2")
         for item in refused:
             problem = f"Invalid regex `{shown(text)}`: {item.message} ({item.code})"
             self._add("G16", node, help=item.help, edge=where, problem=problem)
-        return None if refused else TextPattern(text, "re2")
+        if refused:
+            return None
+        if whole and not is_anchored(text):
+            self._add("G20", node, edge=where, pattern=shown(text))
+        return TextPattern(text, "re2")
 
     def _integer(self, node: Node) -> int | None:
         found = value(node, self._report) if isinstance(node, ScalarNode) else None
