@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
     "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
     "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
+    "log": ("bobcat.cli.log", "log", "Show, follow and check the audit events of runs."),
     "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny what runs wait for."),
     "worker": ("bobcat.cli.worker", "worker", "Make queued runs."),
     "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),

@@ -1,0 +1,351 @@
+"""`bobcat log`: the audit events of runs, filtered, followed, and decided again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from bobcat.cli.audit_file import MAX_LINE_BYTES, read_lines
+from bobcat.cli.failures import FINDINGS
+from bobcat.cli.options import format_option, profile_option
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from bobcat.bundle import PolicyBundle
+    from bobcat.model import AuditEvent, Decision
+
+VALUE_CHARS = 200
+"""How much of a value is shown without `--full`."""
+MAX_RUNS = 10_000
+"""Runs at once whose steps are remembered for `--tool`."""
+KINDS = (
+    "run.started", "run.unbounded", "run.bundle_changed", "run.resumed", "run.suspended", "run.succeeded", "run.failed",
+    "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage", "policy.evaluated",
+    "policy.reevaluated", "action.started", "action.dry_run", "action.completed", "action.dry_run_completed",
+    "action.denied", "action.failed", "action.uncertain", "action.reconciled", "approval.requested", "approval.granted",
+    "approval.denied", "audit.gap",
+)  # fmt: skip
+ENDS = ("run.succeeded", "run.failed", "run.cancelled", "run.superseded", "run.suspended")
+DENIALS = ("action.denied", "approval.denied")
+VERDICTS = ("allow", "deny", "dry_run", "approve_required", "transform")
+
+
+class Moment(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
+    """A date, with or without a time; UTC where it says no zone."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """The moment that was written. Any: click's own."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return _aware(datetime.fromisoformat(value))
+        except ValueError:
+            self.fail(f"{value!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z.", param, ctx)
+
+
+def _complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(kind) for kind in KINDS if kind.startswith(incomplete)]
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(allow_dash=True))
+@click.option("--tool", "tools", multiple=True, metavar="NAME", help="Events of steps that call this tool.")
+@click.option("--verdict", "verdicts", multiple=True, type=click.Choice(VERDICTS), help="Decisions with this verdict.")
+@click.option("--denied", is_flag=True, help="Denials, by the policy or by an approver.")
+@click.option("--rule", "rules", multiple=True, metavar="ID", help="Decisions that this rule has made.")
+@click.option("--run", "runs", multiple=True, metavar="ID", help="Events of this run, all its attempts.")
+@click.option("--correlation-id", "ids", multiple=True, metavar="ID", help="Events with exactly this correlation id.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", shell_complete=_complete_kind,
+              help="Events of this kind; `*` stands for any text, as in `action.*`.")  # fmt: skip
+@click.option("--since", type=Moment(), metavar="TIME", help="Events at this time or later.")
+@click.option("--until", type=Moment(), metavar="TIME", help="Events before this time.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is written later, until Ctrl-C.")
+@click.option("--full", is_flag=True, help="Show values in full.")
+@click.option("--decide-again", "policy", metavar="POLICY", type=click.Path(),
+              help="Decide again with POLICY, a policy or a bundle, and show decisions that differ.")  # fmt: skip
+@profile_option
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when a line is damaged.")
+@format_option
+def log(
+    file: str,
+    *,
+    tools: tuple[str, ...],
+    verdicts: tuple[str, ...],
+    denied: bool,
+    rules: tuple[str, ...],
+    runs: tuple[str, ...],
+    ids: tuple[str, ...],
+    kinds: tuple[str, ...],
+    since: datetime | None,
+    until: datetime | None,
+    follow: bool,
+    full: bool,
+    policy: str | None,
+    profile: Any,  # Any: one of the choices
+    exit_code: bool,
+    output_format: str,
+) -> int:
+    """Show the audit events in FILE (`-`: standard input), one line each, as `jsonl_sink` writes them.
+
+    Filters of different options must all be met, of one option any. Damaged lines are reported on standard error, with
+    their numbers. With --decide-again, exits with 1 when a decision differs.
+    """
+    chosen = Filter(
+        frozenset(tools), frozenset(verdicts), denied, frozenset(rules), runs, frozenset(ids), kinds, since, until
+    )
+    again = None if policy is None else Again(_open(policy, profile))
+    reading = Reading(file, follow=follow)
+    limit = None if full else VALUE_CHARS
+    try:
+        for event in reading.events():
+            if not chosen.keeps(event):
+                continue
+            if again is not None:
+                again.look(event, output_format, limit)
+            elif output_format == "json":
+                click.echo(_json(event))
+            else:
+                click.echo(line_of(event, limit))
+    except KeyboardInterrupt:
+        if not follow:
+            raise
+    differs = again is not None and again.report()
+    return FINDINGS if differs or (exit_code and reading.damaged) else 0
+
+
+class Reading:
+    """The events of a file. Lines that are none are told on standard error, and counted in `damaged`."""
+
+    def __init__(self, path: str, *, follow: bool) -> None:
+        self._path = path
+        self._follow = follow
+        self.damaged = 0
+
+    def events(self) -> Iterator[AuditEvent]:
+        """Every event that can be read."""
+        from bobcat.audit import parse_line
+        from bobcat.display import safe_text
+        from bobcat.errors import AuditError
+
+        for number, line in read_lines(self._path, follow=self._follow):
+            if not line.strip():
+                continue
+            try:
+                if len(line) > MAX_LINE_BYTES:
+                    raise AuditError("damaged", f"longer than {MAX_LINE_BYTES} bytes")
+                event = parse_line(line)
+            except AuditError as error:
+                self.damaged += 1
+                name = "<stdin>" if self._path == "-" else self._path
+                click.echo(safe_text(f"{name}:{number}: damaged line: {error}"), err=True)
+            else:
+                yield event
+
+
+class Filter:
+    """Which events are wanted. Remembers the tools of steps, which most events do not name."""
+
+    def __init__(
+        self,
+        tools: frozenset[str],
+        verdicts: frozenset[str],
+        denied: bool,
+        rules: frozenset[str],
+        runs: tuple[str, ...],
+        ids: frozenset[str],
+        kinds: tuple[str, ...],
+        since: datetime | None,
+        until: datetime | None,
+    ) -> None:
+        self._tools, self._verdicts, self._denied, self._rules = tools, verdicts, denied, rules
+        self._runs, self._ids, self._kinds, self._since, self._until = runs, ids, kinds, since, until
+        self._known: dict[str, dict[Any, str]] = {}
+
+    def keeps(self, event: AuditEvent) -> bool:
+        """True when the event meets every condition."""
+        tool = self._tool_of(event)
+        body, at = event.body, _aware(event.timestamp)
+        decided = event.kind.startswith("policy.")
+        verdict, rules = str(body.get("verdict")), body.get("matched_rules")
+        return (
+            (not self._tools or tool in self._tools)
+            and (not self._verdicts or (decided and verdict in self._verdicts))
+            and (not self._denied or event.kind in DENIALS or (decided and verdict == "deny"))
+            and (
+                not self._rules or (decided and isinstance(rules, list) and not self._rules.isdisjoint(map(str, rules)))
+            )
+            and (not self._runs or any(_is_of(event.correlation_id, run) for run in self._runs))
+            and (not self._ids or event.correlation_id in self._ids)
+            and (not self._kinds or any(fnmatchcase(event.kind, kind) for kind in self._kinds))
+            and (self._since is None or at >= self._since)
+            and (self._until is None or at < self._until)
+        )
+
+    def _tool_of(self, event: AuditEvent) -> str | None:
+        """The tool of the step that an event is about."""
+        if not self._tools:
+            return None
+        step, tool = event.body.get("seq"), event.body.get("tool")
+        if event.kind in ENDS:
+            self._known.pop(event.correlation_id, None)
+        if type(step) is not int:
+            return None
+        if len(self._known) > MAX_RUNS:  # runs whose end the file does not have
+            self._known.pop(next(iter(self._known)))
+        steps = self._known.setdefault(event.correlation_id, {})
+        if isinstance(tool, str):
+            steps[step] = tool
+        return steps.get(step)
+
+
+class Again:
+    """Decisions made again with another bundle, or the same."""
+
+    def __init__(self, bundle: PolicyBundle) -> None:
+        self._bundle = bundle
+        self._same = self._differ = self._other = 0
+        self._refused: dict[str, int] = {}
+
+    def look(self, event: AuditEvent, output_format: str, limit: int | None) -> None:
+        """Decide again on an event that is a decision; show it when the decision differs."""
+        from bobcat.audit import DECISIONS, decide_again, recorded
+        from bobcat.errors import AuditError
+
+        if event.kind not in DECISIONS:
+            return
+        self._other += event.bundle_id != self._bundle.id
+        try:
+            then, now = recorded(event), decide_again(event, self._bundle)
+        except AuditError as error:
+            self._refused[error.code] = self._refused.get(error.code, 0) + 1
+            return
+        if _shape(then) == _shape(now):
+            self._same += 1
+            return
+        self._differ += 1
+        if output_format == "json":
+            click.echo(_json(event, now))
+        else:
+            click.echo(line_of(event, limit))
+            click.echo(f"    decided now: {_decided(now.verdict.value, now.reason, now.matched_rules, limit)}")
+
+    def report(self) -> bool:
+        """Say on standard error how many decisions differ; True when one does."""
+        parts = [f"{self._same} decisions are the same, {self._differ} differ"]
+        parts += [f"{count} not decided again ({code})" for code, count in sorted(self._refused.items())]
+        if self._other:
+            parts.append(f"{self._other} were made by another policy")
+        click.echo("; ".join(parts), err=True)
+        return self._differ > 0
+
+
+class _Shape(NamedTuple):
+    verdict: str
+    rules: tuple[str, ...]
+    reason: str
+    args: str | None
+    approvals: int
+
+
+def _shape(decision: Decision) -> _Shape:
+    from bobcat.plain_json import json_text
+
+    args = None if decision.transform_args is None else json_text(decision.transform_args)
+    verdict = str(decision.verdict)
+    return _Shape(verdict, tuple(decision.matched_rules), str(decision.reason), args, decision.approvals_needed)
+
+
+def line_of(event: AuditEvent, limit: int | None = VALUE_CHARS) -> str:
+    """One line for people, safe to show. `limit` is per value, in characters."""
+    from bobcat.display import safe_text
+
+    at = _aware(event.timestamp).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
+    head = f"{at}Z {safe_text(event.correlation_id)} #{event.seq} {safe_text(event.kind)}"
+    detail = _detail(event, limit)
+    return f"{head} {detail}" if detail else head
+
+
+def _detail(event: AuditEvent, limit: int | None) -> str:
+    from bobcat.display import safe_json, safe_name, safe_names, safe_text
+
+    body = dict(event.body)
+    if event.kind.startswith("policy."):
+        call = [f"step {safe_text(body.get('seq'), limit=limit)}:"]
+        if "tool" in body:
+            args = body.get("args", {"sha256": body.get("args_sha256")})
+            call.append(f"{safe_name(body['tool'], limit=limit)} {safe_json(args, limit=limit)} ->")
+        rules = body.get("matched_rules")
+        names = tuple(rules) if isinstance(rules, list) else ()
+        call.append(_decided(body.get("verdict"), body.get("reason"), names, limit, body.get("code")))
+        return " ".join(call)
+    if event.kind == "run.started":
+        tools = safe_names(_mapping(body.get("tools")))
+        kept = {name: body[name] for name in ("task", "principal_id", "environment", "run_id") if body.get(name)}
+        return " ".join([*_pairs(kept, limit), f"tools=[{tools}]"])
+    return " ".join(_pairs(body, limit))
+
+
+def _decided(verdict: object, reason: object, rules: tuple[object, ...], limit: int | None, code: object = None) -> str:
+    from bobcat.display import safe_names, safe_text
+
+    text = safe_text(verdict)
+    if code is not None:
+        text += f" ({safe_text(code)})"
+    if rules:
+        text += f" [{safe_names(rules)}]"
+    return f"{text} {safe_text(reason, limit=limit)}" if reason else text
+
+
+def _pairs(body: Mapping[str, Any], limit: int | None) -> list[str]:
+    from bobcat.display import safe_json, safe_text
+
+    return [f"{safe_text(name)}={safe_json(value, limit=limit)}" for name, value in body.items()]
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _json(event: AuditEvent, again: Decision | None = None) -> str:
+    from bobcat.plain_json import json_text
+
+    data: dict[str, Any] = {
+        "correlation_id": event.correlation_id,
+        "bundle_id": event.bundle_id,
+        "seq": event.seq,
+        "kind": event.kind,
+        "timestamp": event.timestamp.isoformat(),
+        "body": dict(event.body),
+    }
+    if again is not None:
+        data["decided_again"] = {
+            "verdict": str(again.verdict),
+            "reason": again.reason,
+            "matched_rules": list(again.matched_rules),
+            "transform_args": again.transform_args,
+        }
+    return json_text(data)
+
+
+def _open(policy: str, profile: Any) -> PolicyBundle:  # Any: one of the choices
+    from bobcat.cli.inputs import open_policy
+
+    return open_policy(policy, profile, ())
+
+
+def _is_of(correlation_id: str, run: str) -> bool:
+    """True for a run, its resumed attempts, and the nodes of a graph."""
+    return correlation_id == run or correlation_id.startswith((f"{run}#", f"{run}::"))
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
