@@ -12,14 +12,21 @@ from bobcat import FinalAnswer, Message, ToolCall, compile_policy, run_agent
 from bobcat.adapters.mcp import mcp_tools
 
 SERVER = """
-from mcp.server.fastmcp import FastMCP
+try:  # SDK 1.x
+    from mcp.server.fastmcp import FastMCP as Server
+    from mcp.server.fastmcp.exceptions import ToolError
+except ImportError:  # SDK 2.x
+    from mcp.server.mcpserver import MCPServer as Server
+    from mcp.server.mcpserver.exceptions import ToolError
 
-server = FastMCP("notes", log_level="ERROR")
+server = Server("notes", log_level="ERROR")
 
 @server.tool()
 def read_note(name: str) -> str:
     "Read a note."
-    return {"todo": "feed the cat"}[name]
+    if name != "todo":
+        raise ToolError(f"there is no note `{name}`")
+    return "feed the cat"
 
 @server.tool()
 def delete_note(name: str) -> str:

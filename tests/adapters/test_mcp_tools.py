@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from bobcat import CancelToken, FinalAnswer, RunResult, ToolCall, ToolSet, compi
 from bobcat.adapters.mcp import mcp_tools
 from bobcat.errors import McpServerError, McpToolError
 from bobcat.tool_schema import toolset_to_anthropic_tools
+from docs.markdown_blocks import run_page
 from kernel.scripted import Scripted
 
 HERE = Path(__file__).parent
@@ -221,3 +223,28 @@ def test_a_missing_sdk_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> 
 
     with pytest.raises(ImportError, match=r"mcp_tools requires the 'mcp' package.*'bobcat\[mcp\]'"):
         asyncio.run(main())
+
+
+ROOT = HERE.parents[1]
+PRINTED = """('delete_note', 'read_note')
+[ok] feed the cat
+[error] McpToolError: there is no note `nothing`
+[denied] denied: notes are kept
+"""
+
+
+def test_the_example_prints_the_same_with_either_generation() -> None:
+    program = ROOT / "examples" / "22_mcp_tools.py"
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.replace("Error executing tool read_note: ", "") == PRINTED
+
+
+def test_the_page_about_adapters_runs_with_either_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "how-to" / "adapters.md").read_text(encoding="utf-8")
+    section = "```python\nimport asyncio\nfrom bobcat import compile_policy, run_agent\n```\n" + page.partition(
+        "## An MCP server"
+    )[2]  # fmt: skip
+    (tmp_path / "page.md").write_text(section)
+    monkeypatch.chdir(tmp_path)
+    assert run_page(tmp_path / "page.md", tmp_path) >= 3

@@ -166,3 +166,35 @@ def test_a_directory_with_a_main_module_runs(tmp_path: Path) -> None:
         "import lynx, sys\nprint(__name__, lynx.__name__, sys.argv[1:])\n"
     )
     assert python("-m", "bobcat.lynx", "program", "a", cwd=tmp_path) == "__main__ bobcat.lynx ['a']\n"
+
+
+POLICY = "rules: [{id: r, match: {tool: shell}, decision: deny}]\n"
+
+
+@pytest.mark.parametrize("module", ["lynx.cli.main", "bobcat.lynx.cli.main"])
+def test_the_command_line_of_lynx_runs_under_dash_m(module: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    out = python("-m", "bobcat.lynx", "-m", module, "policy", "bundle-id", "policy.yaml", cwd=tmp_path)
+    assert out == "e830418e2d6f7717\n"
+    assert "lynx, version 2.5.0" in python("-m", "bobcat.lynx", "-m", module, "--version", cwd=tmp_path)
+
+
+def test_the_lynx_command_runs_programs_that_import_lynx(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(PROGRAM)
+    command = "import sys; from bobcat.lynx.cli.main import main; sys.argv = ['lynx', 'run', 'script.py']; main()"
+    assert python("-c", command, cwd=tmp_path).startswith("[ok] bobcat.lynx! None 2.5.0")
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        ("lynx.nothing", "No module named lynx.nothing"),
+        ("nothing.at.all", "Error while finding module specification for 'nothing.at.all'"),
+        ("lynx.core", "No module named lynx.core.__main__; 'lynx.core' is a package"),
+        (".main", "Error while finding module specification for '.main'"),
+    ],
+)
+def test_a_module_that_is_not_there_is_no_traceback(module: str, words: str, tmp_path: Path) -> None:
+    out = python("-m", "bobcat.lynx", "-m", module, cwd=tmp_path, status=1)
+    assert out.startswith(f"python -m bobcat.lynx: {words}")
+    assert "Traceback" not in out

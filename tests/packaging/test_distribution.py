@@ -6,7 +6,11 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.resources import files
+from pathlib import Path
+
+import pytest
 
 import bobcat
 from bobcat import _core
@@ -20,6 +24,9 @@ print(*sorted(name for name in sys.modules if name.startswith("bobcat.")))
 """
 
 
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+
+
 def test_the_installed_version_is_that_of_the_core() -> None:
     assert importlib.metadata.version("bobcat") == _core.__version__
 
@@ -29,9 +36,19 @@ def test_the_package_is_typed() -> None:
     assert files("bobcat").joinpath("_core.pyi").is_file()
 
 
-def test_the_command_is_installed() -> None:
-    (script,) = [entry for entry in importlib.metadata.entry_points(group="console_scripts") if entry.name == "bobcat"]
-    assert script.value == "bobcat.cli.main:main"
+@pytest.mark.parametrize(
+    ("name", "function"), [("bobcat", "bobcat.cli.main:main"), ("lynx", "bobcat.lynx.cli.main:main")]
+)
+def test_the_commands_are_installed(name: str, function: str) -> None:
+    assert PROJECT["scripts"][name] == function
+    assert callable(importlib.metadata.EntryPoint(name, function, "console_scripts").load())
+
+
+def test_the_extra_of_everything_has_every_other_extra_but_crewai() -> None:
+    extras = PROJECT["optional-dependencies"]
+    [everything] = extras["all"]
+    named = everything.removeprefix("bobcat[").removesuffix("]").split(",")
+    assert sorted([*named, "all", "crewai"]) == sorted(extras)
 
 
 def test_the_license_is_shipped() -> None:

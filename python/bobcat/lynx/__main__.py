@@ -11,6 +11,7 @@ import runpy
 import sys
 import zipfile
 from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec
 from io import open_code
 from types import ModuleType
 
@@ -32,6 +33,10 @@ def main(arguments: list[str]) -> int:
     install(children=True)
     sys.argv = rest
     if as_module:
+        missing = _missing(rest[0])
+        if missing is not None:
+            print(f"python -m bobcat.lynx: {missing}", file=sys.stderr)
+            return 1
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
         # As `python script.py` does: the script's directory takes the place of the current one.
@@ -39,6 +44,18 @@ def main(arguments: list[str]) -> int:
         sys.path[:] = [directory, *(path for path in sys.path if path not in ("", os.getcwd()) or path == directory)]
         _run(rest[0])
     return 0
+
+
+def _missing(module: str) -> str | None:
+    """Why a module cannot be run, in the words of `python -m`; None when it can."""
+    try:
+        found = find_spec(module)
+        package = found is not None and found.submodule_search_locations is not None
+        if package and find_spec(f"{module}.__main__") is None:
+            return f"No module named {module}.__main__; {module!r} is a package and cannot be directly executed"
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        return f"Error while finding module specification for {module!r} ({type(error).__name__}: {error})"
+    return f"No module named {module}" if found is None else None
 
 
 def _run(path: str) -> None:

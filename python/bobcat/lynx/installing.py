@@ -11,11 +11,11 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 NAME = "lynx"
 HOME = "bobcat.lynx"
@@ -36,7 +36,8 @@ class _Finder(MetaPathFinder, Loader):
         found = find_spec(home)
         if found is None:
             return None
-        return spec_from_loader(fullname, self, is_package=found.submodule_search_locations is not None)
+        is_package = found.submodule_search_locations is not None
+        return spec_from_loader(fullname, self, origin=found.origin, is_package=is_package)
 
     def create_module(self, spec: ModuleSpec) -> None:
         """Python makes an empty one, which `exec_module` replaces."""
@@ -44,6 +45,12 @@ class _Finder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Put the module of `bobcat.lynx` in the place of the empty one."""
         sys.modules[module.__name__] = importlib.import_module(_home_of(module.__name__))
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """The code of the module of `bobcat.lynx`, which `python -m` runs under the name `__main__`."""
+        found = find_spec(_home_of(fullname))
+        loader = None if found is None else found.loader
+        return loader.get_code(_home_of(fullname)) if isinstance(loader, InspectLoader) else None
 
 
 _FINDER = _Finder()

@@ -14,6 +14,7 @@ import click
 
 from bobcat.lynx.core.policy import PolicyBundle, load_policy_file
 from bobcat.lynx.durability import replay, step_record_from_json
+from bobcat.lynx.installing import install
 
 __all__ = ["cli"]
 
@@ -182,6 +183,12 @@ def _run_of(line: str, number: int) -> str:
 def _fail(words: str) -> NoReturn:
     click.echo(words, err=True)
     sys.exit(1)
+
+
+def main() -> None:
+    """The `lynx` command: programs that it runs import `lynx` from here."""
+    install(children=True)
+    cli()
 
 
 if __name__ == "__main__":
