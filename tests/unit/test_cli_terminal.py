@@ -112,6 +112,16 @@ def test_an_id_and_a_call_stand_on_one_line_however_narrow_the_terminal(here: Pa
     assert re.search(r"^ +call +\{.*\}\r$", shown, re.MULTILINE)
 
 
+@pytest.mark.parametrize("columns", [80, 60, 200])
+def test_inspect_breaks_no_name_and_no_place_on_a_narrow_terminal(here: Path, columns: int) -> None:
+    name = "a-rule-with-a-rather-long-name-as-people-write-them"
+    (here / "wide.yaml").write_text(f"rules: [{{id: {name}, match: {{tool: shell}}, decision: deny}}]\n")
+    lines = on_terminal([*BOBCAT, "inspect", "wide.yaml"], here, columns, NO_COLOR="1").splitlines()
+    assert any(name in line for line in lines)
+    assert any("deny" in line and "wide.yaml:1:9" in line for line in lines)
+    assert all(len(line) <= columns for line in lines if not line.startswith("id "))
+
+
 def test_the_histogram_of_bench_fits_a_narrow_terminal(here: Path) -> None:
     shown = on_terminal([*BOBCAT, *COMMANDS["bench"]], here, 50, NO_COLOR="1")
     bars = [line.rstrip() for line in shown.splitlines() if "█" in line]

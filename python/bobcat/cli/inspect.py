@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bobcat.cli.inputs import Profile, open_policy
 from bobcat.cli.options import bundle_options, format_option, policy_argument, profile_option, python_rule_option
-from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.cli.output import PIPE_WIDTH, VERDICT_COLOURS, console, write_json
 from bobcat.display import safe_name, safe_text
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _to_json(bundle: PolicyBundle, *, with_ir: bool) -> dict[str, Any]:  # Any: 
 
 
 def _show(bundle: PolicyBundle) -> None:
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -110,20 +111,20 @@ def _show(bundle: PolicyBundle) -> None:
     for name, fact in facts.items():
         if fact is not None:
             click.echo(f"{name:<17}  {safe_text(fact)}")  # not wrapped: an id is there to be copied
+    rows = [(row, row["verdict"] or KIND_WORDS[row["kind"]]) for row in _rules(bundle)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("rule", "priority", "decision", "digest", "source"):
-        # What is long and differs is folded on a narrow terminal, and never cut.
-        folds = column in ("rule", "source")
-        justify: Literal["left", "right"] = "right" if column == "priority" else "left"
-        table.add_column(column, no_wrap=not folds, overflow="fold", justify=justify)
-    for row in _rules(bundle):
-        verdict = row["verdict"] or KIND_WORDS[row["kind"]]
-        table.add_row(
-            Text(safe_name(row["id"])),
-            str(row["priority"]),
-            Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue")),
-            row["digest"][:16],
-            Text(safe_text(row["source"]), style="dim"),
-        )
+        table.add_column(column, no_wrap=True, justify="right" if column == "priority" else "left")
+    for row, verdict in rows:
+        decision = Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue"))
+        place = Text(safe_text(row["source"]), style="dim")
+        table.add_row(Text(safe_name(row["id"])), str(row["priority"]), decision, row["digest"][:16], place)
     out.print()
-    out.print(table)
+    if out.measure(table, options=out.options.update(width=PIPE_WIDTH)).maximum <= out.width:
+        out.print(table)
+        return
+    for row, verdict in rows:  # too narrow for columns: two lines a rule, nothing cut
+        line = Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue"))
+        line.append(f"  priority {row['priority']}  {row['digest'][:16]}  {safe_text(row['source'])}", style="dim")
+        out.print(Text(safe_name(row["id"]), style="bold"))
+        out.print(Padding(line, (0, 0, 0, 4)))
