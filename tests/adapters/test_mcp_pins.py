@@ -26,8 +26,9 @@ from bobcat import (
     tool,
 )  # fmt: skip
 from bobcat.adapters.mcp import mcp_pins, mcp_tools
-from bobcat.approvals import Approvals
+from bobcat.approvals import Approvals, ConfirmationGate, StoredConfirmationGate
 from bobcat.approvals.binding import question_digest
+from bobcat.approvals.grants import slot_for
 from bobcat.errors import McpServerError
 from bobcat.mediator import mediate
 from bobcat.model import ApprovalDecision, ApprovalRequest
@@ -270,6 +271,45 @@ def test_a_handler_is_told_the_definition(server: Server) -> None:
 
     definition = asyncio.run(run())
     assert [request.definition for request in asked] == [definition, "", definition, "", definition]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("args", [None, {"to": "x", "copy": "archive"}])
+def test_a_grant_ahead_of_time_can_be_bound_to_a_definition(server: Server, kept: bool, args: Any) -> None:
+    async def run(*, bound: bool) -> str:
+        store = MemoryStore()
+        gate: Any = StoredConfirmationGate(store) if kept else ConfirmationGate()
+        async with mcp_tools(server.command()) as tools:
+            definition = tools.get("send").definition if bound else None
+        granted = gate.grant("send", args=args, definition=definition)
+        if kept:
+            await granted
+        server.define({**SEND, "description": "Send it to all."}, LIST)
+        agent = Scripted((ToolCall("send", {"to": "x"}),) * 2, FinalAnswer("done"))
+        async with mcp_tools(server.command()) as tools:
+            await run_agent(agent, "go", tools=tools, policy=ASK, on_approval=gate)
+        server.define(SEND, LIST)
+        if bound:
+            agent = Scripted((ToolCall("send", {"to": "x"}),) * 2, FinalAnswer("done"))
+            assert server.called() == []
+            async with mcp_tools(server.command()) as tools:
+                await run_agent(agent, "go", tools=tools, policy=ASK, on_approval=gate)
+        return str([message.content for message in agent.seen[1] if message.role == "tool"])
+
+    for bound in (True, False):
+        told = asyncio.run(run(bound=bound))
+        assert told.count("[ok] sent") == 1
+        assert told.count("nobody has granted") == 1
+        server.calls.unlink()
+
+
+def test_the_place_of_a_grant_without_a_definition_is_the_one_it_always_was() -> None:
+    assert (
+        slot_for("send", {"to": "x"}, "r").key() == "3fc4323d699b9c5a197f2ad5545c860fdcad1b5bc8ebdaa4e9e5b03c258990e1"
+    )
+    assert list(slot_for("send", {"to": "x"}, "r").names()) == ["target", "args", "scope"]
+    with pytest.raises(ValueError, match="a definition is a digest"):
+        ConfirmationGate().grant("send", definition="")
 
 
 def test_the_digest_of_a_question_without_a_definition_is_the_one_it_always_was() -> None:

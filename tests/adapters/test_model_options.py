@@ -198,6 +198,24 @@ def test_a_resumed_run_sends_the_blocks_as_they_came(name: str) -> None:
     assert vendor.requests[0]["messages"][1] == {"role": "assistant", "content": REPLIES[name]}
 
 
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+        {"type": "code_execution_tool_result", "tool_use_id": "s1", "content": {}},
+        {"type": "mcp_tool_use", "id": "m1", "name": "delete", "server_name": "s", "input": {}},
+        {"type": "mcp_tool_result", "tool_use_id": "m1", "is_error": False, "content": []},
+    ],
+)
+@pytest.mark.parametrize("stop", ["end_turn", "tool_use", "pause_turn"])
+def test_a_tool_that_the_provider_ran_by_itself_fails_the_run(block: dict[str, Any], stop: str) -> None:
+    run, _ = _run(_claude(_text("so"), block, _use("read", path="a"), stop=stop))
+    assert run.result.error is not None
+    assert "IncompleteReply: the provider ran tool `" in run.result.error
+    assert run.ran == []
+
+
 def test_a_plain_reply_leaves_nothing_of_its_provider_on_record() -> None:
     store = MemoryStore()
     _run(

@@ -21,6 +21,7 @@ from bobcat.adapters.request_options import fitting, options, send, with_limits
 from bobcat.adapters.token_counts import count
 from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
 from bobcat.adapters.wire_names import WireNames
+from bobcat.display import safe_text
 from bobcat.errors import IncompleteReply
 from bobcat.model import FinalAnswer, Message, ToolCall, Usage
 from bobcat.tool_schema import toolset_to_anthropic_tools
@@ -118,6 +119,10 @@ class ClaudeAgent:
         text = "\n".join(block.text for block in blocks if _kind(block) == "text").strip()
         if reason == "refusal":
             raise IncompleteReply(f"the model refused to go on{_why(response)}")
+        foreign = next((block for block in blocks if _ran_elsewhere(block)), None)
+        if foreign is not None:
+            name = safe_text(str(getattr(foreign, "name", None) or _kind(foreign)))
+            raise IncompleteReply(f"the provider ran tool `{name}` by itself; no policy has seen the call")
         requested = [block for block in blocks if _kind(block) == "tool_use"]
         if not requested:
             if reason in _CUT_SHORT or reason == "pause_turn":
@@ -148,6 +153,12 @@ def _client() -> Any:
 
 def _kind(block: Any) -> object:
     return getattr(block, "type", None)
+
+
+def _ran_elsewhere(block: Any) -> bool:
+    """Whether a block is the call or the result of a tool that the provider, or a server of its, has run."""
+    kind = _kind(block)
+    return isinstance(kind, str) and (kind in ("server_tool_use", "mcp_tool_use") or kind.endswith("_tool_result"))
 
 
 def _usage(response: Any, model: str) -> Usage | None:

@@ -65,12 +65,15 @@ class ConfirmationGate:
         scope: str | None = None,
         approver: str = "gate",
         seconds: float | None = None,
+        definition: str | None = None,
     ) -> None:
         """Let one action aimed at `target` happen: with exactly `args` and in `scope`, where given, within `seconds`.
 
+        With a `definition` (`ToolDef.definition`), only while the tool is defined so.
+
         Raises `EncodingError` for arguments that are no JSON: nothing can be bound to them.
         """
-        self._add(slot_for(target, args, scope), approver, seconds)
+        self._add(slot_for(target, args, scope, definition), approver, seconds)
 
     def grant_any(self, *, scope: str | None = None, approver: str = "gate", seconds: float | None = None) -> None:
         """Let one action happen, whatever it is aimed at."""
@@ -84,6 +87,7 @@ class ConfirmationGate:
         scope: str | None = None,
         approvers: Sequence[str] = (),
         granted_by: Sequence[str] = (),
+        definition: str = "",
     ) -> Grant | None:
         """Spend the most specific grant that fits, and return it; None when there is none.
 
@@ -92,7 +96,7 @@ class ConfirmationGate:
         """
         place = current_scope() if scope is None else scope
         with self._lock:
-            for slot in slots(checked(target), args, place, strict=self._strict):
+            for slot in slots(checked(target), args, place, strict=self._strict, definition=definition):
                 approver = self._take(slot, approvers, granted_by)
                 if approver is not None:
                     return Grant(slot.target, slot.scope, approver)
@@ -110,7 +114,13 @@ class ConfirmationGate:
         if req.uncertain:
             return await not_answered(req, "gate", self._otherwise)
         target = target_of(self._target, req.request)
-        grant = self.consume(target, args=req.request.args, approvers=req.decision.approvers, granted_by=req.granted_by)
+        grant = self.consume(
+            target,
+            args=req.request.args,
+            approvers=req.decision.approvers,
+            granted_by=req.granted_by,
+            definition=req.definition,
+        )
         if grant is not None:
             return ApprovalDecision(True, grant.approver)
         if self._otherwise is not None:

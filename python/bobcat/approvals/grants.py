@@ -18,15 +18,21 @@ from bobcat.plain_json import show
 
 
 class Slot(NamedTuple):
-    """What grants are good for: a target (None: any), exact arguments (None: any), a scope (None: any)."""
+    """What grants are good for: a target, exact arguments, a scope, a tool's definition. None stands for any."""
 
     target: str | None
     args: str | None
     scope: str | None
+    definition: str | None = None
 
     def key(self) -> str:
         """A name of fixed length, for a store."""
-        return sha256(canonical([self.target, self.args, self.scope])).hexdigest()
+        defined = [] if self.definition is None else [self.definition]
+        return sha256(canonical([self.target, self.args, self.scope, *defined])).hexdigest()
+
+    def names(self) -> dict[str, str | None]:
+        """The fields, as a store has them."""
+        return {name: value for name, value in self._asdict().items() if name != "definition" or value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +46,13 @@ class Grant:
     approver: str
 
 
-def slot_for(target: str, args: Mapping[str, Any] | None, scope: str | None) -> Slot:
+def slot_for(target: str, args: Mapping[str, Any] | None, scope: str | None, definition: str | None = None) -> Slot:
     """Where a grant for `target` belongs. Raises `EncodingError` for arguments that have no canonical form."""
     if args is not None and not isinstance(args, Mapping):
         raise TypeError(f"the arguments of a call are a mapping, got {type(args).__name__}")
-    return Slot(checked(target), None if args is None else args_digest(args), _scope(scope))
+    if definition is not None and (not isinstance(definition, str) or not definition):
+        raise ValueError(f"a definition is a digest, as in `ToolDef.definition`, got {show(definition)!r}")
+    return Slot(checked(target), None if args is None else args_digest(args), _scope(scope), definition)
 
 
 def slot_for_any(scope: str | None) -> Slot:
@@ -52,7 +60,9 @@ def slot_for_any(scope: str | None) -> Slot:
     return Slot(None, None, _scope(scope))
 
 
-def slots(target: str, args: Mapping[str, Any] | None, scope: str | None, *, strict: bool) -> Iterator[Slot]:
+def slots(
+    target: str, args: Mapping[str, Any] | None, scope: str | None, *, strict: bool, definition: str = ""
+) -> Iterator[Slot]:
     """Where a grant for this action may be found, the most specific place first."""
     digests: list[str | None] = [None]
     if args is not None:
@@ -62,6 +72,8 @@ def slots(target: str, args: Mapping[str, Any] | None, scope: str | None, *, str
     places: Sequence[str | None] = scopes if strict else [*scopes, None]
     for digest in digests:
         for place in places:
+            if definition:
+                yield Slot(target, digest, place, definition)
             yield Slot(target, digest, place)
     for place in places:
         yield Slot(None, None, place)

@@ -91,9 +91,10 @@ class StoredConfirmationGate:
         scope: str | None = None,
         approver: str = "gate",
         seconds: float | None = None,
+        definition: str | None = None,
     ) -> None:
         """Let one action aimed at `target` happen, anywhere. Raises as `ConfirmationGate.grant` does."""
-        await self._add(slot_for(target, args, scope), approver, seconds)
+        await self._add(slot_for(target, args, scope, definition), approver, seconds)
 
     async def grant_any(
         self, *, scope: str | None = None, approver: str = "gate", seconds: float | None = None
@@ -109,6 +110,7 @@ class StoredConfirmationGate:
         scope: str | None = None,
         approvers: Sequence[str] = (),
         granted_by: Sequence[str] = (),
+        definition: str = "",
         by: str = "",
     ) -> Grant | None:
         """Spend the most specific grant that fits, and return it; None when there is none.
@@ -117,7 +119,7 @@ class StoredConfirmationGate:
         same one gets the same grant again.
         """
         place = current_scope() if scope is None else scope
-        places = list(slots(checked(target), args, place, strict=self._strict))
+        places = list(slots(checked(target), args, place, strict=self._strict, definition=definition))
         if by:
             for slot in places:
                 earlier = await self._spent(slot, by, approvers, granted_by)
@@ -143,7 +145,12 @@ class StoredConfirmationGate:
         target = target_of(self._target, req.request)
         by = f"{req.run_id}/{req.request.context.step_seq}/{req.round}/{len(req.granted_by)}" if req.run_id else ""
         grant = await self.consume(
-            target, args=req.request.args, approvers=req.decision.approvers, granted_by=req.granted_by, by=by
+            target,
+            args=req.request.args,
+            approvers=req.decision.approvers,
+            granted_by=req.granted_by,
+            definition=req.definition,
+            by=by,
         )
         if grant is not None:
             return ApprovalDecision(True, grant.approver)
@@ -172,7 +179,7 @@ class StoredConfirmationGate:
         given = {"approver": check_approver(approver), "expires": expires}
         while True:
             entry = await self._at(slot)
-            body = {**slot._asdict(), "grants": [], "spent": []} if entry is None else dict(entry.body)
+            body = {**slot.names(), "grants": [], "spent": []} if entry is None else dict(entry.body)
             body["grants"] = [*body["grants"], given]
             try:
                 await self._store.put(KIND, self._key(slot), body, expected=0 if entry is None else entry.version)
