@@ -48,7 +48,8 @@ def report_failure(error: Exception) -> int | None:
 
     match error:
         case PolicyCompileError():
-            click.echo(safe_text(error, multiline=True), err=True)  # a report of several lines
+            report = bool(error.diagnostics)  # has several lines
+            click.echo(safe_text(error, multiline=report), err=True)
             return FINDINGS
         case BundleError():
             click.echo(f"error[{error.code}]: the bundle is refused: {safe_text(error)}", err=True)

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import click
 
+from bobcat.display import safe_name, safe_names, safe_text
 from bobcat.lynx.core.policy import PolicyBundle, load_policy_file
 from bobcat.lynx.durability import replay, step_record_from_json
 from bobcat.lynx.installing import install
@@ -66,14 +67,14 @@ def init(directory: str, *, force: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        _fail(f"could not create {folder}: {error}")
+        _fail(safe_text(f"could not create {folder}: {error}"))
     if path.exists() and not force:
-        _fail(f"= {path} already exists (use --force to overwrite)")
+        _fail(safe_text(f"= {path} already exists (use --force to overwrite)"))
     try:
         path.write_text(STARTER, encoding="utf-8")
     except OSError as error:
-        _fail(f"could not write {path}: {error}")
-    click.echo(f"wrote {path}")
+        _fail(safe_text(f"could not write {path}: {error}"))
+    click.echo(f"wrote {safe_text(path)}")
 
 
 @cli.command()
@@ -111,16 +112,16 @@ def trace(records_file: str, run_id: str | None) -> None:
             try:
                 records.append(step_record_from_json(line))
             except Exception as error:
-                _fail(f"line {number}: unparseable record: {error}")
+                _fail(safe_text(f"line {number}: unparseable record: {error}"))
     if not records:
         _fail("no records found")
     if len(seen) > 1 and run_id is None:
-        _fail(f"file contains {len(seen)} runs ({', '.join(sorted(seen))}) — pick one with --run-id")
+        _fail(f"file contains {len(seen)} runs ({safe_names(sorted(seen))}) — pick one with --run-id")
     view = replay(records)
-    click.echo(f"run {view.run_id}: {view.records} records, {view.attempts} attempt(s)")
+    click.echo(f"run {safe_text(view.run_id)}: {view.records} records, {view.attempts} attempt(s)")
     for step in view.steps:
         if step.tool is None:
-            click.echo(f"  step {step.step}: final answer: {step.message}")
+            click.echo(f"  step {step.step}: final answer: {safe_text(step.message)}")
             continue
         status = "?" if step.ok is None else "ok" if step.ok else "failed"
         note = ""
@@ -128,10 +129,12 @@ def trace(records_file: str, run_id: str | None) -> None:
             note = "  [UNCERTAIN: intent without result — action may have executed]"
         elif step.resolved_uncertain:
             note = "  [resolved uncertain retry — the original attempt may still have executed]"
-        click.echo(f"  step {step.step}: {step.tool} verdict={step.verdict or '-'} {status}{note}")
+        click.echo(
+            f"  step {step.step}: {safe_name(step.tool)} verdict={safe_text(step.verdict or '-')} {status}{note}"
+        )
         if step.message:
-            click.echo(f"           {step.message[:MESSAGE_CHARS]}")
-    click.echo(f"final: {'(run incomplete)' if view.final_answer is None else view.final_answer}")
+            click.echo(f"           {safe_text(step.message[:MESSAGE_CHARS])}")
+    click.echo(f"final: {'(run incomplete)' if view.final_answer is None else safe_text(view.final_answer)}")
 
 
 @cli.group()
@@ -146,7 +149,7 @@ def policy_lint(path: str) -> None:
     bundle = _load(path)
     click.echo(f"{len(bundle.rules)} rules compiled cleanly")
     for rule in bundle.rules:
-        click.echo(f"  {rule.id} (priority {rule.priority}) - {rule.description}")
+        click.echo(f"  {safe_name(rule.id)} (priority {rule.priority}) - {safe_text(rule.description)}")
 
 
 @policy.command("bundle-id")
@@ -160,7 +163,8 @@ def _load(path: str) -> PolicyBundle:
     try:
         return load_policy_file(path)
     except Exception as error:
-        _fail(f"{type(error).__name__}: {error}")
+        report = bool(getattr(error, "diagnostics", ()))  # has several lines
+        _fail(safe_text(f"{type(error).__name__}: {error}", multiline=report))
 
 
 def _run_of(line: str, number: int) -> str:
@@ -168,7 +172,7 @@ def _run_of(line: str, number: int) -> str:
     try:
         data: Any = json.loads(line.strip())  # Any: JSON
     except ValueError as error:
-        _fail(f"line {number}: not JSON: {error}")
+        _fail(safe_text(f"line {number}: not JSON: {error}"))
     record = data if isinstance(data, dict) else {}
     if "run_id" not in record and "correlation_id" in record:
         _fail(

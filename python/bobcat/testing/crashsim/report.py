@@ -147,8 +147,8 @@ class Report:
             kinds = {"double": row.double, "lost": row.lost, "guessed": row.guessed}
             what = [f"{kind} {safe_names(names)}" for kind, names in kinds.items() if names]
             if not row.ended:
-                what.append(f"{row.status}: {safe_text(row.error)}")
-            lines.append(f"  {row.schedule}: {'; '.join(what)}")
+                what.append(safe_text(f"{row.status}: {row.error}"))
+            lines.append(f"  {safe_text(row.schedule)}: {'; '.join(what)}")
             lines += [f"      {safe_text(place)}" for place in row.places]
         if len(self.faults) > SHOWN:
             lines.append(f"  and {len(self.faults) - SHOWN} more")

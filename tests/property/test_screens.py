@@ -1,0 +1,82 @@
+"""Nothing that a model, a tool, a server, a store or a policy wrote acts on a screen, on any of them."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from importlib import import_module
+from pathlib import Path
+
+import click
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import campaign
+from bobcat.cli.main import COMMANDS
+from screens import SCREENS, SLOW
+from untrusted import untrusted_text
+
+UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
+FIXED = pytest.mark.parametrize("screen", SCREENS)
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("bobcat.approvals.durable.NOTIFY_WAITS", ())
+    monkeypatch.setattr("traceback.print_exc", lambda: None)
+
+
+def on(screen: str, text: str) -> str:
+    """What `screen` shows of `text`, in a directory of its own."""
+    home = Path.cwd()
+    place = home / str(len(os.listdir(home)))
+    place.mkdir()
+    os.chdir(place)
+    try:
+        return SCREENS[screen](text)
+    finally:
+        os.chdir(home)
+
+
+def check(screen: str, text: str) -> None:
+    seen = on(screen, text)
+    unsafe = {character for character in seen if character != "\n" and unicodedata.category(character) in UNSAFE}
+    assert not unsafe, (screen, sorted(map(ascii, unsafe)))
+    broken = text.translate({ord(character): "n" for character in "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"})
+    if broken != text:
+        assert seen.count("\n") == on(screen, broken).count("\n"), (screen, seen)
+
+
+@FIXED
+def test_a_screen_survives_what_is_known_to_redraw_it(screen: str) -> None:
+    check(screen, "\x1b[2J\x1b[H\r\n  tool:   ls\n\x9b2K\u202egnp\u2066\u200b\ufe0f\x85\u2028\x7f\u3164")
+
+
+@FIXED
+def test_a_screen_shows_the_text_at_all(screen: str) -> None:
+    """Else the other tests would judge nothing."""
+    assert "untrusted7" in on(screen, "untrusted7") or screen in ("bobcat completion", "lynx init")
+
+
+@FIXED
+@settings(
+    max_examples=campaign.examples(20),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_no_text_acts_on_a_screen(screen: str, data: st.DataObject) -> None:
+    if screen in SLOW and not campaign.SIZE:
+        pytest.skip("takes a second each time; the known text is tried above, random ones in campaigns")
+    check(screen, data.draw(untrusted_text(surrogates=False)))
+
+
+def test_every_command_is_among_the_screens() -> None:
+    commands = []
+    for name, (module, attribute, _) in COMMANDS.items():
+        found = getattr(import_module(module), attribute)
+        nested = list(found.commands) if isinstance(found, click.Group) and name != "policy" else []
+        commands += [f"bobcat {name} {inner}" for inner in nested] or [f"bobcat {name}"]
+    assert set(commands) <= set(SCREENS)

@@ -1,0 +1,349 @@
+"""Every screen of Bobcat with a hole for untrusted text: what a person would see of it.
+
+A row of `SCREENS` is a name and a function from a text, and an empty directory that is the current one, to what is
+shown. A new screen is one more row. Rows named `bobcat ...` are commands; `test_screens` wants one for each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import sys
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import bobcat
+from bobcat import (
+    ActionRequest,
+    ApprovalRequest,
+    Approvals,
+    AuditEvent,
+    Decision,
+    ExecutionContext,
+    Principal,
+    StepRecord,
+    ToolMetadata,
+    Verdict,
+    durable_approvals,
+    stdout_sink,
+    step_record_to_json,
+)
+from bobcat.approvals.prompting import Question
+from bobcat.benchmark import Calls, bench
+from bobcat.benchmark.page import page
+from bobcat.benchmark.report import Report
+from bobcat.cli.bench import _show as show_benchmark
+from bobcat.cli.main import main
+from bobcat.lynx.cli.main import cli as lynx_cli
+from bobcat.sinks.fanout import Fanout
+from bobcat.stores import SQLiteStore
+from bobcat.testing.contract.report import ContractReport, Violation
+from bobcat.testing.crashsim.report import Report as CrashReport
+from bobcat.testing.crashsim.verdict import Row
+from bobcat.workers.job import Job
+
+Screen = Callable[[str], str]
+TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
+STORE = "sqlite:///runs.db"
+
+
+def shown(work: Callable[[], object]) -> str:
+    """What `work` writes on both streams, as a terminal without colours would get it."""
+    kept = sys.stdin, sys.stdout, sys.stderr
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)
+    try:
+        sys.stdin, sys.stdout, sys.stderr = io.StringIO(""), stream, stream
+        with contextlib.suppress(SystemExit):
+            work()
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = kept
+    return stream.buffer.getvalue().decode()  # type: ignore[attr-defined]  # the stream in memory behind it
+
+
+def command(*args: str) -> str:
+    """What `bobcat ARGS` shows."""
+    return shown(lambda: main(list(args)))
+
+
+def quoted(text: str) -> str:
+    """`text` as a double-quoted string of YAML."""
+    return '"' + "".join(c if c.isascii() and c.isalnum() else f"\\U{ord(c):08X}" for c in text) + '"'
+
+
+def policy(text: str, decision: str = "deny") -> str:
+    """Write a policy that says `text` wherever it can; its name."""
+    said = quoted(text)
+    id = said if text.strip() and text.isprintable() and not text.startswith("<") else "one"
+    more = f", approvers: [{said}]" if decision == "approve_required" and text.strip() else ""
+    rules = (
+        f"{{id: {id}, description: {said}, match: {{tool: pay, args.to.eq: {said}}}, decision: allow, reason: {said}}}",
+        f"{{match: {{tool: pay, args.to.starts_with: {said}}}, decision: {decision}, reason: {said}{more}}}",
+        f"{{match: {{tool: change}}, decision: transform, transform: {{jsonpath: $.args.to, append: {said}}}}}",
+    )
+    Path("policy.yaml").write_text("rules:\n" + "".join(f"  - {rule}\n" for rule in rules), encoding="utf-8")
+    return "policy.yaml"
+
+
+def flawed(text: str) -> str:
+    """Write a policy with a finding about `text`; its name."""
+    path = Path(policy(text))
+    path.write_text(f"{path.read_text()}predicates: {{{quoted(text)}: {{tool: t}}}}\n")
+    return "policy.yaml"
+
+
+def request(text: str, tool: str = "pay") -> str:
+    """Write a request with `text` in it; its name."""
+    Path("request.json").write_text(json.dumps({"tool": tool, "args": {"to": text, text: [text]}}), encoding="utf-8")
+    return "request.json"
+
+
+def twice(text: str) -> str:
+    """Write a request that has a key twice; its name."""
+    key = json.dumps(text)
+    Path("request.json").write_text(f'{{"tool": "t", "args": {{{key}: 1, {key}: 2}}}}', encoding="utf-8")
+    return "request.json"
+
+
+def asked(text: str, *, uncertain: bool = False) -> ApprovalRequest:
+    """A question with `text` in every place."""
+    context = ExecutionContext(Principal("user", text), text, ".", "c", 0, TIME)
+    action = ActionRequest(text, {"to": text, text: [text]}, ToolMetadata("low", True, ()), context)
+    decision = Decision(Verdict.APPROVE_REQUIRED, text, (text,), (text,), approvals_needed=2)
+    return ApprovalRequest(action, decision, text, text or "r", text, granted_by=(text,), uncertain=uncertain)
+
+
+def stored(text: str, *, answered: bool = True) -> str:
+    """Put a run, a job, an approval and a damaged one with `text` into a new store; the id of the approval."""
+    Path("runs.db").unlink(missing_ok=True)
+
+    async def fill() -> str:
+        store = SQLiteStore("runs.db")
+        pending = await durable_approvals(store, notify=_fails(text))(asked(text, uncertain=True))
+        run_id = text or "r"
+        await store.append(StepRecord(run_id, 0, "run.started", "", {"task": text, "bundle_id": text}, TIME))
+        await store.set_status(run_id, "suspended", detail={"error": text, "approvals": [text]})
+        job = Job(run_id, text, {text: text}, TIME, tenant=text, error=text)
+        await store.put("job", run_id, job.to_json(), expected=0)
+        await store.put("approval", "damaged", {"status": text}, expected=0)
+        if not hasattr(pending, "approval"):
+            raise AssertionError(pending)
+        if answered:
+            await Approvals(store).grant(pending.approval, approver=text, reason=text, uncertain=True)
+        await store.aclose()
+        return str(pending.approval)
+
+    return asyncio.run(fill())
+
+
+def _fails(text: str) -> Any:
+    async def notify(_: object) -> None:
+        raise OSError(text)
+
+    return notify
+
+
+def journal(text: str) -> str:
+    """Write a journal with `text` in every place; its name."""
+    call = {"step": 0, "type": "tool_call", "tool": text, "args": {text: text}, "call_id": text}
+    bodies: list[tuple[str, dict[str, Any]]] = [
+        ("run.started", {"task": text, "bundle_id": text}),
+        ("model.output", call),
+        ("approval.granted", {"step": 0, "tool": text, "args": {text: text}, "approver": text}),
+        ("action.intent", {"step": 0, "tool": text, "verdict": "allow", "args": {text: text}}),
+        ("run.failed", {"step": 0, "error": text}),
+        ("run.resumed", {"bundle_id": text}),
+        ("action.abandoned", {"step": 0, "tool": text, "reason": text, "intents": []}),
+        (
+            "action.result",
+            {"step": 0, "tool": text, "verdict": text, "ok": False, "message": text, "duration_ms": text},
+        ),
+        ("handoff", {"hop": text, "node": text, "next": text, "status": text}),
+        ("final", {"step": 1, "final_answer": text}),
+    ]
+    records = [
+        StepRecord(text, seq, kind, text, body, TIME) for seq, (kind, body) in enumerate(bodies)
+    ]  # fmt: skip
+    Path("journal.jsonl").write_text("".join(step_record_to_json(record) + "\n" for record in records))
+    return "journal.jsonl"
+
+
+def lynx_journal(text: str) -> str:
+    """As `journal`, of records that lynx-agent writes."""
+    journal(text)
+    return "journal.jsonl"
+
+
+def lynx(*args: str) -> str:
+    """What `lynx ARGS` shows."""
+    return shown(lambda: lynx_cli.main(list(args), standalone_mode=True))
+
+
+def script(text: str) -> str:
+    """Write an agent script whose `main` fails with `text`; its name."""
+    Path("agent.py").write_text(f"async def main():\n    raise ValueError({text!r}) from KeyError({text!r})\n")
+    return "agent.py"
+
+
+def named(text: str) -> str:
+    """`text` as the name of a file that is not there."""
+    return f"no{text}".replace("\0", "").replace("/", "")[:80]
+
+
+@lru_cache(1)
+def measured() -> Report:
+    """A report of a benchmark; times are what differs between two of them."""
+    calls = Calls.of([bobcat.request_from_json({"tool": "t"})])
+    return bench(bobcat.compile_policy("rules: [{id: r, match: {tool: t}, decision: allow}]"), calls, seconds=0.02)
+
+
+def benchmark(text: str) -> Report:
+    """The report, with `text` in every place."""
+    report, change = measured(), msgspec.structs.replace
+    return change(
+        report,
+        subject=change(report.subject, policy=text, profile=text, source=text),
+        machine=change(report.machine, python=text, processor=text),
+        rules=[change(cost, rule=text) for cost in report.rules],
+        clauses=[change(cost, clause=text, rule=text, place=text) for cost in report.clauses],
+        slowest=[change(call, tool=text, rule=text, verdict=text) for call in report.slowest],
+    )
+
+
+def warned(text: str) -> str:
+    """The warnings and the error of compiling."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        try:
+            bobcat.compile_policy(
+                f"rules: [{{id: r, match: {{tool: t, {quoted(text)}: 1}}, decision: {quoted(text)}}}]"
+            )
+        except ValueError as error:
+            return str(error)
+    return "\n".join(str(item.message) for item in found)
+
+
+def failing_sink(text: str) -> str:
+    """What the run says of a sink that fails."""
+
+    async def sink(_: AuditEvent) -> None:
+        raise ValueError(text)
+
+    async def deliver() -> None:
+        fanout = Fanout([sink], reporter="bobcat")
+        await fanout.deliver(AuditEvent("c", "b", 0, "step.proposed", TIME, {}))
+        await fanout.drain() if hasattr(fanout, "drain") else None
+
+    return shown(lambda: asyncio.run(deliver()))
+
+
+def sink_line(text: str) -> str:
+    """A line of `stdout_sink`."""
+    event = AuditEvent(text, text, 0, "step.proposed", TIME, {text: text})
+    return shown(lambda: asyncio.run(stdout_sink()(event)))  # type: ignore[arg-type]  # a coroutine
+
+
+def explained(text: str) -> str:
+    """An explanation as text."""
+    made = json.loads(Path(request(text)).read_text())
+    return bobcat.compile_policy(Path(policy(text)).read_text()).explain(bobcat.request_from_json(made)).to_text()
+
+
+def crash_report(text: str) -> str:
+    """A campaign of `crashsim` as text and as JSON."""
+    row = Row("kill@1", (text,), text, text, (text,), (text,), (text,), (text,), (text,))
+    report = CrashReport(text, 1, (row,), True)
+    return f"{report.table()}\n{report}\n{report.faults_text(text)}\n{report.to_json()}"
+
+
+def contract_report(text: str) -> str:
+    """The report of a store's contract."""
+    return str(ContractReport((), (("clause", text),), (Violation("clause", "demand", text),)))
+
+
+def html(text: str) -> str:
+    """The page of a benchmark."""
+    return page(benchmark(text), text)
+
+
+def with_store(*args: str, answered: bool = True) -> Screen:
+    """A command on a store with the text in it; `ID` and `RUN` stand for its approval and its run."""
+
+    def screen(text: str) -> str:
+        id = stored(text, answered=answered)
+        given = [
+            {"ID": id, "RUN": text.replace("\0", "") or "r", "TEXT": text.replace("\0", "")}.get(a, a) for a in args
+        ]
+        return command(*given, "--store", STORE)
+
+    return screen
+
+
+SCREENS: dict[str, Screen] = {
+    "bobcat init": lambda text: command("init", "--dir", named(text)),
+    "bobcat check": lambda text: command("check", flawed(text)),
+    "bobcat check --format json": lambda text: command("check", flawed(text), "--format", "json"),
+    "bobcat check --format sarif": lambda text: command("check", flawed(text), "--format", "sarif"),
+    "bobcat check of an unknown word": lambda text: command("check", policy(text, decision=quoted(text))),
+    "bobcat check of a missing file": lambda text: command("check", named(text)),
+    "bobcat compile": lambda text: command("compile", policy(text), "-o", f"{named(text)}.bundle"),
+    "bobcat inspect": lambda text: command("inspect", policy(text)),
+    "bobcat inspect --ir": lambda text: command("inspect", policy(text), "--ir"),
+    "bobcat inspect --format json": lambda text: command("inspect", policy(text), "--format", "json", "--ir"),
+    "bobcat eval": lambda text: command("eval", policy(text), request(text)),
+    "bobcat eval, approvers": lambda text: command("eval", policy(text, "approve_required"), request(text + "x")),
+    "bobcat eval, new arguments": lambda text: command("eval", policy(text), request(text, "change")),
+    "bobcat eval --format json": lambda text: command("eval", policy(text), request(text), "--format", "json"),
+    "bobcat eval of no request": lambda text: command("eval", policy(text), twice(text)),
+    "bobcat explain": lambda text: command("explain", policy(text), request(text), "--all"),
+    "bobcat explain --format json": lambda text: command("explain", policy(text), request(text), "--format", "json"),
+    "bobcat bundle-id": lambda text: command("bundle-id", named(text)),
+    "bobcat doctor": lambda text: command("doctor", policy(text)),
+    "bobcat bench": lambda text: shown(lambda: show_benchmark(benchmark(text))),
+    "bobcat bench of no policy": lambda text: command("bench", named(text)),
+    "bobcat run": lambda text: command("run", script(text)),
+    "bobcat trace": lambda text: command("trace", journal(text)),
+    "bobcat trace --full": lambda text: command("trace", journal(text), "--full"),
+    "bobcat trace --format json": lambda text: command("trace", journal(text), "--format", "json"),
+    "bobcat trace of another run": lambda text: command("trace", journal(text), "--run-id", f"not {named(text)}"),
+    "bobcat approvals list": with_store("approvals", "list", "--status", "all"),
+    "bobcat approvals show": with_store("approvals", "show", "ID"),
+    "bobcat approvals show --format json": with_store("approvals", "show", "ID", "--format", "json"),
+    "bobcat approvals grant": with_store(
+        "approvals", "grant", "ID", "--approver", "TEXT", "--uncertain", answered=False
+    ),
+    "bobcat approvals grant by another one": with_store("approvals", "grant", "ID", "--approver", "x", "--uncertain"),
+    "bobcat approvals deny": with_store("approvals", "deny", "ID", "--approver", "TEXT", "--reason", "TEXT"),
+    "bobcat runs list": with_store("runs", "list"),
+    "bobcat runs show": with_store("runs", "show", "RUN"),
+    "bobcat runs show --format json": with_store("runs", "show", "RUN", "--format", "json"),
+    "bobcat runs queue": with_store("runs", "queue", "TEXT", "--run-id", "RUN"),
+    "bobcat runs resume": with_store("runs", "resume", "RUN"),
+    "bobcat runs cancel": with_store("runs", "cancel", "RUN", "--reason", "TEXT"),
+    "bobcat worker": lambda text: command("worker", named(text), "--store", STORE),
+    "bobcat policy": lambda text: command("policy", "lint", flawed(text)),
+    "bobcat schema": lambda text: command("schema", "-o", f"{named(text)}/schema.json"),
+    "bobcat completion": lambda text: command("completion", named(text)),
+    "bobcat, an unknown command": lambda text: command(named(text)),
+    "the prompt": lambda text: Question(asked(text, uncertain=True)).prompt(),
+    "the pages of the prompt": lambda text: "\n".join(Question(asked(text)).pages()),
+    "warnings and errors of compile_policy": warned,
+    "Explanation.to_text": explained,
+    "the page of a benchmark": html,
+    "the report of crashsim": crash_report,
+    "the report of a contract": contract_report,
+    "stdout_sink": sink_line,
+    "a failing sink": failing_sink,
+    "lynx init": lambda text: lynx("init", "--dir", named(text)),
+    "lynx trace": lambda text: lynx("trace", lynx_journal(text)),
+    "lynx policy lint": lambda text: lynx("policy", "lint", policy(text)),
+    "lynx policy bundle-id": lambda text: lynx("policy", "bundle-id", named(text)),
+}
+SLOW = {"bobcat doctor"}
