@@ -135,7 +135,7 @@ def stored(text: str, *, answered: bool = True) -> str:
         await store.put("approval", "damaged", {"status": text}, expected=0)
         if not hasattr(pending, "approval"):
             raise AssertionError(pending)
-        if answered:
+        if answered and text.strip():
             await Approvals(store).grant(pending.approval, approver=text, reason=text, uncertain=True)
         await store.aclose()
         return str(pending.approval)
@@ -277,10 +277,9 @@ def with_store(*args: str, answered: bool = True) -> Screen:
     """A command on a store with the text in it; `ID` and `RUN` stand for its approval and its run."""
 
     def screen(text: str) -> str:
+        text = text.replace("\0", "").encode()[:500].decode(errors="ignore") or "r"  # as long as a store's names
         id = stored(text, answered=answered)
-        given = [
-            {"ID": id, "RUN": text.replace("\0", "") or "r", "TEXT": text.replace("\0", "")}.get(a, a) for a in args
-        ]
+        given = [{"ID": id, "RUN": text, "TEXT": text}.get(a, a) for a in args]
         return command(*given, "--store", STORE)
 
     return screen
