@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import io
+import json
 import os
 import subprocess
 import sys
@@ -60,6 +62,106 @@ def test_yes_grants(keyboard: int, typed: str, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == (
         "\n→ APPROVAL REQUIRED\n  tool:   deploy\n  args:   {'v': 1}\n  reason: prod\nApprove? [y/N] "
     )
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, request: ApprovalRequest, *answers: str) -> tuple[bool, list[str]]:
+    """Whether `request` is granted by these answers, and what was shown before each."""
+    shown: list[str] = []
+    given = iter(answers)
+
+    def answer(text: str) -> str:
+        shown.append(text)
+        return next(given)
+
+    async def main() -> bool:
+        return (await asyncio.wait_for(cli_prompt_approval("alice")(request), 10)).granted
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.input", answer)
+        return asyncio.run(main()), shown
+
+
+def question(tool: str = "deploy", reason: str = "prod", **args: Any) -> ApprovalRequest:
+    action = ActionRequest(tool, args, ToolMetadata("low", True, ()), CONTEXT)
+    return ApprovalRequest(action, Decision(Verdict.APPROVE_REQUIRED, reason), "c")
+
+
+def test_a_question_about_what_may_have_happened_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = dataclasses.replace(question(v=1), uncertain=True)
+    _, (text,) = asked(monkeypatch, request, "n")
+    lines = text.splitlines()
+    assert lines[2] == "  UNCERTAIN: an earlier attempt may have taken effect; approving can make it happen twice"
+    assert "UNCERTAIN" not in asked(monkeypatch, question(v=1), "n")[1][0]
+
+
+def test_text_of_a_model_cannot_redraw_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    forged = "\x1b[2J\x1b[H\n→ APPROVAL REQUIRED\n  tool:   ls\r\u202e\u2066\x9b2J\u3164"
+    granted, (text,) = asked(monkeypatch, question(tool=forged, reason=forged, cmd=forged, **{forged: 1}), "y")
+    assert granted
+    assert [line[:9] for line in text.splitlines()[1:]] == [
+        "→ APPROVA",
+        "  tool:  ",
+        "  args:  ",
+        "  reason:",
+        "Approve? ",
+    ]
+    assert all(character == "\n" or character.isprintable() for character in text)
+
+
+def test_a_long_question_says_how_much_is_hidden_and_shows_all_of_it_when_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = "".join(f"{number}," for number in range(4000)) + "rm -rf /"
+    granted, shown = asked(monkeypatch, question(cmd=whole, force=True), "v", *[""] * 6, "y")
+    hidden = len(json.dumps(whole)) - 2000
+    assert granted
+    assert f"... [{hidden:,} more characters]" in shown[0]
+    assert f"  {hidden:,} characters are hidden: `v` shows all, page by page\nApprove? [y/N/v] " in shown[0]
+    assert "    force: true\n" in shown[0]
+    assert "rm -rf /" not in shown[0]
+    assert len(shown) == 8
+    assert [text.splitlines()[-1] for text in shown[1:-1]] == [
+        *(f"[page {number} of 6; Enter: next page, q: back] " for number in range(1, 6)),
+        "[page 6 of 6; Enter: back] ",
+    ]
+    pages = "".join(line for text in shown[1:-1] for line in text.splitlines()[:-1])
+    assert whole in pages.replace("    | ", "")
+    assert shown[-1] == shown[0]
+
+
+def test_many_arguments_are_counted_and_shown_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    args = {f"argument{number}": number for number in range(500)}
+    granted, shown = asked(monkeypatch, question(**args), "v", "q", "")
+    assert not granted
+    assert "    ... [470 more arguments]\n" in shown[0]
+    assert len(shown[0].splitlines()) < 40
+    assert "    argument39: 39" not in shown[0]
+    assert "    argument30: 30" in shown[1]
+
+
+def test_v_is_no_grant_where_nothing_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    granted, shown = asked(monkeypatch, question(v=1), "v")
+    assert (granted, len(shown)) == (False, 1)
+
+
+def test_on_a_terminal_padding_puts_nothing_where_a_line_of_ours_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((40, 24)))
+    _, (text,) = asked(monkeypatch, question(cmd="x" + " " * 27 + "  reason: harmless" + " " * 200), "n")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert [line for line in lines if line.startswith("  reason")] == ["  reason: prod"]
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_several_needed_approvals_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    decision = Decision(Verdict.APPROVE_REQUIRED, "prod", approvals_needed=2)
+    request = dataclasses.replace(question(v=1), decision=decision, granted_by=("bob\x1b",))
+    assert "\n  needs:  2 approvals, granted by bob\\x1b\n" in asked(monkeypatch, request, "n")[1][0]
 
 
 @pytest.mark.parametrize("typed", ["n\n", "\n", "yep\n", "y y\n", "\xff\n"])

@@ -18,6 +18,8 @@ SHOWN_ARGS = 30
 ONE_LINE = 200
 """Characters of all arguments that are shown in one line."""
 PAGE_LINES = 40
+PAGE_COLUMNS = 100
+"""Columns of a page where there is no terminal."""
 UNCERTAIN = "UNCERTAIN: an earlier attempt may have taken effect; approving can make it happen twice"
 
 
@@ -42,7 +44,7 @@ class Question:
 
     def pages(self) -> list[str]:
         """The whole question in pages."""
-        found = _fitting(self._lines(None))
+        found = _fitting(self._lines(None), otherwise=PAGE_COLUMNS)
         return ["\n".join(found[at : at + PAGE_LINES]) for at in range(0, len(found), PAGE_LINES)]
 
     def _lines(self, limit: int | None) -> list[str]:
@@ -75,9 +77,11 @@ def _one_line(args: object) -> str | None:
     return safe_text(text) if text.isascii() else safe_json(args)
 
 
-def _fitting(lines: Iterable[str]) -> list[str]:
-    """Lines in the width of the terminal: a long one goes on behind a mark, never where a line of ours begins."""
-    if sys.stdout is None or not sys.stdout.isatty():
-        return list(lines)
-    width = shutil.get_terminal_size().columns - 1
-    return [piece for line in lines for piece in wrapped(line, width)]
+def _fitting(lines: Iterable[str], *, otherwise: int | None = None) -> list[str]:
+    """Lines in the width of the terminal: a long one goes on behind a mark, never where a line of ours begins.
+
+    Without a terminal the width is `otherwise`.
+    """
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns - 1 if terminal else otherwise
+    return list(lines) if width is None else [piece for line in lines for piece in wrapped(line, width)]
