@@ -48,7 +48,7 @@ def sections() -> Iterator[Section]:
 
 
 def profile_of(code: str) -> str:
-    return "lynx" if code.startswith(("W02", "E09")) else "strict"
+    return "lynx" if code.startswith(("W020", "W021", "E09")) else "strict"
 
 
 def check(source: Any, code: str) -> tuple[Diagnostic, ...]:

@@ -82,7 +82,7 @@ def policy(text: str, decision: str = "deny") -> str:
     """Write a policy that says `text` wherever it can; its name."""
     said = quoted(text)
     id = said if text.strip() and text.isprintable() and not text.startswith("<") else "one"
-    more = f", approvers: [{said}]" if decision == "approve_required" and text.strip() else ""
+    more = f", approvers: [{quoted('x' + text)}]" if decision == "approve_required" else ""
     rules = (
         f"{{id: {id}, description: {said}, match: {{tool: pay, args.to.eq: {said}}}, decision: allow, reason: {said}}}",
         f"{{match: {{tool: pay, args.to.starts_with: {said}}}, decision: {decision}, reason: {said}{more}}}",
@@ -173,6 +173,34 @@ def journal(text: str) -> str:
     ]  # fmt: skip
     Path("journal.jsonl").write_text("".join(step_record_to_json(record) + "\n" for record in records))
     return "journal.jsonl"
+
+
+def audit(text: str) -> str:
+    """Write the audit events of a run with `text` in every place, and a damaged one; its name."""
+
+    class Agent:
+        async def step(self, conversation: Any) -> Any:
+            if len(conversation) == 1:
+                return bobcat.ToolCall("pay", {"to": text})
+            if len(conversation) == 3:
+                return bobcat.ToolCall(text or "t", {text: text})
+            return bobcat.FinalAnswer(text)
+
+    @bobcat.tool()
+    async def pay(to: str) -> str:
+        raise ValueError(text)
+
+    stream = io.StringIO()
+    asyncio.run(
+        bobcat.run_agent(
+            Agent(), text, tools=bobcat.ToolSet.from_functions(pay),
+            policy=bobcat.compile_policy(Path(policy(text)).read_text()), sinks=[bobcat.jsonl_sink(stream)],
+            principal=Principal("user", text), environment=text,
+        )
+    )  # fmt: skip
+    stream.write(json.dumps({"correlation_id": text, "kind": text}) + "\n")
+    Path("audit.jsonl").write_text(stream.getvalue(), encoding="utf-8")
+    return "audit.jsonl"
 
 
 def lynx_journal(text: str) -> str:
@@ -312,6 +340,10 @@ SCREENS: dict[str, Screen] = {
     "bobcat trace --full": lambda text: command("trace", journal(text), "--full"),
     "bobcat trace --format json": lambda text: command("trace", journal(text), "--format", "json"),
     "bobcat trace of another run": lambda text: command("trace", journal(text), "--run-id", f"not {named(text)}"),
+    "bobcat log": lambda text: command("log", audit(text)),
+    "bobcat log --full": lambda text: command("log", audit(text), "--full"),
+    "bobcat log --format json": lambda text: command("log", audit(text), "--format", "json"),
+    "bobcat log --decide-again": lambda text: command("log", audit(text), "--decide-again", policy(text + "x")),
     "bobcat approvals list": with_store("approvals", "list", "--status", "all"),
     "bobcat approvals show": with_store("approvals", "show", "ID"),
     "bobcat approvals show --format json": with_store("approvals", "show", "ID", "--format", "json"),

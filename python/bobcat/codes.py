@@ -8,6 +8,7 @@ again for another. `docs/reference/diagnostics.md` (E) and `docs/reference/lints
     E02  the document and its rules    E06  transforms             W02  laxness of the `lynx` profile
     E03  paths, keys and connectives   E07  patterns               N01  notes of `check`
     E04  operands                      E08  host rules             E09  refusals of the `lynx` profile
+                                                                   W022 texts for people
 """
 
 from __future__ import annotations
@@ -515,6 +516,13 @@ _ALL: tuple[Code, ...] = (
         "lynx-whole-value",
         "{where}: `{key}` compares the whole value with a list or a mapping",
         "use `in` for alternatives, and dots for steps into a mapping",
+    ),
+    # Texts for people, in the strict profile.
+    Code(
+        "W0220",
+        "hidden-characters",
+        "the {what} of the rule `{id}` holds characters that are shown as escapes: `{hidden}`",
+        "write plain text; `>` in place of `|` makes one line of several",
     ),
 )
 

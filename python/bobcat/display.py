@@ -156,6 +156,14 @@ def safe_names(values: Iterable[object]) -> str:
     return ", ".join(map(safe_name, values))
 
 
+def hidden_characters(text: str) -> str:
+    """The escapes of the characters of `text` that are not shown as they are, each once; empty for most."""
+    if text.isascii() and text.isprintable():
+        return ""
+    cells = zip(text, _cells(text, _text_escape), strict=True)
+    return "".join(dict.fromkeys(cell for character, cell in cells if cell != character))
+
+
 def wrapped(line: str, width: int, *, indent: str = "    | ") -> Iterator[str]:
     """A safe line in pieces of at most `width` columns. Pieces but the first begin with `indent`, so that padding
     cannot put a word where a line of ours begins.

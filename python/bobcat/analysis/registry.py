@@ -16,6 +16,7 @@ from bobcat.analysis.lints import (
     default_allow,
     empty_list_allow,
     errors_ignored,
+    hidden_characters,
     listed_environments,
     missing_lower_bound,
     missing_shadow_allowed,
@@ -80,6 +81,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("unnamed-approvers", ("W0133",), unnamed_approvers.check),
     Lint("allow-everything", ("W0134",), allow_everything.check),
     Lint("any-element", ("W0135",), any_element.check),
+    Lint("hidden-characters", ("W0220",), hidden_characters.check),
 )
 
 
