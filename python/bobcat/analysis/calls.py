@@ -25,7 +25,7 @@ from bobcat.ir.schema import All, AnyOf, Expr, HostRule, Leaf, Not, Policy, Rule
 from bobcat.ir.visit import refs
 from bobcat.requests import request_from_json
 
-MAX_STEPS = 1_000_000
+MAX_STEPS = 500_000
 """Steps of all searches for calls about one policy."""
 MAX_STEPS_EACH = 25_000
 """Steps of one search."""

@@ -117,7 +117,7 @@ def is_anchored(pattern: str) -> bool:
     """Whether every match of a pattern reaches from the start of the text to its end."""
     try:
         tree = parse(pattern)
-        return _fixed(tree, "text_start") and _fixed(tree, "text_end")
+        return is_fixed(tree, "text_start") and is_fixed(tree, "text_end")
     except (Unreadable, RecursionError):
         return False
 
@@ -139,7 +139,7 @@ def is_nullable(tree: Tree) -> bool:
             assert_never(tree)
 
 
-def _fixed(tree: Tree, edge: Literal["text_start", "text_end"]) -> bool:
+def is_fixed(tree: Tree, edge: Literal["text_start", "text_end"]) -> bool:
     """Whether every match of a tree has this edge of the text for its own."""
     match tree:
         case Chars():
@@ -147,12 +147,12 @@ def _fixed(tree: Tree, edge: Literal["text_start", "text_end"]) -> bool:
         case Assert(kind):
             return kind == edge
         case Alt(items):
-            return bool(items) and all(_fixed(item, edge) for item in items)
+            return bool(items) and all(is_fixed(item, edge) for item in items)
         case Repeat(item, low):
-            return low > 0 and _fixed(item, edge)
+            return low > 0 and is_fixed(item, edge)
         case Cat(items):
             for item in items if edge == "text_start" else reversed(items):
-                if _fixed(item, edge):
+                if is_fixed(item, edge):
                     return True
                 if not is_nullable(item):
                     return False

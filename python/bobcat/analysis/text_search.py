@@ -15,7 +15,19 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias, assert_never
 
-from bobcat.analysis.pattern_syntax import LAST, SPACE, WORD, Alt, Assert, Cat, Chars, Repeat, Tree, Unreadable
+from bobcat.analysis.pattern_syntax import (
+    LAST,
+    SPACE,
+    WORD,
+    Alt,
+    Assert,
+    Cat,
+    Chars,
+    Repeat,
+    Tree,
+    Unreadable,
+    is_fixed,
+)
 
 MAX_STATES = 4_000
 """States of the automaton of one pattern."""
@@ -57,8 +69,11 @@ class Automaton:
     _free: list[list[tuple[Assert | None, int]]] = field(default_factory=list)
     _known: dict[tuple[_Set, str, str], _State] = field(default_factory=dict)
     _end: int = 0
+    _again: tuple[int, ...] = (0,)
 
     def __post_init__(self) -> None:
+        # PERF: a pattern that only the start of a text can match is over, and the search with it, once it has failed.
+        self._again = () if is_fixed(self.tree, "text_start") else (0,)
         start = self._state()
         self._end = self._build(self.tree, start)
 
@@ -79,7 +94,7 @@ class Automaton:
                 self._known[key] = _FOUND
             else:
                 moved = {target for item in here for chars, target in self._edges[item] if chars.holds(char)}
-                self._known[key] = frozenset((0, *moved)), _kind(char)
+                self._known[key] = frozenset((*self._again, *moved)), _kind(char)
         return self._known[key]
 
     def accepts(self, state: _State) -> bool:
@@ -146,7 +161,7 @@ class Automaton:
 
 
 def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: Budget, longest: int = LONGEST) -> str | None:
-    """The shortest text that every automaton judges as wanted; None when there is none.
+    """The shortest text that every automaton judges as wanted, the empty one only for want of others; None for none.
 
     Raises `OutOfBudget` when the steps do not suffice, `Unreadable` when too many characters are told apart.
     """
@@ -155,13 +170,14 @@ def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: Budget, longest:
     first = tuple(machine.start for machine in machines)
     waiting: deque[tuple[tuple[_State, ...], str]] = deque([(first, "")])
     seen = {first}
+    empty: str | None = None
     while waiting:
         states, text = waiting.popleft()
         if all(machine.accepts(state) is want for (machine, want), state in zip(wanted, states, strict=True)):
-            return text
-        if len(text) >= longest or any(
-            state is None and not want for (_, want), state in zip(wanted, states, strict=True)
-        ):
+            if text:
+                return text
+            empty = text
+        if len(text) >= longest or any(_over(state) is want for (_, want), state in zip(wanted, states, strict=True)):
             continue
         for char in alphabet:
             budget.spend()
@@ -169,7 +185,14 @@ def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: Budget, longest:
             if after not in seen:
                 seen.add(after)
                 waiting.append((after, text + char))
-    return None
+    return empty
+
+
+def _over(state: _State) -> bool | None:
+    """Whether an automaton has failed for good, or found its pattern; None where the rest of the text decides."""
+    if state is None:
+        return False
+    return None if state[0] else True
 
 
 def characters(trees: Iterable[Tree]) -> list[str]:

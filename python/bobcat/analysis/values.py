@@ -112,9 +112,7 @@ def _lists(tests: Sequence[Test], budget: Budget) -> Iterator[list[Any]]:  # Any
 def _texts(tests: Sequence[Test], budget: Budget) -> Iterator[str]:
     machines = [(Automaton(tree, lower), want) for tree, lower, want in _trees(tests)]
     if machines:
-        found = find_text([*machines, (Automaton(parse(".")), True)], budget)
-        if found is None:
-            found = find_text(machines, budget)
+        found = find_text(machines, budget)
         if found is not None:
             yield found
             yield from (found + "x" * more for more in (1, 2, 4, 8))
