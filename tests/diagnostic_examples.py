@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from bobcat import build
+from bobcat.analysis.argument_schema import ToolFacts
 from bobcat.analysis.check import check_source
+from bobcat.codes import diagnose
 from bobcat.compiler import compile_policy
 from bobcat.diagnostics import Diagnostic
 from bobcat.errors import PolicyCompileError
@@ -51,8 +53,19 @@ def profile_of(code: str) -> str:
     return "lynx" if code.startswith(("W020", "W021", "E09")) else "strict"
 
 
+TOOLS = {
+    "read_file": ToolFacts(
+        "read_file",
+        {"type": "object", "properties": {"path": {"type": "string"}, "lines": {"type": "integer"}}},
+        {"reversible": True},
+    )
+}
+"""The tools that the examples of codes of `check --tools` are about."""
+
+
 def check(source: Any, code: str) -> tuple[Diagnostic, ...]:
-    return check_source(source, FILE, profile=profile_of(code))  # type: ignore[arg-type]
+    tools = TOOLS if code in ("W0138", "W0139", "W0140", "W0141", "N0102") else None
+    return check_source(source, FILE, profile=profile_of(code), tools=tools)  # type: ignore[arg-type]
 
 
 @functools.cache
@@ -212,6 +225,7 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "W0116": lambda: _with_rule_of_a_file("sometimes", host="allow"),
     "W0117": lambda: _with_rule_of_a_file("by_table"),
     "W0118": lambda: _with_rule_of_a_file("condition_first"),
+    "N0103": lambda: (diagnose("N0103", None, file="ci/deploy.yaml", problem="it has none of the keys of a policy"),),
     "N0101": lambda: _strict({"rules": _comparable(2_000)}),
     "W0114": lambda: _with_rules(_reaching_out(), host="allow"),
 }

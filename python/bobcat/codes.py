@@ -453,10 +453,47 @@ _ALL: tuple[Code, ...] = (
         "write `{path}.all` for every element, and `{path}.length.ge: 1`",
     ),
     Code(
+        "W0136",
+        "unused-ignore",
+        "there is no finding `{ignored}` here to ignore",
+        "remove it, or put it on the line of the finding or of its rule, or above",
+    ),
+    Code(
+        "W0137",
+        "invalid-ignore",
+        "this ignores nothing: {problem}",
+        "write `# bobcat: ignore W0102 because REASON`",
+    ),
+    Code("W0138", "unknown-tool", "the rule `{id}` names the tool `{tool}`, and there is no such tool"),
+    Code("W0139", "unknown-argument", "the rule `{id}` looks at `{path}`, and {tools} no such argument"),
+    Code(
+        "W0140",
+        "impossible-value",
+        "the rule `{id}` asks of `{path}` what it can never be: {value}",
+        "`{path}` is {has}",
+    ),
+    Code(
+        "W0141",
+        "unmet-rule",
+        "none of the tools can make the match of the rule `{id}` true",
+        "compare it with what the tools declare, or remove it",
+    ),
+    Code(
         "N0101",
         "capped-comparisons",
         "the lints have not compared all of the policy: {what}",
         "split the policy to have all of it compared",
+    ),
+    Code(
+        "N0102",
+        "tool-by-default",
+        "no rule is about the tool `{tool}`: `on_no_match` decides its calls, `{verdict}`",
+        "name it in a rule if that is not meant",
+    ),
+    Code(
+        "N0103",
+        "skipped-file",
+        "`{file}` is skipped: {problem}",
     ),
     # The `lynx` profile: what lynx-agent refuses, and what it leaves loose.
     Code("E0901", "lynx-refused", "{problem}"),

@@ -43,7 +43,10 @@ class Related:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. `code` is stable for ever (`E0101`); `help` says what to write instead."""
+    """One finding. `code` is stable for ever (`E0101`); `help` says what to write instead.
+
+    `suppressed` is the reason that a comment of the source gives for ignoring it.
+    """
 
     code: str
     severity: Severity
@@ -51,3 +54,4 @@ class Diagnostic:
     span: Span | None
     help: str | None = None
     related: tuple[Related, ...] = ()
+    suppressed: str | None = None

@@ -56,7 +56,7 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 def render_json(diagnostics: Iterable[Diagnostic]) -> str:
     """One JSON object: `errors`, `warnings`, and `diagnostics` in the order given."""
     found = list(diagnostics)
-    counts = Counter(item.severity for item in found)
+    counts = Counter(item.severity for item in found if item.suppressed is None)
     document = {
         "version": 1,
         "errors": counts[Severity.ERROR],
@@ -179,6 +179,7 @@ def _json(item: Diagnostic) -> dict[str, Any]:
         "help": item.help,
         "span": _json_span(item.span) if item.span is not None else None,
         "related": [{"message": other.message, "span": _json_span(other.span)} for other in item.related],
+        **({"suppressed": item.suppressed} if item.suppressed is not None else {}),
     }
 
 
@@ -201,6 +202,8 @@ def _sarif_result(item: Diagnostic) -> dict[str, Any]:
         "level": _SARIF_LEVELS[item.severity],
         "message": {"text": text},
     }
+    if item.suppressed is not None:
+        result["suppressions"] = [{"kind": "inSource", "justification": item.suppressed}]
     if item.span is not None:
         result["locations"] = [_sarif_location(item.span)]
     if item.related:

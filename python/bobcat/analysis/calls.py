@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from bobcat.analysis.argument_schema import Tools
 from bobcat.analysis.doctor.probes import Request, as_request
 from bobcat.analysis.implication import PERMITS
 from bobcat.analysis.pattern_syntax import Unreadable
@@ -65,9 +66,13 @@ Answer: TypeAlias = Call | Unknown | None
 
 
 class CallFinder:
-    """Searches for calls that one policy permits. `exhausted` tells that its budget is spent."""
+    """Searches for calls that one policy permits, and that its tools take, as far as these are known.
 
-    def __init__(self, policy: Policy) -> None:
+    `exhausted` tells that the budget is spent.
+    """
+
+    def __init__(self, policy: Policy, tools: Tools) -> None:
+        self._tools = tools
         self._policy = policy
         self._bundle: PolicyBundle | None = None
         self._rules = {rule.id: rule for rule in policy.rules if isinstance(rule, Rule)}
@@ -95,7 +100,7 @@ class CallFinder:
             blocker: Rule | None = None
             for branch in _branches(wanted):
                 request = self._request(branch, budget)
-                if request is None:
+                if request is None or not self._taken(request):
                     continue
                 deciding = self._permitting(request, by)
                 if deciding is None:
@@ -105,6 +110,10 @@ class CallFinder:
                 return None
             wanted.append((blocker.match, False))
         return None
+
+    def _taken(self, request: Request) -> bool:
+        tool = self._tools.get(request["tool"])
+        return tool is None or tool.takes(request.get("args", {}))
 
     def _permitting(self, request: Request, by: Rule) -> str | None:
         """None when `by` permits a request, otherwise the first rule that had a say."""

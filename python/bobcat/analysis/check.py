@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_never
 
+from bobcat.analysis.argument_schema import Tools
+from bobcat.analysis.ignores import apply_ignores
 from bobcat.analysis.registry import run_lints
 from bobcat.diagnostics import Diagnostic
 from bobcat.frontend.lowered import Lowered
@@ -22,13 +24,24 @@ def check_source(
     profile: Profile = "strict",
     python: PythonRules = NO_PYTHON,
     built: tuple[BuiltRule, ...] = (),
+    module: str | None = None,
+    tools: Tools | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """Every finding about a policy. The lints look at policies of the strict profile that compile."""
+    """Every finding about a policy, those that its comments ignore marked as such.
+
+    The lints look at policies of the strict profile that compile. `module` is the text of the Python module that the
+    rules come from; `tools` are those that the policy is for.
+    """
     written, own, _ = take_built(source, ())
     lowered = with_built(_lowered(written, source_path, profile, python), (*own, *built), profile)
     found = (*lowered.diagnostics, *python.diagnostics)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
-        found = (*found, *run_lints(lowered.policy, lowered.source_map))
+        found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
+    text = module if module is not None else written if isinstance(written, str) else None
+    if text is not None and lowered.source_map is not None:
+        places = [lowered.source_map.rule_span(index) for index in range(len(lowered.source_map.rules))]
+        rules = [place for place in places if place is not None]
+        found = (*apply_ignores(found, text, source_path, rules, python=module is not None),)
     return tuple(sorted(found, key=_place))
 
 

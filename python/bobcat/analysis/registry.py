@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from bobcat.analysis.argument_schema import Tools
 from bobcat.analysis.calls import MAX_STEPS
 from bobcat.analysis.lints import (
     allow_before_deny,
@@ -33,6 +34,7 @@ from bobcat.analysis.lints import (
     unnamed_approvers,
 )
 from bobcat.analysis.subject import Subject
+from bobcat.analysis.tool_check import check_tools
 from bobcat.bundle.source_map import SourceMap
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
@@ -85,10 +87,12 @@ LINTS: tuple[Lint, ...] = (
 )
 
 
-def run_lints(policy: Policy, source_map: SourceMap) -> tuple[Diagnostic, ...]:
-    """Every finding of every lint, and a note where one of them has left comparisons out."""
-    subject = Subject(policy, source_map)
+def run_lints(policy: Policy, source_map: SourceMap, tools: Tools | None = None) -> tuple[Diagnostic, ...]:
+    """Every finding of every lint, those about the tools, and a note where one of them has left comparisons out."""
+    subject = Subject(policy, source_map, tools)
     found = [item for lint in LINTS for item in lint.check(subject)]
+    if tools is not None:
+        found.extend(check_tools(subject, tools))
     what = [f"{name} for {count:,} rule{'s' if count > 1 else ''}" for name, count in subject.capped.items()]
     if subject.calls.exhausted:
         what.append(f"calls that get through, after {MAX_STEPS:,} steps")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from bobcat.analysis.argument_schema import Tools
 from bobcat.analysis.calls import Answer, Call, CallFinder
 from bobcat.analysis.implication import PERMITS, Condition, clash, conditions, conjuncts
 from bobcat.bundle.source_map import SourceMap
@@ -86,11 +87,11 @@ class RuleFacts:
 class Subject:
     """A policy of the strict profile that compiles, for the lints."""
 
-    def __init__(self, policy: Policy, source_map: SourceMap) -> None:
+    def __init__(self, policy: Policy, source_map: SourceMap, tools: Tools | None = None) -> None:
         self.policy = policy
         self.source_map = source_map
         self.rules = tuple(RuleFacts(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, Rule))
-        self.calls = CallFinder(policy)
+        self.calls = CallFinder(policy, tools or {})
         self._required: dict[int, tuple[tuple[RuleFacts, PlacedLeaf], ...]] = {}
         self.capped: dict[str, int] = defaultdict(int)
         """How often a comparison was left out, by lint."""

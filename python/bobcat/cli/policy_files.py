@@ -1,0 +1,55 @@
+"""The policies below a directory: every `*.yaml` and `*.yml` that looks like one, in the order of their paths.
+
+Hidden directories and links to directories are not entered. Modules of rules are not looked for: to check one is to run
+it, which a person asks for by its name.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ENDINGS = (".yaml", ".yml")
+_KEY = re.compile(r"""^(?:\{\s*)?["']?(rules|predicates|defaults|apiVersion)["']?\s*:""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files below a directory: those to check, and those left out with the reason."""
+
+    policies: tuple[str, ...]
+    skipped: tuple[tuple[str, str], ...]
+
+
+def policies_below(directory: str) -> Found:
+    """The policies below a directory, and the YAML files that are none. Raises `OSError` for a file that is closed."""
+    policies: list[str] = []
+    skipped: list[tuple[str, str]] = []
+    for path in _files(directory):
+        problem = _problem(Path(path).read_bytes().decode("utf-8", "replace"))
+        if problem is None:
+            policies.append(path)
+        else:
+            skipped.append((path, problem))
+    return Found(tuple(policies), tuple(skipped))
+
+
+def _files(directory: str) -> list[str]:
+    def closed(error: OSError) -> None:
+        raise error
+
+    found: list[str] = []
+    for here, below, names in os.walk(directory, onerror=closed):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        found += (os.path.join(here, name) for name in names if name.endswith(ENDINGS))
+    return sorted(found)
+
+
+def _problem(text: str) -> str | None:
+    """Why a text is no policy, going by its top-level keys; None for one that is to be checked."""
+    keys = {found[1] for found in _KEY.finditer(text.removeprefix("\ufeff"))}
+    if "apiVersion" in keys:
+        return "its `apiVersion` says that it is a Kubernetes manifest"
+    return None if keys else "it has none of the keys `rules`, `predicates` and `defaults`"
