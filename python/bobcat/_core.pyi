@@ -33,12 +33,17 @@ __all__ = [
     "evaluate_many",
     "explain",
     "frozen_if_flat",
+    "is_printable",
+    "lower",
     "sha256",
+    "unicode_version",
 ]
 
 _T = TypeVar("_T")
 
 __version__: str
+unicode_version: str
+"""The version of Unicode by which decisions know characters."""
 
 class CoreError(ValueError):
     """IR bytes are refused: `code` is a documented bundle code, the message says where and which limit."""
@@ -109,6 +114,12 @@ def action_key(run_id: object, step: object, tool: object, args: object) -> str 
 
 def chained_hash(previous: object, run_id: object, seq: object, kind: object, key: object, body: object) -> str | None:
     """`bobcat.journal.chain_hash` of a record with a plain body; None for any other."""
+
+def lower(text: str) -> str:
+    """The lower case of a text, as decisions know it; a text with a lone surrogate stays as it is."""
+
+def is_printable(text: str) -> bool:
+    """Whether every character of a text can be shown, as decisions know it."""
 
 def sha256(*parts: bytes) -> bytes:
     """The SHA-256 of these bytes, one after the other: 32 bytes."""

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from yaml.nodes import MappingNode, Node, ScalarNode
 
+from bobcat._core import lower
 from bobcat.frontend.globs import GlobError, to_pattern
 from bobcat.frontend.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.nodes import REFUSED, entries
@@ -121,10 +122,10 @@ class Comparisons:
         if key.op not in _LOWERED:
             return True
         texts = operand if isinstance(operand, list) else [operand]
-        wrong = next((text for text in texts if isinstance(text, str) and text != text.lower()), None)
+        wrong = next((text for text in texts if isinstance(text, str) and text != lower(text)), None)
         if wrong is None:
             return True
-        help = f"write `{shown(wrong.lower())}`"
+        help = f"write `{shown(lower(wrong))}`"
         self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=f"`{shown(wrong)}`", help=help)
         return False
 

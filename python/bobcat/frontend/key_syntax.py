@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from bobcat._core import is_printable
 from bobcat.frontend.vocabulary import OPERATOR_NAMES, not_an_operator
 from bobcat.ir.schema import NESTING
 
@@ -28,7 +29,7 @@ class KeySyntaxError(ValueError):
 
 def split(text: str) -> list[Segment]:
     """The segments of a key, quoted ones unescaped. Raises ValueError with the problem."""
-    if not text.isprintable():
+    if not is_printable(text):
         raise KeySyntaxError("it holds an invisible character; in brackets `\\uXXXX` writes it")
     segments = [_bare(part) for part in text.split(".")] if "[" not in text else _bracketed(text)
     if len(segments) > MAX_STEPS:
@@ -89,7 +90,7 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
     parts = [head]
     for index, step in enumerate(path):
         last = index == len(path) - 1 and op is None
-        ordinary = step.isprintable() and step == step.strip() and step and not re.search(r"[.\[\]]", step)
+        ordinary = is_printable(step) and step == step.strip() and step and not re.search(r"[.\[\]]", step)
         making = index > 0 and step in NESTING
         if (
             ordinary
@@ -105,4 +106,4 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
 def _escaped(char: str) -> str:
     if char in ('"', "\\"):
         return f"\\{char}"
-    return char if char.isprintable() or ord(char) > 0xFFFF else f"\\u{ord(char):04x}"
+    return char if is_printable(char) or ord(char) > 0xFFFF else f"\\u{ord(char):04x}"

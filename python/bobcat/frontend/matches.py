@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from bobcat._core import is_printable
 from bobcat.bundle.source_map import Position
 from bobcat.diagnostics import Related
 from bobcat.frontend.comparisons import Comparisons
@@ -283,7 +284,7 @@ class Matches:
 def _name_problem(name: str) -> str | None:
     if not name.strip():
         return "it is empty"
-    if not name.isprintable():
+    if not is_printable(name):
         return "it holds a control character"
     if name in CONNECTIVES:
         return "it is a connective"

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, get_args
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from bobcat._core import is_printable
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics import Related
 from bobcat.frontend.matches import Matches
@@ -315,7 +316,7 @@ def _name(id: str | None) -> str:
 def _id_problem(id: str) -> str | None:
     if not id.strip():
         return "it is empty"
-    if not id.isprintable():
+    if not is_printable(id):
         return "it holds a control character"
     if id.startswith("<"):
         return "`<` begins the markers of the decision itself"

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chars;
 pub mod comparand;
 pub mod compile;
 pub mod error;

@@ -8,6 +8,7 @@ mod batch;
 mod call;
 mod canonical;
 mod chain;
+mod chars;
 mod conformance;
 mod constant;
 mod coroutine;
@@ -45,6 +46,8 @@ mod _core {
     #[pymodule_export]
     use crate::chain::Chain;
     #[pymodule_export]
+    use crate::chars::{is_printable, lower};
+    #[pymodule_export]
     use crate::conformance::_conformance_for_tests;
     #[pymodule_export]
     use crate::coroutine::begin;
@@ -69,6 +72,8 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
+        use pyo3::types::PyModuleMethods as _;
+        module.add("unicode_version", crate::chars::unicode_version())?;
         crate::fast::add(module)
     }
 }

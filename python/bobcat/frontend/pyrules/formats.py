@@ -42,7 +42,7 @@ def of_method(node: ast.Call, text: str, f: Function) -> ir.Code:
             continue
         if name == "":
             name, automatic = str(automatic), automatic + 1
-        elif automatic and name.isdecimal():
+        elif automatic and name.isascii() and name.isdecimal():
             raise f.cannot(node, "numbers some fields and not others", _INSTEAD)
         if name not in given or "{" in (spec or ""):
             raise f.cannot(node, f"formats with the field `{name}`", _INSTEAD)

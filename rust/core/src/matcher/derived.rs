@@ -9,6 +9,7 @@ use memchr::memmem;
 
 use super::number::{Number, compare};
 use super::{Fault, Relation, Test, Truth, judge_value, sound};
+use crate::chars;
 use crate::limits::MAX_REF_IN_ELEMENTS;
 use crate::value::{Key, Step, Value, View};
 
@@ -108,7 +109,7 @@ impl Derived {
             },
             Self::Lower(tests) => match view {
                 View::Str(text) => {
-                    let lower = text.to_lowercase();
+                    let lower = chars::lower(text);
                     every(tests, |test| scalar(test, &Scalar::Text(&lower), at))
                 }
                 _ => Truth::Error(Fault::WrongType),

@@ -9,6 +9,7 @@ use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::class::{from_points, from_ranges, from_table, negated};
 use super::tables::{python, re2};
+use crate::chars::LOWER;
 
 static WORD: LazyLock<ClassUnicode> = LazyLock::new(|| from_table(python::WORD));
 static DIGIT: LazyLock<ClassUnicode> = LazyLock::new(|| from_table(python::DIGIT));
@@ -60,7 +61,7 @@ pub(super) fn span(lo: u32, hi: u32, case: Case) -> Option<ClassUnicode> {
         Case::Exact => Some(ClassUnicode::new(plain)),
         Case::Ascii if lo <= 0xFFFF && hi > 0xFFFF => None,
         Case::Unicode | Case::Ascii if hi > 0xFFFF => {
-            let cased = between(python::LOWER, lo, hi)
+            let cased = between(LOWER, lo, hi)
                 .next()
                 .or_else(|| between(python::UPPER, lo, hi).next());
             (lo > 0xFFFF && cased.is_none()).then(|| ClassUnicode::new(plain))
@@ -92,7 +93,7 @@ pub(super) fn span(lo: u32, hi: u32, case: Case) -> Option<ClassUnicode> {
 fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
     let mut lowered: Vec<(u32, u32)> = Vec::new();
     let mut next = lo;
-    for (upper, lower) in between(python::LOWER, lo, hi) {
+    for (upper, lower) in between(LOWER, lo, hi) {
         if next < upper {
             lowered.push((next, upper - 1));
         }
@@ -112,7 +113,7 @@ fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
     for (lo, hi) in lowered {
         // A character that has another lower case is never in a set of lower cases.
         let mut next = lo;
-        for (upper, _) in between(python::LOWER, lo, hi) {
+        for (upper, _) in between(LOWER, lo, hi) {
             if next < upper {
                 found.extend(from_points(next, upper - 1));
             }

@@ -573,7 +573,7 @@ impl<B: Build> Parser<B> {
 
 /// Whether a character may stand in the name of a group. google-re2 settles what this leaves open.
 fn is_name(found: char) -> bool {
-    found == '_' || found.is_alphanumeric() || !found.is_ascii()
+    found == '_' || found.is_ascii_alphanumeric() || !found.is_ascii()
 }
 
 #[cfg(test)]

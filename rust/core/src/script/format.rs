@@ -211,7 +211,7 @@ fn float_of(value: f64, spec: Spec) -> Run<String> {
             let percent = if spec.kind == Some('%') { "%" } else { "" };
             match spec.kind {
                 None | Some('f' | 'e' | 'g' | '%') => text + percent,
-                Some('F' | 'E' | 'G') => text.to_uppercase(),
+                Some('F' | 'E' | 'G') => text.to_ascii_uppercase(),
                 Some('d' | 's') => return Err(Exception::VALUE.into()),
                 Some(_) => return Err(Trouble::UNSUPPORTED),
             }
@@ -232,7 +232,7 @@ fn float_of(value: f64, spec: Spec) -> Run<String> {
             let sign = if exponent < 0 { '-' } else { '+' };
             let text = format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs());
             if spec.kind == Some('E') {
-                text.to_uppercase()
+                text.to_ascii_uppercase()
             } else {
                 text
             }

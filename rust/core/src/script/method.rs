@@ -10,6 +10,7 @@ use super::sequence::{Entries, Kind, collect, integer, items_of};
 use super::table::Table;
 use super::text;
 use super::value::{Budget, Items, Run, Val, ViewOf};
+use crate::chars;
 use crate::value::Value;
 
 /// `owner.method`, before the arguments are evaluated: `AttributeError` where there is no such method.
@@ -230,19 +231,19 @@ fn of_text<'p, V: Value>(
                 }
                 return Val::made(&value.to_ascii_lowercase(), budget);
             }
-            Val::made(&value.to_lowercase(), budget)
+            Val::made(&chars::lower(value), budget)
         }
         (Method::Upper, []) => {
             if value.is_ascii() {
                 return Val::made(&value.to_ascii_uppercase(), budget);
             }
-            Val::made(&value.to_uppercase(), budget)
+            Val::made(&chars::upper(value), budget)
         }
         (Method::Casefold, []) => {
             if value.is_ascii() {
                 return Val::made(&value.to_ascii_lowercase(), budget);
             }
-            Val::made(&text::folded(value), budget)
+            Val::made(&chars::folded(value), budget)
         }
         (Method::Title, []) => cased(text::titled(value), budget),
         (Method::Capitalize, []) => cased(text::capitalized(value), budget),
@@ -323,17 +324,17 @@ fn of_text<'p, V: Value>(
             [wanted, bounds @ ..],
         ) if bounds.len() <= 2 => found(method, value, string(wanted)?, bounds),
         (Method::Join, [items]) => joined(value, items.clone(), budget),
-        (Method::IsDigit, []) => every(text::is_digit),
-        (Method::IsAlpha, []) => every(text::is_alpha),
-        (Method::IsAlnum, []) => every(|found| text::is_alpha(found) || text::is_numeric(found)),
-        (Method::IsSpace, []) => every(text::is_space),
-        (Method::IsNumeric, []) => every(text::is_numeric),
-        (Method::IsDecimal, []) => every(text::is_decimal),
+        (Method::IsDigit, []) => every(chars::is_digit),
+        (Method::IsAlpha, []) => every(chars::is_alpha),
+        (Method::IsAlnum, []) => every(|found| chars::is_alpha(found) || chars::is_numeric(found)),
+        (Method::IsSpace, []) => every(chars::is_space),
+        (Method::IsNumeric, []) => every(chars::is_numeric),
+        (Method::IsDecimal, []) => every(chars::is_decimal),
         (Method::IsUpper, []) => Ok(Val::Bool(text::is_cased(value, true))),
         (Method::IsLower, []) => Ok(Val::Bool(text::is_cased(value, false))),
         (Method::IsTitle, []) => Ok(Val::Bool(text::is_titled(value))),
         (Method::IsAscii, []) => Ok(Val::Bool(value.is_ascii())),
-        (Method::IsPrintable, []) => Ok(Val::Bool(value.chars().all(text::is_printable))),
+        (Method::IsPrintable, []) => Ok(Val::Bool(value.chars().all(chars::is_printable))),
         (Method::IsIdentifier, []) => {
             if !value.is_ascii() {
                 return Err(Trouble::UNSUPPORTED);

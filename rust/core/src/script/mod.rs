@@ -28,7 +28,6 @@ mod sequence;
 mod show;
 mod slots;
 mod table;
-mod tables;
 mod text;
 mod value;
 mod walk;

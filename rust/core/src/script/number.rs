@@ -578,7 +578,7 @@ fn in_ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return text.into();
     }
-    let digit = |found: char| match super::text::decimal(found) {
+    let digit = |found: char| match crate::chars::decimal(found) {
         Some(digit) => char::from(b'0' + digit),
         None if found.is_ascii() => found,
         None => '?',

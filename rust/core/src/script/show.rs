@@ -3,9 +3,9 @@
 use super::exception::Trouble;
 use super::fixed::Fixed;
 use super::sequence::{Entries, Kind, items_of};
-use super::text::is_printable;
 use super::value::{Broken, Budget, Run, Val, ViewOf};
 use super::world::Seen;
+use crate::chars::is_printable;
 use crate::json::write_string;
 use crate::limits::MAX_SCRIPT_DEPTH;
 use crate::value::Value;

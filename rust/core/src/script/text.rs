@@ -2,7 +2,10 @@
 
 use memchr::memmem;
 
-use super::tables;
+use crate::chars::{
+    is_cased as has_case, is_lower, is_space, is_title, is_upper, push_lower, push_title,
+    push_upper,
+};
 
 /// The number of code points.
 #[inline]
@@ -41,14 +44,6 @@ pub(super) fn find(text: &str, wanted: &str) -> Option<usize> {
 /// The byte where `wanted` begins last.
 pub(super) fn rfind(text: &str, wanted: &str) -> Option<usize> {
     text.rfind(wanted)
-}
-
-/// `str.isspace` of one character.
-#[inline]
-pub(super) fn is_space(found: char) -> bool {
-    matches!(found,
-        '\t'..='\r' | '\x1c'..=' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}'
-        | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
 fn strips(chars: Option<&str>) -> impl Fn(char) -> bool + '_ {
@@ -165,68 +160,14 @@ pub(super) fn lines(text: &str, keep: bool) -> Vec<&str> {
     lines
 }
 
-/// Whether a character is in a table.
-fn is_in(table: &[(u32, u32)], found: char) -> bool {
-    let point = u32::from(found);
-    let after = table.partition_point(|(low, _)| *low <= point);
-    after
-        .checked_sub(1)
-        .and_then(|at| table.get(at))
-        .is_some_and(|(_, high)| point <= *high)
-}
-
-/// `str.isalpha` of one character.
-pub(super) fn is_alpha(found: char) -> bool {
-    found.is_ascii_alphabetic() || (!found.is_ascii() && is_in(tables::ALPHA, found))
-}
-
-/// `str.isdecimal` of one character.
-pub(super) fn is_decimal(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DECIMAL, found))
-}
-
-/// The value of a decimal digit beyond ASCII. The digits of a script stand in a row, from zero.
-pub(super) fn decimal(found: char) -> Option<u8> {
-    let point = u32::from(found);
-    tables::DECIMAL
-        .iter()
-        .find(|(low, high)| (*low..=*high).contains(&point))
-        .and_then(|(low, _)| u8::try_from((point - low) % 10).ok())
-}
-
-/// `str.isdigit` of one character.
-pub(super) fn is_digit(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DIGIT, found))
-}
-
-/// `str.isnumeric` of one character.
-pub(super) fn is_numeric(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::NUMERIC, found))
-}
-
-/// `str.isprintable` of one character.
-pub(super) fn is_printable(found: char) -> bool {
-    if found.is_ascii() {
-        (' '..='~').contains(&found)
-    } else {
-        !is_in(tables::UNPRINTABLE, found)
-    }
-}
-
-/// Whether a character is a title-case letter.
-fn is_title(found: char) -> bool {
-    matches!(u32::from(found),
-        0x1C5 | 0x1C8 | 0x1CB | 0x1F2 | 0x1F88..=0x1F8F | 0x1F98..=0x1F9F | 0x1FA8..=0x1FAF | 0x1FBC | 0x1FCC | 0x1FFC)
-}
-
 /// `text.isupper()` with `true`, `text.islower()` with `false`.
 pub(super) fn is_cased(text: &str, upper: bool) -> bool {
     let mut cased = false;
     for found in text.chars() {
         let (wanted, other) = if upper {
-            (found.is_uppercase(), found.is_lowercase())
+            (is_upper(found), is_lower(found))
         } else {
-            (found.is_lowercase(), found.is_uppercase())
+            (is_lower(found), is_upper(found))
         };
         if other || is_title(found) {
             return false;
@@ -240,12 +181,12 @@ pub(super) fn is_cased(text: &str, upper: bool) -> bool {
 pub(super) fn is_titled(text: &str) -> bool {
     let (mut cased, mut before) = (false, false);
     for found in text.chars() {
-        if found.is_uppercase() || is_title(found) {
+        if is_upper(found) || is_title(found) {
             if before {
                 return false;
             }
             (cased, before) = (true, true);
-        } else if found.is_lowercase() {
+        } else if is_lower(found) {
             if !before {
                 return false;
             }
@@ -262,30 +203,6 @@ fn is_sigma(text: &str) -> bool {
     text.contains('\u{3a3}')
 }
 
-fn mapped(table: &'static [(char, &'static str)], found: char) -> Option<&'static str> {
-    let at = table.binary_search_by_key(&found, |(from, _)| *from).ok()?;
-    table.get(at).map(|(_, to)| *to)
-}
-
-fn push_title(out: &mut String, found: char) {
-    match mapped(tables::TITLE, found) {
-        Some(text) => out.push_str(text),
-        None => out.extend(found.to_uppercase()),
-    }
-}
-
-/// `text.casefold()`.
-pub(super) fn folded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for found in text.chars() {
-        match mapped(tables::FOLDED, found) {
-            Some(text) => out.push_str(text),
-            None => out.extend(found.to_lowercase()),
-        }
-    }
-    out
-}
-
 /// `text.title()`; `None` where the context of a letter matters.
 pub(super) fn titled(text: &str) -> Option<String> {
     if is_sigma(text) {
@@ -295,11 +212,11 @@ pub(super) fn titled(text: &str) -> Option<String> {
     let mut before = false;
     for found in text.chars() {
         if before {
-            out.extend(found.to_lowercase());
+            push_lower(&mut out, found);
         } else {
             push_title(&mut out, found);
         }
-        before = found.is_lowercase() || found.is_uppercase() || is_title(found);
+        before = has_case(found);
     }
     Some(out)
 }
@@ -315,7 +232,7 @@ pub(super) fn capitalized(text: &str) -> Option<String> {
         push_title(&mut out, first);
     }
     for found in chars {
-        out.extend(found.to_lowercase());
+        push_lower(&mut out, found);
     }
     Some(out)
 }
@@ -327,10 +244,10 @@ pub(super) fn swapped(text: &str) -> Option<String> {
     }
     let mut out = String::with_capacity(text.len());
     for found in text.chars() {
-        if found.is_uppercase() {
-            out.extend(found.to_lowercase());
-        } else if found.is_lowercase() {
-            out.extend(found.to_uppercase());
+        if is_upper(found) {
+            push_lower(&mut out, found);
+        } else if is_lower(found) {
+            push_upper(&mut out, found);
         } else {
             out.push(found);
         }
@@ -376,7 +293,6 @@ mod tests {
 
     #[test]
     fn case_is_what_python_says() {
-        assert_eq!(folded("Straße ΣΑΣ"), "strasse σασ");
         assert_eq!(titled("ǆ they're ﬁne").as_deref(), Some("ǅ They'Re Fine"));
         assert_eq!(capitalized("ßA").as_deref(), Some("Ssa"));
         assert_eq!(swapped("aBß").as_deref(), Some("AbSS"));

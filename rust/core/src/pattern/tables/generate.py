@@ -1,6 +1,7 @@
 """Writes `python.rs`: the character tables of CPython 3.11's `re`, taken from the interpreter that runs this script.
 
 Run with CPython 3.11: `python3.11 rust/core/src/pattern/tables/generate.py`. The tables are committed; a build never runs this.
+The lower case of characters is in `crate::chars`, which is generated likewise.
 """
 
 from __future__ import annotations
@@ -59,8 +60,6 @@ def main() -> None:
         spans = ranges(lambda point, search=search: search(chr(point)) is not None)
         rows = (f"({lo:#x}, {hi:#x})" for lo, hi in spans)
         parts.append(table(name, f"What `{escape}` matches: inclusive ranges.", "(u32, u32)", rows))
-    by_src = (f"({src:#x}, {dst:#x})" for src, dst in sorted(lower.items()))
-    parts.append(table("LOWER", "Characters and their lower case, by character.", "(u32, u32)", by_src))
     by_dst = (f"({dst:#x}, {src:#x})" for dst, src in sorted((dst, src) for src, dst in lower.items()))
     parts.append(table("UPPER", "Lower case and the characters that have it, by lower case.", "(u32, u32)", by_dst))
     extra = (f"({src:#x}, {dst:#x})" for src, found in sorted(_EXTRA_CASES.items()) for dst in found)

@@ -1,0 +1,216 @@
+//! Characters: what Unicode 14.0 says about them, as CPython 3.11 has it.
+//!
+//! INVARIANT: decisions ask no other tables. Those of the standard library are the compiler's, so the same bundle would
+//! decide otherwise in a build by another one; `clippy.toml` forbids them. [`tables`] is generated.
+
+mod tables;
+
+pub(crate) use tables::LOWER;
+
+/// The version of Unicode.
+pub const UNICODE_VERSION: (u8, u8, u8) = (14, 0, 0);
+
+/// `str.isspace` of one character.
+#[inline]
+pub(crate) fn is_space(found: char) -> bool {
+    matches!(found,
+        '\t'..='\r' | '\x1c'..=' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}'
+        | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+/// Whether a character is in a table.
+fn is_in(table: &[(u32, u32)], found: char) -> bool {
+    let point = u32::from(found);
+    let after = table.partition_point(|(low, _)| *low <= point);
+    after
+        .checked_sub(1)
+        .and_then(|at| table.get(at))
+        .is_some_and(|(_, high)| point <= *high)
+}
+
+/// `str.isalpha` of one character.
+pub(crate) fn is_alpha(found: char) -> bool {
+    found.is_ascii_alphabetic() || (!found.is_ascii() && is_in(tables::ALPHA, found))
+}
+
+/// `str.isdecimal` of one character.
+pub(crate) fn is_decimal(found: char) -> bool {
+    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DECIMAL, found))
+}
+
+/// The value of a decimal digit beyond ASCII. The digits of a script stand in a row, from zero.
+pub(crate) fn decimal(found: char) -> Option<u8> {
+    let point = u32::from(found);
+    tables::DECIMAL
+        .iter()
+        .find(|(low, high)| (*low..=*high).contains(&point))
+        .and_then(|(low, _)| u8::try_from((point - low) % 10).ok())
+}
+
+/// `str.isdigit` of one character.
+pub(crate) fn is_digit(found: char) -> bool {
+    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DIGIT, found))
+}
+
+/// `str.isnumeric` of one character.
+pub(crate) fn is_numeric(found: char) -> bool {
+    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::NUMERIC, found))
+}
+
+/// `str.isprintable` of one character.
+pub fn is_printable(found: char) -> bool {
+    if found.is_ascii() {
+        (' '..='~').contains(&found)
+    } else {
+        !is_in(tables::UNPRINTABLE, found)
+    }
+}
+
+/// Whether a character is a lower-case letter.
+pub(crate) fn is_lower(found: char) -> bool {
+    found.is_ascii_lowercase() || (!found.is_ascii() && is_in(tables::LOWERCASE, found))
+}
+
+/// Whether a character is an upper-case letter.
+pub(crate) fn is_upper(found: char) -> bool {
+    found.is_ascii_uppercase() || (!found.is_ascii() && is_in(tables::UPPERCASE, found))
+}
+
+/// Whether a character is a letter of any case.
+pub(crate) fn is_cased(found: char) -> bool {
+    is_lower(found) || is_upper(found) || is_title(found)
+}
+
+/// Whether a final sigma looks past a character.
+fn is_ignorable(found: char) -> bool {
+    matches!(found, '\'' | '.' | ':' | '^' | '`')
+        || (!found.is_ascii() && is_in(tables::IGNORABLE, found))
+}
+
+/// Whether a character is a title-case letter.
+pub(crate) fn is_title(found: char) -> bool {
+    matches!(u32::from(found),
+        0x1C5 | 0x1C8 | 0x1CB | 0x1F2 | 0x1F88..=0x1F8F | 0x1F98..=0x1F9F | 0x1FA8..=0x1FAF | 0x1FBC | 0x1FCC | 0x1FFC)
+}
+
+fn mapped(table: &'static [(char, &'static str)], found: char) -> Option<&'static str> {
+    let at = table.binary_search_by_key(&found, |(from, _)| *from).ok()?;
+    table.get(at).map(|(_, to)| *to)
+}
+
+/// The one character that a table has for another.
+fn paired(table: &[(u32, u32)], found: char) -> Option<char> {
+    let at = table
+        .binary_search_by_key(&u32::from(found), |(from, _)| *from)
+        .ok()?;
+    table.get(at).and_then(|(_, to)| char::from_u32(*to))
+}
+
+/// Appends the lower case of one character, by itself.
+pub(crate) fn push_lower(out: &mut String, found: char) {
+    if found.is_ascii() {
+        out.push(found.to_ascii_lowercase());
+    } else if let Some(text) = mapped(tables::LOWER_MORE, found) {
+        out.push_str(text);
+    } else {
+        out.push(paired(tables::LOWER, found).unwrap_or(found));
+    }
+}
+
+/// Appends the upper case of one character.
+pub(crate) fn push_upper(out: &mut String, found: char) {
+    if found.is_ascii() {
+        out.push(found.to_ascii_uppercase());
+    } else if let Some(other) = paired(tables::UPPER, found) {
+        out.push(other);
+    } else {
+        match mapped(tables::UPPER_MORE, found) {
+            Some(text) => out.push_str(text),
+            None => out.push(found),
+        }
+    }
+}
+
+/// Appends the title case of one character.
+pub(crate) fn push_title(out: &mut String, found: char) {
+    match mapped(tables::TITLE, found) {
+        Some(text) => out.push_str(text),
+        None => push_upper(out, found),
+    }
+}
+
+/// `text.lower()`.
+#[must_use]
+pub fn lower(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut out = String::with_capacity(text.len());
+    for (at, found) in text.char_indices() {
+        if found == SIGMA {
+            out.push(if is_final(text, at) { 'ς' } else { 'σ' });
+        } else {
+            push_lower(&mut out, found);
+        }
+    }
+    out
+}
+
+const SIGMA: char = 'Σ';
+
+/// Whether the sigma at a byte ends a word: a letter stands before it, and none behind it.
+///
+/// PERF: linear over a text, as no sigma looks past another one: a sigma is a letter.
+fn is_final(text: &str, at: usize) -> bool {
+    let (before, behind) = text.split_at(at);
+    let letter = |found: Option<char>| found.is_some_and(is_cased);
+    let mut behind = behind.chars().skip(1);
+    letter(before.chars().rev().find(|found| !is_ignorable(*found)))
+        && !letter(behind.find(|found| !is_ignorable(*found)))
+}
+
+/// `text.upper()`.
+#[must_use]
+pub fn upper(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_uppercase();
+    }
+    let mut out = String::with_capacity(text.len());
+    text.chars().for_each(|found| push_upper(&mut out, found));
+    out
+}
+
+/// `text.casefold()`.
+#[must_use]
+pub fn folded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for found in text.chars() {
+        match mapped(tables::FOLDED, found) {
+            Some(text) => out.push_str(text),
+            None => push_lower(&mut out, found),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{folded, lower, upper};
+
+    #[test]
+    fn case_is_what_python_says() {
+        assert_eq!(folded("Straße ΣΑΣ"), "strasse σασ");
+        assert_eq!(lower("ΑΣ ΑΣ'Β Σ ΑΣ' İ"), "ας ασ'β σ ας' i\u{307}");
+        assert_eq!(upper("straße ǆ ŉ"), "STRASSE Ǆ \u{2bc}N");
+    }
+
+    #[test]
+    fn characters_that_came_after_this_version_have_no_case() {
+        for late in ['\u{10D50}', '\u{A7CB}', '\u{A7DA}'] {
+            let text = late.to_string();
+            assert_eq!(lower(&text), text);
+            assert_eq!(folded(&text), text);
+        }
+        assert_eq!(upper("\u{10D70}"), "\u{10D70}");
+    }
+}

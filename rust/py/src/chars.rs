@@ -1,0 +1,28 @@
+//! Characters as decisions see them, for the front ends: what the interpreter knows is another version of Unicode.
+
+use bobcat_core::chars;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// The lower case of a text, as the operator `lower` makes it; a text with a lone surrogate stays as it is.
+#[pyfunction]
+pub(crate) fn lower<'py>(text: &Bound<'py, PyString>) -> Bound<'py, PyString> {
+    match text.to_str() {
+        Ok(found) => PyString::new(text.py(), &chars::lower(found)),
+        Err(_) => text.clone(),
+    }
+}
+
+/// Whether every character of a text can be shown, as `str.isprintable` says it.
+#[pyfunction]
+pub(crate) fn is_printable(text: &Bound<'_, PyString>) -> bool {
+    text.to_str()
+        .is_ok_and(|text| text.chars().all(chars::is_printable))
+}
+
+/// The version of Unicode.
+#[must_use]
+pub(crate) fn unicode_version() -> String {
+    let (major, minor, patch) = chars::UNICODE_VERSION;
+    format!("{major}.{minor}.{patch}")
+}
