@@ -90,7 +90,9 @@ def _marked(schema: Any, draw: st.DrawFn) -> Any:
         return [_marked(item, draw) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {key: value if key in ("const", "enum", "required") else _marked(value, draw) for key, value in schema.items()}
+    found = {
+        key: value if key in ("const", "enum", "required") else _marked(value, draw) for key, value in schema.items()
+    }
     if isinstance(found.get("properties"), dict):
         for name, member in found["properties"].items():
             if isinstance(member, dict) and draw(st.booleans()):

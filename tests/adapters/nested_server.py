@@ -1,4 +1,4 @@
-"""An MCP server made with the official SDK, whose tools take nested models with defaults. Run as a script, over stdio."""
+"""An MCP server made with the official SDK, whose tools take nested models with defaults. Run as a script."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ import hypothesis.strategies as st
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
-from json_schemas import arguments, documents_with_defaults
 
 from bobcat import AuditEvent, FinalAnswer, RunResult, ToolCall, compile_policy, run_agent
 from bobcat.adapters.mcp import mcp_tools
 from campaign import examples
+from json_schemas import arguments, documents_with_defaults
 from kernel.scripted import Scripted
 
 HERE = Path(__file__).parent
@@ -65,8 +65,10 @@ FORCE = {"type": "boolean", "default": True}
 NO_FORCE = compile_policy(
     """
 rules:
-  - {id: no-force, match: {any_of: [{args.force: true}, {args.options.force: true}, {'args["dry-run"]': true}, {args.from: true}]},
-     decision: deny, reason: too strong}
+  - id: no-force
+    match: {any_of: [{args.force: true}, {args.options.force: true}, {'args["dry-run"]': true}, {args.from: true}]}
+    decision: deny
+    reason: too strong
   - {id: rest, match: {}, decision: allow}
 """
 )
@@ -183,9 +185,7 @@ def test_a_value_that_the_schema_refuses_is_told_by_its_place_and_not_sent(
         (properties(x=3), "a schema is an object or a boolean, not an integer"),
     ],
 )
-def test_a_schema_that_cannot_be_used_refuses_every_call(
-    tmp_path: Path, schema: dict[str, Any], problem: str
-) -> None:
+def test_a_schema_that_cannot_be_used_refuses_every_call(tmp_path: Path, schema: dict[str, Any], problem: str) -> None:
     found = echoed(tmp_path, schema, {}, {"x": 1})
     assert all(problem in text for text in found.told)
     assert found.codes == ["tool_schema", "tool_schema"]

@@ -7,13 +7,13 @@ from typing import Any
 
 import jsonschema
 from hypothesis import given
-from json_schemas import arguments, documents, documents_with_defaults
 
 from bobcat import ToolDef, ToolMetadata
 from bobcat.frozen import deep_freeze
 from bobcat.schema_check import Compiler, Work
 from bobcat.tool_schema import with_input_schema
 from bobcat.tools import ArgumentError, bind_arguments
+from json_schemas import arguments, documents, documents_with_defaults
 
 
 def remote(schema: Mapping[str, Any]) -> ToolDef:
