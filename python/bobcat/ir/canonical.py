@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from bobcat._core import sha256
+from bobcat.frozen import type_name
 from bobcat.ir.schema import AnyRule, Expr, HostRule, Policy
 
 DOMAIN = b"bobcat/ir/v1\0"
@@ -67,7 +68,8 @@ def check_const(value: Any) -> None:  # Any: the point is to find out
         elif kind is dict:
             for key in item:
                 if type(key) is not str:
-                    raise EncodingError(f"a mapping key is `{key!r}`, which is not a string")
+                    shown = repr(key) if type(key) in _SCALARS else f"of type {type_name(key)}"
+                    raise EncodingError(f"a mapping key is `{shown}`, which is not a string")
             stack.extend(item.values())
         else:
             raise EncodingError(f"a value of type `{kind.__name__}` has no JSON form")

@@ -56,7 +56,10 @@ class _Forms:
         self.failure = Form("action.result", _RESULT, {**allowed, "ok": False})
 
 
-_Known = tuple[ToolDef, frozenset[str], _Forms | None, Callable[[Mapping[str, Any]], bool]]
+_Kinds = Mapping[str, frozenset[type]]
+_Known = tuple[ToolDef, _Kinds, _Forms | None, Callable[[Mapping[str, Any]], bool]]
+_ANY_KINDS: _Kinds = {}
+_NO_KINDS: frozenset[type] = frozenset()
 
 
 class Express:
@@ -141,8 +144,17 @@ class Express:
                 return ModelReplied(reply, now)
             known = tools.get(name) or self._look_up(name)
             args = frozen_if_flat(given)
-            if known is None or args is None or (safe and (args.keys() != known[1] or not known[3](args))):
+            if known is None or args is None:
                 return ModelReplied(reply, now)
+            if safe:
+                kinds = known[1]
+                if len(args) != len(kinds):
+                    return ModelReplied(reply, now)
+                for argument, value in args.items():  # PERF: 0.1 µs, in line
+                    if type(value) not in kinds.get(argument, _NO_KINDS):
+                        if known[3](args):
+                            break
+                        return ModelReplied(reply, now)
             shown = args if safe else dict(args)
             tool, forms = known[0], known[2]
             decision = judge(policy, request(name, shown, tool.metadata, step, now))
@@ -239,14 +251,13 @@ class Express:
         return stop
 
     def _look_up(self, name: str) -> _Known | None:
-        """A tool, the names of arguments that fit it exactly, its records, and the check of its arguments, kept for the
-        next time. None for a tool that takes any, or what the run gives it, or whose name needs care in a key or a
-        record."""
+        """A tool, the types that fit its arguments, its records, and the check of other types, kept for the next time.
+        None for a tool that takes any, or what the run gives it, or whose name needs care in a key or a record."""
         tool, manner = self._run.setup.tools.tools.get(name), self._run.manner
         if tool is None or GIVEN.get(tool.metadata.effect) or "|" in name:
             return None
         signature = self._run.signature(name)
-        fitting = signature.exact if manner.binds_arguments else frozenset[str]()
+        fitting = signature.kinds() if manner.binds_arguments else _ANY_KINDS
         if fitting is None:
             return None
         forms = None
