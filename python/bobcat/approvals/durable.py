@@ -11,7 +11,6 @@ anything else at that step, the question before is withdrawn, and an answer to i
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -22,6 +21,7 @@ from bobcat.approvals.handlers import Pending
 from bobcat.approvals.record import KIND, STEP_KIND, Approval, approval_at, question, step_key
 from bobcat.display import safe_text
 from bobcat.ir.canonical import EncodingError
+from bobcat.logs import logger
 from bobcat.model import ApprovalDecision, ApprovalRequest
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, VersionConflict
@@ -34,7 +34,7 @@ NOTIFY_WAITS = (0.1, 0.5)
 NOTIFY_SECONDS = 30.0
 """How long all tries may take together; half the time of the question where that is shorter."""
 
-_log = logging.getLogger("bobcat.approvals")
+_log = logger("approvals")
 
 Notify = Callable[[Approval], Awaitable[object]]
 

@@ -93,6 +93,11 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
             ("run at", job.run_at.isoformat(timespec="seconds")),
         ]
     show_rows(rows)
+    trace = run.detail.get("traceback")
+    if isinstance(trace, str):
+        from bobcat.logs import shown_traceback
+
+        click.echo(shown_traceback(trace))
 
 
 @runs.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,6 +34,13 @@ if TYPE_CHECKING:
               help="How many seconds a run whose worker died waits for another.")  # fmt: skip
 @click.option("--grace-seconds", type=FiniteRange(0), default=30.0, show_default=True, metavar="S",
               help="How many seconds runs may go on after SIGTERM.")  # fmt: skip
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="warning",
+    show_default=True,
+    help="What to log on standard error.",
+)
 @click.option("--until-idle", is_flag=True, help="Stop when nothing is left to do now (--dispatcher store).")
 def worker(
     app: str,
@@ -42,6 +50,7 @@ def worker(
     dispatcher: str | None,
     lease_seconds: float,
     grace_seconds: float,
+    log_level: str,
     until_idle: bool,
 ) -> None:
     """Make the runs of APP, a Python file or module (`app.py`, `package.module:NAME`) that holds a `Workers`.
@@ -55,7 +64,9 @@ def worker(
     if kind == "procrastinate" and not store_url.startswith("postgres"):
         raise click.UsageError("--dispatcher procrastinate needs a store at postgres://")
     from bobcat.errors import JobError
+    from bobcat.logs import log_to, stop_logging
 
+    handler = log_to(sys.stderr, log_level)
     try:
         with_store(
             store_url,
@@ -71,6 +82,8 @@ def worker(
         )
     except JobError as error:
         raise InputError(f"{error} ({error.code})") from error
+    finally:
+        stop_logging(handler)
 
 
 def _dispatcher(kind: str, store_url: str, *, until_idle: bool) -> Dispatcher:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Any, NoReturn, TypeAlias
 from uuid import uuid4
 
@@ -27,6 +28,7 @@ from bobcat.kernel.extra import Extra, facts_of
 from bobcat.kernel.journaling import REFUSED, STORE_FAILURES
 from bobcat.kernel.loop import run_agent
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, default_owner
+from bobcat.logs import logger
 from bobcat.model import AuditEvent, Principal, RunResult
 from bobcat.plain_json import describe
 from bobcat.sinks import AnySink
@@ -166,6 +168,7 @@ async def drive(
     return await graph.run(first)
 
 
+log = logger("graph")
 OTHER_TASK = f"{REFUSED}the graph was begun with another task; if that is meant, pass allow_changed=('task',)"
 
 
@@ -204,7 +207,7 @@ class _Graph:
         self._bound = bound
         self._compose = compose
         self._sinks = sinks
-        self._fanout = Fanout(sinks)
+        self._fanout = Fanout(sinks, total_seconds=inf)
         self._journal = journal
         self._store = store
         self._run_id = run_id
@@ -403,6 +406,9 @@ class _Graph:
         return GraphResult(final, tuple(self._path), self._hop, end.error)
 
     async def _emit(self, kind: str, body: dict[str, Any]) -> None:
+        log.info(
+            "graph %s: %s", self._correlation_id, kind, extra={"correlation_id": self._correlation_id, "kind": kind}
+        )
         event = AuditEvent(self._correlation_id, GRAPH_BUNDLE, self._events, kind, datetime.now(UTC), FrozenDict(body))
         self._events += 1
         await self._fanout.deliver(event)

@@ -112,10 +112,11 @@ class ModelReplied(msgspec.Struct, frozen=True):
 
 
 class ModelFailed(msgspec.Struct, frozen=True):
-    """The agent's step raised. `error` is for the result, `reason` for the event."""
+    """The agent's step raised. `error` and `traceback` are for the result, `reason` for the event."""
 
     error: str
     reason: str
+    traceback: str | None = None
 
 
 class Cruised(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ durable; and nothing begins once the switch was thrown or the time is over.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -32,12 +33,14 @@ from bobcat.kernel.journaling import RunJournal
 from bobcat.kernel.judging import judge
 from bobcat.kernel.state import NOT_BEGUN, RunState
 from bobcat.kernel.tenure import Tenure
+from bobcat.logs import logger, traceback_of
 from bobcat.model import ActionRequest, Decision, ExecutionContext, ToolCall, ToolDef, Verdict
 from bobcat.plain_json import describe, show
 from bobcat.quick import maker
 from bobcat.stores.durable import LeaseLost
 from bobcat.tools import GIVEN
 
+log = logger("kernel")
 _context, _request = maker(ExecutionContext), maker(ActionRequest)
 _CALL = ("tool", "args", "call_id")
 _RESULT = ("step", "tool", "verdict", "ok", "error", "duration_ms", "message")
@@ -95,6 +98,7 @@ class Express:
             len(same_habits) == 1
             and not setup.observed
             and not setup.asks_extra
+            and not log.isEnabledFor(logging.DEBUG)
             and not setup.journal.records
             and budget.max_repeated_calls is None
             and budget.step_timeout_seconds is None
@@ -298,12 +302,12 @@ def model_failed(error: BaseException, *, explain: bool = False) -> ModelFailed:
     """What the machine is told of an agent that raises. With `explain`, a `step` that is not async is said to be it."""
     if explain and isinstance(error, TypeError) and _awaited_here(error):
         text = f"agent.step must be async: `async def step(self, conversation)`; {describe(error)}"
-        return ModelFailed(text, text)
+        return ModelFailed(text, text, traceback_of(error))
     try:
         shown = repr(error)
     except Exception:
         shown = describe(error)
-    return ModelFailed(f"agent.step raised: {describe(error)}", f"agent.step raised: {shown}")
+    return ModelFailed(f"agent.step raised: {describe(error)}", f"agent.step raised: {shown}", traceback_of(error))
 
 
 def _awaited_here(error: TypeError) -> bool:

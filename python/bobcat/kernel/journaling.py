@@ -15,17 +15,19 @@ from typing import Any, TypeAlias
 from bobcat._core import Chain
 from bobcat.journal import EMPTY_JOURNAL, JournalIndex, RunStore, StepRecord, index_journal
 from bobcat.kernel.binding import Binding, misfit
-from bobcat.kernel.commands import Interrupted
+from bobcat.kernel.commands import Interrupted, Superseded
 from bobcat.kernel.integrity import CHAIN, DamagedJournal, check_chain, check_sense, link
 from bobcat.kernel.interrupts import Interrupts
 from bobcat.kernel.manner import Manner
 from bobcat.kernel.reply import Proposal, reply_from_body
 from bobcat.kernel.tenure import Loss, Tenure
+from bobcat.logs import logger
 from bobcat.model import FinalAnswer, RunResult
 from bobcat.plain_json import describe
 from bobcat.quick import maker
 from bobcat.stores.durable import RunBusy, RunStatus, RunSummary, Transaction, TransactionalStore, has_leases
 
+log = logger("kernel")
 CLOSING_SECONDS = 10.0
 """How long the end of a run waits for a store to note its status and to take back the lease."""
 REFUSED = "journal refused: "
@@ -134,7 +136,12 @@ class RunJournal:
             return
         if journal.final is None:
             await self._call("store.acquire", self._set_status, "running", {})
-        tenure.keep(self._interrupts.lose)
+        tenure.keep(self._lose)
+
+    def _lose(self, why: Loss) -> None:
+        reason = why.detail if isinstance(why, Superseded) else why.error
+        log.warning("run %s: the lease is lost: %s", self._run_id, reason, extra={"run_id": self._run_id})
+        self._interrupts.lose(why)
 
     # Any: calls of a store, whatever they take and return.
     async def _call(self, what: str, call: Callable[..., Any], *args: Any) -> Any:
@@ -238,6 +245,8 @@ class RunJournal:
         detail: dict[str, Any] = {"records": self.chain.seq, "chain": self.chain.head}
         if result.error is not None:
             detail["error"] = result.error
+        if result.traceback is not None:
+            detail["traceback"] = result.traceback
         if result.approvals:
             detail["approvals"] = list(result.approvals)
         return detail

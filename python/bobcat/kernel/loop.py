@@ -7,6 +7,7 @@ of the calling task, Ctrl-C and arguments that are no run at all do.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -64,6 +65,7 @@ from bobcat.kernel.manner import SAFE, Manner
 from bobcat.kernel.options import Options, checked
 from bobcat.kernel.state import Setup
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS
+from bobcat.logs import logger
 from bobcat.mediator import execute, preview, with_args
 from bobcat.model import (
     ActionRequest,
@@ -84,6 +86,8 @@ from bobcat.sinks.fanout import Fanout
 from bobcat.stores.durable import CheckedTransaction, LeaseLost
 from bobcat.tasks import being_cancelled
 from bobcat.tools import ToolSet, given_parameters, signature_of
+
+log = logger("kernel")
 
 
 async def run_agent(
@@ -181,9 +185,11 @@ async def run_in_manner(
         driver.by_express = by_express
         driver.provider = provider
         try:
-            return await driver.run(named=options.correlation_id is not None, allowed=allowed)
+            result = await driver.run(named=options.correlation_id is not None, allowed=allowed)
         finally:
             fanout.abandon()
+        driver.log_end(result)
+        return result
 
 
 class _Driver:
@@ -237,6 +243,14 @@ class _Driver:
             return result
         finally:
             await kept.close(result)
+
+    def log_end(self, result: RunResult) -> None:
+        """Log how the run ended: what did not succeed is a warning."""
+        level = logging.INFO if result.status in ("succeeded", "suspended") else logging.WARNING
+        if log.isEnabledFor(level):
+            fields = {"run_id": self._setup.run_id, "correlation_id": result.correlation_id, "status": result.status}
+            error = f": {result.error}" if result.error else ""
+            log.log(level, "run %s: %s%s", result.correlation_id, result.status, error, extra=fields)
 
     async def _drive(self, machine: Machine) -> RunResult:
         if self._executor is None and self.by_express:
@@ -309,11 +323,25 @@ class _Driver:
     def _decide(self, request: ActionRequest) -> Decided:
         decision = self._decided_already() or judge(self._policy, request)
         tool = self._setup.tools.tools.get(request.tool)
-        if decision.transform_args is None or tool is None or not self._manner.binds_arguments:
-            return Decided(decision)
         completed: list[Mapping[str, Any]] = []  # Any: arguments of any call
-        decision = complete(self._policy, request, decision, signature_of(tool).bind, completed)
+        if decision.transform_args is not None and tool is not None and self._manner.binds_arguments:
+            decision = complete(self._policy, request, decision, signature_of(tool).bind, completed)
+        if log.isEnabledFor(logging.DEBUG):
+            self._log_decision(request, decision)
         return Decided(decision, tuple(completed))
+
+    def _log_decision(self, request: ActionRequest, decision: Decision) -> None:
+        context = request.context
+        fields = {
+            "run_id": self._setup.run_id,
+            "correlation_id": context.correlation_id,
+            "step": context.step_seq,
+            "tool": request.tool,
+            "verdict": str(decision.verdict),
+            "matched_rules": list(decision.matched_rules),
+        }
+        place = f"run {context.correlation_id} step {context.step_seq}"
+        log.debug("%s: %s is decided %s", place, request.tool, decision.verdict, extra=fields)
 
     def _decided_already(self) -> Decision | None:
         """The decision on the call that made the lane stop."""
@@ -360,6 +388,8 @@ class _Driver:
                 raise
             return ExtraFailed(describe(error))
         except (Exception, SystemExit) as error:
+            fields = {"run_id": self._setup.run_id, "correlation_id": self._setup.correlation_id}
+            log.warning("run %s: extra failed", self._setup.correlation_id, exc_info=error, extra=fields)
             return ExtraFailed(describe(error))
         if isinstance(facts, Interrupted):
             return ExtraFailed(f"no answer within {EXTRA_SECONDS}s") if facts.step else facts

@@ -156,6 +156,7 @@ def _no_reply(run: RunState, event: Event | None) -> Steps[Ended]:
     if isinstance(event, (StoreFailed, Superseded)):
         return (yield from run.not_kept(event))
     failed = expect(event, ModelFailed)
+    run.traceback = failed.traceback
     return (yield from run.fail(Stop(failed.error, failed.reason)))
 
 

@@ -83,6 +83,8 @@ class RunState:
         self.step = 0
         self.meter = Meter()
         self.conversation = Conversation(Message("user", setup.task))
+        self.traceback: str | None = None
+        """Of the exception that ends the run."""
         self._repeats: dict[str, int] = {}
 
     def out(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -191,7 +193,17 @@ class RunState:
         taken = self.step if steps is None else steps
         setup = self.setup
         totals = self.meter.totals()
-        return Ended(RunResult(setup.correlation_id, setup.bundle_id, final_answer, error, taken, totals, approvals))
+        result = RunResult(
+            setup.correlation_id,
+            setup.bundle_id,
+            final_answer,
+            error,
+            taken,
+            totals,
+            approvals,
+            traceback=self.traceback,
+        )
+        return Ended(result)
 
     def repeated(self, call: Proposal) -> Stop | None:
         """Count a proposal; the end of the run when it was made too often with the same arguments."""

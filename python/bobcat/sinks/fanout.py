@@ -20,12 +20,14 @@ from math import inf
 from time import monotonic
 
 from bobcat.display import safe_text
+from bobcat.logs import logger
 from bobcat.model import AuditEvent, AuditGap
 from bobcat.plain_json import describe
 from bobcat.sinks.base import AnySink
 from bobcat.sinks.thread import SinkThread
 from bobcat.tasks import being_cancelled
 
+log = logger("sinks")
 SINK_TIMEOUT_SECONDS = 5.0
 """How long a sink may take for one event."""
 SINK_TOTAL_SECONDS = 5.0
@@ -199,6 +201,8 @@ class Fanout:
             self.failure = f"required sink {outlet.name} failed on event {event.kind!r} seq={event.seq}: {problem}"
         outlet.lose(event, problem, count)
         where = f"sink {outlet.name} failed on event {event.kind!r} seq={event.seq}"
+        fields = {"correlation_id": event.correlation_id, "sink": outlet.name, "kind": event.kind, "seq": event.seq}
+        log.warning("%s: %s", where, problem, extra=fields)
         print(f"[{self._reporter}] {safe_text(f'{where}: {problem}')}", file=sys.stderr)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bobcat.errors import StoreError
 from bobcat.journal import DuplicateRecord
+from bobcat.logs import logger
 from bobcat.stores.durable import Lease, LeaseLost, VersionConflict
 
+log = logger("stores")
 ENDED = "the tool ended the transaction that it was given, so its result cannot be kept with what it wrote"
 
 
@@ -31,6 +33,12 @@ def too_new(what: str, found: int, known: int) -> StoreError:
     return StoreError(
         "too_new", f"{what} has schema {found}, and this release of bobcat knows schemas up to {known}: upgrade bobcat"
     )
+
+
+def unavailable(message: str) -> StoreError:
+    """The store cannot be reached or written. It is logged, because whoever tries again may not show the error."""
+    log.info("%s", message, extra={"code": "unavailable"})
+    return StoreError("unavailable", message)
 
 
 def closed(what: str) -> StoreError:

@@ -8,7 +8,6 @@ here, such as a run that an approval on another machine has woken, is found by l
 from __future__ import annotations
 
 import asyncio
-import sys
 from contextlib import AsyncExitStack, suppress
 
 import psycopg
@@ -17,11 +16,13 @@ from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 
 from bobcat.errors import JobError, StoreError
+from bobcat.logs import logger
 from bobcat.plain_json import describe
 from bobcat.tasks import end
 from bobcat.workers.job import MAX_PRIORITY, Job
 from bobcat.workers.runner import Runner
 
+log = logger("workers")
 QUEUE = "bobcat"
 TASK = "bobcat.run"
 SWEEP_SECONDS = 1.0
@@ -139,7 +140,7 @@ class ProcrastinateDispatcher:
             try:
                 await self.sweep(runner)
             except Exception as error:  # a database that cannot be asked now is asked again
-                print(f"[bobcat] the store cannot be asked: {describe(error)}", file=sys.stderr, flush=True)
+                log.warning("the store cannot be asked: %s", describe(error))
             await asyncio.sleep(self._sweep_seconds)
 
     async def sweep(self, runner: Runner) -> None:

@@ -16,6 +16,7 @@ from bobcat.approvals import Approvals, durable_approvals
 from bobcat.cancel import CancelToken
 from bobcat.errors import ApprovalError, JobError
 from bobcat.kernel.loop import run_agent
+from bobcat.logs import logger, traceback_of
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
 from bobcat.stores.durable import DurableStore, RunSummary
@@ -27,6 +28,7 @@ from bobcat.workers.listing import due, listed
 from bobcat.workers.registry import Workers
 from bobcat.workers.schedules import queue_due
 
+log = logger("workers")
 LEASE_SECONDS = 30.0
 """How long a run whose worker has died waits for another."""
 CANCEL_POLL_SECONDS = 0.5
@@ -70,6 +72,7 @@ class Runner:
         job, run, now = job_from_json(entry.body), await self.store.run(run_id), await self.store.now()
         idle = self._idle(job, run, now)
         if idle is not None:
+            log.debug("run %s: nothing to do (%s)", run_id, idle.outcome, extra={"run_id": run_id})
             return idle
         if job.cancelled is not None:
             await say(self.store, run_id, "cancelled", error=f"cancelled: {job.cancelled}")
@@ -100,6 +103,8 @@ class Runner:
 
     async def _make(self, job: Job) -> Delivery:
         token = CancelToken()
+        fields = _fields(job)
+        log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts + 1, extra=fields)
         try:
             arguments = await self.workers.make(job)
             agent, task = arguments.pop("agent"), arguments.pop("task")
@@ -116,14 +121,16 @@ class Runner:
                     **arguments,
                 )
         except JobError as error:
+            log.error("run %s: failed: %s", job.run_id, error, extra={**fields, "status": "failed"})
             await say(self.store, job.run_id, "failed", error=str(error))
             return Delivery("failed", error=str(error))
         except asyncio.CancelledError as error:
             if being_cancelled():
                 raise
-            return await self._failed(job, describe(error), passing=True)
+            return await self._failed(job, describe(error), passing=True, trace=traceback_of(error))
         except (Exception, SystemExit) as error:  # the app's own code, or arguments that are no run
-            return await self._failed(job, describe(error), passing=True)
+            return await self._failed(job, describe(error), passing=True, trace=traceback_of(error))
+        log.info("run %s: %s", job.run_id, result.status, extra={**fields, "status": result.status})
         return await self._settle(job, result)
 
     async def _settle(self, job: Job, result: RunResult) -> Delivery:
@@ -141,18 +148,23 @@ class Runner:
                 return Delivery("suspended", error=result.error)
             case "failed":
                 error = result.error or "failed"
-                return await self._failed(job, error, passing=error.startswith(PASSING))
+                return await self._failed(job, error, passing=error.startswith(PASSING), trace=result.traceback)
 
-    async def _failed(self, job: Job, error: str, *, passing: bool) -> Delivery:
+    async def _failed(self, job: Job, error: str, *, passing: bool, trace: str | None = None) -> Delivery:
+        """Try the run again later, or let it have failed; either way, its error and its traceback stay with it."""
         attempts = job.attempts + 1
+        kept = {} if trace is None else {"traceback": trace}
+        fields = {**_fields(job), "error": error, **kept}
         if not passing or attempts >= self.workers.max_attempts:
+            log.error("run %s: failed: %s", job.run_id, error, extra={**fields, "status": "failed"})
             await self.jobs.change(job.run_id, attempts=attempts, error=error)
-            await say(self.store, job.run_id, "failed", error=error, attempts=attempts)
+            await say(self.store, job.run_id, "failed", error=error, attempts=attempts, **kept)
             return Delivery("failed", error=error)
         longest = min(self.workers.backoff_seconds * 2 ** (attempts - 1), self.workers.max_backoff_seconds)
         again = await self.store.now() + timedelta(seconds=longest * random.uniform(0.75, 1.0))
         tried = await self.jobs.change(job.run_id, attempts=attempts, error=error, run_at=again)
-        await say(self.store, job.run_id, "queued", **tried.detail(), error=error)
+        log.warning("run %s: attempt %d failed: %s", job.run_id, attempts, error, extra={**fields, "status": "queued"})
+        await say(self.store, job.run_id, "queued", **tried.detail(), error=error, **kept)
         return Delivery("queued", again, error)
 
     async def _answered(self, approvals: tuple[str, ...]) -> bool:
@@ -208,3 +220,7 @@ class Runner:
             yield
         finally:
             await end(task)
+
+
+def _fields(job: Job) -> dict[str, Any]:  # Any: attributes of a log record
+    return {"run_id": job.run_id, "job": job.name, "tenant": job.tenant, "attempt": job.attempts + 1}

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Literal
 
+from bobcat.errors import JobError, StoreError
+from bobcat.logs import logger
 from bobcat.plain_json import describe
 from bobcat.tasks import settle
 from bobcat.workers.job import Job
 from bobcat.workers.runner import Runner
 
+log = logger("workers")
 SWEEP_SECONDS = 2.0
 """How often more is looked for than queued runs: see `Runner.sweep`."""
 FRESH_SECONDS = 1.0
@@ -66,7 +68,7 @@ class StoreDispatcher:
                 ready = await self._ready(runner, await (runner.sweep() if sweeps else runner.due()))
                 swept = clock() if sweeps else swept
             except Exception as error:  # the store cannot be reached: it will be
-                print(f"[bobcat] the store cannot be asked: {describe(error)}", file=sys.stderr, flush=True)
+                log.warning("the store cannot be asked: %s", describe(error))
                 await self._pause(stopped, 1.0)
                 continue
             read = clock()
@@ -93,7 +95,8 @@ class StoreDispatcher:
         try:
             delivery = await runner.execute(run_id)
         except Exception as error:
-            print(f"[bobcat] run {run_id} was not delivered: {describe(error)}", file=sys.stderr, flush=True)
+            cause = None if isinstance(error, JobError | StoreError) else error  # else it is a mistake of ours
+            log.error("run %s was not delivered: %s", run_id, describe(error), exc_info=cause, extra={"run_id": run_id})
             self._later[run_id] = await _now(runner) + timedelta(seconds=1)
             return
         if delivery.again is not None and delivery.outcome in ("full", "busy"):

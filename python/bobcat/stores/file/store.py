@@ -22,7 +22,7 @@ from bobcat.journal import StepRecord
 from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
 from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
-from bobcat.stores.refusals import changed, closed, lost, too_new
+from bobcat.stores.refusals import changed, closed, lost, too_new, unavailable
 from bobcat.stores.written import (
     UNREADABLE,
     body_of,
@@ -282,7 +282,7 @@ class FileStore:
                 self._set_up()
             return work(*arguments)
         except OSError as error:
-            raise StoreError("unavailable", f"`{self._directory}` cannot be used: {error}") from error
+            raise unavailable(f"`{self._directory}` cannot be used: {error}") from error
 
     def _set_up(self) -> None:
         path = self._directory / "format"

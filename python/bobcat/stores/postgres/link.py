@@ -13,7 +13,7 @@ import psycopg
 from bobcat.errors import StoreError, StoreWarning
 from bobcat.stores.postgres.pool import Connection, Pool
 from bobcat.stores.postgres.schema import migrate
-from bobcat.stores.refusals import closed, elsewhere
+from bobcat.stores.refusals import closed, elsewhere, unavailable
 
 T = TypeVar("T")
 
@@ -166,4 +166,4 @@ def saying() -> Iterator[None]:
 def worded(error: psycopg.Error) -> StoreError:
     """An error of PostgreSQL, in our words."""
     first = str(error).strip().splitlines()
-    return StoreError("unavailable", f"PostgreSQL: {first[0] if first else type(error).__name__}")
+    return unavailable(f"PostgreSQL: {first[0] if first else type(error).__name__}")

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 
 from bobcat.errors import StoreError, StoreWarning
 from bobcat.stores.redis.scripts import SCRIPTS
-from bobcat.stores.refusals import closed, elsewhere, too_new
+from bobcat.stores.refusals import closed, elsewhere, too_new, unavailable
 from bobcat.tasks import settle
 
 T = TypeVar("T")
@@ -97,9 +97,7 @@ class Link:
             pipeline.execute_command("WAIT", self._replicas, int(self._patience * 1000 / 2) or 1)
             answer, reached = await pipeline.execute()
         if reached < self._replicas:
-            raise StoreError(
-                "unavailable", f"Redis: the write reached {reached} of {self._replicas} replicas; it may be lost yet"
-            )
+            raise unavailable(f"Redis: the write reached {reached} of {self._replicas} replicas; it may be lost yet")
         return answer
 
     async def _opened(self) -> Client:
@@ -208,4 +206,4 @@ def _passes(error: failures.RedisError) -> bool:
 
 def worded(error: failures.RedisError) -> StoreError:
     """An error of Redis, in our words."""
-    return StoreError("unavailable", f"Redis: {str(error) or type(error).__name__}")
+    return unavailable(f"Redis: {str(error) or type(error).__name__}")

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from bobcat.errors import StoreError
-from bobcat.stores.refusals import closed
+from bobcat.stores.refusals import closed, unavailable
 from bobcat.stores.sqlite.schema import connect
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ def worded(path: str, error: Exception) -> Exception:
     elif "not a database" in text or "malformed" in text:
         coded = StoreError("damaged", f"`{path}` is no usable SQLite file ({text})")
     else:
-        coded = StoreError("unavailable", f"`{path}` cannot be used: {text}")
+        coded = unavailable(f"`{path}` cannot be used: {text}")
     coded.__cause__ = error
     return coded
 
