@@ -245,8 +245,6 @@ class RunJournal:
         detail: dict[str, Any] = {"records": self.chain.seq, "chain": self.chain.head}
         if result.error is not None:
             detail["error"] = result.error
-        if result.traceback is not None:
-            detail["traceback"] = result.traceback
         if result.approvals:
             detail["approvals"] = list(result.approvals)
         return detail
