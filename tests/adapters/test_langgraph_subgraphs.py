@@ -17,11 +17,12 @@ from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool as langchain_tool
+from langgraph.cache.base import BaseCache
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
-from langgraph.types import Command, RetryPolicy, Send
+from langgraph.types import CachePolicy, Command, RetryPolicy, Send
 
 from adapters.governed import Run, governed
 from bobcat import MemoryStore, Message
@@ -554,3 +555,28 @@ def test_no_tool_of_a_random_graph_runs_without_a_decision(seed: int) -> None:
     allowed = [record for record in records if record.kind == "action.intent" and record.body["verdict"] == "allow"]
     assert len(run.ran) == len(allowed)
     assert all(path != "/root" for _, path in run.ran)
+
+
+def test_a_reply_out_of_the_graphs_cache_is_judged() -> None:
+    class Cached(BaseCache[Any]):
+        """Has a reply with a call for every node that asks."""
+
+        def get(self, keys: Sequence[Any]) -> dict[Any, Any]:
+            return {key: [("messages", [_asks(CALL)])] for key in keys}
+
+        async def aget(self, keys: Sequence[Any]) -> dict[Any, Any]:
+            return self.get(keys)
+
+        def set(self, pairs: Any) -> None: ...
+        async def aset(self, pairs: Any) -> None: ...
+        def clear(self, namespaces: Any = None) -> None: ...
+        async def aclear(self, namespaces: Any = None) -> None: ...
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("model", _says(), cache_policy=CachePolicy())
+    builder.add_node("tools", ToolNode(OWN))
+    builder.add_edge(START, "model")
+    builder.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else END)
+    run = _run(_one(builder.compile(cache=Cached())))
+    assert len(run.ran) == len(run.bodies("policy.evaluated")) == 50
+    assert set(run.ran) == {("read", "a")}

@@ -81,7 +81,7 @@ class LangGraphAgent:
                 run = self._graph.astream({"messages": messages}, config, stream_mode="updates", subgraphs=True)
                 async with aclosing(run) as updates:
                     async for namespace, update in updates:
-                        guard.inspect(update.values())
+                        guard.inspect(list(update.values()))
                         if not namespace:
                             for message in _replies(update, guard):
                                 answer = _text(message) or answer
