@@ -23,7 +23,7 @@ from bobcat.bundle import PolicyBundle
 from bobcat.errors import RequestError
 from bobcat.ir.canonical import encode_value
 from bobcat.ir.schema import All, AnyOf, Expr, HostRule, Leaf, Not, Policy, Rule
-from bobcat.ir.visit import refs
+from bobcat.ir.visit import leaves, refs
 from bobcat.requests import request_from_json
 
 MAX_STEPS = 500_000
@@ -96,20 +96,30 @@ class CallFinder:
             self.exhausted = self._left <= 0
 
     def _find(self, wanted: list[Wanted], by: Rule, budget: Budget) -> Answer:
+        unsure = any(
+            refs(leaf.operand) for expr, _ in wanted for leaf in leaves(expr) if isinstance(leaf.operand, dict)
+        )
         for _ in range(MAX_ROUNDS):
             blocker: Rule | None = None
-            for branch in _branches(wanted):
-                request = self._request(branch, budget)
-                if request is None or not self._taken(request):
+            found = list(_branches(wanted))
+            unsure = unsure or len(found) >= MAX_BRANCHES
+            for branch in found:
+                try:
+                    request = self._request(branch, budget)
+                except Unreadable:
+                    unsure = True
                     continue
-                deciding = self._permitting(request, by)
+                if request is None:
+                    continue
+                deciding = self._permitting(request, by) if self._taken(request) else ""
                 if deciding is None:
                     return Call(request)
+                unsure = unsure or deciding not in self._rules
                 blocker = blocker or self._rules.get(deciding)
             if blocker is None or blocker is by:
-                return None
+                return UNKNOWN if unsure or blocker is by else None
             wanted.append((blocker.match, False))
-        return None
+        return UNKNOWN
 
     def _taken(self, request: Request) -> bool:
         tool = self._tools.get(request["tool"])

@@ -91,6 +91,8 @@ def run_lints(policy: Policy, source_map: SourceMap, tools: Tools | None = None)
     """Every finding of every lint, those about the tools, and a note where one of them has left comparisons out."""
     subject = Subject(policy, source_map, tools)
     found = [item for lint in LINTS for item in lint.check(subject)]
+    shadowed = {item.span for item in found if item.code in ("W0101", "W0108") and item.span is not None}
+    found = [item for item in found if item.code != "W0102" or item.span not in shadowed]  # said once is enough
     if tools is not None:
         found.extend(check_tools(subject, tools))
     what = [f"{name} for {count:,} rule{'s' if count > 1 else ''}" for name, count in subject.capped.items()]

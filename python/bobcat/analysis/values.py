@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from bobcat.analysis.doctor.values import MISSING, Missing, by_tests
 from bobcat.analysis.judging import holds
-from bobcat.analysis.pattern_syntax import Alt, Assert, Cat, Chars, Repeat, Tree, parse
+from bobcat.analysis.pattern_syntax import Alt, Assert, Cat, Chars, Repeat, Tree, Unreadable, parse
 from bobcat.analysis.text_search import Automaton, Budget, find_text
 from bobcat.frontend.vocabulary import VALUES
 from bobcat.ir.constants import from_const
@@ -24,13 +24,15 @@ _PLACES: dict[tuple[str, ...], list[Any]] = {  # Any: JSON
 }
 _TEXTS = frozenset(("matches", "contains", "contains_any", "contains_all", "starts_with", "ends_with", "lower"))
 _NUMBERS = frozenset(("gt", "ge", "lt", "le", "between", "not_between"))
+_SOLVED = frozenset(("eq", "in", "exists", *_TEXTS, *_NUMBERS))
 _FAR: Final = 10**9
 
 
 def solve(place: tuple[str, ...], tests: Sequence[Test], budget: Budget) -> Any:  # Any: JSON
     """A value for a path that comes out of every test as wanted, `MISSING` to leave it out; None for no such value.
 
-    A null is never the answer. Raises `OutOfBudget` and `Unreadable`.
+    None is certain: where candidates are only tried, it is `Unreadable`. A null is never the answer. Raises
+    `OutOfBudget`, too.
     """
     present = next((operand is want for op, operand, want in tests if op == "exists"), True)
     if not present:
@@ -40,6 +42,8 @@ def solve(place: tuple[str, ...], tests: Sequence[Test], budget: Budget) -> Any:
             return value
     if not isinstance(_PLACES.get(place), list) and not any(want for _, _, want in tests) and place != ("tool",):
         return MISSING if place[0] != "args" else None
+    if any(op not in _SOLVED for op, _, _ in tests) or place == ("context", "timestamp"):
+        raise Unreadable("no candidate passes, and others may")
     return None
 
 

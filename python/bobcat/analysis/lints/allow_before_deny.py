@@ -18,6 +18,7 @@ from bobcat.analysis.implication import clash, covers, is_lenient
 from bobcat.analysis.subject import ANY_TOOL, Path, RuleFacts, Subject, shown_call
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
+from bobcat.ir.schema import Not
 from bobcat.ir.visit import refs
 
 MAX_CANDIDATES = 100
@@ -70,7 +71,8 @@ def _overlap(subject: Subject, allow: RuleFacts, deny: RuleFacts) -> str | None:
         return None  # said of some callers only, and above: meant
     call = subject.find(allow, deny.rule.match)
     if isinstance(call, Call):
-        return shown_call(call)
+        exception = subject.find(allow, Not(deny.rule.match)) is None
+        return None if exception and allow.rule.verdict != "transform" else shown_call(call)
     return "" if call is UNKNOWN and theirs - mine - {("tool",)} else None
 
 
