@@ -1,7 +1,8 @@
 """The lints on policies of many domains: what each finds, what it should not have found, and what it misses.
 
 The policies in `tests/lint_corpus` say at each rule what is wrong with it: `# finds W0122`; `# false W0129` is a
-finding that is none, and `# misses W0102` a hole that has no finding. The table in `docs/reference/lints.md` is made of these:
+finding that is none, and `# misses W0102` a hole that has no finding. The table in `docs/reference/lints.md` is made
+of these:
 `BOBCAT_UPDATE_SNAPSHOTS=1 pytest tests/unit/test_lint_corpus.py` writes it anew.
 """
 
