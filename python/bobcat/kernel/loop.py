@@ -282,7 +282,7 @@ class _Driver:
                 case AskApproval():
                     event = await self._ask_approval(command)
                 case Finish():
-                    return await self._finish(command.result)
+                    return await self._finish(command.result) if self._setup.observed else command.result
                 case _:
                     assert_never(command)
             command = machine.send(event)
