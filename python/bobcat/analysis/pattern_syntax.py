@@ -26,22 +26,25 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Chars:
-    """One character of a set: ranges of code points, or general categories; all others when `negated`.
+    """One character of a set: ranges of code points, or categories, or what these lack; all others when `negated`.
 
-    `text` is how the pattern spells it, `at` where.
+    A category is a general one of Unicode, or the name of a class: `w`, `:alpha`.
+
+    `fold`: the other cases of its letters are in the set, too. `text` is how the pattern spells it, `at` where.
     """
 
     ranges: tuple[Range, ...]
     categories: tuple[tuple[str, bool], ...] = ()
     negated: bool = False
+    fold: bool = False
     text: str = field(default="", compare=False)
     at: int = field(default=-1, compare=False)
 
     def holds(self, char: str) -> bool:
         """Whether a character is in the set."""
-        code = ord(char)
-        inside = any(low <= code <= high for low, high in self.ranges) or any(
-            _in_category(char, name) is not without for name, without in self.categories
+        same = {char, *cases(char)} if self.fold else {char}
+        inside = any(low <= ord(item) <= high for low, high in self.ranges for item in same) or any(
+            any(_in_category(item, name) for item in same) is not without for name, without in self.categories
         )
         return inside is not self.negated
 
@@ -100,7 +103,7 @@ _POSIX: dict[str, tuple[Range, ...]] = {
 }
 _ESCAPES = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
 _GROUP = re.compile(r"\(\?(?:P?<[^>]*>|(?P<on>[imsU]*)(?:-(?P<off>[imsU]+))?(?P<end>[:)]))")
-_COUNT = re.compile(r"\{(\d+)(,?)(\d*)\}")
+_COUNT = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")  # `{01}` is text
 _CODE = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{1,3}))")
 _CATEGORY = re.compile(r"\\([pP])(?:\{(\^?)([^}]+)\}|(.))")
 _NAMED = re.compile(r"\[:(\^?)(\w+):\]")
@@ -226,7 +229,7 @@ class _Parser:
                 return self._class(flags)
             case ".":
                 self._at += 1
-                return Chars(() if flags.dot_all else ((10, 10),), (), True, ".", self._at - 1)
+                return Chars(() if flags.dot_all else ((10, 10),), negated=True, text=".", at=self._at - 1)
             case "^":
                 self._at += 1
                 return Assert("line_start" if flags.lines else "text_start")
@@ -267,7 +270,7 @@ class _Parser:
         ranges, categories = self._escaped()
         if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
             return _literal(ranges[0][0], flags)
-        return Chars(_folded(ranges, flags), categories, False, self._text[start : self._at])
+        return Chars(ranges, categories, fold=flags.fold, text=self._text[start : self._at])
 
     def _escaped(self) -> tuple[tuple[Range, ...], tuple[tuple[str, bool], ...]]:
         """The characters an escape stands for, in a class or outside of one."""
@@ -285,8 +288,7 @@ class _Parser:
             raise Unreadable("a backslash at the end")
         self._at += 2
         if letter.lower() in _PERL:
-            ranges = _PERL[letter.lower()]
-            return (ranges if letter.islower() else _without(ranges)), ()
+            return (_PERL[letter], ()) if letter.islower() else ((), ((letter.lower(), True),))
         number = _ESCAPES.get(letter, ord(letter))
         return ((number, number),), ()
 
@@ -308,7 +310,8 @@ class _Parser:
                 found = _POSIX.get(named[2])
                 if found is None:
                     raise Unreadable(f"there is no class `{named[2]}`")
-                ranges.extend(_without(found) if named[1] else found)
+                ranges.extend(() if named[1] else found)
+                categories.extend([(f":{named[2]}", True)] if named[1] else [])
                 continue
             low, more = self._member()
             categories.extend(more)
@@ -319,7 +322,8 @@ class _Parser:
                 low = ((low[0][0], high[0][1]),) if high else low
             ranges.extend(low)
         self._at += 1
-        return Chars(_folded(tuple(ranges), flags), tuple(categories), negated, self._text[start : self._at])
+        text = self._text[start : self._at]
+        return Chars(tuple(ranges), tuple(categories), negated, flags.fold, text)
 
     def _member(self) -> tuple[tuple[Range, ...], tuple[tuple[str, bool], ...]]:
         if self._text.startswith("\\", self._at):
@@ -339,42 +343,29 @@ def _flags(flags: _Flags, group: re.Match[str]) -> _Flags:
 
 
 def _literal(code: int, flags: _Flags) -> Chars:
-    return Chars(_folded(((code, code),), flags), (), False, chr(code))
+    return Chars(((code, code),), fold=flags.fold and bool(cases(chr(code))), text=chr(code))
 
 
-def _folded(ranges: tuple[Range, ...], flags: _Flags) -> tuple[Range, ...]:
-    """Ranges with the other case of their letters. Wide ranges get that of ASCII letters only."""
-    if not flags.fold:
-        return ranges
-    more: list[Range] = []
-    for low, high in ranges:
-        codes = range(low, high + 1) if high - low < 256 else [*range(65, 91), *range(97, 123)]
-        for code in codes:
-            if low <= code <= high:
-                more.extend((ord(other), ord(other)) for other in _other_cases(chr(code)))
-    return (*ranges, *more)
+@lru_cache(maxsize=1_024)
+def cases(char: str) -> frozenset[str]:
+    """The other cases of a letter, as single characters."""
+    found = {char.lower(), char.upper(), char.title()}
+    found = {item for item in found if len(item) == 1 and item.casefold() == char.casefold()}
+    for letters in ("kK\u212a", "sS\u017f", "\xdf\u1e9e", "\xe5\xc5\u212b", "\u03c9\u03a9\u2126", "\xb5\u03bc\u039c"):
+        if char in letters:
+            found |= set(letters)
+    return frozenset(found - {char})
 
 
-def _other_cases(char: str) -> set[str]:
-    found = {char.lower(), char.upper()}
-    if char in "kK":
-        found.add("\N{KELVIN SIGN}")
-    if char in "sS":
-        found.add("\N{LATIN SMALL LETTER LONG S}")
-    return {item for item in found if len(item) == 1 and item != char}
-
-
-def _without(ranges: tuple[Range, ...]) -> tuple[Range, ...]:
-    found: list[Range] = []
-    start = 0
-    for low, high in sorted(ranges):
-        if start < low:
-            found.append((start, low - 1))
-        start = max(start, high + 1)
-    return (*found, (start, LAST))
+def class_ranges(name: str) -> tuple[Range, ...]:
+    """The ranges of a category that is the name of a class; none for one of Unicode."""
+    return _PERL.get(name, ()) or _POSIX.get(name.removeprefix(":"), ())
 
 
 def _in_category(char: str, name: str) -> bool:
+    ranges = class_ranges(name)
+    if ranges:
+        return any(low <= ord(char) <= high for low, high in ranges)
     if name == "Any":
         return True
     if len(name) > 2:

@@ -26,6 +26,8 @@ from bobcat.analysis.pattern_syntax import (
     Repeat,
     Tree,
     Unreadable,
+    cases,
+    class_ranges,
     is_fixed,
 )
 
@@ -199,7 +201,8 @@ def characters(trees: Iterable[Tree]) -> list[str]:
     """One character for each set of characters that the trees do not tell apart, the readable ones first."""
     sets = {chars for tree in trees for chars in _sets(tree)}
     bounds = {0, 128, 0xD800, 0xE000, LAST + 1}
-    for low, high in (*SPACE, *WORD, (10, 10), *(bound for chars in sets for bound in chars.ranges)):
+    classes = [bound for chars in sets for name, _ in chars.categories for bound in class_ranges(name)]
+    for low, high in (*SPACE, *WORD, (10, 10), *classes, *(bound for chars in sets for bound in chars.ranges)):
         bounds |= {low, high + 1}
     ordered = sorted(bounds)
     candidates = [*_NICE]
@@ -208,6 +211,8 @@ def characters(trees: Iterable[Tree]) -> list[str]:
             candidates.append(next((char for char in _NICE if low <= ord(char) < after), chr(low)))
     if any(chars.categories for chars in sets):
         candidates += "éÉ¹—"
+    if any(chars.fold for chars in sets):
+        candidates += [other for char in candidates for other in sorted(cases(char))]
     found: dict[tuple[bool, ...], str] = {}
     for char in candidates:
         kind = _kind(char)

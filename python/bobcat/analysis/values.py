@@ -168,10 +168,8 @@ def literal_prefix(tree: Tree) -> tuple[str, bool]:
                 continue
             case Cat(items):
                 waiting.extend(reversed(items))
-            case Chars(ranges, (), False) if len({low for low, _ in ranges}) == 1 and ranges[0][0] == ranges[0][1]:
-                found.append(chr(ranges[0][0]))
-            case Chars(ranges, (), False) if _one_letter(ranges):
-                found.append(min(chr(low) for low, _ in ranges).lower())
+            case Chars(((low, high),), (), False, fold) if low == high:
+                found.append(chr(low).lower() if fold else chr(low))
             case Alt((only,)):
                 waiting.append(only)
             case Repeat(inner, 1, 1):
@@ -179,7 +177,3 @@ def literal_prefix(tree: Tree) -> tuple[str, bool]:
             case _:
                 return "".join(found), False
     return "".join(found), True
-
-
-def _one_letter(ranges: tuple[tuple[int, int], ...]) -> bool:
-    return all(low == high for low, high in ranges) and len({chr(low).lower() for low, _ in ranges}) == 1
