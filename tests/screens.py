@@ -116,7 +116,7 @@ def asked(text: str, *, uncertain: bool = False) -> ApprovalRequest:
     """A question with `text` in every place."""
     context = ExecutionContext(Principal("user", text), text, ".", "c", 0, TIME)
     action = ActionRequest(text, {"to": text, text: [text]}, ToolMetadata("low", True, ()), context)
-    decision = Decision(Verdict.APPROVE_REQUIRED, text, (text,), (text,), approvals_needed=2)
+    decision = Decision(Verdict.APPROVE_REQUIRED, text, (text,), (f"x{text}",), approvals_needed=2)
     return ApprovalRequest(action, decision, text, text or "r", text, granted_by=(text,), uncertain=uncertain)
 
 
@@ -135,8 +135,8 @@ def stored(text: str, *, answered: bool = True) -> str:
         await store.put("approval", "damaged", {"status": text}, expected=0)
         if not hasattr(pending, "approval"):
             raise AssertionError(pending)
-        if answered and text.strip():
-            await Approvals(store).grant(pending.approval, approver=text, reason=text, uncertain=True)
+        if answered:
+            await Approvals(store).grant(pending.approval, approver=f"x{text}", reason=text, uncertain=True)
         await store.aclose()
         return str(pending.approval)
 
@@ -307,7 +307,7 @@ def with_store(*args: str, answered: bool = True) -> Screen:
     def screen(text: str) -> str:
         text = text.replace("\0", "").encode()[:500].decode(errors="ignore") or "r"  # as long as a store's names
         id = stored(text, answered=answered)
-        given = [{"ID": id, "RUN": text, "TEXT": text}.get(a, a) for a in args]
+        given = [{"ID": id, "RUN": text, "TEXT": text, "WHO": f"x{text}"}.get(a, a) for a in args]
         return command(*given, "--store", STORE)
 
     return screen
@@ -348,10 +348,10 @@ SCREENS: dict[str, Screen] = {
     "bobcat approvals show": with_store("approvals", "show", "ID"),
     "bobcat approvals show --format json": with_store("approvals", "show", "ID", "--format", "json"),
     "bobcat approvals grant": with_store(
-        "approvals", "grant", "ID", "--approver", "TEXT", "--uncertain", answered=False
+        "approvals", "grant", "ID", "--approver", "WHO", "--uncertain", answered=False
     ),
     "bobcat approvals grant by another one": with_store("approvals", "grant", "ID", "--approver", "x", "--uncertain"),
-    "bobcat approvals deny": with_store("approvals", "deny", "ID", "--approver", "TEXT", "--reason", "TEXT"),
+    "bobcat approvals deny": with_store("approvals", "deny", "ID", "--approver", "WHO", "--reason", "TEXT"),
     "bobcat runs list": with_store("runs", "list"),
     "bobcat runs show": with_store("runs", "show", "RUN"),
     "bobcat runs show --format json": with_store("runs", "show", "RUN", "--format", "json"),
