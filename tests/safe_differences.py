@@ -25,7 +25,7 @@ _DOUBT = "; an earlier attempt of this action may have taken effect"
 def head(text: str) -> str:
     """A message without the traceback in it and the doubt that the model is told of (resolves_doubt), and with the tag
     that a granted failure gets here."""
-    text = text.removesuffix(_DOUBT)
+    text = text.removesuffix(_DOUBT).replace("[denied] denied: ", "[denied] ")  # says_denied_once
     return text.splitlines()[0].replace("[denied] ValueError", "[error] ValueError") if text else ""
 
 

@@ -111,7 +111,7 @@ def test_u82_every_parallel_call_is_judged_and_answered_in_one_message() -> None
     assert [block["name"] for block in assistant["content"]] == ["read", "notes_write", "notes_write"]
     assert [(block["tool_use_id"], block["content"]) for block in results["content"]] == [
         ("toolu_1", "[ok] 10 lines of a"),
-        ("toolu_2", "[denied] denied: stay here"),
+        ("toolu_2", "[denied] stay here"),
         ("toolu_3", "[ok] written"),
     ]
     assert [block.get("is_error", False) for block in results["content"]] == [False, True, False]

@@ -77,7 +77,7 @@ def test_u82_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
     ]
     said = json.dumps(vendor.requests[-1]["messages"])
     assert "[ok] 10 lines of a.txt" in said
-    assert "[denied] denied: stay here" in said
+    assert "[denied] stay here" in said
     assert run.result.usage is not None
 
 
@@ -89,7 +89,7 @@ def test_u82_every_call_of_a_reply_is_judged() -> None:
     assert run.result.final_answer == "All tidy."
     assert sorted(run.ran) == [("read", "a"), ("read", "b")]
     said = json.dumps(vendor.requests[-1]["messages"])
-    assert all(text in said for text in ("lines of a", "lines of b", "[denied] denied: stay here"))
+    assert all(text in said for text in ("lines of a", "lines of b", "[denied] stay here"))
 
 
 def test_a_tool_may_be_awaited() -> None:

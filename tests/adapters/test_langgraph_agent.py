@@ -63,7 +63,7 @@ def test_u78_a_graph_survives_the_results_of_its_tools() -> None:
     assert (answered.tool_call_id, answered.status, answered.content) == ("c1", "success", "[ok] 10 lines of a.txt")
     assert isinstance(called_again, AIMessage)
     assert isinstance(refused, ToolMessage)
-    assert (refused.tool_call_id, refused.status, refused.content) == ("c2", "error", "[denied] denied: stay here")
+    assert (refused.tool_call_id, refused.status, refused.content) == ("c2", "error", "[denied] stay here")
 
 
 def test_u82_every_parallel_call_is_judged_and_answered() -> None:

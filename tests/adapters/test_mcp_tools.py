@@ -89,7 +89,7 @@ rules:
         policy=policy,
     )
     assert told == [
-        "[denied] denied: too loud",
+        "[denied] too loud",
         "[ok] n is blue",
         "[error] missing argument `note` for tool 'notes.tag'",
     ]
@@ -229,7 +229,7 @@ ROOT = HERE.parents[1]
 PRINTED = """('delete_note', 'read_note')
 [ok] feed the cat
 [error] McpToolError: there is no note `nothing`
-[denied] denied: notes are kept
+[denied] notes are kept
 """
 
 

@@ -107,7 +107,7 @@ def test_u82_every_parallel_call_is_judged_and_stands_in_one_message() -> None:
     assert [call["function"]["name"] for call in assistant["tool_calls"]] == ["read", "notes_write", "notes_write"]
     assert [(message["tool_call_id"], message["content"]) for message in results] == [
         ("call_1", "[ok] 10 lines of a"),
-        ("call_2", "[denied] denied: stay here"),
+        ("call_2", "[denied] stay here"),
         ("call_3", "[ok] written"),
     ]
 

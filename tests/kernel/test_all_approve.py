@@ -52,7 +52,7 @@ def test_both_must_grant() -> None:
     assert run(Allowlist(["restart"]), ConfirmationGate()).ran == []
     assert run(Allowlist(["other"]), granted()).ran == []
     assert run(Allowlist(["other"], otherwise=granted())).told == ["[ok] restarted"], "`otherwise` is one of the two"
-    assert run(auto_deny("no"), auto_approve()).told == ["[denied] denied: approval refused by system — no"]
+    assert run(auto_deny("no"), auto_approve()).told == ["[denied] approval refused by system — no"]
 
 
 @pytest.mark.parametrize("odd", [None, 1, True, ApprovalDecision(1, "x"), ApprovalDecision("yes", "x")])  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ rules:
 def test_somebody_who_is_not_named_cannot_approve() -> None:
     finished = seen(call("deploy", version="1"), on_approval=auto_approve("mallory"))
     assert finished.ran == []
-    assert finished.told == ["[denied] denied: 'mallory' is not among the approvers (alice, oncall)"]
+    assert finished.told == ["[denied] 'mallory' is not among the approvers (alice, oncall)"]
 
 
 class Anybody(str):
@@ -39,7 +39,7 @@ class Anybody(str):
 def test_a_name_that_is_equal_to_every_other_is_not_among_the_approvers() -> None:
     finished = seen(call("deploy", version="1"), on_approval=auto_approve(Anybody("mallory")))
     assert finished.ran == []
-    assert finished.told == ["[denied] denied: 'mallory' is not among the approvers (alice, oncall)"]
+    assert finished.told == ["[denied] 'mallory' is not among the approvers (alice, oncall)"]
 
 
 def test_an_answer_that_cannot_be_read_refuses() -> None:
@@ -51,7 +51,7 @@ def test_an_answer_that_cannot_be_read_refuses() -> None:
         return ApprovalDecision(False, "alice", Torn())  # type: ignore[arg-type]
 
     finished = seen(call("deploy", version="1"), on_approval=handler)
-    assert finished.told == ["[denied] denied: the approval handler's answer cannot be read: ValueError: torn"]
+    assert finished.told == ["[denied] the approval handler's answer cannot be read: ValueError: torn"]
 
 
 def test_anybody_can_approve_where_nobody_is_named() -> None:
@@ -66,7 +66,7 @@ def test_a_timeout_of_zero_asks_nobody() -> None:
         return ApprovalDecision(True, "alice")
 
     finished = seen(call("restart", targets=[]), policy=TIMED.format(seconds=0), on_approval=handler)
-    assert finished.told == ["[denied] denied: approval handler timed out after 0s"]
+    assert finished.told == ["[denied] approval handler timed out after 0s"]
     assert asked == []
 
 
@@ -77,7 +77,7 @@ def test_an_approver_who_takes_too_long_refuses() -> None:
     started = time.monotonic()
     finished = seen(call("restart", targets=[]), policy=TIMED.format(seconds=0.05), on_approval=sleeps)
     assert time.monotonic() - started < 5
-    assert finished.told == ["[denied] denied: approval handler timed out after 0.05s"]
+    assert finished.told == ["[denied] approval handler timed out after 0.05s"]
 
 
 def test_an_approver_who_swallows_the_timeout_is_late_all_the_same() -> None:
@@ -121,7 +121,7 @@ def test_a_question_that_is_kept_nowhere_is_a_refusal() -> None:
         return Pending("")
 
     finished = seen(call("restart", targets=["a"]), on_approval=nowhere, store=MemoryStore(), run_id="r")
-    assert finished.told == ["[denied] denied: approval handler returned Pending, not ApprovalDecision"]
+    assert finished.told == ["[denied] approval handler returned Pending, not ApprovalDecision"]
 
 
 def test_an_agent_that_changes_its_arguments_while_waiting_changes_nothing() -> None:
@@ -149,11 +149,11 @@ rules:
     [
         ({"version": "2"}, [("deploy", {"version": "2"})], "[ok] deployed 2"),
         ({"version": "safe"}, [("deploy", {"version": "safe"})], "[ok] deployed safe"),
-        ({"version": "evil"}, [], "[denied] denied: the arguments as edited by alice are decided deny — not that one"),
-        ({"version": "odd"}, [], "[denied] denied: the arguments as edited by alice are decided approve_required"),
-        ({"version": "old"}, [], "[denied] denied: the arguments as edited by alice are decided transform"),
-        ({"verzion": "2"}, [], "[denied] denied: the approver's args cannot be used: unknown argument `verzion`"),
-        ("2", [], "[denied] denied: the approver's args must be a mapping, got str"),
+        ({"version": "evil"}, [], "[denied] the arguments as edited by alice are decided deny — not that one"),
+        ({"version": "odd"}, [], "[denied] the arguments as edited by alice are decided approve_required"),
+        ({"version": "old"}, [], "[denied] the arguments as edited by alice are decided transform"),
+        ({"verzion": "2"}, [], "[denied] the approver's args cannot be used: unknown argument `verzion`"),
+        ("2", [], "[denied] the approver's args must be a mapping, got str"),
     ],
 )
 def test_arguments_edited_by_the_approver_are_judged_again(edited: Any, ran: list[Any], told: str) -> None:

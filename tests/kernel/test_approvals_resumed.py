@@ -156,7 +156,7 @@ def test_a_refusal_on_record_stays_a_refusal() -> None:
     run = resumed(shelf, approver)
     assert run.ran == []
     assert len(approver.asked) == 1
-    assert run.told[0].startswith("[denied] denied: approval refused by alice")
+    assert run.told[0].startswith("[denied] approval refused by alice")
 
 
 def test_records_of_approvals_name_what_is_asked() -> None:

@@ -34,7 +34,7 @@ rules:
 MAY = "; an earlier attempt of this action may have taken effect"
 
 
-NOBODY = "denied: approval refused by system — no on_approval handler configured"
+NOBODY = "approval refused by system — no on_approval handler configured"
 
 
 class Power(BaseException):
@@ -146,11 +146,11 @@ def test_a_person_who_is_told_may_have_it_run_again() -> None:
     ("decision", "began", "told"),
     [
         ("allow", 2, "[ok] paid"),
-        ("deny", 1, f"[denied] denied: Policy denied this action{MAY}"),
+        ("deny", 1, f"[denied] Policy denied this action{MAY}"),
         (
             "approve_required",
             1,
-            f"[denied] denied: approval refused by system — no on_approval handler configured{MAY}",
+            f"[denied] approval refused by system — no on_approval handler configured{MAY}",
         ),
     ],
 )

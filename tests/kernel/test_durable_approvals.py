@@ -116,7 +116,7 @@ def test_a_denial_is_told_to_the_model(desk: Desk) -> None:
         id = await desk.ask()
         await desk.approvals.deny(id, approver="carol", reason="not today")
         second = await desk.run()
-        assert second.told == ["[denied] denied: approval refused by carol — not today"]
+        assert second.told == ["[denied] approval refused by carol — not today"]
         assert desk.tools.ran == []
 
     asyncio.run(main())
@@ -150,7 +150,7 @@ def test_of_a_grant_and_a_denial_at_once_the_denial_stands_until_the_run_went_on
         await desk.approvals.grant(id, approver="alice")
         taken_back = await desk.approvals.deny(id, approver="bob")
         assert taken_back.changed
-        assert (await desk.run()).told == ["[denied] denied: approval refused by bob"]
+        assert (await desk.run()).told == ["[denied] approval refused by bob"]
         await desk.refuses("run_over", desk.approvals.grant(id, approver="alice"))
 
     asyncio.run(main())
@@ -217,7 +217,7 @@ def test_a_late_answer_counts_for_nothing(timed: Desk) -> None:
         assert await timed.approvals.list() == ()
         await timed.refuses("expired", timed.approvals.grant(id, approver="alice"))
         second = await timed.run()
-        assert second.told[0].startswith("[denied] denied: approval refused by system — nobody answered before 2030")
+        assert second.told[0].startswith("[denied] approval refused by system — nobody answered before 2030")
         assert timed.tools.ran == []
 
     asyncio.run(main())
@@ -260,7 +260,7 @@ def test_edited_arguments_that_the_policy_denies_do_not_run(desk: Desk) -> None:
         id = await desk.ask()
         await desk.approvals.grant(id, approver="alice", args={"targets": ["db"]})
         second = await desk.run()
-        assert second.told == ["[denied] denied: the arguments as edited by alice are decided deny — not the database"]
+        assert second.told == ["[denied] the arguments as edited by alice are decided deny — not the database"]
         assert desk.tools.ran == []
         await desk.refuses("not_editable", Desk(desk.store).approvals.grant(id, approver="bob", args={"x": math.nan}))
 
@@ -530,9 +530,7 @@ class AnyTool:
 def test_arguments_that_cannot_be_put_on_record_are_refused(desk: Desk) -> None:
     async def main() -> None:
         finished = await desk.run(call("restart", targets=["\ud800"]), policy=policy().split("  - {id: forbidden")[0])
-        assert finished.told[0].startswith(
-            "[denied] denied: approval refused by system — the question cannot be put on"
-        )
+        assert finished.told[0].startswith("[denied] approval refused by system — the question cannot be put on")
         assert await desk.approvals.list(status=None) == ()
 
     asyncio.run(main())

@@ -40,7 +40,7 @@ rules:
   - {id: ask, match: {tool: deploy, context.extra.open: true}, decision: approve_required}
   - {id: named, match: {tool: query, context.extra.tables.contains: users}, decision: allow}
 """
-DENIED = "[denied] denied: the facts that this call is judged by cannot be had"
+DENIED = "[denied] the facts that this call is judged by cannot be had"
 
 
 class Provider:
@@ -63,7 +63,7 @@ def test_rules_read_the_facts_of_a_run() -> None:
     assert run.told == ["[ok] a"]
     assert run.bodies("policy.evaluated")[0]["context"]["extra"] == {"open": True}
     assert run.bodies("run.started")[0]["extra"] == {"open": True}
-    assert seen(call("echo", text="a"), policy=POLICY, extra={"open": False}).told == ["[denied] denied: closed"]
+    assert seen(call("echo", text="a"), policy=POLICY, extra={"open": False}).told == ["[denied] closed"]
     assert seen(call("query", text="a"), policy=POLICY, extra={"tables": ["users"]}).told == ["[ok] a"]
 
 
@@ -80,8 +80,8 @@ def _unobserved(extra: object) -> list[str]:
 
 def test_steps_that_nobody_observes_are_judged_by_the_facts_as_well() -> None:
     assert _unobserved({"open": True}) == ["[ok] a", "[ok] b"]
-    assert _unobserved({"open": False}) == ["[denied] denied: closed"] * 2
-    assert _unobserved(Provider({"open": True}, {"open": False})) == ["[ok] a", "[denied] denied: closed"]
+    assert _unobserved({"open": False}) == ["[denied] closed"] * 2
+    assert _unobserved(Provider({"open": True}, {"open": False})) == ["[ok] a", "[denied] closed"]
 
 
 def test_the_facts_are_a_copy_that_later_changes_do_not_reach() -> None:

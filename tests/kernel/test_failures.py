@@ -148,7 +148,7 @@ def test_a_python_rule_that_exits_denies() -> None:
     )
     run = seen(call("echo", text="a"), policy=policy)
     assert run.ran == []
-    assert run.told == ["[denied] denied: the policy could not be evaluated (SystemExit: 3); denied"]
+    assert run.told == ["[denied] the policy could not be evaluated (SystemExit: 3); denied"]
 
 
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(1), asyncio.CancelledError()])
@@ -291,7 +291,7 @@ def test_a_malformed_decision_denies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bobcat.pdp.evaluate", lambda *_: Decision(Verdict.ALLOW, matched_rules=None))  # type: ignore[arg-type]
     run = seen(call("echo", text="a"))
     assert run.ran == []
-    assert run.told == ["[denied] denied: the policy gave Decision, not a well-formed Decision; denied"]
+    assert run.told == ["[denied] the policy gave Decision, not a well-formed Decision; denied"]
 
 
 def test_every_audit_line_is_valid_json_whatever_the_arguments() -> None:
@@ -347,7 +347,7 @@ def test_a_policy_that_cannot_be_asked_denies(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("bobcat.pdp.evaluate", explode)
     run = seen(call("echo", text="a"))
     assert run.ran == []
-    assert run.told == ["[denied] denied: the policy could not be evaluated (MemoryError: out of it); denied"]
+    assert run.told == ["[denied] the policy could not be evaluated (MemoryError: out of it); denied"]
 
 
 @pytest.mark.parametrize("verdict", ["allow", None, "alow", 1])
@@ -355,7 +355,7 @@ def test_a_decision_with_an_unknown_verdict_denies(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("bobcat.pdp.evaluate", lambda *_: Decision(verdict))
     run = seen(call("echo", text="a"))
     assert run.ran == []
-    assert run.told == [f"[denied] denied: unknown verdict {str(verdict)!r}"]
+    assert run.told == [f"[denied] unknown verdict {str(verdict)!r}"]
 
 
 def test_arguments_that_are_no_run_at_all_are_refused_at_once() -> None:
@@ -384,7 +384,7 @@ def test_an_approver_who_returns_anything_but_a_decision_refuses() -> None:
 
     told = [seen(call("deploy", version="1"), on_approval=handler).told[0] for handler in (nothing, truthy, raises)]
     assert told == [
-        "[denied] denied: approval handler returned NoneType, not ApprovalDecision",
-        "[denied] denied: approval handler returned granted='no', not a bool",
-        "[denied] denied: approval handler raised ConnectionError: chat is down",
+        "[denied] approval handler returned NoneType, not ApprovalDecision",
+        "[denied] approval handler returned granted='no', not a bool",
+        "[denied] approval handler raised ConnectionError: chat is down",
     ]

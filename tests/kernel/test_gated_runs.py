@@ -29,7 +29,7 @@ def test_a_grant_lets_one_call_through() -> None:
     assert finished.ran == [("restart", {"targets": ["a"]})]
     assert finished.told == [
         "[ok] restarted",
-        "[denied] denied: approval refused by gate — nobody has granted 'restart'",
+        "[denied] approval refused by gate — nobody has granted 'restart'",
     ]
 
 
@@ -61,7 +61,7 @@ def test_the_target_can_be_an_argument() -> None:
     gate.grant("1.2")
     finished = seen(call("deploy", version="1.3"), call("restart", targets=[]), on_approval=gate)
     assert finished.ran == []
-    assert finished.told[1].startswith("[denied] denied: approval handler raised ActionBlocked: the call of 'restart'")
+    assert finished.told[1].startswith("[denied] approval handler raised ActionBlocked: the call of 'restart'")
 
 
 def test_without_a_grant_somebody_else_is_asked() -> None:

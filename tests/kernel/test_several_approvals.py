@@ -93,13 +93,13 @@ def test_two_of_three_let_the_action_happen() -> None:
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
-        (["alice", "alice"], "denied: 'alice' has granted already, and 2 approvers are needed"),
-        (["alice", "mallory"], "denied: 'mallory' is not among the approvers (alice, bob, carol)"),
-        (["alice", ApprovalDecision(False, "bob", "no")], "denied: approval refused by bob — no"),
-        ([ApprovalDecision(False, "bob", "no")], "denied: approval refused by bob — no"),
+        (["alice", "alice"], "'alice' has granted already, and 2 approvers are needed"),
+        (["alice", "mallory"], "'mallory' is not among the approvers (alice, bob, carol)"),
+        (["alice", ApprovalDecision(False, "bob", "no")], "approval refused by bob — no"),
+        ([ApprovalDecision(False, "bob", "no")], "approval refused by bob — no"),
         (
             [ApprovalDecision(True, "alice", args={"targets": ["b"]}), "bob"],
-            "denied: arguments cannot be edited where several approvals are needed",
+            "arguments cannot be edited where several approvals are needed",
         ),
     ],
 )

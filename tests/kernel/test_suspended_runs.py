@@ -63,7 +63,7 @@ def test_a_resumed_run_executes_once_what_was_granted() -> None:
 
 def test_a_resumed_run_tells_the_model_what_was_refused() -> None:
     finished, _, tools, _ = _resumed(ApprovalDecision(False, "bob", "not today"))
-    assert finished.told == ["[denied] denied: approval refused by bob — not today"]
+    assert finished.told == ["[denied] approval refused by bob — not today"]
     assert tools.ran == []
 
 
@@ -87,9 +87,7 @@ def test_arguments_edited_in_a_late_answer_are_judged_again() -> None:
 def test_a_run_without_a_store_cannot_be_suspended() -> None:
     finished = seen(call("restart", targets=["a"]), on_approval=Later())
     assert finished.ran == []
-    assert finished.told == [
-        "[denied] denied: the approval was left open, and a run without a store cannot wait for it"
-    ]
+    assert finished.told == ["[denied] the approval was left open, and a run without a store cannot wait for it"]
 
 
 def test_a_grant_on_record_does_not_count_under_another_policy() -> None:

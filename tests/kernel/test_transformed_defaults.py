@@ -42,12 +42,12 @@ def _run(rules: str, *, python_rules: Any = (), host: Any = "refuse", **options:
 
 
 def test_a_rule_that_outranks_the_transform_sees_the_default() -> None:
-    assert _run(f"{DENY}, {DROP}") == ([], "[denied] denied: not that")
+    assert _run(f"{DENY}, {DROP}") == ([], "[denied] not that")
 
 
 def test_so_it_does_when_all_arguments_are_replaced() -> None:
     replaced = "{id: all, match: {tool: sh}, decision: transform, transform: {set: {note: other}}}"
-    assert _run(f"{DENY}, {replaced}") == ([], "[denied] denied: not that")
+    assert _run(f"{DENY}, {replaced}") == ([], "[denied] not that")
 
 
 def test_so_it_does_when_a_python_rule_replaces_them() -> None:
@@ -55,7 +55,7 @@ def test_so_it_does_when_a_python_rule_replaces_them() -> None:
         return transform({"note": "other"})
 
     for host in ("refuse", "allow"):
-        assert _run(DENY, python_rules=[only_a_note], host=host) == ([], "[denied] denied: not that")
+        assert _run(DENY, python_rules=[only_a_note], host=host) == ([], "[denied] not that")
 
 
 def test_a_rule_in_error_over_the_default_denies() -> None:
@@ -63,7 +63,7 @@ def test_a_rule_in_error_over_the_default_denies() -> None:
     replaced = "{id: all, match: {tool: sh}, decision: transform, transform: {set: {}}}"
     ran, told = _run(f"{number}, {replaced}")
     assert ran == []
-    assert told == "[denied] denied: rule `big` could not be judged (wrong_type); denied"
+    assert told == "[denied] rule `big` could not be judged (wrong_type); denied"
 
 
 @pytest.mark.parametrize("lower", ["", ", {id: low, match: {args.cmd.starts_with: rm}, decision: deny}"])

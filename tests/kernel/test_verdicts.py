@@ -28,7 +28,7 @@ def test_an_allowed_call_runs_and_its_result_reaches_the_model() -> None:
 def test_a_denied_call_does_not_run_and_the_model_is_told_why() -> None:
     run = seen(call("echo", text="force"))
     assert run.ran == []
-    assert run.told == ["[denied] denied: not like this"]
+    assert run.told == ["[denied] not like this"]
     assert run.kinds == [*LIFE, "step.proposed", "policy.evaluated", "action.started", "action.denied", *END]
     assert run.bodies("action.denied") == [{"seq": 0, "reason": "denied: not like this"}]
 
@@ -56,7 +56,7 @@ def test_a_granted_approval_is_announced_before_the_action_runs() -> None:
 def test_a_refused_approval_does_not_run_the_action() -> None:
     run = seen(call("deploy", version="1"))
     assert run.ran == []
-    assert run.told == ["[denied] denied: approval refused by system — no on_approval handler configured"]
+    assert run.told == ["[denied] approval refused by system — no on_approval handler configured"]
     assert run.kinds[-4:-1] == ["approval.requested", "approval.denied", "action.denied"]
 
 
@@ -91,7 +91,7 @@ def test_an_unknown_tool_and_unknown_or_missing_arguments_are_refused_before_the
 def test_several_calls_of_one_reply_run_in_order_as_steps_of_their_own() -> None:
     run = seen([call("echo", text="a"), call("echo", text="force"), call("query", text="b")])
     assert [name for name, _ in run.ran] == ["echo", "query"]
-    assert run.told == ["[ok] a", "[denied] denied: not like this", "[ok] b LIMIT 1"]
+    assert run.told == ["[ok] a", "[denied] not like this", "[ok] b LIMIT 1"]
     assert [body["seq"] for body in run.bodies("step.proposed")] == [0, 1, 2]
     assert run.result.steps_taken == 3
     roles = [message.role for message in run.agent.seen[-1]]

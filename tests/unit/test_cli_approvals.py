@@ -96,7 +96,7 @@ def test_arguments_can_be_edited(run: Run, id: str) -> None:
 def test_a_denied_run_is_told_why(run: Run, id: str) -> None:
     done = run("approvals", "deny", id, "--approver", "alice", "--reason", "no")
     assert done.out.startswith(f"{id} denied by alice\n")
-    assert agent().told == ["[denied] denied: approval refused by alice — no"]
+    assert agent().told == ["[denied] approval refused by alice — no"]
 
 
 def test_an_answer_says_how_the_run_goes_on(run: Run, id: str) -> None:

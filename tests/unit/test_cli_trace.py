@@ -218,7 +218,7 @@ def test_what_became_of_a_doubt_is_told(run: Run) -> None:
     reconciled = ("action.result", {**RESULT[1], "reconciled": True})
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, reconciled))
     assert "not run again: the reconciler says that an earlier attempt happened\n" in done.out
-    denied = {**RESULT[1], "uncertain_retry": True, "ok": False, "message": "[denied] denied: no"}
+    denied = {**RESULT[1], "uncertain_retry": True, "ok": False, "message": "[denied] no"}
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, ("action.result", denied)))
     assert "not run again after an uncertain attempt, which may have been executed\n" in done.out
 

@@ -81,7 +81,7 @@ def test_u59_an_approval_handler_that_returns_nothing_refuses() -> None:
         return None
 
     run = seen(call("deploy", version="1"), on_approval=nothing)
-    assert run.told == ["[denied] denied: approval handler returned NoneType, not ApprovalDecision"]
+    assert run.told == ["[denied] approval handler returned NoneType, not ApprovalDecision"]
 
 
 @pytest.mark.parametrize("loaded", [None, 5, [None], ["record"], [{"seq": 0}]])

@@ -218,17 +218,17 @@ class _Action:
         return False
 
     @property
-    def in_doubt(self) -> bool:
-        """True when an earlier attempt may have taken effect, and the manner has a word for that."""
-        return self.uncertain and self.manner.resolves_doubt
+    def can_repeat(self) -> bool:
+        """True when an earlier attempt may have taken effect, and another one would make it happen twice."""
+        return self.doubt == "unsafe"
 
     def with_doubt(self, refusal: str) -> str:
         """A refusal of an action that may have happened all the same, which the model must know."""
-        return f"{refusal}; {MAY_HAVE_HAPPENED}" if self.in_doubt else refusal
+        return f"{refusal}; {MAY_HAVE_HAPPENED}" if self.uncertain and self.manner.resolves_doubt else refusal
 
     def about_doubt(self, request: ActionRequest, decision: Decision) -> Steps[Decision]:
         """The decision, unless it would run an unsafe action again without a word about the doubt."""
-        if self.doubt != "unsafe" or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
+        if not self.can_repeat or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
             return decision
         context = replace(request.context, extra=self.extra)
         calm = ActionRequest(request.tool, request.args, request.declared, context)
@@ -293,7 +293,7 @@ class _Action:
         if earlier is None:
             yield from self.record_approval("approval.requested", request, decision)
         body: dict[str, Any] = {"seq": self.seq, "approvers": list(decision.approvers)}
-        yield from self.run.emit("approval.requested", {**body, "uncertain": True} if self.in_doubt else body)
+        yield from self.run.emit("approval.requested", {**body, "uncertain": True} if self.can_repeat else body)
         if earlier is None:
             event = yield AskApproval(self.question(shown, decision))
         else:
@@ -331,7 +331,7 @@ class _Action:
         setup, correlation_id = self.run.setup, shown.context.correlation_id
         if not self.key or not self.manner.journals_approvals:
             return ApprovalRequest(
-                shown, decision, correlation_id, uncertain=self.in_doubt, definition=self.tool.definition
+                shown, decision, correlation_id, uncertain=self.can_repeat, definition=self.tool.definition
             )
         begun = setup.journal.begun.get(self.seq, 0)
         return ApprovalRequest(
@@ -341,7 +341,7 @@ class _Action:
             setup.run_id,
             setup.bundle_id,
             begun,
-            uncertain=self.in_doubt,
+            uncertain=self.can_repeat,
             definition=self.tool.definition,
         )
 
@@ -354,7 +354,7 @@ class _Action:
             body["approvers"] = list(decision.approvers)
             if self.tool.definition:
                 body["definition"] = self.tool.definition
-            if self.in_doubt:
+            if self.can_repeat:
                 body["uncertain"] = True
             yield from self.run.append(kind, body, self.key)
 
@@ -370,7 +370,7 @@ class _Action:
             and text(grant.get("args")) == text(request.args)
             and list(grant.get("matched_rules", ())) == list(decision.matched_rules)
             and grant.get("definition", "") == self.tool.definition
-            and grant.get("uncertain", False) is self.in_doubt
+            and grant.get("uncertain", False) is self.can_repeat
         )
         by = tuple(grant.get("granted_by") or (approver,))
         if not same or not isinstance(approver, str) or len(set(by)) < decision.approvals_needed:
@@ -450,7 +450,10 @@ class _Action:
                 error = show(error)
             kind = "action.denied" if denied else "action.failed"
             body["reason"] = error
-            message = f"{'[denied]' if denied else '[error]'} {show(error)}"
+            text = show(error)
+            if denied and self.manner.says_denied_once:
+                text = text.removeprefix("denied: ")
+            message = f"{'[denied]' if denied else '[error]'} {text}"
         record: dict[str, Any] = {
             "step": self.seq,
             "tool": self.call.tool,

@@ -65,6 +65,8 @@ class Manner(msgspec.Struct, frozen=True):
     """Every field of a reply must have its declared type. Else what a run can work with will do."""
     strict_results: bool
     """Only `ok is True` is a success, and every failure has a text."""
+    says_denied_once: bool
+    """A refusal is told as `[denied] why`. Else as `[denied] denied: why`."""
     read_only: bool
     """Sinks, rules, approvers and journals get read-only arguments, and agents a read-only sequence that is made in
     constant time. Else plain copies, and a tuple."""
@@ -107,6 +109,7 @@ SAFE = Manner(
     trims_shadow_args=True,
     strict_replies=True,
     strict_results=True,
+    says_denied_once=True,
     read_only=True,
     tells_timeouts_apart=True,
     guards_journal=True,
@@ -138,6 +141,7 @@ INCUMBENT = Manner(
     trims_shadow_args=False,
     strict_replies=False,
     strict_results=False,
+    says_denied_once=False,
     read_only=False,
     tells_timeouts_apart=False,
     guards_journal=False,
