@@ -495,6 +495,8 @@ def _dependent(name: str, needed: tuple[str, ...] | Node) -> Test:
 
 def _items(places: list[Node], rest: Node) -> Test:
     def test(value: Any, work: Work) -> Mismatch | None:
+        if not places and rest.kinds.issuperset(map(type, value)):
+            return None
         for index, item in enumerate(value):
             node = places[index] if index < len(places) else rest
             if type(item) not in node.kinds and (mismatch := node.test(item, work)) is not None:

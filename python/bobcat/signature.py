@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter
 from types import MappingProxyType
@@ -40,6 +40,7 @@ GIVEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _NONE: frozenset[str] = frozenset()
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 _MISSING = object()
+_JSON: frozenset[type] = frozenset({str, bool, int, float, type(None)})
 # Any below: arguments are whatever a tool takes.
 
 
@@ -355,20 +356,31 @@ def taken_by(fn: Callable[..., Any], args: Mapping[str, Any]) -> Mapping[str, An
     return {name: value for name, value in args.items() if name in names}
 
 
-def _check_json(value: Any, opaque: frozenset[str]) -> None:
+def _check_json(args: Mapping[str, Any], opaque: frozenset[str]) -> None:
     """Refuse what a remote tool cannot be sent: it goes there as JSON."""
-    stack: list[tuple[tuple[str | int, ...], Any]] = [
-        ((name,), item) for name, item in value.items() if name not in opaque
-    ]
-    while stack:
-        path, item = stack.pop()
-        if isinstance(item, dict):
-            stack.extend(((*path, name), part) for name, part in item.items())
-        elif isinstance(item, (list, tuple)):
-            stack.extend(((*path, index), part) for index, part in enumerate(item))
-        elif item is not None and type(item) not in (str, bool, int, float):
-            text = f"argument `{path_text(path)}`: expected a JSON value, got `{type_name(item)}`"
+    for name, value in args.items():
+        if name not in opaque and (found := _without_json(value)) is not None:
+            path, kind = found
+            text = f"argument `{path_text([name, *path[::-1]])}`: expected a JSON value, got `{kind}`"
             raise ArgumentError(text, "argument_type")
+
+
+def _without_json(value: Any) -> tuple[list[str | int], str] | None:
+    """The place, innermost step first, and the type of something in an exact value that JSON has no form for."""
+    if type(value) in _JSON:
+        return None
+    parts: Iterable[tuple[str | int, Any]]
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, (list, tuple)):
+        parts = () if _JSON.issuperset(map(type, value)) else enumerate(value)
+    else:
+        return [], type_name(value)
+    for step, part in parts:
+        if (found := _without_json(part)) is not None:
+            found[0].append(step)
+            return found
+    return None
 
 
 def _parameters(fn: Callable[..., Any], *, follow_wrapped: bool) -> list[Parameter]:

@@ -239,6 +239,7 @@ def test_a_value_without_a_json_form_is_not_sent_to_a_server(tmp_path: Path, val
     found = echoed(tmp_path, properties(), {"x": value})
     assert found.codes == ["argument_type"]
     assert "expected a JSON value, got `" in found.told[0]
+    assert found.told[0].startswith("[error] argument `x[1]`" if type(value) is tuple else "[error] argument `x`")
 
 
 @settings(max_examples=examples(5), suppress_health_check=list(HealthCheck), deadline=None)

@@ -30,6 +30,8 @@ from bobcat import (
     Principal,
     RunResult,
     ToolCall,
+    ToolDef,
+    ToolMetadata,
     ToolSet,
     Verdict,
     auto_approve,
@@ -526,6 +528,31 @@ def test_an_opaque_argument_is_in_no_journal_and_no_approver_can_set_it() -> Non
     assert repr(shown[0]["handle"]) == "<opaque argument>"
     assert "Handle" not in lines.getvalue()
     assert '"handle":"<opaque argument>"' in lines.getvalue()
+
+
+def test_an_opaque_argument_survives_a_transform_of_another_one_but_not_of_its_own() -> None:
+    use, got = opaque_tool()
+    handle = Handle()
+    policy = "rules: [{id: change, match: {tool: use}, decision: transform, transform: {jsonpath: $.args.%s, set: x}}]"
+    call = ToolCall("use", {"handle": handle})
+    assert Ran(use, call, policy=compile_policy(policy % "name")).told == ["[ok] used"]
+    assert got == [handle]
+    assert got[0] is handle
+    ran = Ran(use, call, policy=compile_policy(policy % "handle"))
+    assert ran.told[0].startswith("[denied] denied: transformed arguments cannot be used: ")
+    assert len(got) == 1
+
+
+def test_a_tool_that_is_a_method_is_checked_by_its_annotations() -> None:
+    class Disk:
+        async def read(self, path: str, size: int = 1) -> str:
+            return path * size
+
+    definition = ToolDef("read", "", Disk().read, None, ToolMetadata("low", True, ()))
+    agent = Scripted(ToolCall("read", {"path": 1}), ToolCall("read", {"path": "a", "size": 2}), FinalAnswer("done"))
+    asyncio.run(run_agent(agent, "go", tools=ToolSet({"read": definition}), policy=ALL))
+    told = [message.content for message in agent.seen[-1] if message.role == "tool"]
+    assert told == ["[error] argument `path`: expected a string, got an integer", "[ok] aa"]
 
 
 def test_opaque_arguments_are_parameters_of_the_tool() -> None:

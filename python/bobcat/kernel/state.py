@@ -86,6 +86,7 @@ class RunState:
         self.traceback: str | None = None
         """Of the exception that ends the run."""
         self._repeats: dict[str, int] = {}
+        self._signatures: dict[str, Signature] = {}
 
     def out(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Arguments for somebody else's eyes: read-only, or a copy of their own."""
@@ -232,8 +233,11 @@ class RunState:
         return overspent(self.setup.budget, self.meter, counts_cache_tokens=self.manner.counts_cache_tokens)
 
     def signature(self, tool: str) -> Signature:
-        """What a known tool accepts."""
-        return signature_of(self.setup.tools.get(tool))
+        """What a known tool accepts. PERF: not every function can keep its signature: a bound method cannot."""
+        found = self._signatures.get(tool)
+        if found is None:
+            found = self._signatures[tool] = signature_of(self.setup.tools.get(tool))
+        return found
 
 
 def expect(event: object, kind: type[E]) -> E:
