@@ -109,6 +109,25 @@ def test_a_provider_is_asked_before_each_decision_with_the_proposed_call() -> No
     assert run.bodies("run.started")[0]["extra_provider"] is True
 
 
+async def _always() -> dict[str, Any]:
+    return OPEN
+
+
+async def _optional(request: ActionRequest | None = None) -> dict[str, Any]:
+    return {"open": request is not None}
+
+
+async def _two(request: ActionRequest, other: object) -> dict[str, Any]:
+    return OPEN
+
+
+def test_a_provider_may_take_no_argument() -> None:
+    assert seen(call("echo", text="a"), policy=POLICY, extra=_always).told == ["[ok] a"]
+    assert seen(call("echo", text="a"), policy=POLICY, extra=_optional).told == ["[ok] a"]
+    with pytest.raises(TypeError, match="extra must be an async function of one argument"):
+        seen(call("echo", text="a"), policy=POLICY, extra=_two)
+
+
 def test_a_provider_is_not_asked_about_a_call_that_cannot_be_made() -> None:
     provider = Provider()
     assert seen(call("nope"), call("echo", txt=1), policy=POLICY, extra=provider).result.error is None

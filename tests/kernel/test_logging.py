@@ -14,12 +14,22 @@ from typing import Any
 import pytest
 
 import bobcat
-from bobcat import FinalAnswer, MemoryStore, ToolCall, ToolSet, compile_policy, run_agent, tool
+from bobcat import (
+    Approvals,
+    FinalAnswer,
+    MemoryStore,
+    ToolCall,
+    ToolSet,
+    compile_policy,
+    durable_approvals,
+    run_agent,
+    tool,
+)
 from bobcat.errors import StoreError
 from bobcat.logs import log_to, logger, stop_logging, traceback_of
 from bobcat.stores.refusals import unavailable
 from bobcat.workers import Jobs, Runner, Workers
-from kernel.scripted import Scripted, call, seen
+from kernel.scripted import Scripted, call, run, seen
 
 EVIL = "\x1b[2J\r\nforged: line\u202e"
 
@@ -143,6 +153,31 @@ def test_a_provider_of_facts_that_fails_is_logged_with_its_traceback(caplog: pyt
     (record,) = [record for record in caplog.records if "extra failed" in record.getMessage()]
     assert record.exc_text is not None
     assert "no database" in record.exc_text
+
+
+def test_an_approval_handler_that_raises_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    async def fails(_: object) -> bobcat.ApprovalDecision:
+        raise OSError("no desk")
+
+    seen(call("deploy", version="1"), on_approval=fails)
+    (record,) = [record for record in caplog.records if record.name == "bobcat.approvals"]
+    assert "no desk" in (record.exc_text or "")
+
+
+def test_an_answer_to_an_approval_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    store = MemoryStore()
+
+    async def main() -> None:
+        result = (
+            await run(call("deploy", version="1"), on_approval=durable_approvals(store), store=store, run_id="r")
+        ).result
+        await Approvals(store).deny(result.approvals[0], approver="alice")
+
+    with caplog.at_level(logging.INFO, "bobcat.approvals"):
+        asyncio.run(main())
+    (record,) = [record for record in caplog.records if record.name == "bobcat.approvals"]
+    assert (record.__dict__["run_id"], record.__dict__["tool"], record.__dict__["status"]) == ("r", "deploy", "denied")
+    assert record.getMessage().endswith("denied, answered by alice")
 
 
 def test_a_store_that_cannot_be_reached_is_logged(caplog: pytest.LogCaptureFixture) -> None:

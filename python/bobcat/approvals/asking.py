@@ -13,10 +13,12 @@ from inspect import isawaitable
 from typing import NamedTuple
 
 from bobcat.approvals.handlers import ApprovalHandler, Pending
+from bobcat.logs import logger
 from bobcat.model import ApprovalDecision, ApprovalRequest, Decision
 from bobcat.plain_json import describe, show
 from bobcat.tasks import being_cancelled
 
+log = logger("approvals")
 DEFAULT_TIMEOUT_SECONDS = 1800
 """How long an approval is waited for when the rule does not say."""
 
@@ -150,4 +152,5 @@ def _refused(text: str) -> Answer:
 
 
 def _raised(error: BaseException) -> Answer:
+    log.warning("an approval handler raised", exc_info=error)
     return _refused(f"denied: approval handler raised {describe(error)}")

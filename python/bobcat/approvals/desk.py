@@ -27,9 +27,11 @@ from bobcat.display import safe_text
 from bobcat.errors import ApprovalError
 from bobcat.frozen import thaw
 from bobcat.ir.canonical import EncodingError
+from bobcat.logs import logger
 from bobcat.stores.durable import DurableStore, VersionConflict
 
 PAGE = 100
+log = logger("approvals")
 JOB_KIND = "job"
 """The kind of the documents that workers make runs from; `bobcat.workers` writes them."""
 
@@ -182,6 +184,10 @@ class Approvals:
                 await self._store.put(KIND, id, after.to_json(), expected=entry.version)
             except VersionConflict:
                 continue  # another answer came first: look at it
+            fields = {"run_id": after.run_id, "step": after.step, "tool": after.tool, "status": after.status}
+            log.info(
+                "approval %s of run %s: %s, answered by %s", id, after.run_id, after.status, approver, extra=fields
+            )
             return Answered(after, changed=True, woken=await self._wake(after))
 
     async def _check(self, approval: Approval, approver: str) -> None:

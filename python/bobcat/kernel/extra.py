@@ -6,6 +6,7 @@ provider before each decision. A value comes out of here as plain JSON data, rea
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from math import isfinite
@@ -40,7 +41,22 @@ def facts_of(extra: object) -> tuple[Facts, ExtraProvider | None]:
         return checked_facts(extra), None
     if not callable(extra) or isinstance(extra, type):
         raise TypeError(f"extra must be a mapping or an async function that returns one, got {type(extra).__name__}")
-    return NO_FACTS, extra
+    if _takes(extra, NO_FACTS):
+        return NO_FACTS, extra
+    if _takes(extra):
+        return NO_FACTS, lambda _: extra()
+    raise TypeError("extra must be an async function of one argument, the request, or of none")
+
+
+def _takes(function: Callable[..., object], *args: object) -> bool:
+    """True when the function can be called with these arguments, as far as it says."""
+    try:
+        inspect.signature(function).bind(*args)
+    except TypeError:
+        return False
+    except ValueError:  # it does not say
+        return bool(args)
+    return True
 
 
 def checked_facts(facts: object) -> FrozenDict[str, Any]:
