@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bobcat import DuplicateRecord, MemoryStore, StepRecord
-from bobcat.stores.durable import Entry, Lease, LeaseLost, RunBusy, RunSummary
+from bobcat.stores.durable import Entry, Lease, LeaseLost, RunBusy, RunSummary, StatusConflict
 from bobcat.testing import ContractReport, StoreContractError, run_store_contract
 
 
@@ -260,6 +260,53 @@ class TimeOfNoZone(MemoryStore):
         return (await super().now()).replace(tzinfo=None)
 
 
+class SetsWhatNobodyExpected(MemoryStore):
+    async def set_status(self, run_id: str, status: Any, *, expected: Any = None, **options: Any) -> None:
+        await super().set_status(run_id, status, **options)
+
+
+class LooksThenSets(MemoryStore):
+    async def set_status(self, run_id: str, status: Any, *, expected: Any = None, **options: Any) -> None:
+        known = await self.run(run_id)
+        if expected is not None and known is not None and known.status not in expected:
+            raise StatusConflict(run_id, known.status)
+        await asyncio.sleep(0.001)
+        await super().set_status(run_id, status, **options)
+
+
+class CountsRefusedRecords(MemoryStore):
+    async def append(self, record: StepRecord) -> None:
+        if record.run_id in self._states:
+            self._states[record.run_id].appended += record.seq in self._runs.get(record.run_id, {})
+        await super().append(record)
+
+
+class HeadOfTheLastArrival(MemoryStore):
+    async def append(self, record: StepRecord) -> None:
+        await super().append(record)
+        self._states[record.run_id].last = record
+
+
+class HeldForEver(MemoryStore):
+    async def run(self, run_id: str) -> RunSummary | None:
+        found = await super().run(run_id)
+        return None if found is None else replace(found, held=found.fence > 0)
+
+
+class KeepsItsFences(MemoryStore):
+    async def mark_restored(self) -> int:
+        self._epoch, self._restored_at = self._epoch + 1, await self.now()
+        for state in self._states.values():
+            state.owner = None
+        return self._epoch
+
+
+class RestoresNothing(MemoryStore):
+    async def run(self, run_id: str) -> RunSummary | None:
+        found = await super().run(run_id)
+        return None if found is None else replace(found, restored=False)
+
+
 class LastChangeWins(MemoryStore):
     async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
         current = await self.get(kind, key)
@@ -327,6 +374,13 @@ BROKEN: dict[type[MemoryStore], str] = {
     PagesByTimeAlone: "runs_are_listed",
     OldestFirst: "runs_are_listed",
     TimeOfNoZone: "time_is_the_stores",
+    SetsWhatNobodyExpected: "a_status_changes_only_from_what_was_expected",
+    LooksThenSets: "a_status_changes_only_from_what_was_expected",
+    CountsRefusedRecords: "what_was_appended_is_counted",
+    HeadOfTheLastArrival: "what_was_appended_is_counted",
+    HeldForEver: "a_lease_that_is_alive_is_shown",
+    KeepsItsFences: "a_restored_store_begins_an_epoch",
+    RestoresNothing: "a_restored_store_begins_an_epoch",
     LastChangeWins: "a_document_has_versions",
     ReadsThenPuts: "changes_do_not_overwrite_each_other",
     ScansInOrderOfArrival: "documents_are_scanned_in_order",

@@ -17,6 +17,7 @@ import pytest
 
 from bobcat import DuplicateRecord, FileStore, StepRecord, StoreError, step_record_to_json
 from bobcat.stores.file.disk import file_name
+from bobcat.stores.file.store import FORMAT
 from stores.appender import entry
 
 
@@ -155,10 +156,11 @@ def test_a_long_name_becomes_a_digest(tmp_path: Path) -> None:
 
 def test_a_later_format_is_refused(tmp_path: Path) -> None:
     append(tmp_path, small(0))
-    (tmp_path / "format").write_text("bobcat journals 2\n")
+    (tmp_path / "format").write_text(f"bobcat journals {FORMAT + 1}\n")
     assert refused(tmp_path) == (
         "too_new",
-        f"`{tmp_path}` has schema 2, and this release of bobcat knows schemas up to 1: upgrade bobcat",
+        f"`{tmp_path}` has schema {FORMAT + 1}, and this release of bobcat knows schemas up to {FORMAT}: "
+        "upgrade bobcat",
     )
 
 

@@ -16,6 +16,7 @@ import pytest
 import redis
 
 from bobcat import RedisStore, StoreError, StoreWarning
+from bobcat.stores.redis.link import SCHEMA
 from bobcat.testing import run_store_contract
 from services import RedisServer, Server, Unavailable, absent
 from stores.appender import entry
@@ -202,10 +203,11 @@ def test_an_odd_url_is_refused() -> None:
 
 def test_a_later_layout_is_refused(own_redis: Server) -> None:
     with redis.Redis.from_url(own_redis.url) as client:
-        client.set("later:schema", "2")
+        client.set("later:schema", str(SCHEMA + 1))
     assert refused(RedisStore(own_redis.url, prefix="later:")) == (
         "too_new",
-        "the store under `later:` has schema 2, and this release of bobcat knows schemas up to 1: upgrade bobcat",
+        f"the store under `later:` has schema {SCHEMA + 1}, and this release of bobcat knows schemas up to {SCHEMA}: "
+        "upgrade bobcat",
     )
 
 

@@ -16,6 +16,9 @@ import pytest
 
 from bobcat.stores import PostgresStore, SQLiteStore
 from bobcat.workers import Jobs, Runner, StoreDispatcher, Workers
+from stores.conftest import prefix, schema
+
+__all__ = ["prefix", "schema"]
 
 APP = Path(__file__).parent / "worker_app.py"
 

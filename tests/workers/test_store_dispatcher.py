@@ -107,7 +107,6 @@ def test_a_run_that_keeps_failing_has_failed(house: House) -> None:
     [
         ("exhausted", "step budget exhausted (2)"),
         ("odd", "the run `odd` gave `store`, which the worker gives"),
-        ("nobody", "this app has no run named `nobody`"),
     ],
 )
 def test_a_failure_that_does_not_pass_is_not_tried_again(house: House, name: str, error: str) -> None:

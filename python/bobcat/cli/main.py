@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny what runs wait for."),
     "worker": ("bobcat.cli.worker", "worker", "Make queued runs."),
     "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
+    "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or say that it was restored."),
     "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, as lynx-agent names them."),
     "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
     "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),

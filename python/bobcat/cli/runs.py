@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def list_(store_url: str, status: Any, limit: int, output_format: str) -> None: 
         write_json([_summary(run) for run in found])
         return
     for run in found:
-        name, told = safe_text(run.run_id), safe_text(run.detail.get("error") or "")
+        name, told = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
         click.echo(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
     if not found:
         click.echo("no runs" if status is None else f"no {status} runs", err=True)
@@ -81,12 +81,13 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
         ("records", str(run.records)),
         ("created", run.created.isoformat(timespec="seconds")),
         ("updated", run.updated.isoformat(timespec="seconds")),
+        ("restored", "the store was restored since: unsafe actions wait for approvals" if run.restored else ""),
         ("error", safe_text(run.detail.get("error") or (job.error if job else None) or "")),
         ("approvals", safe_names(run.detail.get("approvals") or ())),
     ]
     if job is not None:
         rows += [
-            ("job", f"{safe_name(job.name)} {safe_json(job.payload)}"),
+            ("job", f"{safe_name(job.kind)} {safe_json(job.payload)}"),
             ("tenant", safe_name(job.tenant)),
             ("priority", str(job.priority)),
             ("attempts", str(job.attempts)),
@@ -106,17 +107,28 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
 @click.option("--run-id", metavar="ID", help="The id of the run: queueing it twice is queueing it once.")
 @click.option("--priority", type=int, default=0, show_default=True, metavar="N", help="A higher one goes first.")
 @click.option("--tenant", metavar="NAME", default="", help="For whom; see `tenant_limit`.")
+@click.option("--version", metavar="TEXT", help="The version of the run: a worker makes it whose app has it.")
 @click.option("--at", metavar="TIME", help="Not before this time, in ISO 8601; without a zone it is UTC.")
 @store_option
 def queue(
-    name: str, *, payload: str, run_id: str | None, priority: int, tenant: str, at: str | None, store_url: str
+    name: str,
+    *,
+    payload: str,
+    run_id: str | None,
+    priority: int,
+    tenant: str,
+    version: str | None,
+    at: str | None,
+    store_url: str,
 ) -> None:
     """Queue a run of the app's function NAME; prints its id."""
     given = json_object("--payload", payload)
     run_at = None if at is None else _moment(at)
 
     async def work(jobs: Jobs, _: Any) -> Job:
-        return await jobs.enqueue(name, given, run_id=run_id, priority=priority, run_at=run_at, tenant=tenant)
+        return await jobs.enqueue(
+            name, given, run_id=run_id, priority=priority, run_at=run_at, tenant=tenant, version=version
+        )
 
     click.echo(safe_text(_with_jobs(store_url, work, must_exist=False).run_id))
 
@@ -196,4 +208,14 @@ def _summary(run: RunSummary) -> dict[str, Any]:
         "created": run.created.isoformat(),
         "updated": run.updated.isoformat(),
         "detail": dict(run.detail),
+        "restored": run.restored,
     }
+
+
+def _waits_for(run: RunSummary) -> str:
+    """The kind of a queued run: it waits for a worker whose app can make it."""
+    told = run.detail.get("job")
+    if run.status != "queued" or not isinstance(told, Mapping):
+        return ""
+    version = told.get("version")
+    return f"job {told.get('name')}" + ("" if version is None else f"@{version}")

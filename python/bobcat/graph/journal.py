@@ -23,7 +23,7 @@ from bobcat.kernel.manner import STORE_TIMEOUT_SECONDS
 from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, Tenure, default_owner
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, LeaseLost, RunBusy, RunStatus
+from bobcat.stores.durable import DurableStore, LeaseLost, RestorableStore, RunBusy, RunStatus
 from bobcat.tasks import being_cancelled
 
 T = TypeVar("T")
@@ -109,6 +109,8 @@ class GraphJournal:
         self._plain = plain
         self._claimed = False
         self._next_seq = 0
+        self._restored = False
+        """True when the store was restored since the graph began: a node whose run is unknown may have run."""
         self.progress = Progress()
 
     async def load(self) -> None:
@@ -125,12 +127,40 @@ class GraphJournal:
                 raise JournalError(f"store.acquire failed: {describe(error)}") from error
             # What another worker took, the next write says: every node is fenced on its own.
             self._tenure.keep(lambda loss: None)
+        appended = await self._look()
         self.progress = await self._load(self._run_id, read_progress)
+        if self.progress.records < appended:
+            there = self.progress.records
+            raise JournalError(
+                f"journal refused: the store says that the graph had {appended} records, and {there} are there"
+            )
         self._next_seq = self.progress.next_seq
 
     async def node(self, run_id: str) -> NodeRecord:
         """What is on record of a node's own run. Raises `JournalError`."""
+        if self._restored and isinstance(self._store, RestorableStore):
+            try:
+                async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                    await self._store.doubt(run_id)
+            except asyncio.CancelledError as error:
+                raise _unless_cancelled(error, "store.load failed") from error
+            except (Exception, SystemExit) as error:
+                raise JournalError(f"store.load failed: {describe(error)}") from error
         return await self._load(run_id, read_node)
+
+    async def _look(self) -> int:
+        """How many records the store kept of the graph; 0 where it does not say."""
+        if self._tenure is None:
+            return 0
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                summary = await self._tenure.store.run(self._run_id)
+        except asyncio.CancelledError as error:
+            raise _unless_cancelled(error, "store.load failed") from error
+        except (Exception, SystemExit) as error:
+            raise JournalError(f"store.load failed: {describe(error)}") from error
+        self._restored = summary is not None and summary.restored
+        return 0 if summary is None else summary.appended or 0
 
     async def _load(self, run_id: str, read: Callable[[Sequence[StepRecord]], T]) -> T:
         if self._store is None:

@@ -44,6 +44,7 @@ from bobcat.kernel.commands import (
 from bobcat.kernel.doubt import (
     MAY_HAVE_HAPPENED,
     NOTHING,
+    RESTORED,
     UNCERTAIN,
     close_intents,
     doubt_about,
@@ -92,7 +93,7 @@ def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
     if stop is not None:
         yield from _announce_refusal(run, call, tool, wall, stop.reason, REPEATED_CALL)
         raise (yield from run.fail(stop, seq=run.step))
-    if orphan is not None:
+    if orphan is not None or setup.restored:
         yield from _announce_uncertain(run, call, orphan)
     try:
         known, args = _resolve(run, call, tool)
@@ -100,7 +101,7 @@ def perform(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
         yield from _announce_refusal(run, call, tool, wall, str(error), error.code)
         yield from _not_made(run, call, f"{error}; {MAY_HAVE_HAPPENED}" if orphan and count_all else str(error))
         return
-    yield from _Action(run, call, known, orphan is not None).run_with(args, wall)
+    yield from _Action(run, call, known, orphan is not None or setup.restored).run_with(args, wall)
 
 
 def tell(run: RunState, call: Proposal, text: str) -> None:
@@ -207,10 +208,10 @@ class _Action:
         doubt = doubt_about(self.run, self.seq, self.tool)
         if doubt is None:
             return False
-        answer = yield from investigate(self.run, self.call, self.tool, doubt)
+        answer = yield from investigate(self.run, self.call, self.tool, doubt, self.key)
         self.uncertain = isinstance(answer, Unknown)
         if isinstance(answer, Happened):
-            verdict = doubt.intents[-1].body.get("verdict", "allow")
+            verdict = doubt.intents[-1].body.get("verdict", "allow") if doubt.intents else "allow"
             result = ActionResult(True, answer.value)
             yield from self.settle(Decision(Verdict(verdict)), result, denied=False, reconciled=True)
             return True
@@ -546,11 +547,11 @@ def _replay(run: RunState, call: Proposal, result: Mapping[str, Any]) -> Steps[N
     tell(run, call, show(result.get("message", "")))
 
 
-def _announce_uncertain(run: RunState, call: Proposal, orphan: StepRecord) -> Steps[None]:
+def _announce_uncertain(run: RunState, call: Proposal, orphan: StepRecord | None) -> Steps[None]:
     body = {
         "seq": run.step,
         "tool": call.tool,
-        "intent_key": orphan.idempotency_key,
-        "reason": "intent journaled without result — action may have executed",
+        "intent_key": None if orphan is None else orphan.idempotency_key,
+        "reason": RESTORED if orphan is None else "intent journaled without result — action may have executed",
     }
     yield from run.emit("action.uncertain", body)

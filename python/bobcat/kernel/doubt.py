@@ -19,6 +19,7 @@ from bobcat.model import Decision, Happened, NotHappened, ToolDef, Unknown, Verd
 UNCERTAIN_MARKER = "<default:on_uncertain>"
 """In `matched_rules`: an unsafe action that may have run waits for an approval, whatever allowed it before."""
 UNCERTAIN_REASON = "an earlier attempt may have taken effect, and running the tool again is not safe"
+RESTORED = "the store was restored since the run began — what the run did after its last record is unknown"
 MAY_HAVE_HAPPENED = "an earlier attempt of this action may have taken effect"
 
 NOTHING: Mapping[str, Any] = FrozenDict()
@@ -27,7 +28,9 @@ UNCERTAIN: Mapping[str, Any] = FrozenDict({"uncertain_retry": True})
 
 
 class Doubt(NamedTuple):
-    """The intents of a step that nothing closes, and the effect that the tool had then and has now."""
+    """The intents of a step that nothing closes, and the effect that the tool had then and has now. In a run that is
+    older than the last restore of its store, there may be none: the intent may be among what was lost.
+    """
 
     intents: tuple[StepRecord, ...]
     effect: str
@@ -36,7 +39,7 @@ class Doubt(NamedTuple):
 def doubt_about(run: RunState, step: int, tool: ToolDef) -> Doubt | None:
     """What is in doubt about a step. A tool whose effect changed since counts as unsafe."""
     intents = run.setup.journal.open.get(step, ())
-    if not intents:
+    if not intents and not run.setup.restored:
         return None
     # An older journal names no effect. Then nobody got a key or a fence, but what is harmless now was so then.
     now = tool.metadata.effect
@@ -45,27 +48,34 @@ def doubt_about(run: RunState, step: int, tool: ToolDef) -> Doubt | None:
     return Doubt(intents, now if len(effects) == 1 else "unsafe")
 
 
-def investigate(run: RunState, call: Proposal, tool: ToolDef, doubt: Doubt) -> Steps[Happened | NotHappened | Unknown]:
-    """What became of the action: by its reconciler, or because a transaction happens with its result or not at all."""
-    last = doubt.intents[-1]
+def investigate(
+    run: RunState, call: Proposal, tool: ToolDef, doubt: Doubt, key: str
+) -> Steps[Happened | NotHappened | Unknown]:
+    """What became of the action: by its reconciler, or because a transaction happens with its result or not at all.
+
+    `key` is the action's; each of its intents has the same.
+    """
+    last = doubt.intents[-1] if doubt.intents else None
+    if last is not None:
+        key = last.idempotency_key
     answer: Happened | NotHappened | Unknown = Unknown()
     if tool.reconcile_fn is not None:
-        args = last.body.get("args", call.args)
-        event = yield Reconcile(tool, last.idempotency_key, args)
+        args = call.args if last is None else last.body.get("args", call.args)
+        event = yield Reconcile(tool, key, args)
         if isinstance(event, Interrupted):
             raise (yield from run.interrupted(event, "reconcile", seq=run.step))
         answer = expect(event, Reconciled).answer
-        body: dict[str, Any] = {"seq": run.step, "tool": call.tool, "intent_key": last.idempotency_key}
+        body: dict[str, Any] = {"seq": run.step, "tool": call.tool, "intent_key": key}
         body["outcome"] = _OUTCOMES[type(answer)]
         if isinstance(answer, Unknown) and answer.reason:
             body["reason"] = answer.reason
         yield from run.emit("action.reconciled", body)
     if isinstance(answer, Unknown) and doubt.effect == "transactional":
         answer = NotHappened()
-    if isinstance(answer, NotHappened):
+    if isinstance(answer, NotHappened) and doubt.intents:
         together = doubt.effect == "transactional"
         why = "its transaction was not committed" if together else "the reconciler says that it did not happen"
-        yield from close_intents(run, call, tuple(intent.seq for intent in doubt.intents), why, last.idempotency_key)
+        yield from close_intents(run, call, tuple(intent.seq for intent in doubt.intents), why, key)
     return answer
 
 

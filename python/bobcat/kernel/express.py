@@ -100,6 +100,7 @@ class Express:
             and not setup.asks_extra
             and not log.isEnabledFor(logging.DEBUG)
             and not setup.journal.records
+            and not setup.restored
             and budget.max_repeated_calls is None
             and budget.step_timeout_seconds is None
         )

@@ -90,6 +90,8 @@ class RunJournal:
         """Keeps a record that `chain` made, outside of a transaction. `chain.kept` comes after it."""
         self._opened = False
         """Whether this attempt began. Else the run stands where it stood."""
+        self.restored = False
+        """True when the store was restored since the run began: what the run did after its last record is unknown."""
         self._kept: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
         if manner.guards_journal and has_leases(store):
             self.tenure = Tenure(store, run_id, owner=owner, seconds=lease_seconds)
@@ -121,13 +123,18 @@ class RunJournal:
         return journal, replies
 
     async def _take(self) -> RunSummary | None:
-        """Take the lease; what the store knew of the run before."""
+        """Take the lease; what the store knows of the run from then on."""
         tenure = self.tenure
         if tenure is None:
             return None
         # First the status, then the lease, then the records: what is read later can only be more.
         summary: RunSummary | None = await self._call("store.load", tenure.store.run, self._run_id)
         await self._call("store.acquire", tenure.take)
+        if (
+            tenure.lease.fence != (0 if summary is None else summary.fence) + 1
+        ):  # it is another's status, or epoch, by now
+            summary = await self._call("store.load", tenure.store.run, self._run_id)
+        self.restored = summary is not None and summary.restored
         return summary
 
     async def _begin(self, journal: JournalIndex) -> None:
@@ -183,7 +190,8 @@ class RunJournal:
             raise TypeError("the store has no transactions")
         await tenure.renew()
         manager = store.transaction(tenure.lease)
-        tenure.resting = True
+        # Where renewals would wait for the transaction to end, nobody can take the run before that either.
+        tenure.resting = not getattr(store, "renews_in_transactions", False)
         try:
             transaction = await manager.__aenter__()
         except BaseException:
@@ -233,6 +241,8 @@ class RunJournal:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     await self.roll_back()
+                    if result is None or result.status == "superseded":
+                        await self.tenure.note_loss()
                     status = None if result is None else _FINAL.get(result.status)
                     if result is not None and status is not None and self._opened:
                         await self._set_status(status, self._detail(result))
@@ -262,13 +272,20 @@ def _check_status(
         return
     if summary.status == "succeeded" and journal.final is None:
         raise DamagedJournal("the store says that the run succeeded, and its answer is not on record")
+    _check_extent(summary.appended, summary.head, records)
     count, head = summary.detail.get("records"), summary.detail.get("chain")
-    if not isinstance(count, int) or not isinstance(head, str) or not count:
-        return
-    if count > len(records):
+    if isinstance(count, int) and isinstance(head, str) and count:
+        _check_extent(count, head, records)
+
+
+def _check_extent(count: int | None, head: str | None, records: Any) -> None:  # Any: as above
+    """The records must be as many as the store says, or more, and the last of so many have the hash that it says."""
+    if count is not None and count > len(records):
         raise DamagedJournal(f"the store says that the run had {count} records, and {len(records)} are there")
-    last = max(records, key=lambda record: record.seq) if count == len(records) else None
-    if last is not None and last.body.get(CHAIN, head) != head:
+    if count != len(records) or not records or head is None:
+        return
+    last = max(records, key=lambda record: record.seq)
+    if last.body.get(CHAIN, head) != head:
         raise DamagedJournal("the last record is not the one that the store says it was")
 
 

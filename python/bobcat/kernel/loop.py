@@ -237,7 +237,8 @@ class _Driver:
             fresh = named or not journal.records
             correlation_id = setup.correlation_id if fresh else f"{setup.run_id}#{str(uuid4())[:8]}"
             fields = {name: getattr(setup, name) for name in Setup.__struct_fields__}
-            self._setup = Setup(**{**fields, "journal": journal, "replies": replies, "correlation_id": correlation_id})
+            fields |= {"journal": journal, "replies": replies, "correlation_id": correlation_id}
+            self._setup = Setup(**{**fields, "restored": kept.restored})
             result = await self._drive(Machine(self._setup))
             await self._interrupts.let_through()
             return result

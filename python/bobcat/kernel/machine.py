@@ -90,6 +90,8 @@ def _begin(run: RunState) -> Steps[None]:
     bound: dict[str, Any] = {} if setup.binding is None else {"binding": setup.binding}
     if setup.extra:
         bound["extra"] = setup.extra
+    if setup.restored:
+        bound["restored"] = True
     if journal.records:
         yield from run.append("run.resumed", {"records": journal.records, "bundle_id": setup.bundle_id, **bound})
         yield from run.emit("run.resumed", {"records": journal.records, "attempt": journal.attempts + 1})

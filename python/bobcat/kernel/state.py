@@ -64,6 +64,8 @@ class Setup(msgspec.Struct, frozen=True):
     """A provider gives the facts of each step."""
     renews_extra: bool = False
     """The provider is asked again for a step whose facts are on record."""
+    restored: bool = False
+    """True when the store was restored since the run began: every action not on record may have run already."""
 
 
 class Ended(Exception):

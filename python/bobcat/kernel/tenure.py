@@ -16,7 +16,7 @@ from uuid import uuid4
 from bobcat.journal import StepRecord
 from bobcat.kernel.commands import StoreFailed, Superseded
 from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, Lease, LeaseLost
+from bobcat.stores.durable import DurableStore, Lease, LeaseLost, RestorableStore
 from bobcat.tasks import end
 
 DEFAULT_LEASE_SECONDS = 30.0
@@ -124,6 +124,15 @@ class Tenure:
             except Exception as error:
                 problem = describe(error)
                 await asyncio.sleep(self._seconds / 20)
+
+    async def note_loss(self) -> None:
+        """Begin the store's next epoch when it gives proof that it lost what it acknowledged: a fence below ours, or
+        no such run. Raises what the store raises."""
+        if self._lease is None or not isinstance(self.store, RestorableStore):
+            return
+        found = await self.store.run(self._run_id)
+        if found is None or found.fence < self._lease.fence:
+            await self.store.mark_restored()
 
     def _patience(self) -> float:
         """How long one renewal may take: until the lease ends; when it has ended, it is tried all the same."""

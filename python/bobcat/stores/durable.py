@@ -6,10 +6,11 @@ is said. All times are those of the store (the database's clock), never of the c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from inspect import Parameter, signature
 from typing import Any, Literal, Protocol, TypeGuard, runtime_checkable
 
 from bobcat.journal import RunStore, StepRecord
@@ -28,6 +29,14 @@ class RunBusy(Exception):
     def __init__(self, run_id: str, owner: str, expires: datetime) -> None:
         super().__init__(f"run {run_id!r} is being worked on by {owner!r}, at least until {expires.isoformat()}")
         self.run_id, self.owner, self.expires = run_id, owner, expires
+
+
+class StatusConflict(Exception):
+    """The run has a status that the caller did not expect, and keeps it. `status` is the one that was found."""
+
+    def __init__(self, run_id: str, status: str) -> None:
+        super().__init__(f"run {run_id!r} is {status} by now")
+        self.run_id, self.status = run_id, status
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,15 @@ class RunSummary:
     """When its status or its lease last changed. A record alone changes nothing here: the run's renewals do."""
     detail: Mapping[str, Any]
     """What `set_status` was given: JSON, such as the error of a failed run."""
+    appended: int | None = None
+    """Count of the run's records, kept in the transaction of each append; None where the store keeps no count. Fewer
+    `records` than this is a journal that was cut."""
+    head: str | None = None
+    """Chain hash of the record at the highest position, kept with the count; "" for a record without one."""
+    held: bool | None = None
+    """True while a lease on the run is alive, by the store's lease clock; None where the store does not say."""
+    restored: bool = False
+    """True when the run is older than the last restore of the store: what it did since its last record is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +133,21 @@ class DurableStore(RunStore, Protocol):
         """Records of a run from `seq` on, by `seq`, at most `limit` of them."""
 
     async def set_status(
-        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
     ) -> None:
         """Say where a run stands; under a lease, only while it is held (`LeaseLost`). Makes the run known if it is
-        not. The detail is replaced, by nothing when there is none."""
+        not. The detail is replaced, by nothing when there is none.
+
+        With `expected`, a known run must have one of these statuses, checked in the same transaction; else
+        `StatusConflict`, and nothing is changed. A store of an older release may lack the parameter: see
+        `change_status`.
+        """
 
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
@@ -153,6 +182,47 @@ def has_leases(store: RunStore) -> TypeGuard[DurableStore]:
     return all(hasattr(store, name) for name in _METHODS)
 
 
+async def change_status(
+    store: DurableStore,
+    run_id: str,
+    status: RunStatus,
+    *,
+    expected: Collection[RunStatus],
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    """`set_status` from one of the `expected` statuses, or `StatusConflict`.
+
+    In a store whose `set_status` has no `expected`, the status is read before it is written, in two steps.
+    """
+    parameters = signature(store.set_status).parameters
+    if "expected" in parameters or any(each.kind is Parameter.VAR_KEYWORD for each in parameters.values()):
+        await store.set_status(run_id, status, detail=detail, expected=expected)
+        return
+    run = await store.run(run_id)
+    if run is not None and run.status not in expected:
+        raise StatusConflict(run_id, run.status)
+    await store.set_status(run_id, status, detail=detail)
+
+
+@runtime_checkable
+class RestorableStore(DurableStore, Protocol):
+    """A store with an epoch: the number of times that its storage was restored, or marked so, and one."""
+
+    async def epoch(self) -> int:
+        """The present epoch. A run keeps the epoch in which it became known."""
+
+    async def mark_restored(self) -> int:
+        """Begin the next epoch, and return it: every lease is lost, fences grow past all that were given, and every
+        run that is known by now is `restored`."""
+
+    async def restored_at(self) -> datetime | None:
+        """When the present epoch began, by the store's time; None in the first one."""
+
+    async def doubt(self, run_id: str) -> None:
+        """Say of one run that it may have run before the last restore: it is `restored` from now on. Makes it known,
+        as `running`, if it is not."""
+
+
 @runtime_checkable
 class TransactionalStore(DurableStore, Protocol):
     """A store whose own transactions a tool can write in: SQLite, PostgreSQL."""
@@ -161,5 +231,6 @@ class TransactionalStore(DurableStore, Protocol):
         """A transaction under a lease: committed when the block ends, rolled back when it raises. `LeaseLost` when the
         lease is not held at its beginning, or when another worker can have taken the run by its end.
 
-        SQLite has one writer: while the block runs, every other write to the file waits, renewals among them.
+        SQLite has one writer: while the block runs, every other write to the file waits, renewals among them. Where
+        renewals go on meanwhile, the store has an attribute `renews_in_transactions` that is true.
         """

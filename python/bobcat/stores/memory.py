@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 from bobcat.stores.refusals import changed, lost, taken
-from bobcat.stores.written import body_of, text_of
+from bobcat.stores.written import FENCE_JUMP, body_of, text_of
 
 
 @dataclass(slots=True)
@@ -30,11 +30,15 @@ class _State:
     lease: Lease | None = None
     """The lease that was given last: who comes with it needs no further look, but at the time."""
     until: float = 0.0
-    """When it ends, as a number."""
+    """When it ends, in seconds of the lease clock."""
+    epoch: int = 1
+    appended: int = 0
+    last: StepRecord | None = None
+    """The record at the highest position."""
 
-    def give(self, lease: Lease) -> Lease:
+    def give(self, lease: Lease, until: float) -> Lease:
         """Note a lease that begins, or goes on."""
-        self.expires, self.lease, self.until = lease.expires, lease, lease.expires.timestamp()
+        self.expires, self.lease, self.until = lease.expires, lease, until
         return lease
 
 
@@ -49,7 +53,10 @@ class MemoryStore:
         self._states: dict[str, _State] = {}
         self._documents: dict[tuple[str, str], Entry] = {}
         self._clock = clock if clock is not None else partial(datetime.now, UTC)
-        self._seconds = time.time if clock is None else lambda: self._clock().timestamp()  # PERF: a third of the time
+        # Leases count by a clock that nobody sets: the date may jump. PERF: a third of the time of a `datetime`.
+        self._seconds = time.monotonic if clock is None else lambda: self._clock().timestamp()
+        self._epoch = 1
+        self._restored_at: datetime | None = None
         self._lock = threading.Lock()  # of states and documents; records need none: `setdefault` is one step
 
     async def append(self, record: StepRecord) -> None:
@@ -59,6 +66,11 @@ class MemoryStore:
             run = self._begin(record.run_id)
         if record.seq in run or run.setdefault(record.seq, record) is not record:
             raise taken(record.run_id, record.seq)
+        state = self._states[record.run_id]
+        with self._lock:
+            state.appended += 1
+            if state.last is None or record.seq > state.last.seq:
+                state.last = record
 
     def _begin(self, run_id: str) -> dict[int, StepRecord]:
         with self._lock:
@@ -73,21 +85,23 @@ class MemoryStore:
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
         """Take the run with the next fence, or raise `RunBusy`."""
         with self._lock:
+            until = self._seconds() + seconds  # before the date: by its date a lease ends no earlier
             state, now = self._state(run_id), self._clock()
-            if state.owner is not None and state.owner != owner and state.expires > now:
+            if state.owner is not None and state.owner != owner and state.until > self._seconds():
                 raise RunBusy(run_id, state.owner, state.expires)
             state.fence += 1
             state.owner, state.updated = owner, now
-            return state.give(Lease(run_id, owner, state.fence, now + timedelta(seconds=seconds)))
+            return state.give(Lease(run_id, owner, state.fence, now + timedelta(seconds=seconds)), until)
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
         """The lease, for longer from now, or `LeaseLost`."""
         with self._lock:
+            until = self._seconds() + seconds
             now, state = self._clock(), self._states.get(lease.run_id)
             if state is None or state.fence != lease.fence or state.owner != lease.owner:
                 raise lost(lease, lease.run_id)
             state.updated = now
-            return state.give(replace(lease, expires=now + timedelta(seconds=seconds)))
+            return state.give(replace(lease, expires=now + timedelta(seconds=seconds)), until)
 
     async def release(self, lease: Lease) -> None:
         """Give the run back."""
@@ -109,13 +123,22 @@ class MemoryStore:
         return tuple(run[position] for position in sorted(position for position in run if position >= seq)[:limit])
 
     async def set_status(
-        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands."""
+        """Say where a run stands, or raise `StatusConflict`."""
         text = text_of("status", detail or {})
         with self._lock:
             if lease is not None:
                 self._held(lease, run_id)
+            known = self._states.get(run_id)
+            if known is not None and expected is not None and known.status not in expected:
+                raise StatusConflict(run_id, known.status)
             state = self._state(run_id)
             state.status, state.detail, state.updated = status, text, self._clock()
 
@@ -162,6 +185,27 @@ class MemoryStore:
         """The store's time."""
         return self._clock()
 
+    async def epoch(self) -> int:
+        """The present epoch."""
+        return self._epoch
+
+    async def mark_restored(self) -> int:
+        """Begin the next epoch."""
+        with self._lock:
+            self._epoch, self._restored_at = self._epoch + 1, self._clock()
+            for state in self._states.values():
+                state.fence, state.owner, state.lease = state.fence + FENCE_JUMP, None, None
+            return self._epoch
+
+    async def restored_at(self) -> datetime | None:
+        """When the present epoch began."""
+        return self._restored_at
+
+    async def doubt(self, run_id: str) -> None:
+        """Say that a run may be older than the present epoch."""
+        with self._lock:
+            self._state(run_id).epoch = 0
+
     async def aclose(self) -> None:
         """Nothing to let go of."""
 
@@ -169,7 +213,7 @@ class MemoryStore:
         state = self._states.get(run_id)
         if state is None:
             now = self._clock()
-            state = self._states[run_id] = _State("running", now, now)
+            state = self._states[run_id] = _State("running", now, now, epoch=self._epoch)
         return state
 
     def _held(self, lease: Lease, run_id: str) -> None:
@@ -179,11 +223,15 @@ class MemoryStore:
             or lease.run_id != run_id
             or state.fence != lease.fence
             or state.owner != lease.owner
-            or state.expires <= self._clock()
+            or state.until <= self._seconds()
         ):
             raise lost(lease, run_id)
 
     def _summary(self, run_id: str) -> RunSummary:
-        state, records = self._states[run_id], len(self._runs.get(run_id, ()))
-        detail = body_of(state.detail)
-        return RunSummary(run_id, state.status, records, state.fence, state.created, state.updated, detail)
+        state, records = self._states[run_id], self._runs.get(run_id, ())
+        head = None if state.last is None else state.last.body.get("chain")
+        return RunSummary(
+            run_id, state.status, len(records), state.fence, state.created, state.updated, body_of(state.detail),
+            appended=state.appended, head=head if isinstance(head, str) else "", restored=state.epoch < self._epoch,
+            held=state.owner is not None and state.until > self._seconds(),
+        )  # fmt: skip

@@ -23,6 +23,28 @@ def lost(lease: Lease, run_id: str) -> LeaseLost:
     return LeaseLost(f"run {run_id!r} is not held under fence {lease.fence} any more")
 
 
+class Gap(Exception):
+    """A record is to be appended, under a live lease, behind a position that the journal lost."""
+
+    def __init__(self, run_id: str, seq: int, last: int) -> None:
+        super().__init__(
+            f"record {seq} of run {run_id!r} is to follow, and the journal ends at {last}: the store lost records"
+        )
+
+
+def moved(path: str) -> StoreError:
+    """The file or the directory is not where it was opened."""
+    return StoreError(
+        "moved",
+        f"`{path}` is no longer the storage that was opened: it was moved, removed or replaced; start again",
+    )
+
+
+def read_only(path: str, why: object) -> StoreError:
+    """Something is to be written where nothing can be."""
+    return StoreError("read_only", f"`{path}` is read-only ({why}): it can be listed and traced, and not written")
+
+
 def changed(kind: str, key: str, expected: int) -> VersionConflict:
     """The document has another version."""
     return VersionConflict(f"{kind} {key!r} is not at version {expected} any more")

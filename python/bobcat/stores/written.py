@@ -37,8 +37,12 @@ UNREADABLE = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+FENCE_JUMP = 2**20
+"""A restored store gives fences from this far on: it cannot know how many were given since its backup."""
+
+
 class Row(NamedTuple):
-    """A record as a database keeps it. `timestamp` is the record's own, in ISO 8601."""
+    """A record as a database keeps it. `timestamp` is the record's own, in ISO 8601; `head` its chain hash, or ""."""
 
     run_id: str
     seq: int
@@ -46,13 +50,14 @@ class Row(NamedTuple):
     idempotency_key: str
     body: str
     timestamp: str
+    head: str
 
 
 def row_of(record: StepRecord) -> Row:
     """The record, as it is written. Raises `StoreError` when a limit is passed."""
     if not 0 <= record.seq <= MAX_SEQ:
         raise StoreError("bad_seq", f"a record's position is between 0 and {MAX_SEQ}, not {record.seq}")
-    key = record.idempotency_key
+    key, head = record.idempotency_key, record.body.get("chain") if isinstance(record.body, Mapping) else None
     return Row(
         name_of("run id", record.run_id),
         record.seq,
@@ -60,6 +65,7 @@ def row_of(record: StepRecord) -> Row:
         name_of("idempotency key", key) if key else "",
         text_of("record", record.body),
         record.timestamp.isoformat(),
+        head if isinstance(head, str) else "",
     )
 
 

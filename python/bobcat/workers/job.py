@@ -6,7 +6,8 @@ Where the run stands is said by the store's own status of it: `queued`, `running
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ import msgspec
 from bobcat.approvals.desk import JOB_KIND
 from bobcat.errors import JobError
 from bobcat.frozen import thaw
-from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, VersionConflict
+from bobcat.stores.durable import DurableStore, RunStatus, RunSummary, StatusConflict, VersionConflict, change_status
+from bobcat.workers.kinds import kind_of
 
 if TYPE_CHECKING:
     from bobcat.workers.dispatch import Dispatcher
@@ -33,7 +35,9 @@ JOURNAL = ("records", "chain")
 class Job:
     """One run to be made. `payload` is JSON, and what the program gave; `name` says which function of the app makes it.
 
-    A higher `priority` goes first. `attempts` counts those that failed. `cancelled` is why the run must not go on.
+    A higher `priority` goes first. `attempts` counts those that failed or whose worker died, and the one under way.
+    `cancelled` is why the run must not go on. With a `version`, only a worker
+    whose app has this version of the run makes it.
     """
 
     run_id: str
@@ -45,6 +49,12 @@ class Job:
     attempts: int = 0
     error: str | None = None
     cancelled: str | None = None
+    version: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """What a worker must be able to make."""
+        return kind_of(self.name, self.version)
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The job as plain JSON data."""
@@ -58,12 +68,14 @@ class Job:
             "attempts": self.attempts,
             "error": self.error,
             "cancelled": self.cancelled,
+            "version": self.version,
         }
 
     def detail(self) -> dict[str, Any]:  # Any: JSON
         """What a listing of queued runs says of the job, so that a worker need not read each."""
         told = self.to_json()
-        return {"job": {name: told[name] for name in ("name", "run_at", "priority", "tenant", "attempts")}}
+        names = ("name", "version", "run_at", "priority", "tenant", "attempts")
+        return {"job": {name: told[name] for name in names}}
 
 
 def plain_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,11 +112,20 @@ def job_from_json(body: Mapping[str, Any]) -> Job:
         raise JobError("damaged", f"a job of this store cannot be read: {str(error)[:200]}") from error
 
 
-async def say(store: DurableStore, run_id: str, status: RunStatus, **detail: Any) -> None:  # Any: JSON
-    """Set the status of a run that nobody works on. What its last attempt says of its journal stays."""
-    run = await store.run(run_id)
-    kept = {} if run is None else {name: run.detail[name] for name in JOURNAL if name in run.detail}
-    await store.set_status(run_id, status, detail={**kept, **detail})
+def kept_detail(run: RunSummary | None) -> dict[str, Any]:  # Any: JSON
+    """What the last attempt of a run says of its journal."""
+    return {} if run is None else {name: run.detail[name] for name in JOURNAL if name in run.detail}
+
+
+async def say(
+    store: DurableStore, run_id: str, status: RunStatus, *, expected: Collection[RunStatus], **detail: Any
+) -> None:  # Any: JSON
+    """Set the status of a run that nobody works on, if it is one of the `expected`; an unknown run becomes known.
+
+    What its last attempt says of its journal stays. Raises `StatusConflict`.
+    """
+    kept = kept_detail(await store.run(run_id))
+    await change_status(store, run_id, status, expected=expected, detail={**kept, **detail})
 
 
 class Jobs:
@@ -125,10 +146,12 @@ class Jobs:
         priority: int = 0,
         run_at: datetime | None = None,
         tenant: str = "",
+        version: str | None = None,
     ) -> Job:
         """Queue a run, to be made at `run_at` or as soon as may be.
 
-        With a `run_id` of your own, doing so twice is doing so once. Raises `JobError`: `taken` when that id is another
+        With a `run_id` of your own, doing so twice is doing so once. With a `version`, a worker makes it whose app has
+        this version of the run. Raises `JobError`: `taken` when that id is another
         job's, `bad_job` for what is no job, such as a payload that is not JSON or a `run_at` without a time zone.
         """
         plain = plain_payload({} if payload is None else payload)
@@ -137,18 +160,21 @@ class Jobs:
             if not isinstance(text, str) or not (text or what == "tenant"):
                 lack = "" if what == "tenant" else " that is not empty"
                 raise JobError("bad_job", f"the {what} of a job is a string{lack}, got `{text!r}`")
+        if version is not None and (not isinstance(version, str) or not version):
+            raise JobError("bad_job", f"the version of a job is a string that is not empty, got `{version!r}`")
         if type(priority) is not int or abs(priority) > MAX_PRIORITY:
             raise JobError("bad_job", f"a priority is an integer up to {MAX_PRIORITY} either way, got `{priority!r}`")
-        job = Job(uuid4().hex if run_id is None else run_id, name, plain, at, priority, tenant)
+        job = Job(uuid4().hex if run_id is None else run_id, name, plain, at, priority, tenant, version=version)
         try:
             await self._store.put(KIND, job.run_id, job.to_json(), expected=0)
         except VersionConflict:
             known = await self.get(job.run_id)
-            if (known.name, known.payload, known.tenant) != (name, job.payload, tenant):
-                raise JobError("taken", f"the run id `{job.run_id}` is another job's, `{known.name}`") from None
+            if (known.kind, known.payload, known.tenant) != (job.kind, job.payload, tenant):
+                raise JobError("taken", f"the run id `{job.run_id}` is another job's, `{known.kind}`") from None
             job = known
         if await self._store.run(job.run_id) is None:  # else it was queued, and may be anywhere by now
-            await self._queue(job)
+            with suppress(StatusConflict):  # somebody else queued it at this moment
+                await self._queue(job, ())
         return job
 
     async def get(self, run_id: str) -> Job:
@@ -166,30 +192,46 @@ class Jobs:
     async def cancel(self, run_id: str, *, reason: str = "cancelled by hand") -> RunSummary | None:
         """Have a run not go on; a worker that is at it stops within a moment. Its last known state.
 
-        Raises `JobError` (`unknown`, `over`).
+        Raises `JobError` (`unknown`; `over` when it has ended, also when it ended at this moment).
         """
-        run = await self._store.run(run_id)
-        if run is not None and run.status in ("succeeded", "cancelled"):
-            raise JobError("over", f"the run `{run_id}` is over ({run.status})")
-        await self.change(run_id, cancelled=reason)
-        if self._dispatcher is not None:
-            await self._dispatcher.cancel(run_id)
-        if run is None or run.status != "running":
-            await say(self._store, run_id, "cancelled", error=f"cancelled: {reason}")
-        return await self._store.run(run_id)
+        asked = False
+        while True:
+            run = await self._store.run(run_id)
+            if (
+                run is not None
+                and run.status in ("succeeded", "cancelled")
+                and not (asked and run.status == "cancelled")
+            ):
+                if asked:
+                    await self.change(run_id, cancelled=None)
+                raise JobError("over", f"the run `{run_id}` is over ({run.status})")
+            if not asked:
+                await self.change(run_id, cancelled=reason)
+                if self._dispatcher is not None:
+                    await self._dispatcher.cancel(run_id)
+                asked = True
+                continue  # it may have ended before its worker could know
+            if run is not None and run.status in ("running", "cancelled"):
+                return run
+            with suppress(StatusConflict):  # a worker took it, or it ended: look again
+                expected = () if run is None else (run.status,)
+                await say(self._store, run_id, "cancelled", expected=expected, error=f"cancelled: {reason}")
 
     async def resume(self, run_id: str) -> Job:
         """Queue a run that failed, was cancelled or is suspended, to go on where it stands.
 
-        Raises `JobError` (`unknown`; `over` when it has succeeded; `running`).
+        Raises `JobError` (`unknown`; `over` when it has succeeded).
         """
-        run = await self._store.run(run_id)
-        if run is not None and run.status == "succeeded":
-            raise JobError("over", f"the run `{run_id}` is over (succeeded)")
-        job = await self.change(run_id, cancelled=None, attempts=0, run_at=await self._store.now())
-        if run is None or run.status != "running":  # a running one is somebody's, or is found when its lease ends
-            await self._queue(job)
-        return job
+        while True:
+            run = await self._store.run(run_id)
+            if run is not None and run.status == "succeeded":
+                raise JobError("over", f"the run `{run_id}` is over (succeeded)")
+            job = await self.change(run_id, cancelled=None, attempts=0, run_at=await self._store.now())
+            if run is not None and run.status == "running":  # somebody's, or it is found when its lease ends
+                return job
+            with suppress(StatusConflict):  # a worker took it, or it ended: look again
+                await self._queue(job, () if run is None else (run.status,))
+                return job
 
     async def change(self, run_id: str, **fields: Any) -> Job:  # Any: fields of a job
         """Replace fields of a job. Raises `JobError` (`unknown`)."""
@@ -204,7 +246,7 @@ class Jobs:
                 continue
             return job
 
-    async def _queue(self, job: Job) -> None:
-        await say(self._store, job.run_id, "queued", **job.detail())
+    async def _queue(self, job: Job, expected: Collection[RunStatus]) -> None:
+        await say(self._store, job.run_id, "queued", expected=expected, **job.detail())
         if self._dispatcher is not None:
             await self._dispatcher.enqueue(job)

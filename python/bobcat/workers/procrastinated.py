@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from hashlib import sha256
+from typing import Literal
 
 import psycopg
 from procrastinate import App, PsycopgConnector
@@ -18,69 +21,102 @@ from procrastinate.jobs import Status
 from bobcat.errors import JobError, StoreError
 from bobcat.logs import logger
 from bobcat.plain_json import describe
-from bobcat.tasks import end
+from bobcat.tasks import end, settle
 from bobcat.workers.job import MAX_PRIORITY, Job
 from bobcat.workers.runner import Runner
 
 log = logger("workers")
+
 QUEUE = "bobcat"
+"""The queue of runs that earlier releases queued, of any kind; other runs are in the queue of their kind."""
 TASK = "bobcat.run"
 SWEEP_SECONDS = 1.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds until the engine's worker is started again after it failed: doubled from the first to the longest."""
+STOPPING_SECONDS = 5.0
+"""How long the engine may take, beside the grace of what runs, to take leave of its database."""
+MAX_QUEUE_NAME = 128
+"""Characters of a queue's name in procrastinate's tables."""
 
-_QUEUED = """SELECT lock FROM procrastinate_jobs WHERE queue_name = %(queue)s AND status IN ('todo', 'doing')
+_QUEUED = """SELECT lock FROM procrastinate_jobs WHERE task_name = %(task)s AND status IN ('todo', 'doing')
     AND lock IS NOT NULL GROUP BY lock HAVING bool_and(scheduled_at IS NULL OR scheduled_at <= now())"""
 """A job that is to wait yet keeps the others of its run waiting: the run is not about to be looked at."""
+
+
+def queue_of(kind: str) -> str:
+    """The queue of the runs of a kind: a worker is given only those that its app can make."""
+    name = f"{QUEUE}.{kind}"
+    return name if len(name) <= MAX_QUEUE_NAME else f"{QUEUE}.={sha256(kind.encode()).hexdigest()}"
 
 
 class ProcrastinateDispatcher:
     """Dispatches through procrastinate's tables in the database that `url` names, which are made if need be."""
 
     def __init__(self, url: str, *, sweep_seconds: float = SWEEP_SECONDS) -> None:
+        self._url = url
         self._sweep_seconds = sweep_seconds
-        self._app = App(connector=PsycopgConnector(conninfo=url))
         self._runner: Runner | None = None
+        self._made: App | None = None
         self._open = AsyncExitStack()
-        self._is_open = False
-        self._app.task(name=TASK, queue=QUEUE)(self._deliver)
+        self._opening = asyncio.Lock()
+
+    @property
+    def _app(self) -> App:
+        if self._made is None:
+            raise StoreError("unavailable", "the queue is being opened again")
+        return self._made
 
     async def open(self) -> None:
         """Connect, and make the tables if they are missing. `enqueue` and `work` do so by themselves.
 
         Raises `StoreError` (`unavailable`).
         """
-        if self._is_open:
-            return
-        try:
-            await self._connect()
-        except (ConnectorException, psycopg.Error) as error:
-            lines = str(error.__cause__ or error).strip().splitlines()
-            told = lines[0] if lines else type(error).__name__
-            raise StoreError("unavailable", f"the queue cannot be opened: {told}") from error
-
-    async def _connect(self) -> None:
-        await self._open.enter_async_context(self._app.open_async())
-        self._is_open = True
-        for attempt in range(3):
-            if await self._app.check_connection_async():
+        async with self._opening:
+            if self._made is not None:
                 return
             try:
-                await self._app.schema_manager.apply_schema_async()
+                await self._connect()
+            except (ConnectorException, psycopg.Error, OSError) as error:
+                await self._close()
+                lines = str(error.__cause__ or error).strip().splitlines()
+                told = lines[0] if lines else type(error).__name__
+                raise StoreError("unavailable", f"the queue cannot be opened: {told}") from error
+            except BaseException:
+                await self._close()
+                raise
+
+    async def _connect(self) -> None:
+        app = App(connector=PsycopgConnector(conninfo=self._url))
+        app.task(name=TASK, queue=QUEUE)(self._deliver)
+        await self._open.enter_async_context(app.open_async())
+        for attempt in range(3):
+            if await app.check_connection_async():
+                break
+            try:
+                await app.schema_manager.apply_schema_async()
             except ConnectorException:  # another worker makes them at this moment
                 if attempt == 2:
                     raise
                 await asyncio.sleep(1)
+        self._made = app
+
+    async def _close(self) -> None:
+        self._made = None
+        stack, self._open = self._open, AsyncExitStack()
+        with suppress(Exception):  # the connections of a server that is away
+            await stack.aclose()
 
     async def aclose(self) -> None:
         """Disconnect."""
-        self._is_open = False
-        await self._open.aclose()
+        async with self._opening:
+            await self._close()
 
     async def enqueue(self, job: Job) -> None:
         """Queue a look at a run, at its time. While one for the same time waits there is no second, and one for a later
         time is taken back: it would keep the run's lock until then."""
         await self.open()
         manager = self._app.job_manager
-        for waiting in await manager.list_jobs_async(lock=job.run_id, queue=QUEUE, status=Status.TODO.value):
+        for waiting in await manager.list_jobs_async(lock=job.run_id, task=TASK, status=Status.TODO.value):
             if waiting.scheduled_at is not None and waiting.scheduled_at > job.run_at and waiting.id is not None:
                 await manager.cancel_job_by_id_async(waiting.id, delete_job=True)
         task = self._app.configure_task(
@@ -89,7 +125,7 @@ class ProcrastinateDispatcher:
             queueing_lock=f"{job.run_id}@{job.run_at.timestamp()}",
             priority=max(-MAX_PRIORITY, min(MAX_PRIORITY, job.priority)),
             schedule_at=job.run_at,
-            queue=QUEUE,
+            queue=queue_of(job.kind),
         )
         with suppress(AlreadyEnqueued):
             await task.defer_async(run_id=job.run_id)
@@ -98,13 +134,46 @@ class ProcrastinateDispatcher:
         """Nothing: a look at a cancelled run does nothing."""
 
     async def work(self, runner: Runner, *, concurrency: int, stop: asyncio.Event, grace_seconds: float) -> None:
-        """Run a procrastinate worker, and look at the store now and then, until `stop` is set."""
+        """Run a procrastinate worker, and look at the store now and then, until `stop` is set.
+
+        The engine's worker ends when its database goes away, or at an error of its own: it is started again then, over
+        new connections. Runs that were under way go on meanwhile as far as their store lets them, and end. Raises only
+        what the first `open` raises.
+        """
         self._runner = runner
         await self.open()
         sweeping = asyncio.create_task(self._sweep_for_ever(runner))
+        stopped = asyncio.create_task(stop.wait())
+        pause = FIRST_PAUSE
+        try:
+            while not stop.is_set():
+                began = asyncio.get_running_loop().time()
+                problem = await self._work_once(runner, concurrency, stopped, grace_seconds)
+                if stop.is_set():
+                    break
+                if asyncio.get_running_loop().time() - began > LONGEST_PAUSE:
+                    pause = FIRST_PAUSE
+                log.warning("the procrastinate worker ended (%s) and is started again in %g s", problem, pause)
+                await asyncio.wait((stopped,), timeout=pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+                await self.aclose()  # its connections are no better
+        finally:
+            sweeping.cancel()
+            stopped.cancel()
+            await self.aclose()
+
+    async def _work_once(
+        self, runner: Runner, concurrency: int, stopped: asyncio.Task[Literal[True]], grace_seconds: float
+    ) -> str:
+        """Run the engine's worker until it is to stop, or ends by itself; why it did."""
+        try:
+            await self.open()
+            app = self._app
+        except StoreError as error:
+            return str(error)
         working = asyncio.create_task(
-            self._app.run_worker_async(
-                queues=[QUEUE],
+            app.run_worker_async(
+                queues=[QUEUE, *map(queue_of, runner.workers.makers)],
                 name=runner.owner,
                 concurrency=concurrency,
                 install_signal_handlers=False,
@@ -115,25 +184,29 @@ class ProcrastinateDispatcher:
                 stalled_worker_timeout=runner.lease_seconds,
             )
         )
-        stopped = asyncio.create_task(stop.wait())
-        failed = False
         try:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
-            failed = working.done() and not stop.is_set()
         finally:
-            sweeping.cancel()
-            stopped.cancel()
+            # A first cancellation is procrastinate's word for: begin nothing more, and end what runs. It also waits for
+            # a database that is away; a second one ends that too.
+            working.cancel()
+            await settle(asyncio.wait((working,), timeout=grace_seconds + STOPPING_SECONDS))
             try:
-                await end(working)  # procrastinate's word for: begin nothing more, and end what runs
-            finally:
-                await self.aclose()
-        if failed:
-            raise JobError("stopped", "the procrastinate worker ended by itself")
+                await end(working)
+            except Exception as error:  # any error of the engine, or of its database
+                problem = describe(error)
+            else:
+                problem = "it ended by itself"
+        return problem
 
     async def _deliver(self, run_id: str) -> None:
         if self._runner is None:
             raise JobError("stopped", "this process runs no worker")
-        await self._runner.execute(run_id)
+        delivery = await self._runner.execute(run_id)
+        if delivery.outcome == "not_mine":  # an earlier release queued it for any worker
+            with suppress(JobError):
+                job = await self._runner.jobs.get(run_id)
+                await self.enqueue(replace(job, run_at=max(job.run_at, await self._runner.store.now())))
 
     async def _sweep_for_ever(self, runner: Runner) -> None:
         while True:
@@ -146,7 +219,7 @@ class ProcrastinateDispatcher:
     async def sweep(self, runner: Runner) -> None:
         """Clear away what workers left that are gone, and queue the runs of the store that nobody has queued."""
         for stalled in await self._app.job_manager.get_stalled_jobs(
-            queue=QUEUE, seconds_since_heartbeat=runner.lease_seconds
+            task_name=TASK, seconds_since_heartbeat=runner.lease_seconds
         ):
             await self._app.job_manager.finish_job(stalled, Status.FAILED, delete_job=True)
         wanted = await runner.sweep()
@@ -159,5 +232,5 @@ class ProcrastinateDispatcher:
 
     async def _queued(self) -> set[str]:
         """The runs that a worker is looking at, or is about to. PERF: one query, however many there are."""
-        rows = await self._app.connector.execute_query_all_async(_QUEUED, queue=QUEUE)
+        rows = await self._app.connector.execute_query_all_async(_QUEUED, task=TASK)
         return {row["lock"] for row in rows}

@@ -8,7 +8,9 @@ import random
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from logging import ERROR, INFO
 from typing import Any
 from uuid import uuid4
 
@@ -19,25 +21,41 @@ from bobcat.kernel.loop import run_agent
 from bobcat.logs import logger, traceback_of
 from bobcat.model import RunResult
 from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, RunSummary
+from bobcat.stores.durable import (
+    DurableStore,
+    LeaseLost,
+    RunBusy,
+    RunStatus,
+    RunSummary,
+    StatusConflict,
+    VersionConflict,
+)
 from bobcat.tasks import being_cancelled, end
 from bobcat.workers import slots
 from bobcat.workers.dispatch import Delivery, Dispatcher
-from bobcat.workers.job import KIND, Job, Jobs, job_from_json, say
+from bobcat.workers.job import KIND, Job, Jobs, job_from_json, kept_detail, say
 from bobcat.workers.listing import due, listed
 from bobcat.workers.registry import Workers
 from bobcat.workers.schedules import queue_due
 
 log = logger("workers")
+
 LEASE_SECONDS = 30.0
 """How long a run whose worker has died waits for another."""
 CANCEL_POLL_SECONDS = 0.5
 """How often a worker asks whether a run it is at was cancelled."""
 EXPIRY_SECONDS = 10.0
 """How often suspended runs are looked at for approvals that nobody will answer any more."""
+ENDING_SECONDS = 10.0
+"""How long a worker may take to note the end of a run that is nobody's."""
 FULL_SECONDS = 1.0
 """How long a run waits whose tenant has no place."""
 
+RUNNING: tuple[RunStatus, ...] = ("running",)
+SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
+FAILED: tuple[RunStatus, ...] = ("failed",)
+NOT_BEGUN = "superseded: run "
+"""How the error of an attempt begins that found the run leased: nothing of it was begun."""
 PASSING = ("agent.step raised", "agent.step timed out", "store.", "required sink ")
 """How the errors begin that another attempt may not meet."""
 
@@ -58,13 +76,16 @@ class Runner:
         self.dispatcher = dispatcher
         self.jobs = Jobs(store, dispatcher)
         self.lease_seconds = lease_seconds
+        self._left: set[str] = set()
+        """The kinds of runs of which it was said that they are left to others."""
         self._expiry_due = datetime.min.replace(tzinfo=UTC)
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
     async def execute(self, run_id: str) -> Delivery:
         """Make the run go on, if it is its time and nobody else has it. What the run does wrong is in the delivery.
 
-        Raises what the store raises. When the calling task is cancelled, the run is queued again for another worker.
+        The attempt is counted before anything of it runs, so that one whose process dies counts too. Raises what the
+        store raises. When the calling task is cancelled, the run is queued again for another worker.
         """
         entry = await self.store.get(KIND, run_id)
         if entry is None:
@@ -75,18 +96,32 @@ class Runner:
             log.debug("run %s: nothing to do (%s)", run_id, idle.outcome, extra={"run_id": run_id})
             return idle
         if job.cancelled is not None:
-            await say(self.store, run_id, "cancelled", error=f"cancelled: {job.cancelled}")
-            return Delivery("cancelled")
+            return await self._end(job, "cancelled", f"cancelled: {job.cancelled}")
+        if job.kind not in self.workers.makers:
+            return self._leave(job, now)
+        if job.attempts >= self.workers.max_attempts:
+            return await self._end(job, "failed", await self._exhausted(job))
         limit = self.workers.limit(job.tenant)
         if limit is not None and not await slots.take(self.store, job.tenant, run_id, limit):
             return Delivery("full", now + timedelta(seconds=FULL_SECONDS))
+        delivery: Delivery | None = None
         try:
-            return await self._make(job)
+            claimed = await self._claim(job, entry.version, run)
+            delivery = claimed if isinstance(claimed, Delivery) else await self._make(claimed)
+            not_begun = isinstance(claimed, Job) and (delivery.error or "").startswith(NOT_BEGUN)
+            if not_begun and run is not None and run.status != "running":
+                with suppress(StatusConflict):  # it was leased at this moment, and is as it was
+                    await say(self.store, run_id, run.status, expected=RUNNING, **job.detail())
+            return delivery
         except asyncio.CancelledError:
-            await say(self.store, run_id, "queued", **job.detail())
+            # A run that ended at this moment keeps its status; where the store is away, the lease runs out.
+            with suppress(Exception):
+                async with asyncio.timeout(ENDING_SECONDS):
+                    await self._uncount(job)
+                    await say(self.store, run_id, "queued", expected=RUNNING, **job.detail())
             raise
         finally:
-            if limit is not None:
+            if limit is not None and (delivery is None or delivery.outcome != "busy"):  # else it is another worker's
                 await slots.give_back(self.store, job.tenant, run_id)
 
     def _idle(self, job: Job, run: RunSummary | None, now: datetime) -> Delivery | None:
@@ -95,16 +130,99 @@ class Runner:
             return None
         if run.status in ("succeeded", "cancelled", "failed"):
             return Delivery(run.status)
-        if run.status == "running" and now < run.updated + timedelta(seconds=self.lease_seconds):
-            return Delivery("busy", run.updated + timedelta(seconds=self.lease_seconds))
+        if run.status == "running" and self._is_alive(run, now):
+            return Delivery("busy", now + timedelta(seconds=self.lease_seconds))
         if run.status == "queued" and now < job.run_at:
             return Delivery("early", job.run_at)
+        if run.held:  # whoever suspended or queued it lets go of it at this moment
+            return Delivery("busy", now + timedelta(seconds=FULL_SECONDS))
         return None
+
+    def _is_alive(self, run: RunSummary, now: datetime) -> bool:
+        """True while a worker has a running run, or may be about to lease it. A date that jumped says neither."""
+        return bool(run.held) or timedelta(0) <= now - run.updated < timedelta(seconds=self.lease_seconds)
+
+    def _leave(self, job: Job, now: datetime) -> Delivery:
+        """Leave a run to the workers whose app can make it."""
+        if job.kind not in self._left:
+            self._left.add(job.kind)
+            log.warning("run %s is left to another worker: %s", job.run_id, self.workers.lacks(job.kind))
+        return Delivery("not_mine", now + timedelta(seconds=self.lease_seconds), self.workers.lacks(job.kind))
+
+    async def _claim(self, job: Job, version: int, run: RunSummary | None) -> Job | Delivery:
+        """Take the run and count the attempt, both on record; the job as it is then, or why another has it.
+
+        Of any number of workers one changes the status, or else one changes the job. What a `cancel` did before counts;
+        what it does after, the run is told by its switch.
+        """
+        busy = Delivery("busy", await self.store.now() + timedelta(seconds=FULL_SECONDS))
+        try:
+            expected = () if run is None else (run.status,)
+            await say(self.store, job.run_id, "running", expected=expected, **job.detail())
+        except StatusConflict:
+            return busy
+        while True:
+            claimed = replace(job, attempts=job.attempts + 1)
+            try:
+                await self.store.put(KIND, job.run_id, claimed.to_json(), expected=version)
+                return claimed
+            except VersionConflict:
+                entry = await self.store.get(KIND, job.run_id)
+            if entry is None:
+                return Delivery("unknown")
+            known, version = job_from_json(entry.body), entry.version
+            if known.cancelled is not None:
+                return await self._end(known, "cancelled", f"cancelled: {known.cancelled}")
+            if known.attempts > job.attempts:
+                return busy
+            job = known
+
+    async def _end(self, job: Job, status: RunStatus, error: str) -> Delivery:
+        """End a run that is nobody's, under its lease: a worker that was only frozen does nothing more."""
+        seconds = timedelta(seconds=self.lease_seconds)
+        try:
+            lease = await self.store.acquire(job.run_id, owner=self.owner, seconds=ENDING_SECONDS)
+        except RunBusy as busy:
+            return Delivery("busy", await self.store.now() + seconds, str(busy))
+        try:
+            run = await self.store.run(job.run_id)
+            if run is not None and run.status in ("succeeded", "cancelled", "failed"):
+                return Delivery(run.status)
+            detail = {**kept_detail(run), "error": error, "attempts": job.attempts}
+            await self.store.set_status(job.run_id, status, detail=detail, lease=lease)
+        except LeaseLost as lost:
+            return Delivery("busy", await self.store.now() + seconds, str(lost))
+        finally:
+            await self.store.release(lease)
+        log.log(ERROR if status == "failed" else INFO, "run %s: %s: %s", job.run_id, status, error, extra=_fields(job))
+        return Delivery(status, error=error)
+
+    async def _exhausted(self, job: Job) -> str:
+        """Put on record that a run was tried as often as it may be; why it ends."""
+        last = f"; the last error: {job.error}" if job.error else ""
+        error = f"attempts exhausted ({job.attempts} of {self.workers.max_attempts}): the last worker died{last}"
+        await self.jobs.change(job.run_id, error=error)
+        return error
+
+    async def _uncount(self, job: Job) -> None:
+        """Take back the count of an attempt that neither failed nor died."""
+        with suppress(JobError):  # the job is gone, and nobody counts any more
+            while True:
+                entry = await self.store.get(KIND, job.run_id)
+                if entry is None:
+                    return
+                known = job_from_json(entry.body)
+                fewer = replace(known, attempts=max(0, known.attempts - 1))
+                try:
+                    await self.store.put(KIND, job.run_id, fewer.to_json(), expected=entry.version)
+                except VersionConflict:
+                    continue
+                return
 
     async def _make(self, job: Job) -> Delivery:
         token = CancelToken()
         fields = _fields(job)
-        log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts + 1, extra=fields)
+        log.info("run %s: %s begins, attempt %d", job.run_id, job.name, job.attempts, extra=fields)
         try:
             arguments = await self.workers.make(job)
             agent, task = arguments.pop("agent"), arguments.pop("task")
@@ -121,9 +239,7 @@ class Runner:
                     **arguments,
                 )
         except JobError as error:
-            log.error("run %s: failed: %s", job.run_id, error, extra={**fields, "status": "failed"})
-            await say(self.store, job.run_id, "failed", error=str(error))
-            return Delivery("failed", error=str(error))
+            return await self._failed(job, str(error), passing=False)
         except asyncio.CancelledError as error:
             if being_cancelled():
                 raise
@@ -138,12 +254,17 @@ class Runner:
         now = await self.store.now()
         match result.status:
             case "succeeded" | "cancelled":
+                await self._uncount(job)
                 return Delivery(result.status, error=result.error)
             case "superseded":
+                if str(result.error).startswith(NOT_BEGUN):
+                    await self._uncount(job)
                 return Delivery("busy", now + timedelta(seconds=self.lease_seconds), result.error)
             case "suspended":
+                await self._uncount(job)
                 if await self._answered(result.approvals):  # while the run was on its way here
-                    await say(self.store, job.run_id, "queued", **job.detail())
+                    with suppress(StatusConflict):  # somebody else has woken it
+                        await say(self.store, job.run_id, "queued", expected=SUSPENDED, **job.detail())
                     return Delivery("queued", now)
                 return Delivery("suspended", error=result.error)
             case "failed":
@@ -152,20 +273,26 @@ class Runner:
 
     async def _failed(self, job: Job, error: str, *, passing: bool, trace: str | None = None) -> Delivery:
         """Try the run again later, or let it have failed; either way, its error and its traceback stay with it."""
-        attempts = job.attempts + 1
-        kept = {} if trace is None else {"traceback": trace}
-        fields = {**_fields(job), "error": error, **kept}
-        if not passing or attempts >= self.workers.max_attempts:
-            log.error("run %s: failed: %s", job.run_id, error, extra={**fields, "status": "failed"})
-            await self.jobs.change(job.run_id, attempts=attempts, error=error)
-            await say(self.store, job.run_id, "failed", error=error, attempts=attempts, **kept)
-            return Delivery("failed", error=error)
-        longest = min(self.workers.backoff_seconds * 2 ** (attempts - 1), self.workers.max_backoff_seconds)
-        again = await self.store.now() + timedelta(seconds=longest * random.uniform(0.75, 1.0))
-        tried = await self.jobs.change(job.run_id, attempts=attempts, error=error, run_at=again)
-        log.warning("run %s: attempt %d failed: %s", job.run_id, attempts, error, extra={**fields, "status": "queued"})
-        await say(self.store, job.run_id, "queued", **tried.detail(), error=error, **kept)
-        return Delivery("queued", again, error)
+        again: datetime | None = None
+        if passing and job.attempts < self.workers.max_attempts:
+            longest = min(self.workers.backoff_seconds * 2 ** (job.attempts - 1), self.workers.max_backoff_seconds)
+            again = await self.store.now() + timedelta(seconds=longest * random.uniform(0.75, 1.0))
+        changes = {} if again is None else {"run_at": again}
+        tried = await self.jobs.change(job.run_id, error=error, **changes)
+        status: RunStatus = "failed" if again is None else "queued"
+        detail: dict[str, Any] = {"attempts": tried.attempts} if again is None else tried.detail()
+        if trace is not None:
+            detail["traceback"] = trace
+        fields = {**_fields(job), "error": error, "status": status, **({} if trace is None else {"traceback": trace})}
+        if again is None:
+            log.error("run %s: failed: %s", job.run_id, error, extra=fields)
+        else:
+            log.warning("run %s: attempt %d failed: %s", job.run_id, job.attempts, error, extra=fields)
+        try:
+            await say(self.store, job.run_id, status, expected=(*RUNNING, *FAILED), error=error, **detail)
+        except StatusConflict as conflict:  # it was cancelled, or resumed, at this moment
+            return Delivery(conflict.status, error=error)
+        return Delivery(status, again, error)
 
     async def _answered(self, approvals: tuple[str, ...]) -> bool:
         """Whether an approval that a run waits for has been decided."""
@@ -184,24 +311,37 @@ class Runner:
         """
         await queue_due(self.store, self.jobs, self.workers.schedules)
         now = await self.store.now()
-        if self._expiry_due <= now:
+        if not now < self._expiry_due <= now + timedelta(seconds=EXPIRY_SECONDS):  # also after a date that went back
             self._expiry_due = now + timedelta(seconds=EXPIRY_SECONDS)
             for run in await listed(self.store, "suspended"):
-                await self._wake(run)
-        over = now - timedelta(seconds=self.lease_seconds)
-        died = [run.run_id for run in await listed(self.store, "running") if run.updated <= over]
+                try:
+                    await self._wake(run)
+                except Exception as error:  # one that cannot be read keeps no other from going on
+                    log.warning("the suspended run %s cannot be looked at: %s", run.run_id, describe(error))
+        running = await listed(self.store, "running")
+        died = [run.run_id for run in running if not self._is_alive(run, now) and await self._is_mine(run.run_id)]
         return [*await self.due(), *died]
+
+    async def _is_mine(self, run_id: str) -> bool:
+        """True for a run that this app can make, or that only has to be ended."""
+        try:
+            job = await self.jobs.get(run_id)
+        except JobError:  # its own program's affair, or damaged
+            return False
+        return job.cancelled is not None or job.kind in self.workers.makers
 
     async def due(self) -> list[str]:
         """The queued runs whose time has come, in the order in which to make them."""
-        return [run_id for _, _, run_id in await due(self.store, self.jobs, await self.store.now())]
+        found = await due(self.store, self.jobs, await self.store.now(), self.workers.makers)
+        return [run_id for _, _, run_id in found]
 
     async def _wake(self, run: RunSummary) -> None:
         ids: Any = run.detail.get("approvals", ())  # Any: JSON that somebody else may have written
         if await self._answered(tuple(map(str, ids))):
             with suppress(JobError):  # a run that was never queued is resumed by whoever began it
                 job = await self.jobs.get(run.run_id)
-                await say(self.store, run.run_id, "queued", **job.detail())
+                with suppress(StatusConflict):  # somebody else has woken it
+                    await say(self.store, run.run_id, "queued", expected=SUSPENDED, **job.detail())
 
     @asynccontextmanager
     async def _watching(self, job: Job, token: CancelToken) -> AsyncIterator[None]:
@@ -223,4 +363,4 @@ class Runner:
 
 
 def _fields(job: Job) -> dict[str, Any]:  # Any: attributes of a log record
-    return {"run_id": job.run_id, "job": job.name, "tenant": job.tenant, "attempt": job.attempts + 1}
+    return {"run_id": job.run_id, "job": job.name, "tenant": job.tenant, "attempt": job.attempts}

@@ -99,7 +99,7 @@ class StoreDispatcher:
             log.error("run %s was not delivered: %s", run_id, describe(error), exc_info=cause, extra={"run_id": run_id})
             self._later[run_id] = await _now(runner) + timedelta(seconds=1)
             return
-        if delivery.again is not None and delivery.outcome in ("full", "busy"):
+        if delivery.again is not None and delivery.outcome in ("full", "busy", "not_mine"):
             self._later[run_id] = delivery.again
 
     async def _ready(self, runner: Runner, found: list[str]) -> list[str]:

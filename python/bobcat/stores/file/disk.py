@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from bobcat.errors import StoreError
+from bobcat.stores.private_files import open_private, private_directory
 
 try:
     import fcntl
@@ -40,8 +42,8 @@ def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator
     except FileNotFoundError:
         if not create:
             raise
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, flags | os.O_CREAT, 0o666)
+        private_directory(path.parent)
+        descriptor = open_private(path, flags)
         fresh = True
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -68,8 +70,12 @@ def write_whole(descriptor: int, data: bytes, size: int) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Make `path` hold `data`, whole, or leave it as it was. Under a lock of its own."""
     temporary = path.with_name(f".{path.name}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    descriptor = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
     try:
+        with contextlib.suppress(FileNotFoundError):  # what replaces a file is as open to others as that was
+            mode = stat.S_IMODE(os.stat(path).st_mode)
+            if mode != stat.S_IMODE(os.fstat(descriptor).st_mode):
+                os.fchmod(descriptor, mode)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]

@@ -6,6 +6,7 @@ of: readers pass over it, the next writer cuts it off. A last line that is whole
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from pathlib import Path
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
 from bobcat.stores.file.disk import write_whole
+from bobcat.stores.private_files import open_private
 from bobcat.stores.refusals import taken
 from bobcat.stores.written import UNREADABLE, Row, line_of, record_of_line
 
@@ -29,6 +31,16 @@ class Seen:
     """Bytes after `size` that are no record."""
     lacks_end: bool = False
     """Whether the last line is whole and has no newline."""
+    last: int = -1
+    """The highest position."""
+    head: str = ""
+    """The chain hash that is there."""
+
+    def add(self, seq: int, head: object) -> None:
+        """Note a record."""
+        self.positions.add(seq)
+        if seq > self.last:
+            self.last, self.head = seq, head if isinstance(head, str) else ""
 
 
 def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple[StepRecord, int]]:
@@ -53,12 +65,12 @@ def refresh(descriptor: int, path: Path, run_id: str, seen: Seen) -> None:
     """Read what was added since. INVARIANT: under the file's lock."""
     status = os.fstat(descriptor)
     if status.st_ino != seen.inode or status.st_size < seen.size:
-        seen.inode, seen.size, seen.positions = status.st_ino, 0, set()
+        seen.inode, seen.size, seen.positions, seen.last, seen.head = status.st_ino, 0, set(), -1, ""
     start = seen.size
     data = _read_from(descriptor, start)
     seen.lacks_end = False
     for record, end in read(path, run_id, data, len(seen.positions) + 1):
-        seen.positions.add(record.seq)
+        seen.add(record.seq, record.body.get("chain"))
         seen.size, seen.lacks_end = start + end, not data[:end].endswith(b"\n")
     seen.torn = status.st_size - seen.size
 
@@ -71,8 +83,31 @@ def append(descriptor: int, row: Row, seen: Seen) -> None:
         os.ftruncate(descriptor, seen.size)
     line = (b"\n" if seen.lacks_end else b"") + line_of(row).encode() + b"\n"
     write_whole(descriptor, line, seen.size)
-    seen.positions.add(row.seq)
+    seen.add(row.seq, row.head)
     seen.size, seen.torn, seen.lacks_end = seen.size + len(line), 0, False
+
+
+def write_mark(path: Path, seen: Seen) -> None:
+    """Note beside the journal how many records it has, and the last hash. After the record was synced, and without a
+    sync: a mark may be behind, never ahead, so that a journal that is shorter than its mark was cut.
+
+    INVARIANT: under the file's lock.
+    """
+    with contextlib.suppress(OSError):  # the record is kept, and the mark stays behind
+        descriptor = open_private(path, os.O_WRONLY)
+        try:
+            os.write(descriptor, f"{len(seen.positions):020d} {seen.head or '-':64}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+def read_mark(path: Path) -> tuple[int, str] | None:
+    """How many records were kept, and the last hash; None where nothing says so."""
+    try:
+        count, head = path.read_bytes().decode().split()
+        return int(count), "" if head == "-" else head
+    except (OSError, ValueError):
+        return None
 
 
 def load(descriptor: int, path: Path, run_id: str) -> list[StepRecord]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -19,11 +20,16 @@ import msgspec
 
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
+from bobcat.logs import logger
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
-from bobcat.stores.refusals import changed, closed, lost, too_new, unavailable
+from bobcat.stores.file.identity import Identity, inode_of, read_identity, write_identity
+from bobcat.stores.lease_clock import Reading, lease_clock
+from bobcat.stores.private_files import private_directory
+from bobcat.stores.refusals import Gap, changed, closed, lost, moved, read_only, too_new, unavailable
 from bobcat.stores.written import (
+    FENCE_JUMP,
     UNREADABLE,
     body_of,
     microseconds,
@@ -37,7 +43,9 @@ from bobcat.tasks import settle
 
 T = TypeVar("T")
 
-FORMAT = 1
+log = logger("stores")
+
+FORMAT = 2
 """The version of the directory's layout, as its file `format` says it."""
 
 _FORMAT_LINE = "bobcat journals "
@@ -61,6 +69,14 @@ class _State:
     fence: int = 0
     owner: str | None = None
     expires: int = 0
+    boot: str | None = None
+    until: int = 0
+    """The lease by the machine's own clock: see `bobcat.stores.lease_clock`."""
+    epoch: int = 1
+
+    def is_held(self, now: Reading) -> bool:
+        """True while a lease is alive."""
+        return self.owner is not None and now.alive(self.expires, self.boot, self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +91,9 @@ class _Document:
 
 
 class FileStore:
-    """Journals in a directory: `runs/ID.jsonl` is the journal of a run, `runs/ID.json` where it stands, `documents`
-    holds the rest. Every write is synced to the disk before it is acknowledged.
+    """Journals in a directory: `runs/ID.jsonl` is the journal of a run, `runs/ID.head` how long it is, `runs/ID.json`
+    where the run stands; `documents` holds the rest, and `store` says which store this is. Every write is synced to
+    the disk before it is acknowledged.
 
     Safe for any number of processes, threads and event loops of one machine that has `flock`; not for a directory on a
     network. Listing reads the file of every run: for thousands of runs take a `SQLiteStore`. `clock` is the store's
@@ -85,7 +102,8 @@ class FileStore:
 
     def __init__(self, directory: str | os.PathLike[str], *, clock: Callable[[], datetime] | None = None) -> None:
         self._directory = Path(os.path.abspath(directory))
-        self._now = time_of(clock)
+        self._now, self._read = time_of(clock), lease_clock(clock)
+        self._inode: int | None = None
         self._seen: dict[str, journal.Seen] = {}
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -106,12 +124,11 @@ class FileStore:
 
         def work() -> Lease:
             with self._writing(run_id):
-                state, now = self._state(run_id) or _begun(run_id, self._now()), self._now()
-                if state.owner is not None and state.owner != owner and state.expires > now:
+                state, now = self._state(run_id) or self._begun(run_id), self._read()
+                if state.owner is not None and state.owner != owner and state.is_held(now):
                     raise RunBusy(run_id, state.owner, moment_of(state.expires))
-                expires = now + int(seconds * 1e6)
-                self._keep(replace(state, fence=state.fence + 1, owner=owner, expires=expires, updated=now))
-                return Lease(run_id, owner, state.fence + 1, moment_of(expires))
+                kept = self._keep(replace(state, fence=state.fence + 1, owner=owner, **_ends(now, seconds)))
+                return Lease(run_id, owner, kept.fence, moment_of(kept.expires))
 
         return await self._do(work)
 
@@ -120,12 +137,11 @@ class FileStore:
 
         def work() -> Lease:
             with self._writing(lease.run_id):
-                state, now = self._state(lease.run_id), self._now()
+                state, now = self._state(lease.run_id), self._read()
                 if state is None or (state.fence, state.owner) != (lease.fence, lease.owner):
                     raise lost(lease, lease.run_id)
-                expires = now + int(seconds * 1e6)
-                self._keep(replace(state, expires=expires, updated=now))
-                return replace(lease, expires=moment_of(expires))
+                kept = self._keep(replace(state, **_ends(now, seconds)))
+                return replace(lease, expires=moment_of(kept.expires))
 
         return await self._do(work)
 
@@ -142,7 +158,11 @@ class FileStore:
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
         """`append`, while the lease is held, under one lock."""
-        await self._do(self._append, record, lease)
+        try:
+            await self._do(self._append, record, lease)
+        except Gap as gap:
+            await self.mark_restored()
+            raise lost(lease, record.run_id) from gap
 
     def _append(self, record: StepRecord, lease: Lease | None) -> None:
         row = row_of(record)
@@ -151,8 +171,11 @@ class FileStore:
                 self._check_held(lease, row.run_id)
             seen = self._refreshed(descriptor, row.run_id)
             if lease is None and not seen.size and self._state(row.run_id) is None:
-                self._keep(_begun(row.run_id, self._now()))
+                self._keep(self._begun(row.run_id))
+            if lease is not None and row.seq > seen.last + 1:
+                raise Gap(row.run_id, row.seq, seen.last)
             journal.append(descriptor, row, seen)
+            journal.write_mark(self._path(row.run_id, "head"), seen)
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
@@ -170,9 +193,15 @@ class FileStore:
         return await self._do(work)
 
     async def set_status(
-        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands."""
+        """Say where a run stands, or raise `StatusConflict`."""
         name_of("run id", run_id)
         kept = body_of(text_of("status", detail or {}))
 
@@ -180,7 +209,10 @@ class FileStore:
             with self._writing(run_id):
                 if lease is not None:
                     self._check_held(lease, run_id)
-                state = self._state(run_id) or _begun(run_id, self._now())
+                found = self._state(run_id)
+                if found is not None and expected is not None and found.status not in expected:
+                    raise StatusConflict(run_id, found.status)
+                state = found or self._begun(run_id)
                 self._keep(replace(state, status=status, detail=kept, updated=self._now()))
 
         await self._do(work)
@@ -199,7 +231,8 @@ class FileStore:
                 if status in (None, state.status) and (mark is None or (state.updated, state.run_id) < mark)
             ]
             chosen.sort(key=lambda state: (state.updated, state.run_id), reverse=True)
-            return tuple([self._summary(state) for state in chosen[:limit]])
+            epoch = self._epoch()
+            return tuple([self._summary(state, epoch) for state in chosen[:limit]])
 
         return await self._do(work)
 
@@ -209,7 +242,7 @@ class FileStore:
 
         def work() -> RunSummary | None:
             state = self._state(run_id)
-            return None if state is None else self._summary(state)
+            return None if state is None else self._summary(state, self._epoch())
 
         return await self._do(work)
 
@@ -259,6 +292,38 @@ class FileStore:
         """The store's time: that of the machine, on which all its users are."""
         return moment_of(self._now())
 
+    async def epoch(self) -> int:
+        """The present epoch: see `bobcat.stores.file.identity`."""
+        return await self._do(self._epoch)
+
+    async def mark_restored(self) -> int:
+        """Begin the next epoch."""
+
+        def work() -> int:
+            with locked(self._directory / ".lock"):
+                return self._begin_epoch(read_identity(self._directory))
+
+        return await self._do(work)
+
+    async def restored_at(self) -> datetime | None:
+        """When the present epoch began."""
+
+        def work() -> datetime | None:
+            known = read_identity(self._directory)
+            return None if known is None or known.restored is None else moment_of(known.restored)
+
+        return await self._do(work)
+
+    async def doubt(self, run_id: str) -> None:
+        """Say that a run may be older than the present epoch."""
+        name_of("run id", run_id)
+
+        def work() -> None:
+            with self._writing(run_id):
+                self._keep(replace(self._state(run_id) or self._begun(run_id), epoch=0))
+
+        await self._do(work)
+
     async def aclose(self) -> None:
         """Do what was begun. The store cannot be used any more."""
         self._closed = True
@@ -280,26 +345,68 @@ class FileStore:
         try:
             if not self._ready:
                 self._set_up()
+            elif inode_of(self._directory) != self._inode:
+                raise moved(str(self._directory))  # what is written now, nobody would find
             return work(*arguments)
         except OSError as error:
+            if error.errno == errno.EROFS or _only_readable(error):
+                raise read_only(str(self._directory), error.strerror) from error
             raise unavailable(f"`{self._directory}` cannot be used: {error}") from error
 
     def _set_up(self) -> None:
         path = self._directory / "format"
-        try:
-            text = path.read_text()
-        except FileNotFoundError:
-            (self._directory / "runs").mkdir(parents=True, exist_ok=True)
-            with locked(self._directory / ".lock"):
-                if not path.exists():
-                    replace_file(path, f"{_FORMAT_LINE}{FORMAT}\n".encode())
-            text = path.read_text()
-        version = text.removeprefix(_FORMAT_LINE).strip()
-        if not text.startswith(_FORMAT_LINE) or not version.isdecimal():
-            raise StoreError("damaged", f"`{path}` is not of bobcat: give a directory of journals, or a new one")
-        if int(version) > FORMAT:
-            raise too_new(f"`{self._directory}`", int(version), FORMAT)
+        version = _format(path)
+        if version is None:
+            private_directory(self._directory / "runs")
+        if version is not None and version > FORMAT:
+            raise too_new(f"`{self._directory}`", version, FORMAT)
+        found = read_identity(self._directory)
+        if version != FORMAT or found is None or found.inode != inode_of(self._directory):
+            found = self._identify(path, found)
+        self._inode = inode_of(self._directory)
         self._ready = True
+
+    def _identify(self, path: Path, found: Identity | None) -> Identity | None:
+        """Write which store this is, after the next epoch began when it was restored. None: nothing can be written."""
+        try:
+            with locked(self._directory / ".lock"):
+                known = read_identity(self._directory)
+                if known is None:
+                    # Journals of this format whose store is not named were copied here without its file.
+                    lacking = _format(path) == FORMAT
+                    known = write_identity(self._directory, epoch=1, known=None)
+                    if lacking:
+                        self._begin_epoch(known)
+                elif known.inode != inode_of(self._directory):
+                    log.warning(
+                        "%s is a copy: unsafe actions of its open runs will wait for approvals", self._directory
+                    )
+                    self._begin_epoch(known)
+                if _format(path) != FORMAT:
+                    replace_file(path, f"{_FORMAT_LINE}{FORMAT}\n".encode())
+                return read_identity(self._directory)
+        except OSError as error:
+            if found is None or error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise
+            return found
+
+    def _begin_epoch(self, known: Identity | None) -> int:
+        """Begin the next epoch. INVARIANT: under the directory's lock."""
+        epoch = 1 if known is None else known.epoch + 1
+        write_identity(self._directory, epoch=epoch, known=known, now=self._now())
+        for path in (self._directory / "runs").glob("[!.]*.json"):
+            with locked(path.with_suffix(".jsonl")):
+                state = _state_of(path)
+                self._keep(replace(state, fence=state.fence + FENCE_JUMP, owner=None))
+        return epoch
+
+    def _epoch(self) -> int:
+        known = read_identity(self._directory)
+        return 1 if known is None else known.epoch
+
+    def _begun(self, run_id: str) -> _State:
+        now = self._now()
+        return _State(run_id, "running", now, now, {}, epoch=self._epoch())
 
     def _path(self, run_id: str, ending: str) -> Path:
         return self._directory / "runs" / f"{file_name(run_id)}.{ending}"
@@ -328,9 +435,10 @@ class FileStore:
         except FileNotFoundError:
             return None
 
-    def _keep(self, state: _State) -> None:
+    def _keep(self, state: _State) -> _State:
         fields = {name: getattr(state, name) for name in _State.__slots__}
         replace_file(self._path(state.run_id, "json"), text_of("state", fields).encode())
+        return state
 
     def _check_held(self, lease: Lease, run_id: str) -> None:
         state = self._state(run_id)
@@ -338,20 +446,56 @@ class FileStore:
             state is None
             or lease.run_id != run_id
             or (state.fence, state.owner) != (lease.fence, lease.owner)
-            or state.expires <= self._now()
+            or not state.is_held(self._read())
         ):
             raise lost(lease, run_id)
 
-    def _summary(self, state: _State) -> RunSummary:
-        with self._writing(state.run_id) as descriptor:
-            records = len(self._refreshed(descriptor, state.run_id).positions)
-        created, updated = moment_of(state.created), moment_of(state.updated)
-        detail = MappingProxyType(dict(state.detail))
-        return RunSummary(state.run_id, state.status, records, state.fence, created, updated, detail)
+    def _summary(self, state: _State, epoch: int) -> RunSummary:
+        path = self._path(state.run_id, "jsonl")
+        try:
+            with self._writing(state.run_id) as descriptor:
+                records = len(self._refreshed(descriptor, state.run_id).positions)
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+                raise
+            records = self._count(path, state.run_id)
+        appended, head = journal.read_mark(path.with_suffix(".head")) or (None, None)
+        return RunSummary(
+            state.run_id, state.status, records, state.fence, moment_of(state.created), moment_of(state.updated),
+            MappingProxyType(dict(state.detail)), appended, head, state.is_held(self._read()), state.epoch < epoch,
+        )  # fmt: skip
+
+    def _count(self, path: Path, run_id: str) -> int:
+        """The records of a journal that can only be read."""
+        try:
+            with locked(path, shared=True, create=False) as descriptor:
+                return len(journal.load(descriptor, path, run_id))
+        except FileNotFoundError:
+            return 0
 
 
-def _begun(run_id: str, now: int) -> _State:
-    return _State(run_id, "running", now, now, {})
+def _format(path: Path) -> int | None:
+    """The format that a directory says it has; None when it says nothing yet."""
+    try:
+        text = path.read_text()
+    except FileNotFoundError:
+        return None
+    version = text.removeprefix(_FORMAT_LINE).strip()
+    if not text.startswith(_FORMAT_LINE) or not version.isdecimal():
+        raise StoreError("damaged", f"`{path}` is not of bobcat: give a directory of journals, or a new one")
+    return int(version)
+
+
+def _only_readable(error: OSError) -> bool:
+    """True for a refusal to write what may be read."""
+    path = error.filename
+    return isinstance(error, PermissionError) and isinstance(path, str | os.PathLike) and os.access(path, os.R_OK)
+
+
+def _ends(now: Reading, seconds: float) -> dict[str, Any]:  # Any: fields of a state
+    """The fields of a lease of so many seconds from now."""
+    span = int(seconds * 1e6)
+    return {"expires": now.date + span, "boot": now.boot, "until": now.tick + span, "updated": now.date}
 
 
 def _state_of(path: Path) -> _State:

@@ -12,7 +12,7 @@ import psycopg
 
 from bobcat.errors import StoreError, StoreWarning
 from bobcat.stores.postgres.pool import Connection, Pool
-from bobcat.stores.postgres.schema import migrate
+from bobcat.stores.postgres.schema import begin_epoch, identify, log_position, migrate
 from bobcat.stores.refusals import closed, elsewhere, unavailable
 
 T = TypeVar("T")
@@ -46,6 +46,10 @@ class Link:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Task[None] | None = None
         self._pool: Pool | None = None
+        self._apart: Pool | None = None
+        """Connections of transactions: renewals find one of their own, however many tools are in a transaction."""
+        self._opened_once = False
+        self._log_position = 0
         self._closed = False
 
     async def do(self, work: Callable[[Connection], Awaitable[T]]) -> T:
@@ -68,7 +72,9 @@ class Link:
         """A connection in a transaction that `begin` has looked at. What breaks before is tried again, not after."""
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._patience, FIRST_PAUSE
-        pool = await self._opened()
+        await self._opened()
+        pool = self._apart
+        assert pool is not None
         while True:
             began = False
             try:
@@ -91,8 +97,21 @@ class Link:
     async def aclose(self) -> None:
         """Close the connections."""
         self._closed = True
-        if self._pool is not None:
-            await self._pool.close()
+        await self._close_pools()
+
+    async def _close_pools(self) -> None:
+        for pool in (self._pool, self._apart):
+            if pool is not None:
+                await pool.close()
+
+    async def begin_epoch(self) -> int:
+        """Begin the next epoch; its number."""
+
+        async def work(connection: Connection) -> int:
+            async with connection.transaction():
+                return await begin_epoch(connection, self._schema)
+
+        return await self.do(work)
 
     async def _opened(self) -> Pool:
         loop = asyncio.get_running_loop()
@@ -101,9 +120,9 @@ class Link:
         if self._loop is not loop:
             if self._loop is not None and not self._loop.is_closed():
                 raise elsewhere("a PostgreSQL store")
-            if self._pool is not None:
-                await self._pool.close()
-            self._loop, self._opening, self._pool = loop, None, Pool(self._connect, self._pool_size)
+            await self._close_pools()
+            self._loop, self._opening, self._opened_once = loop, None, False
+            self._pool, self._apart = (Pool(self._connect, self._pool_size) for _ in range(2))
         pool = self._pool
         assert pool is not None
         if self._opening is None:
@@ -123,6 +142,8 @@ class Link:
             async with pool.connection() as connection:
                 await self._check(connection)
                 await migrate(connection, self._schema)
+                await self._identify(connection)
+                self._opened_once = True
         except psycopg.Error as error:
             raise worded(error) from error
 
@@ -130,10 +151,19 @@ class Link:
         connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
         try:
             await connection.execute(_WRITE_THROUGH)
+            if self._opened_once:  # the server may have been restored while the store had no connection
+                await self._identify(connection)
         except BaseException:
             await connection.close()
             raise
         return connection
+
+    def note(self, position: str) -> None:
+        """Remember how far the server's log was; a server that is found before that was restored."""
+        self._log_position = max(self._log_position, log_position(position))
+
+    async def _identify(self, connection: Connection) -> None:
+        self._log_position = await identify(connection, self._schema, self._log_position)
 
     async def _check(self, connection: Connection) -> None:
         rows = await connection.execute("SELECT current_setting('server_encoding'), current_setting('fsync')")

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bobcat.logs import logger
 from bobcat.stores.refusals import too_new
+from bobcat.stores.written import FENCE_JUMP
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
+
+log = logger("stores")
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -45,6 +49,23 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             updated timestamptz NOT NULL,
             PRIMARY KEY (kind, key)
         )""",
+    ),
+    (
+        # Counted and noted with each append: how many records, the highest position, and the hash that is there.
+        "ALTER TABLE bobcat.runs ADD COLUMN records bigint NOT NULL DEFAULT 0",
+        "ALTER TABLE bobcat.runs ADD COLUMN last bigint NOT NULL DEFAULT -1",
+        "ALTER TABLE bobcat.runs ADD COLUMN head text",
+        "ALTER TABLE bobcat.runs ADD COLUMN epoch bigint NOT NULL DEFAULT 1",
+        """UPDATE bobcat.runs SET records = found.records, last = found.last
+            FROM (SELECT run_id, count(*) AS records, max(seq) AS last FROM bobcat.records GROUP BY run_id) AS found
+            WHERE found.run_id = runs.run_id""",
+        # `identity` names the cluster, its timeline, the database and the table; null until a store has looked.
+        """CREATE TABLE bobcat.store (
+            epoch bigint NOT NULL,
+            identity text,
+            restored timestamptz
+        )""",
+        "INSERT INTO bobcat.store VALUES (1, NULL, NULL)",
     ),
 )
 """By version. A token names the call that wrote a row: a call that is repeated after a broken connection finds its own.
@@ -83,3 +104,53 @@ async def migrate(connection: Connection, schema: str) -> None:
                 await connection.execute(statement.replace("bobcat.", name).encode())
         await connection.execute(f"DELETE FROM {name}schema_version".encode())
         await connection.execute(f"INSERT INTO {name}schema_version VALUES (%s)".encode(), (len(MIGRATIONS),))
+
+
+_IDENTITY = """SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_system()),
+        CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
+        (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass(%s)::oid),
+    CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END::text"""
+"""Another one after a dump was restored (cluster, database or table) and after a recovery to a point in time or a
+failover (timeline); and the position in the log, which only grows."""
+
+
+def log_position(text: str) -> int:
+    """A position in the log as a number."""
+    high, low = (int(part, 16) for part in text.split("/"))
+    return (high << 32) + low
+
+
+async def identify(connection: Connection, schema: str, seen: int) -> int:
+    """Begin the next epoch where the tables were restored since their identity was noted; the position in the log.
+
+    `seen` is the greatest position that this process knows of: a smaller one is a restored server, whatever its name.
+    """
+    name, at = await (await connection.execute(_IDENTITY, (f'"{schema}".runs',))).fetchone() or ("", None)
+    if at is None:  # a standby: it cannot be written, which every write says
+        return seen
+    position = log_position(at)
+    table = f'"{schema}".store'.encode()
+    known = await (await connection.execute(b"SELECT identity FROM " + table)).fetchone()
+    if known is not None and known[0] == name and position >= seen:
+        return position
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"bobcat {schema}",))
+        known = await (await connection.execute(b"SELECT identity FROM " + table)).fetchone()
+        if known is not None and known[0] is not None and (known[0] != name or position < seen):
+            log.warning(
+                "the PostgreSQL schema %s was restored (%s, was %s): unsafe actions of its open runs will wait for "
+                "approvals", schema, name, known[0],
+            )  # fmt: skip
+            await begin_epoch(connection, schema)
+        await connection.execute(b"UPDATE " + table + b" SET identity = %s", (name,))
+    return position
+
+
+async def begin_epoch(connection: Connection, schema: str) -> int:
+    """Begin the next epoch, in the transaction in progress; its number."""
+    changed = await connection.execute(
+        f'UPDATE "{schema}".store SET epoch = epoch + 1, restored = clock_timestamp() RETURNING epoch'.encode()
+    )
+    row = await changed.fetchone()
+    await connection.execute(f'UPDATE "{schema}".runs SET fence = fence + %s, owner = NULL'.encode(), (FENCE_JUMP,))
+    return 0 if row is None else int(row[0])

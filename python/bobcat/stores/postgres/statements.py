@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 _RUN = """SELECT run_id, status, (SELECT count(*) FROM bobcat.records WHERE records.run_id = runs.run_id),
-    fence, created, updated, detail FROM bobcat.runs"""
+    fence, created, updated, detail, records, head, owner IS NOT NULL AND expires > clock_timestamp(),
+    epoch < (SELECT epoch FROM bobcat.store) FROM bobcat.runs"""
 
 _RECORD = "run_id, seq, kind, idempotency_key, body, made"
 
@@ -14,24 +15,36 @@ _LATER = "clock_timestamp() + make_interval(secs => %(seconds)s)"
 
 _HELD = "run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s AND expires > clock_timestamp()"
 
+_EPOCH = "(SELECT epoch FROM bobcat.store)"
+
+_EXPECTED = "(%(expected)s::text[] IS NULL OR run.status = ANY (%(expected)s::text[]))"
+
+_COUNTED = """records = run.records + 1, last = greatest(run.last, %(seq)s),
+        head = CASE WHEN %(seq)s > run.last THEN %(head)s ELSE run.head END"""
+
 STATEMENTS = {
-    "append": f"""WITH known AS (INSERT INTO bobcat.runs (run_id) VALUES (%(run_id)s) ON CONFLICT DO NOTHING)
-        INSERT INTO bobcat.records ({_RECORD}, token)
-        VALUES (%(run_id)s, %(seq)s, %(kind)s, %(key)s, %(body)s, %(made)s, %(token)s)
-        ON CONFLICT DO NOTHING RETURNING 1""",
+    "append": f"""WITH kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
+            VALUES (%(run_id)s, %(seq)s, %(kind)s, %(key)s, %(body)s, %(made)s, %(token)s)
+            ON CONFLICT DO NOTHING RETURNING run_id)
+        INSERT INTO bobcat.runs AS run (run_id, records, last, head, epoch)
+        SELECT run_id, 1, %(seq)s, %(head)s::text, {_EPOCH} FROM kept
+        ON CONFLICT (run_id) DO UPDATE SET {_COUNTED} RETURNING 1""",
     # The row of the run is locked until the commit: a concurrent `acquire` comes before, and is seen, or after.
-    "append_fenced": f"""WITH held AS (SELECT 1 FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE),
+    "append_fenced": f"""WITH held AS (SELECT last FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE),
         kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
             SELECT %(run_id)s, %(seq)s, %(kind)s, %(key)s, %(body)s, %(made)s, %(token)s FROM held
-            ON CONFLICT DO NOTHING RETURNING 1)
-        SELECT (SELECT count(*) FROM held), (SELECT count(*) FROM kept)""",
+            WHERE %(seq)s <= last + 1
+            ON CONFLICT DO NOTHING RETURNING 1),
+        counted AS (UPDATE bobcat.runs AS run SET {_COUNTED} FROM kept WHERE run.run_id = %(run_id)s)
+        SELECT (SELECT count(*) FROM held), (SELECT count(*) FROM kept), (SELECT last FROM held),
+            pg_current_wal_flush_lsn()::text""",
     "own_record": "SELECT 1 FROM bobcat.records WHERE run_id = %(run_id)s AND seq = %(seq)s AND token = %(token)s",
     "hold": f"SELECT 1 FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE",
     "held": f"SELECT 1 FROM bobcat.runs WHERE {_HELD}",
     "load": f"""SELECT {_RECORD} FROM bobcat.records WHERE run_id = %(run_id)s AND seq >= %(seq)s
         ORDER BY seq LIMIT %(limit)s""",
-    "acquire": f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires)
-        VALUES (%(run_id)s, 1, %(owner)s, {_LATER}) ON CONFLICT (run_id) DO UPDATE
+    "acquire": f"""INSERT INTO bobcat.runs AS run (run_id, fence, owner, expires, epoch)
+        VALUES (%(run_id)s, 1, %(owner)s, {_LATER}, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
         SET fence = run.fence + 1, owner = %(owner)s, expires = {_LATER}, updated = clock_timestamp()
         WHERE run.owner IS NULL OR run.owner = %(owner)s OR run.expires <= clock_timestamp()
         RETURNING fence, expires""",
@@ -41,11 +54,17 @@ STATEMENTS = {
         WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s RETURNING expires""",
     "release": """UPDATE bobcat.runs SET owner = NULL, updated = clock_timestamp()
         WHERE run_id = %(run_id)s AND fence = %(fence)s AND owner = %(owner)s""",
-    "set_status": """INSERT INTO bobcat.runs (run_id, status, detail) VALUES (%(run_id)s, %(status)s, %(detail)s)
-        ON CONFLICT (run_id) DO UPDATE
-        SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp() RETURNING 1""",
-    "set_status_held": f"""UPDATE bobcat.runs
-        SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp() WHERE {_HELD} RETURNING 1""",
+    "set_status": f"""INSERT INTO bobcat.runs AS run (run_id, status, detail, epoch)
+        VALUES (%(run_id)s, %(status)s, %(detail)s, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
+        SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp() WHERE {_EXPECTED} RETURNING 1""",
+    "set_status_held": f"""UPDATE bobcat.runs AS run
+        SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp()
+        WHERE {_HELD} AND {_EXPECTED} RETURNING 1""",
+    "standing": "SELECT status, detail FROM bobcat.runs WHERE run_id = %(run_id)s",
+    "epoch": f"SELECT {_EPOCH}",
+    "restored_at": "SELECT restored FROM bobcat.store",
+    "doubt": """INSERT INTO bobcat.runs (run_id, epoch) VALUES (%(run_id)s, 0)
+        ON CONFLICT (run_id) DO UPDATE SET epoch = 0 RETURNING 1""",
     "runs": f"""{_RUN} WHERE (%(status)s::text IS NULL OR status = %(status)s)
         AND (%(updated)s::timestamptz IS NULL OR (updated, run_id) < (%(updated)s, %(run_id)s::text))
         ORDER BY updated DESC, run_id DESC LIMIT %(limit)s""",

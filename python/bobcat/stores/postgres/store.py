@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, Transaction
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
 from bobcat.stores.postgres.statements import statements_for
-from bobcat.stores.refusals import ENDED, changed, lost, taken, without_driver
+from bobcat.stores.refusals import ENDED, Gap, changed, lost, taken, without_driver
 from bobcat.stores.written import body_of, name_of, reading, record_of, row_of, text_of
 
 if TYPE_CHECKING:
@@ -97,15 +97,23 @@ class PostgresStore:
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
         """`append`, while the lease is held, in one transaction."""
         values = _values(record)
-        await self._link.do(lambda connection: self._append_fenced(connection, values, lease))
+        try:
+            await self._link.do(lambda connection: self._append_fenced(connection, values, lease))
+        except Gap as gap:
+            await self.mark_restored()
+            raise lost(lease, record.run_id) from gap
 
     async def _append_fenced(self, connection: Connection, values: Mapping[str, Any], lease: Lease) -> None:
         if values["run_id"] != lease.run_id:
             raise lost(lease, values["run_id"])
-        held, kept = await self._one(connection, "append_fenced", {**values, **_held(lease)}) or (0, 0)
+        row = await self._one(connection, "append_fenced", {**values, **_held(lease)})
+        held, kept, last, position = row or (0, 0, -1, "0/0")
+        self._link.note(position)
         if not held:
             raise lost(lease, lease.run_id)
         if not kept:
+            if values["seq"] > last + 1:
+                raise Gap(lease.run_id, values["seq"], last)
             await self._own_or_taken(connection, values)
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
@@ -116,15 +124,36 @@ class PostgresStore:
             return tuple([record_of(row) for row in rows])
 
     async def set_status(
-        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands."""
+        """Say where a run stands, or raise `StatusConflict`."""
         name_of("run id", run_id)
-        values = {"run_id": run_id, "status": status, "detail": text_of("status", detail or {})}
-        if lease is None:
-            await self._first("set_status", values)
-        elif lease.run_id != run_id or await self._first("set_status_held", {**values, **_held(lease)}) is None:
+        text = text_of("status", detail or {})
+        values: dict[str, Any] = {"run_id": run_id, "status": status, "detail": text}
+        values["expected"] = None if expected is None else list(expected)
+        if lease is not None and lease.run_id != run_id:
             raise lost(lease, run_id)
+        if lease is not None:
+            values |= _held(lease)
+
+        async def work(connection: Connection) -> None:
+            statement = "set_status" if lease is None else "set_status_held"
+            if await self._one(connection, statement, values) is not None:
+                return
+            found = await self._one(connection, "standing", values)
+            if lease is not None and await self._one(connection, "held", values) is None:
+                raise lost(lease, run_id)
+            # An earlier attempt of the same call, whose answer was lost, may have said it.
+            if found is not None and expected is not None and found != (status, text):
+                raise StatusConflict(run_id, found[0])
+
+        await self._link.do(work)
 
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
@@ -170,6 +199,26 @@ class PostgresStore:
         (moment,) = await self._first("now", {}) or (None,)
         assert isinstance(moment, datetime)
         return moment.astimezone(UTC)
+
+    async def epoch(self) -> int:
+        """The present epoch: see `bobcat.stores.postgres.schema.identify`."""
+        (epoch,) = await self._first("epoch", {}) or (1,)
+        return int(epoch)
+
+    async def mark_restored(self) -> int:
+        """Begin the next epoch."""
+        return await self._link.begin_epoch()
+
+    async def restored_at(self) -> datetime | None:
+        """When the present epoch began."""
+        (moment,) = await self._first("restored_at", {}) or (None,)
+        return None if moment is None else moment.astimezone(UTC)
+
+    async def doubt(self, run_id: str) -> None:
+        """Say that a run may be older than the present epoch."""
+        await self._first("doubt", {"run_id": name_of("run id", run_id)})
+
+    renews_in_transactions = True
 
     def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
         """A transaction under a lease. The run is locked only from its record on, so renewals go on meanwhile; a
@@ -254,14 +303,15 @@ def _values(record: StepRecord) -> dict[str, Any]:
         "body": row.body,
         "made": row.timestamp,
         "token": uuid.uuid4(),
+        "head": row.head,
     }
 
 
 def _summary(row: tuple[Any, ...]) -> RunSummary:
-    run_id, status, records, fence, created, updated, detail = row
+    run_id, status, records, fence, created, updated, detail, *more = row
     moments = created.astimezone(UTC), updated.astimezone(UTC)
     with reading(f"where run `{run_id}` stands"):
-        return RunSummary(run_id, status, records, fence, *moments, body_of(detail))
+        return RunSummary(run_id, status, records, fence, *moments, body_of(detail), *more)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

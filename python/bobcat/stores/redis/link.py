@@ -23,7 +23,7 @@ T = TypeVar("T")
 Client: TypeAlias = Any
 """`redis.asyncio.Redis`. Any: what its methods are said to take and return changes with its releases."""
 
-SCHEMA = 1
+SCHEMA = 2
 """The version of the keys' layout, as the key `schema` says it."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
@@ -151,6 +151,8 @@ class Link:
             raise worded(error) from error
         if known is not None and int(known) > SCHEMA:
             raise too_new(f"the store under `{self._prefix}`", int(known), SCHEMA)
+        if known is not None and int(known) < SCHEMA:  # what later schemas add to a run, the first append adds
+            await self._say(client)
         connected = int(replication.get("connected_slaves", 0))
         if connected < self._replicas:
             lacks.append(f"it has {connected} replicas, and writes are to reach {self._replicas}")
@@ -169,6 +171,12 @@ class Link:
                 StoreWarning,
                 stacklevel=2,
             )
+
+    async def _say(self, client: Client) -> None:
+        try:
+            await client.set(f"{self._prefix}schema", str(SCHEMA))
+        except failures.RedisError as error:
+            raise worded(error) from error
 
     async def _lacks(self, client: Client) -> list[str]:
         try:

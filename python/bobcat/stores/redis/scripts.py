@@ -1,6 +1,7 @@
 """The Lua scripts of a Redis store. Redis runs each of them as one step, and its clock is the store's.
 
-`run:ID` is a hash, where a run stands. `records:ID` is a hash of its records by position, each after the token of the
+`run:ID` is a hash, where a run stands; `store` is one that has the epoch.
+`records:ID` is a hash of its records by position, each after the token of the
 call that wrote it: a call that is repeated after a broken connection finds its own. `seqs:ID` is the index of the
 positions, `runs` that of the runs by their last change. `documents:KIND` is a hash by key, each value after version,
 time and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where Lua's are exact.
@@ -20,10 +21,11 @@ local function text(number) return string.format('%.0f', number) end
 _RUN = (
     _NOW
     + """
-local run, runs, id = KEYS[1], KEYS[2], ARGV[1]
+local run, runs, store, id = KEYS[1], KEYS[2], KEYS[3], ARGV[1]
 local function change(...)
     if redis.call('EXISTS', run) == 0 then
-        redis.call('HSET', run, 'status', 'running', 'detail', '{}', 'fence', '0', 'created', text(now))
+        local epoch = redis.call('HGET', store, 'epoch') or '1'
+        redis.call('HSET', run, 'status', 'running', 'detail', '{}', 'fence', '0', 'created', text(now), 'epoch', epoch)
     end
     redis.call('HSET', run, 'updated', text(now), ...)
     redis.call('ZADD', runs, text(now), id)
@@ -39,22 +41,36 @@ end
 )
 
 SCRIPTS = {
-    # run, runs, records, seqs: id, seq, token, line, fence, owner
+    # run, runs, store, records, seqs: id, seq, token, line, fence, owner, head
     "append": _RUN
     + """
+local last = tonumber(redis.call('HGET', run, 'last') or '-1')
+if last < 0 then
+    local highest = redis.call('ZREVRANGE', KEYS[5], 0, 0)
+    if highest[1] then last = tonumber(highest[1]) end
+end
+local seq = tonumber(ARGV[2])
 if ARGV[5] ~= '' then
     if not held(ARGV[5], ARGV[6]) then return 'lost' end
+    if seq > last + 1 then return 'gap ' .. text(last) end
 elseif redis.call('EXISTS', run) == 0 then
     change('status', 'running')
 end
-if redis.call('HSETNX', KEYS[3], ARGV[2], ARGV[3] .. ARGV[4]) == 0 then
-    local token = string.sub(redis.call('HGET', KEYS[3], ARGV[2]), 1, string.len(ARGV[3]))
+if redis.call('HSETNX', KEYS[4], ARGV[2], ARGV[3] .. ARGV[4]) == 0 then
+    local token = string.sub(redis.call('HGET', KEYS[4], ARGV[2]), 1, string.len(ARGV[3]))
     if token ~= ARGV[3] then return 'taken' end
+    return 'kept'
 end
-redis.call('ZADD', KEYS[4], ARGV[2], ARGV[2])
+redis.call('ZADD', KEYS[5], ARGV[2], ARGV[2])
+if redis.call('HEXISTS', run, 'records') == 1 then
+    redis.call('HINCRBY', run, 'records', 1)
+else
+    redis.call('HSET', run, 'records', text(redis.call('HLEN', KEYS[4])))
+end
+if seq > last then redis.call('HSET', run, 'last', text(seq), 'head', ARGV[7]) end
 return 'kept'
 """,
-    # run, runs: id, owner, microseconds
+    # run, runs, store: id, owner, microseconds
     "acquire": _RUN
     + """
 local state = redis.call('HMGET', run, 'owner', 'expires', 'fence')
@@ -63,7 +79,7 @@ local fence, expires = text((tonumber(state[3] or '0')) + 1), text(now + ARGV[3]
 change('fence', fence, 'owner', ARGV[2], 'expires', expires)
 return {ARGV[2], expires, fence}
 """,
-    # run, runs: id, fence, owner, microseconds
+    # run, runs, store: id, fence, owner, microseconds
     "renew": _RUN
     + """
 if not mine(ARGV[2], ARGV[3]) then return false end
@@ -71,7 +87,7 @@ local expires = text(now + ARGV[4])
 change('expires', expires)
 return expires
 """,
-    # run, runs: id, fence, owner
+    # run, runs, store: id, fence, owner
     "release": _RUN
     + """
 if not mine(ARGV[2], ARGV[3]) then return false end
@@ -79,12 +95,37 @@ redis.call('HDEL', run, 'owner')
 change('expires', '0')
 return 'released'
 """,
-    # run, runs: id, status, detail, fence, owner
+    # run, runs, store: id, status, detail, fence, owner, expected statuses between commas or ""
     "set_status": _RUN
     + """
 if ARGV[4] ~= '' and not held(ARGV[4], ARGV[5]) then return false end
+if ARGV[6] ~= '' then
+    local was = redis.call('HMGET', run, 'status', 'detail')
+    if was[1] and not string.find(ARGV[6], ',' .. was[1] .. ',', 1, true) then
+        if was[1] == ARGV[2] and was[2] == ARGV[3] then return 'said' end
+        return 'not ' .. was[1]
+    end
+end
 change('status', ARGV[2], 'detail', ARGV[3])
 return 'said'
+""",
+    # run, runs, store: id
+    "doubt": _RUN
+    + """
+change('epoch', '0')
+return 'said'
+""",
+    # runs, store: run key prefix, how far fences grow
+    "mark_restored": _NOW
+    + """
+local epoch = tonumber(redis.call('HGET', KEYS[2], 'epoch') or '1') + 1
+redis.call('HSET', KEYS[2], 'epoch', text(epoch), 'restored', text(now))
+for _, id in ipairs(redis.call('ZRANGE', KEYS[1], 0, -1)) do
+    local run = ARGV[1] .. id
+    redis.call('HINCRBY', run, 'fence', ARGV[2])
+    redis.call('HDEL', run, 'owner')
+end
+return text(epoch)
 """,
     # documents, keys: key, expected, token, body
     "put": _NOW
@@ -121,7 +162,8 @@ while #found < tonumber(ARGV[4]) do
         local id = page[at]
         local later = page[at + 1] == ARGV[5] and not before(id, ARGV[6])
         if not later and (ARGV[3] == '' or redis.call('HGET', ARGV[1] .. id, 'status') == ARGV[3]) then
-            local state = redis.call('HMGET', ARGV[1] .. id, 'status', 'fence', 'created', 'updated', 'detail')
+            local state = redis.call('HMGET', ARGV[1] .. id, 'status', 'fence', 'created', 'updated', 'detail',
+                'records', 'head', 'owner', 'expires', 'epoch')
             table.insert(found, {id, redis.call('HLEN', ARGV[2] .. id), state})
             if #found == tonumber(ARGV[4]) then break end
         end

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 from bobcat.stores.redis.scripts import TOKEN
-from bobcat.stores.refusals import changed, lost, taken, without_driver
+from bobcat.stores.refusals import Gap, changed, lost, taken, without_driver
 from bobcat.stores.written import (
+    FENCE_JUMP,
     body_of,
     line_of,
     microseconds,
@@ -99,7 +100,12 @@ class RedisStore:
         row = row_of(record)
         keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
         under = ("", "") if lease is None else (str(lease.fence), lease.owner)
-        outcome = await self._link.run("append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under)
+        outcome = await self._link.run(
+            "append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under, row.head
+        )
+        if lease is not None and outcome.startswith(b"gap "):
+            await self.mark_restored()
+            raise lost(lease, row.run_id) from Gap(row.run_id, row.seq, int(outcome[4:]))
         if outcome == b"taken":
             raise taken(row.run_id, row.seq)
         if outcome == b"lost":
@@ -122,41 +128,57 @@ class RedisStore:
             return tuple([record_of_line(line[TOKEN:]) for line in lines])
 
     async def set_status(
-        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands."""
+        """Say where a run stands, or raise `StatusConflict`."""
         name_of("run id", run_id)
         if lease is not None and lease.run_id != run_id:
             raise lost(lease, run_id)
         text = text_of("status", detail or {})
         under = ("", "") if lease is None else (str(lease.fence), lease.owner)
-        said = await self._link.run("set_status", self._run_keys(run_id), run_id, status, text, *under)
+        wanted = "" if expected is None else f",{','.join(expected)},"
+        said = await self._link.run("set_status", self._run_keys(run_id), run_id, status, text, *under, wanted)
         if said is None:
             assert lease is not None
             raise lost(lease, run_id)
+        if said.startswith(b"not "):
+            raise StatusConflict(run_id, said[4:].decode())
 
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
     ) -> Sequence[RunSummary]:
         """Runs, the last changed first."""
         mark = ("", "") if after is None else (str(microseconds(after.updated)), after.run_id)
+        epoch, now = await self.epoch(), microseconds(await self.now())
         found = await self._link.run(
             "runs", (f"{self._prefix}runs",), self._key("run", ""), self._key("records", ""), status or "",
             str(limit), *mark,
         )  # fmt: skip
-        return tuple([_summary(run_id.decode(), records, state) for run_id, records, state in found])
+        return tuple([_summary(run_id.decode(), records, state, epoch, now) for run_id, records, state in found])
 
     async def run(self, run_id: str) -> RunSummary | None:
         """One run, or None."""
         name_of("run id", run_id)
 
-        async def work(client: Client) -> list[Any]:
-            fields = "status", "fence", "created", "updated", "detail"
-            state = await client.hmget(self._key("run", run_id), fields)
-            return [await client.hlen(self._key("records", run_id)), state]
+        fields = "status", "fence", "created", "updated", "detail", "records", "head", "owner", "expires", "epoch"
 
-        records, state = await self._link.do(work)
-        return None if state[0] is None else _summary(run_id, records, state)
+        async def work(client: Client) -> list[Any]:
+            async with client.pipeline(transaction=False) as pipeline:
+                pipeline.hlen(self._key("records", run_id))
+                pipeline.hmget(self._key("run", run_id), fields)
+                pipeline.hget(f"{self._prefix}store", "epoch")
+                pipeline.time()
+                return list(await pipeline.execute())
+
+        records, state, epoch, (seconds, micros) = await self._link.do(work)
+        now = int(seconds) * 1_000_000 + int(micros)
+        return None if state[0] is None else _summary(run_id, records, state, int(epoch or 1), now)
 
     async def get(self, kind: str, key: str) -> Entry | None:
         """One document, or None."""
@@ -201,6 +223,33 @@ class RedisStore:
         seconds, micros = await self._link.do(work)
         return moment_of(seconds * 1_000_000 + micros)
 
+    async def epoch(self) -> int:
+        """The present epoch."""
+
+        async def work(client: Client) -> int:
+            return int(await client.hget(f"{self._prefix}store", "epoch") or 1)
+
+        return await self._link.do(work)
+
+    async def mark_restored(self) -> int:
+        """Begin the next epoch. When it is repeated after a broken connection, it may begin two."""
+        keys = f"{self._prefix}runs", f"{self._prefix}store"
+        return int(await self._link.run("mark_restored", keys, self._key("run", ""), str(FENCE_JUMP)))
+
+    async def restored_at(self) -> datetime | None:
+        """When the present epoch began."""
+
+        async def work(client: Client) -> bytes | None:
+            found: bytes | None = await client.hget(f"{self._prefix}store", "restored")
+            return found
+
+        moment = await self._link.do(work)
+        return None if moment is None else moment_of(int(moment))
+
+    async def doubt(self, run_id: str) -> None:
+        """Say that a run may be older than the present epoch."""
+        await self._link.run("doubt", self._run_keys(name_of("run id", run_id)), run_id)
+
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
         await self._link.aclose()
@@ -208,18 +257,23 @@ class RedisStore:
     def _key(self, what: str, name: str) -> str:
         return f"{self._prefix}{what}:{name}"
 
-    def _run_keys(self, run_id: str) -> tuple[str, str]:
-        return self._key("run", run_id), f"{self._prefix}runs"
+    def _run_keys(self, run_id: str) -> tuple[str, str, str]:
+        return self._key("run", run_id), f"{self._prefix}runs", f"{self._prefix}store"
 
-    def _leased(self, lease: Lease) -> tuple[tuple[str, str], str, str, str]:
+    def _leased(self, lease: Lease) -> tuple[tuple[str, str, str], str, str, str]:
         return self._run_keys(lease.run_id), lease.run_id, str(lease.fence), lease.owner
 
 
-def _summary(run_id: str, records: int, state: Sequence[bytes]) -> RunSummary:
+def _summary(run_id: str, records: int, state: Sequence[bytes | None], epoch: int, now: int) -> RunSummary:
+    *first, appended, head, owner, expires, known = state
     with reading(f"where run `{run_id}` stands"):
-        status, fence, created, updated, detail = (each.decode() for each in state)
+        status, fence, created, updated, detail = (each.decode() for each in first)  # type: ignore[union-attr]
         moments = moment_of(int(created)), moment_of(int(updated))
-        return RunSummary(run_id, status, records, int(fence), *moments, body_of(detail))  # type: ignore[arg-type]
+        return RunSummary(
+            run_id, status, records, int(fence), *moments, body_of(detail),  # type: ignore[arg-type]
+            appended=None if appended is None else int(appended), head=None if head is None else head.decode(),
+            held=owner is not None and int(expires or 0) > now, restored=int(known or 1) < epoch,
+        )  # fmt: skip
 
 
 def _entry(kind: str, key: str, value: bytes) -> Entry:

@@ -6,11 +6,16 @@ The version of a file is the number of migrations it has been through. A migrati
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from typing import NamedTuple
+from urllib.parse import quote
 
 from bobcat.errors import StoreError
+from bobcat.stores.private_files import create_private
 from bobcat.stores.refusals import too_new
+from bobcat.stores.sqlite.identity import Identity, identify, read_identity
 
 OLDEST_SQLITE = (3, 35)
 """The first with `RETURNING`."""
@@ -46,22 +51,104 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (kind, key)
         ) WITHOUT ROWID""",
     ),
+    (
+        # A lease by the clock of the machine: over at the tick `until` of the start `boot`; without one, at `expires`.
+        "ALTER TABLE bobcat_runs ADD COLUMN boot TEXT",
+        "ALTER TABLE bobcat_runs ADD COLUMN until INTEGER NOT NULL DEFAULT 0",
+        # Counted and noted with each append: how many records, the highest position, and the hash that is there.
+        "ALTER TABLE bobcat_runs ADD COLUMN records INTEGER NOT NULL DEFAULT 0",
+        "ALTER TABLE bobcat_runs ADD COLUMN last INTEGER NOT NULL DEFAULT -1",
+        "ALTER TABLE bobcat_runs ADD COLUMN head TEXT",
+        "ALTER TABLE bobcat_runs ADD COLUMN epoch INTEGER NOT NULL DEFAULT 1",
+        """UPDATE bobcat_runs SET
+            records = (SELECT count(*) FROM bobcat_records WHERE run_id = bobcat_runs.run_id),
+            last = coalesce((SELECT max(seq) FROM bobcat_records WHERE run_id = bobcat_runs.run_id), -1)""",
+        """CREATE TABLE bobcat_store (
+            id TEXT NOT NULL,
+            epoch INTEGER NOT NULL,
+            writes INTEGER NOT NULL,
+            inode INTEGER,
+            restored INTEGER
+        )""",
+        "INSERT INTO bobcat_store VALUES (lower(hex(randomblob(16))), 1, 0, NULL, NULL)",
+    ),
 )
 """By version; times are microseconds since 1970."""
 
 
-def connect(path: str, *, busy_seconds: float) -> sqlite3.Connection:
-    """A connection to the file, which has the tables of this release. For one thread at a time."""
+class Connected(NamedTuple):
+    """A connection, and the identity of its file. `read_only`: why nothing can be written."""
+
+    connection: sqlite3.Connection
+    identity: Identity
+    read_only: str | None = None
+
+
+def connect(path: str, *, busy_seconds: float) -> Connected:
+    """A connection to the file, which has the tables of this release. For one thread at a time.
+
+    A new file is readable by its owner only, and SQLite gives its log the same mode. A file that cannot be written is
+    opened to be read, when it has the tables of this release.
+    """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
         raise StoreError("old_sqlite", f"SQLite {sqlite3.sqlite_version} is too old; {wanted} or newer is needed")
-    connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        create_private(path)
+    except OSError as error:
+        if not os.path.exists(path):
+            raise sqlite3.OperationalError("unable to open database file") from error
+    connection = _opened(path, busy_seconds)
     try:
         _set_up(connection, path, busy_seconds)
+        return Connected(connection, identify(connection, path))
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if not _cannot_write(error) or not os.path.exists(path):
+            raise
+        return _connect_to_read(path, busy_seconds, error)
     except BaseException:
         connection.close()
         raise
-    return connection
+
+
+def _opened(name: str, busy_seconds: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        name, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=name.startswith("file:")
+    )
+
+
+def _cannot_write(error: sqlite3.OperationalError) -> bool:
+    return any(text in str(error) for text in ("readonly", "read-only", "unable to open database file"))
+
+
+def _connect_to_read(path: str, busy_seconds: float, why: sqlite3.OperationalError) -> Connected:
+    """A connection that only reads. SQLite reads a log only where it can share its index; a file without one is read
+    as what cannot change."""
+    modes = ["mode=ro"]
+    if not os.path.exists(f"{path}-wal") or not os.path.getsize(f"{path}-wal"):
+        modes.append("mode=ro&immutable=1")
+    for mode in modes:
+        connection = _opened(f"file:{quote(path)}?{mode}", busy_seconds)
+        try:
+            version = _version(connection)
+            if version == len(MIGRATIONS):
+                return Connected(connection, read_identity(connection), str(why))
+        except sqlite3.OperationalError:
+            connection.close()
+            continue
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+        if version > len(MIGRATIONS):
+            raise too_new(f"`{path}`", version, len(MIGRATIONS))
+        raise StoreError(
+            "read_only",
+            f"`{path}` has schema {version}, and this release reads schema {len(MIGRATIONS)}: open it once where it "
+            f"can be written ({why})",
+        )
+    raise why
 
 
 def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -14,18 +14,27 @@ from typing import Any, TypeVar
 
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, Transaction
-from bobcat.stores.refusals import changed, lost
-from bobcat.stores.sqlite.rows import check_held, entry_of, insert, make_known, summary_of
+from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
+from bobcat.stores.lease_clock import Reading, lease_clock
+from bobcat.stores.refusals import Gap, changed, lost
+from bobcat.stores.sqlite.identity import begin_epoch, read_identity
+from bobcat.stores.sqlite.rows import (
+    RECORD,
+    SUMMARY,
+    check_follows,
+    check_held,
+    entry_of,
+    insert,
+    make_known,
+    summary_of,
+)
 from bobcat.stores.sqlite.transaction import transaction
 from bobcat.stores.sqlite.worker import Worker
 from bobcat.stores.written import microseconds, moment_of, name_of, reading, record_of, row_of, text_of, time_of
 
 T = TypeVar("T")
 
-_RECORD = "run_id, seq, kind, idempotency_key, body, timestamp"
-_SUMMARY = """SELECT run_id, status, (SELECT count(*) FROM bobcat_records WHERE run_id = bobcat_runs.run_id),
-    fence, created, updated, detail FROM bobcat_runs"""
+_EPOCH = "(SELECT epoch FROM bobcat_store)"
 
 
 class SQLiteStore:
@@ -51,7 +60,7 @@ class SQLiteStore:
                 "bad_path", f"`{self._path}` is a URL: give a path, or take `bobcat.stores.urls.open_store`"
             )
         self._path, self._busy_seconds = os.path.abspath(self._path), busy_seconds
-        self._now = time_of(clock)
+        self._now, self._read = time_of(clock), lease_clock(clock)
         self._start()
 
     def _start(self) -> None:
@@ -83,21 +92,22 @@ class SQLiteStore:
         name_of("run id", run_id), name_of("owner", owner)
 
         def work(connection: sqlite3.Connection) -> Lease:
-            moment = self._now()
+            now = self._read()
             held = connection.execute(
-                "SELECT owner, expires FROM bobcat_runs WHERE run_id = ? AND owner != ? AND expires > ?",
-                (run_id, owner, moment),
+                "SELECT owner, expires, boot, until FROM bobcat_runs WHERE run_id = ? AND owner != ?", (run_id, owner)
             ).fetchone()
-            if held is not None:
+            if held is not None and now.alive(*held[1:]):
                 raise RunBusy(run_id, held[0], moment_of(held[1]))
-            expires = moment + int(seconds * 1e6)
+            given = _ends(now, seconds)
             (fence,) = connection.execute(
-                """INSERT INTO bobcat_runs (run_id, status, detail, fence, owner, expires, created, updated)
-                VALUES (?1, 'running', '{}', 1, ?2, ?3, ?4, ?4) ON CONFLICT (run_id) DO UPDATE
-                SET fence = fence + 1, owner = ?2, expires = ?3, updated = ?4 RETURNING fence""",
-                (run_id, owner, expires, moment),
+                f"""INSERT INTO bobcat_runs
+                (run_id, status, detail, fence, owner, expires, boot, until, created, updated, epoch)
+                VALUES (:run_id, 'running', '{{}}', 1, :owner, :expires, :boot, :until, :date, :date, {_EPOCH})
+                ON CONFLICT (run_id) DO UPDATE SET fence = fence + 1, owner = :owner, expires = :expires,
+                boot = :boot, until = :until, updated = :date RETURNING fence""",
+                {"run_id": run_id, "owner": owner, **given},
             ).fetchone()
-            return Lease(run_id, owner, fence, moment_of(expires))
+            return Lease(run_id, owner, fence, moment_of(given["expires"]))
 
         return await self._ask(work, writes=True)
 
@@ -105,15 +115,15 @@ class SQLiteStore:
         """The lease, for longer from now, or `LeaseLost`."""
 
         def work(connection: sqlite3.Connection) -> Lease:
-            moment = self._now()
-            expires = moment + int(seconds * 1e6)
+            given = _ends(self._read(), seconds)
             done = connection.execute(
-                "UPDATE bobcat_runs SET expires = ?, updated = ? WHERE run_id = ? AND fence = ? AND owner = ?",
-                (expires, moment, lease.run_id, lease.fence, lease.owner),
+                """UPDATE bobcat_runs SET expires = :expires, boot = :boot, until = :until, updated = :date
+                WHERE run_id = :run_id AND fence = :fence AND owner = :owner""",
+                {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner, **given},
             )
             if not done.rowcount:
                 raise lost(lease, lease.run_id)
-            return replace(lease, expires=moment_of(expires))
+            return replace(lease, expires=moment_of(given["expires"]))
 
         return await self._ask(work, writes=True)
 
@@ -133,15 +143,19 @@ class SQLiteStore:
         row = row_of(record)
 
         def work(connection: sqlite3.Connection) -> None:
-            check_held(connection, lease, row.run_id, self._now())
+            check_follows(row, check_held(connection, lease, row.run_id, self._read()))
             insert(connection, row)
 
-        await self._ask(work, writes=True)
+        try:
+            await self._ask(work, writes=True)
+        except Gap as gap:
+            await self.mark_restored()
+            raise lost(lease, row.run_id) from gap
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
         name_of("run id", run_id)
-        query = f"SELECT {_RECORD} FROM bobcat_records WHERE run_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
+        query = f"SELECT {RECORD} FROM bobcat_records WHERE run_id = ? AND seq >= ? ORDER BY seq LIMIT ?"
         wanted = (run_id, seq, -1 if limit is None else limit)
 
         def work(connection: sqlite3.Connection) -> tuple[StepRecord, ...]:
@@ -151,20 +165,30 @@ class SQLiteStore:
         return await self._ask(work, writes=False)
 
     async def set_status(
-        self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands."""
+        """Say where a run stands, or raise `StatusConflict`."""
         name_of("run id", run_id)
         text = text_of("status", detail or {})
 
         def work(connection: sqlite3.Connection) -> None:
             if lease is not None:
-                check_held(connection, lease, run_id, self._now())
+                check_held(connection, lease, run_id, self._read())
+            if expected is not None:
+                found = connection.execute("SELECT status FROM bobcat_runs WHERE run_id = ?", (run_id,)).fetchone()
+                if found is not None and found[0] not in expected:
+                    raise StatusConflict(run_id, found[0])
             connection.execute(
-                """INSERT INTO bobcat_runs (run_id, status, detail, fence, owner, expires, created, updated)
-                VALUES (?1, ?2, ?3, 0, NULL, 0, ?4, ?4) ON CONFLICT (run_id) DO UPDATE
-                SET status = ?2, detail = ?3, updated = ?4""",
-                (run_id, status, text, self._now()),
+                f"""INSERT INTO bobcat_runs (run_id, status, detail, fence, owner, expires, created, updated, epoch)
+                VALUES (:run_id, :status, :detail, 0, NULL, 0, :now, :now, {_EPOCH}) ON CONFLICT (run_id) DO UPDATE
+                SET status = :status, detail = :detail, updated = :now""",
+                {"run_id": run_id, "status": status, "detail": text, "now": self._now()},
             )
 
         await self._ask(work, writes=True)
@@ -180,9 +204,11 @@ class SQLiteStore:
         if after is not None:
             conditions.append("(updated, run_id) < (?, ?)")
             values += [microseconds(after.updated), after.run_id]
-        query = f"{_SUMMARY} WHERE {' AND '.join(conditions)} ORDER BY updated DESC, run_id DESC LIMIT ?"
+        query = f"{SUMMARY} WHERE {' AND '.join(conditions)} ORDER BY updated DESC, run_id DESC LIMIT ?"
         return await self._ask(
-            lambda connection: tuple(summary_of(row) for row in connection.execute(query, (*values, limit))),
+            lambda connection: tuple(
+                summary_of(row, self._read()) for row in connection.execute(query, (*values, limit))
+            ),
             writes=False,
         )
 
@@ -191,8 +217,8 @@ class SQLiteStore:
         name_of("run id", run_id)
 
         def work(connection: sqlite3.Connection) -> RunSummary | None:
-            row = connection.execute(f"{_SUMMARY} WHERE run_id = ?", (run_id,)).fetchone()
-            return None if row is None else summary_of(row)
+            row = connection.execute(f"{SUMMARY} WHERE run_id = ?", (run_id,)).fetchone()
+            return None if row is None else summary_of(row, self._read())
 
         return await self._ask(work, writes=False)
 
@@ -212,14 +238,15 @@ class SQLiteStore:
         name_of("kind", kind), name_of("key", key)
         text = text_of("document", body)
         if expected:
-            change = """UPDATE bobcat_documents SET version = version + 1, body = ?3, updated = ?4
-                WHERE kind = ?1 AND key = ?2 AND version = ?5"""
+            change = """UPDATE bobcat_documents SET version = version + 1, body = :body, updated = :updated
+                WHERE kind = :kind AND key = :key AND version = :expected"""
         else:
-            change = "INSERT OR IGNORE INTO bobcat_documents (kind, key, version, body, updated) VALUES (?, ?, 1, ?, ?)"
+            change = """INSERT OR IGNORE INTO bobcat_documents (kind, key, version, body, updated)
+                VALUES (:kind, :key, 1, :body, :updated)"""
 
         def work(connection: sqlite3.Connection) -> Entry:
             moment = self._now()
-            values = (kind, key, text, moment, expected) if expected else (kind, key, text, moment)
+            values = {"kind": kind, "key": key, "body": text, "updated": moment, "expected": expected}
             if not connection.execute(change, values).rowcount:
                 raise changed(kind, key, expected)
             return entry_of((kind, key, expected + 1, text, moment))
@@ -240,12 +267,45 @@ class SQLiteStore:
         """The store's time: that of the machine, on which all its users are."""
         return moment_of(self._now())
 
+    async def epoch(self) -> int:
+        """The present epoch: see `bobcat.stores.sqlite.identity`."""
+        return await self._ask(lambda connection: read_identity(connection).epoch, writes=False)
+
+    async def mark_restored(self) -> int:
+        """Begin the next epoch."""
+        return await self._ask(begin_epoch, writes=True)
+
+    async def restored_at(self) -> datetime | None:
+        """When the present epoch began."""
+
+        def work(connection: sqlite3.Connection) -> datetime | None:
+            (moment,) = connection.execute("SELECT restored FROM bobcat_store").fetchone()
+            return None if moment is None else moment_of(moment)
+
+        return await self._ask(work, writes=False)
+
+    async def doubt(self, run_id: str) -> None:
+        """Say that a run may be older than the present epoch."""
+        name_of("run id", run_id)
+
+        def work(connection: sqlite3.Connection) -> None:
+            make_known(connection, run_id, self._now())
+            connection.execute("UPDATE bobcat_runs SET epoch = 0 WHERE run_id = ?", (run_id,))
+
+        await self._ask(work, writes=True)
+
     def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
         """A transaction under a lease, on a connection of its own. Every other write to the file waits for its end."""
-        return transaction(self._path, lease, busy_seconds=self._busy_seconds, now=self._now)
+        return transaction(self._path, lease, busy_seconds=self._busy_seconds, read=self._read)
 
     async def aclose(self) -> None:
         """Do what was asked, then close the file. The store cannot be used any more."""
         thread = self._worker.close()
         if thread is not None and self._process == os.getpid():
             await asyncio.to_thread(thread.join)
+
+
+def _ends(now: Reading, seconds: float) -> dict[str, Any]:  # Any: columns
+    """The columns of a lease of so many seconds from now."""
+    span = int(seconds * 1e6)
+    return {"expires": now.date + span, "boot": now.boot, "until": now.tick + span, "date": now.date}

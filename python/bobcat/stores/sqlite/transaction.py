@@ -9,7 +9,9 @@ from contextlib import asynccontextmanager
 
 from bobcat.journal import StepRecord
 from bobcat.stores.durable import Lease, Transaction
-from bobcat.stores.refusals import ENDED, lost
+from bobcat.stores.lease_clock import Reading
+from bobcat.stores.refusals import ENDED, lost, read_only
+from bobcat.stores.sqlite.identity import count_write, write_mark
 from bobcat.stores.sqlite.rows import check_held, insert
 from bobcat.stores.sqlite.schema import connect
 from bobcat.stores.sqlite.worker import worded
@@ -46,23 +48,31 @@ class SQLiteTransaction:
 
 @asynccontextmanager
 async def transaction(
-    path: str, lease: Lease, *, busy_seconds: float, now: Callable[[], int]
+    path: str, lease: Lease, *, busy_seconds: float, read: Callable[[], Reading]
 ) -> AsyncIterator[Transaction]:
-    """Begin, and commit when the block ends. `now` tells the store's time."""
+    """Begin, and commit when the block ends. `read` reads the store's clocks."""
     connections: list[sqlite3.Connection] = []
 
     def begin() -> None:
-        connections.append(connect(path, busy_seconds=busy_seconds))
+        connected = connect(path, busy_seconds=busy_seconds)
+        connections.append(connected.connection)
+        if connected.read_only is not None:
+            raise read_only(path, connected.read_only)
         connections[0].execute("BEGIN IMMEDIATE")
+
+    def commit() -> None:
+        mark = count_write(connections[0])
+        connections[0].execute("COMMIT")
+        write_mark(path, mark)
 
     try:
         await settle(asyncio.to_thread(_worded, path, begin))
         connection = connections[0]
-        check_held(connection, lease, lease.run_id, now())
+        check_held(connection, lease, lease.run_id, read())
         connection.set_authorizer(_within)
         yield SQLiteTransaction(connection, lease)
         connection.set_authorizer(None)
-        await settle(asyncio.to_thread(_worded, path, lambda: connection.execute("COMMIT")))
+        await settle(asyncio.to_thread(_worded, path, commit))
     finally:
         for connection in connections:
             connection.close()  # rolls back what was not committed

@@ -16,8 +16,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from bobcat.errors import StoreError
-from bobcat.stores.refusals import closed, unavailable
-from bobcat.stores.sqlite.schema import connect
+from bobcat.stores.file_identity import file_identity
+from bobcat.stores.refusals import closed, moved, read_only, unavailable
+from bobcat.stores.sqlite.identity import count_write, write_mark
+from bobcat.stores.sqlite.schema import Connected, connect
 
 T = TypeVar("T")
 
@@ -65,7 +67,7 @@ class Worker:
             return self._thread
 
     def _run(self) -> None:
-        connection: sqlite3.Connection | None = None
+        connected: Connected | None = None
         going = True
         while going:
             batch: list[Request] = []
@@ -83,20 +85,29 @@ class Worker:
                 except queue.Empty:
                     break
             try:
-                if connection is None and batch:
-                    connection = connect(self._path, busy_seconds=self._busy_seconds)
+                if connected is None and batch:
+                    connected = connect(self._path, busy_seconds=self._busy_seconds)
             except Exception as error:
                 _deliver([(request, worded(self._path, error)) for request in batch])
                 continue
-            if connection is not None:
-                self._do(connection, batch)
-        if connection is not None:
-            connection.close()
+            if connected is not None and batch:
+                if _is_there(self._path, connected):
+                    self._do(connected, batch)
+                else:  # what is written now, no other process would ever see
+                    _deliver([(request, moved(self._path)) for request in batch])
+        if connected is not None:
+            connected.connection.close()
 
-    def _do(self, connection: sqlite3.Connection, batch: list[Request]) -> None:
+    def _do(self, connected: Connected, batch: list[Request]) -> None:
+        connection = connected.connection
         answers: list[tuple[Request, object]] = []
+        writes = any(request.writes for request in batch)
+        if writes and connected.read_only is not None:
+            refusal = read_only(self._path, connected.read_only)
+            _deliver([(request, refusal) for request in batch if request.writes])
+            batch, writes = [request for request in batch if not request.writes], False
         try:
-            if any(request.writes for request in batch):
+            if writes:
                 try:
                     connection.execute("BEGIN IMMEDIATE")
                 except sqlite3.OperationalError as error:
@@ -113,16 +124,26 @@ class Worker:
                 except Exception as refusal:
                     answers.append((request, refusal))
             if connection.in_transaction:
+                mark = count_write(connection)
                 connection.execute("COMMIT")
+                write_mark(self._path, mark)
         except Exception as error:
             if connection.in_transaction:
                 connection.rollback()
             if len(batch) > 1:  # one of them may be to blame: let it fail alone
                 for request in batch:
-                    self._do(connection, [request])
+                    self._do(connected, [request])
                 return
             answers = [(request, worded(self._path, error)) for request in batch]
         _deliver(answers)
+
+
+def _is_there(path: str, connected: Connected) -> bool:
+    """True while the path names the file that was opened."""
+    try:
+        return connected.read_only is not None or file_identity(path) == connected.identity.inode
+    except OSError:
+        return False
 
 
 def _is_busy(error: Exception) -> bool:
@@ -134,7 +155,10 @@ def worded(path: str, error: Exception) -> Exception:
     if not isinstance(error, (sqlite3.Error, OSError)):
         return error
     text = str(error)
-    if _is_busy(error):
+    coded: StoreError
+    if "readonly" in text:
+        coded = read_only(path, text)
+    elif _is_busy(error):
         coded = StoreError("busy", f"`{path}` is being written by somebody else for too long ({text})")
     elif "not a database" in text or "malformed" in text:
         coded = StoreError("damaged", f"`{path}` is no usable SQLite file ({text})")

@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 from datetime import timedelta
 
 from bobcat.journal import DuplicateRecord, StepRecord
 from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, Lease, LeaseLost, RunBusy, RunSummary
-from bobcat.testing.contract.subject import Subject, demand, demand_refused, demand_same, record, refusal
+from bobcat.stores.durable import (
+    DurableStore,
+    Lease,
+    LeaseLost,
+    RestorableStore,
+    RunBusy,
+    RunStatus,
+    RunSummary,
+    StatusConflict,
+    TransactionalStore,
+)
+from bobcat.testing.contract.subject import (
+    NotApplicable,
+    Subject,
+    demand,
+    demand_refused,
+    demand_same,
+    record,
+    refusal,
+)
 
 LONG = 120.0
 """Seconds of a lease that does not end within a clause."""
 
 BRIEF = 0.2
 """Seconds of a lease that a clause lets end."""
+
+RUNNING: tuple[RunStatus, ...] = ("running",)
+QUEUED: tuple[RunStatus, ...] = ("queued",)
+
+RACES = 5
+"""Times that many change one status at once."""
 
 TAKEN_AFTER = (0, 0.0003, 0.0007, 0.001, 0.0015, 0.002, 0.003, 0.005)
 """Seconds of appending after which a run is taken."""
@@ -290,6 +315,119 @@ async def time_is_the_stores(subject: Subject) -> None:
     )
 
 
+async def a_status_changes_only_from_what_was_expected(subject: Subject) -> None:
+    """With `expected`, a status is set only from one of these, atomically; else `StatusConflict` names the one that was
+    found, and status and detail stay. Of many that expect one status, one succeeds."""
+    store, other = await subject.durable(), await subject.other()
+    assert isinstance(other, DurableStore)
+    if "expected" not in inspect.signature(store.set_status).parameters:
+        raise NotApplicable("its `set_status` has no `expected`")
+    run_id = subject.run_id()
+    await store.set_status(run_id, "queued", detail={"n": 0}, expected=())
+    call = store.set_status(run_id, "cancelled", detail={"n": 1}, expected=("running", "suspended"))
+    error = await demand_refused(call, StatusConflict, "a change of a queued run that was expected to run")
+    assert isinstance(error, StatusConflict)
+    demand((error.run_id, error.status) == (run_id, "queued"), f"the error names {error.run_id!r}, {error.status!r}")
+    await demand_refused(store.set_status(run_id, "queued", expected=()), StatusConflict, "making a known run known")
+    found = await store.run(run_id)
+    demand(found is not None and (found.status, dict(found.detail)) == ("queued", {"n": 0}), f"the run is {found!r}")
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    call = store.set_status(run_id, "failed", lease=lease, expected=RUNNING)
+    await demand_refused(call, StatusConflict, "a change under a lease")
+    for _ in range(RACES):
+        await store.set_status(run_id, "queued")
+        calls = [
+            (store, other)[number % 2].set_status(run_id, "running", detail={"by": number}, expected=QUEUED)
+            for number in range(subject.writers)
+        ]
+        errors = await asyncio.gather(*(refusal(call) for call in calls))
+        odd = [each for each in errors if each is not None and not isinstance(each, StatusConflict)]
+        demand(not odd, f"one of them got {describe(odd[0]) if odd else ''}")
+        winners = [number for number, each in enumerate(errors) if each is None]
+        demand(len(winners) == 1, f"{len(winners)} of {subject.writers} changes from one status succeeded")
+        found = await store.run(run_id)
+        demand(found is not None and dict(found.detail) == {"by": winners[0]}, f"the winner left {found!r}")
+
+
+async def what_was_appended_is_counted(subject: Subject) -> None:
+    """`RunSummary.appended` and `head` count the records of a run, and name the chain hash at its highest position, as
+    of the last append of any kind; a refused one counts nothing."""
+    store, run_id = await subject.durable(), subject.run_id()
+
+    async def demand_extent(count: int, head: str, what: str) -> None:
+        found = await store.run(run_id)
+        demand(found is not None, f"{what}: the run is unknown")
+        assert found is not None
+        if found.appended is None:
+            raise NotApplicable("it keeps no count with each append")
+        demand((found.appended, found.head) == (count, head), f"{what}: it counts {found.appended}, {found.head!r}")
+
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    await store.append_fenced(record(run_id, 0, {"chain": "a" * 64}), lease)
+    await demand_extent(1, "a" * 64, "after a record")
+    call = store.append_fenced(record(run_id, 0, {"chain": "b" * 64}), lease)
+    await demand_refused(call, DuplicateRecord, "a taken position")
+    await demand_extent(1, "a" * 64, "after a refused record")
+    await store.append(record(run_id, 2, {"chain": "c" * 64}))
+    await store.append(record(run_id, 1, {"chain": "d" * 64}))
+    await demand_extent(3, "c" * 64, "after records in another order")
+    await store.append_fenced(record(run_id, 3, {"step": 1}), lease)
+    await demand_extent(4, "", "after a record without a hash")
+    if isinstance(store, TransactionalStore):
+        async with store.transaction(lease) as transaction:
+            await transaction.append(record(run_id, 4, {"chain": "e" * 64}))
+        await demand_extent(5, "e" * 64, "after a transaction")
+
+
+async def a_lease_that_is_alive_is_shown(subject: Subject) -> None:
+    """`RunSummary.held` is true while a lease is alive, and false before, after its release and after its end."""
+    store, run_id = await subject.durable(), subject.run_id()
+
+    async def held() -> bool:
+        found = await store.run(run_id)
+        assert found is not None
+        (listed,) = [each for each in await store.runs(limit=1000) if each.run_id == run_id]
+        if found.held is None:
+            raise NotApplicable("it does not show leases")
+        demand(found.held is listed.held, f"the run is held: {found.held}, in the list: {listed.held}")
+        return found.held
+
+    await store.set_status(run_id, "queued")
+    demand(not await held(), "a run that nobody leased is held")
+    lease = await store.acquire(run_id, owner="a", seconds=LONG)
+    demand(await held(), "a leased run is not held")
+    await store.release(lease)
+    demand(not await held(), "a released run is held")
+    await _ended(store, await store.acquire(run_id, owner="b", seconds=BRIEF))
+    demand(not await held(), "a run whose lease ended is held")
+
+
+async def a_restored_store_begins_an_epoch(subject: Subject) -> None:
+    """`mark_restored` begins the next epoch: leases that were given are lost, later fences are greater than all before,
+    and the runs that are known by then are `restored`, others not; `doubt` makes one of them so."""
+    store = await subject.durable()
+    if not isinstance(store, RestorableStore):
+        raise NotApplicable("it has no `mark_restored`")
+    old, new, late = (subject.run_id(name) for name in ("old", "new", "late"))
+    await store.set_status(old, "queued")
+    leased = subject.run_id("leased")
+    lease = await store.acquire(leased, owner="a", seconds=LONG)
+    epoch = await store.epoch()
+    began = await store.mark_restored()
+    demand(began > epoch, f"epoch {began} after {epoch}")
+    demand(await store.epoch() >= began, f"the epoch is {await store.epoch()}, and it was {began}")
+    demand(await store.restored_at() is not None, "it does not say when")
+    await demand_refused(store.append_fenced(record(leased, 0), lease), LeaseLost, "an append under an earlier lease")
+    await demand_refused(store.renew(lease, seconds=LONG), LeaseLost, "renewing an earlier lease")
+    again = await store.acquire(leased, owner="b", seconds=LONG)
+    demand(again.fence > lease.fence + 1000, f"fence {again.fence} after {lease.fence}: some may have been given since")
+    await store.set_status(new, "queued")
+    await store.doubt(late)
+    found = {run_id: await store.run(run_id) for run_id in (old, leased, new, late)}
+    restored = {run_id for run_id, run in found.items() if run is not None and run.restored}
+    demand(restored == {old, leased, late}, f"restored are {sorted(restored)}")
+
+
 class _Abandoned(Exception):
     """Ends a transaction."""
 
@@ -359,6 +497,10 @@ CLAUSES = (
     a_run_has_a_status,
     runs_are_listed,
     time_is_the_stores,
+    a_status_changes_only_from_what_was_expected,
+    what_was_appended_is_counted,
+    a_lease_that_is_alive_is_shown,
+    a_restored_store_begins_an_epoch,
     a_transaction_is_all_or_nothing,
     a_cancelled_transaction_leaves_nothing,
 )

@@ -37,7 +37,8 @@ async def run_store_contract(
 
     `make` takes nothing and returns a store, or a coroutine that does: each call another object over the same storage,
     as another worker would have it. Where objects share nothing, say `shared=False`. The storage need not be empty;
-    what the clauses write stays in it, under run ids that begin with `contract-`.
+    what the clauses write stays in it, under run ids that begin with `contract-`. It must not be in use: one clause
+    marks it as restored, which ends every lease.
 
     `crash` makes the storage fail under the store, and work again before it returns: it kills and restarts the server,
     or tears the last write. `only` names the clauses to try. A clause that takes longer than `seconds` is violated.

@@ -1,0 +1,48 @@
+"""Files and directories that only their owner can read: journals hold what tools were given and returned.
+
+The mode is set whatever the umask. What is there already keeps its mode: somebody may have given a group access.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
+
+
+def open_private(path: Path | str, flags: int) -> int:
+    """`os.open` that gives a new file `FILE_MODE`. `flags` without `O_CREAT` and `O_EXCL`."""
+    flags |= getattr(os, "O_CLOEXEC", 0)
+    try:
+        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    except FileExistsError:
+        return os.open(path, flags | os.O_CREAT, FILE_MODE)  # created, if it was removed meanwhile
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, FILE_MODE)
+    return descriptor
+
+
+def create_private(path: str) -> None:
+    """Make an empty file with `FILE_MODE`, unless there is one."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), FILE_MODE)
+    except FileExistsError:
+        return
+    try:
+        if hasattr(os, "fchmod"):
+            os.fchmod(descriptor, FILE_MODE)
+    finally:
+        os.close(descriptor)
+
+
+def private_directory(path: Path) -> None:
+    """Make a directory, and those above it that are missing, with `DIRECTORY_MODE`."""
+    if path.is_dir():
+        return
+    if path.parent != path:
+        private_directory(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir(DIRECTORY_MODE)
+        path.chmod(DIRECTORY_MODE)

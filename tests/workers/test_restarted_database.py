@@ -1,0 +1,106 @@
+"""`bobcat worker` on PostgreSQL goes on when its database is restarted under load, again and again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from bobcat.workers import ProcrastinateDispatcher, Runner
+from services import Server
+from workers.conftest import House, Processes
+from workers.test_procrastinate import at_work, database
+
+RUNS, RESTARTS = 60, 5
+
+
+def test_workers_outlive_restarts_of_a_database_under_load(
+    house: House, processes: Processes, own_postgres: Server
+) -> None:
+    ways = [signal.SIGQUIT, signal.SIGINT, signal.SIGKILL]
+
+    async def main() -> None:
+        async with database(house, own_postgres.url) as there:
+            processes.house = there
+            workers = [processes.worker("--concurrency", "8") for _ in range(3)]
+            await there.until(partial(at_work, there.url, 3), "three workers to be at work")
+            for number in range(RUNS):
+                await there.jobs.enqueue("note", {"text": f"{number}"}, run_id=f"r{number}")
+                if number % (RUNS // RESTARTS) == 5:
+                    own_postgres.end(ways[number % len(ways)])
+                    await asyncio.to_thread(own_postgres.start)
+            for number in range(RUNS):
+                await there.until_status(f"r{number}", "succeeded", seconds=120)
+            assert sorted(map(int, there.effects)) == list(range(RUNS))
+            assert [process.poll() for process in workers] == [None] * 3
+            for process in workers:
+                process.send_signal(signal.SIGTERM)
+            for process in workers:
+                _, told = await asyncio.to_thread(process.communicate, timeout=60)
+                assert process.returncode == 0, told
+                assert "worker stopped\n" in told
+
+    asyncio.run(main())
+
+
+def test_a_worker_waits_for_a_database_that_stays_away(
+    house: House, processes: Processes, own_postgres: Server
+) -> None:
+    async def main() -> None:
+        async with database(house, own_postgres.url) as there:
+            processes.house = there
+            process = processes.worker("--grace-seconds", "1")
+            await there.until(partial(at_work, there.url, 1), "the worker to be at work")
+            own_postgres.end(signal.SIGQUIT)
+            await asyncio.sleep(4)
+            assert process.poll() is None
+            await asyncio.to_thread(own_postgres.start)
+            await there.jobs.enqueue("note", {"text": "x"}, run_id="r")
+            await there.until_status("r", "succeeded")
+            own_postgres.end(signal.SIGQUIT)
+            await asyncio.sleep(1)
+            process.send_signal(signal.SIGTERM)
+            try:
+                _, told = await asyncio.to_thread(process.communicate, timeout=60)
+            finally:
+                await asyncio.to_thread(own_postgres.start)
+            assert process.returncode == 0, told
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [RuntimeError("raw"), OSError("no route"), KeyError("job")])
+def test_an_error_of_the_engine_starts_its_worker_again(
+    house: House, postgres_url: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    failures = 2
+
+    async def main() -> None:
+        async with database(house, postgres_url) as there:
+            dispatcher, stop = ProcrastinateDispatcher(there.url, sweep_seconds=0.2), asyncio.Event()
+            monkeypatch.setattr("procrastinate.App.run_worker_async", failing)
+            runner = Runner(there.app.workers, there.store, dispatcher=dispatcher, lease_seconds=2)
+            working = asyncio.create_task(dispatcher.work(runner, concurrency=2, stop=stop, grace_seconds=1))
+            await there.jobs.enqueue("note", {"text": "x"}, run_id="r")
+            await there.until_status("r", "succeeded")
+            stop.set()
+            await asyncio.wait_for(working, 60)
+
+    from procrastinate import App
+
+    right = App.run_worker_async
+
+    async def failing(self: Any, **options: Any) -> None:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            raise error
+        await right(self, **options)
+
+    with caplog.at_level(logging.WARNING, logger="bobcat.workers"):
+        asyncio.run(main())
+    assert caplog.text.count("the procrastinate worker ended") == 2
