@@ -25,7 +25,7 @@ from langgraph.pregel.remote import RemoteGraph
 from langgraph.types import CachePolicy, Command, RetryPolicy, Send
 
 from adapters.governed import Run, governed
-from bobcat import MemoryStore, Message
+from bobcat import Budget, MemoryStore, Message
 from bobcat.adapters.langgraph_adapter import LangGraphAgent
 from campaign import examples, seeds
 
@@ -577,6 +577,6 @@ def test_a_reply_out_of_the_graphs_cache_is_judged() -> None:
     builder.add_node("tools", ToolNode(OWN))
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else END)
-    run = _run(_one(builder.compile(cache=Cached())))
-    assert len(run.ran) == len(run.bodies("policy.evaluated")) == 50
+    run = governed(LangGraphAgent(_one(builder.compile(cache=Cached()))), budget=Budget(steps=3))
+    assert len(run.ran) == len(run.bodies("policy.evaluated")) == 3
     assert set(run.ran) == {("read", "a")}
