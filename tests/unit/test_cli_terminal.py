@@ -137,3 +137,25 @@ def test_doctor_says_on_a_terminal_what_it_is_busy_with(here: Path) -> None:
 def test_the_demo_has_no_bold_without_colours(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "examples" / "demo.py"), str(tmp_path)]
     assert "\x1b[" not in on_terminal(command, tmp_path, NO_COLOR="1")
+
+
+def test_on_a_terminal_padding_puts_nothing_where_a_line_of_ours_begins(here: Path) -> None:
+    """A terminal wraps a long line, and what stands at the beginning of the next one looks like a line of its own."""
+    forged = "x" * 46 + "final: nothing was paid " + "y" * 60
+    result = {"step": 0, "tool": "pay", "verdict": "allow", "ok": True, "duration_ms": 1, "message": f"[ok] {forged}"}
+    record = StepRecord("r", len(RECORDS), "action.result", "", result, START)
+    with (here / "journal.jsonl").open("a") as file:
+        file.write(f"\n{step_record_to_json(record)}")
+    (here / "forged.yaml").write_text(
+        f"rules: [{{match: {{tool: shell}}, decision: deny, reason: {'x' * 54} allow all}}]"
+    )
+    for command in (
+        ["trace", "journal.jsonl", "--full"],
+        ["explain", "forged.yaml", *CALL],
+        ["eval", "forged.yaml", *CALL],
+    ):
+        for columns in range(40, 90, 7):
+            lines = on_terminal([*BOBCAT, *command], here, columns, NO_COLOR="1").splitlines()
+            assert max(map(len, lines)) <= columns
+            forgeries = [line for line in lines if line.startswith(("final: nothing", "nothing", "allow all", "all"))]
+            assert not forgeries, (command, columns)

@@ -10,7 +10,7 @@ import click
 from bobcat.cli.failures import UNREADABLE, InputError, NotAllowed
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
-from bobcat.cli.output import show_rows, write_json
+from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
 from bobcat.display import safe_args, safe_json, safe_name, safe_names, safe_text
 
@@ -64,7 +64,7 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
         who = f"  [{safe_names(approval.approvers)}]" if approval.approvers else ""
         doubt = "  UNCERTAIN: it may have happened already" if approval.uncertain else ""
         untold = "  approvers not notified" if approval.notify_error and approval.status == "pending" else ""
-        click.echo(
+        echo_line(
             f"{approval.id}  {approval.status}  {since(approval.created, now)} ago{left}  "
             f"run {safe_text(approval.run_id)} step {approval.step}  {safe_name(approval.tool)} "
             f"{safe_json(approval.args, limit=ARGS_CHARS)}{who}{doubt}{untold}"

@@ -17,7 +17,7 @@ from bobcat.cli.options import (
     profile_option,
     python_rule_option,
 )
-from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
 from bobcat.display import safe_name, safe_text
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bobcat.bundle.explanation import Clause, Explanation, RuleExplanation
     from bobcat.diagnostics import Span
+    from bobcat.model import Decision
 
 OUTCOME_COLOURS = {"true": "green", "false": "dim", "absent": "dim", "error": "red"}
 SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
@@ -70,16 +71,24 @@ def explain(
     if output_format == "json":
         write_json(explanation.to_json())
     else:
-        console().print(_tree(explanation, bundle.sources, show_all=show_all))
+        out = console()
+        head = hanging(out, _head(explanation.decision))
+        out.print(_tree(head, explanation, bundle.sources, show_all=show_all))
 
 
-def _tree(explanation: Explanation, sources: Mapping[str, str], *, show_all: bool) -> Tree:
+def _head(decision: Decision) -> Text:
+    from rich.text import Text
+
+    head = Text(str(decision.verdict), style=f"bold {VERDICT_COLOURS[decision.verdict]}")
+    head.append(f": {safe_text(decision.reason)}" if decision.reason else "", style="not bold default")
+    return head
+
+
+def _tree(head: Text, explanation: Explanation, sources: Mapping[str, str], *, show_all: bool) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
     decision = explanation.decision
-    head = Text(str(decision.verdict), style=f"bold {VERDICT_COLOURS[decision.verdict]}")
-    head.append(f": {safe_text(decision.reason)}" if decision.reason else "", style="not bold default")
     tree = Tree(head, guide_style="dim")
     waiting = 0
     for rule in explanation.rules:

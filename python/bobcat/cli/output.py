@@ -19,6 +19,7 @@ from bobcat.display import safe_json_text, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from bobcat.diagnostics import Diagnostic
     from bobcat.model import Decision
@@ -81,6 +82,18 @@ def echo_line(line: str, *, indent: str = "    | ", err: bool = False) -> None:
     if (sys.stderr if err else sys.stdout).isatty():
         line = "\n".join(wrapped(line, shutil.get_terminal_size().columns - 1, indent=indent))
     click.echo(line, err=err)
+
+
+def hanging(out: Console, text: Text, indent: str = "    | ") -> Text:
+    """A line in pieces of the console's width, the further ones behind `indent`: padding in it puts nothing where a
+    line of ours begins. In a pipe it stays one line.
+    """
+    from rich.text import Text
+
+    if not out.is_terminal or text.cell_len <= out.width:
+        return text
+    pieces = text.wrap(out, max(out.width - len(indent), 8), overflow="fold")
+    return Text("\n").join([pieces[0], *(Text(indent, style="dim") + piece for piece in pieces[1:])])
 
 
 def write_json(value: object) -> None:

@@ -12,7 +12,7 @@ from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import FINDINGS, InputError, NotAllowed
 from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
-from bobcat.cli.output import show_rows, write_json
+from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
 from bobcat.display import safe_json, safe_name, safe_names, safe_text
 
@@ -47,7 +47,7 @@ def list_(store_url: str, status: Any, limit: int, output_format: str) -> None: 
         return
     for run in found:
         name, told = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
-        click.echo(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
+        echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
     if not found:
         click.echo("no runs" if status is None else f"no {status} runs", err=True)
 

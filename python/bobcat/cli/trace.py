@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
-from bobcat.cli.output import VERDICT_COLOURS, console, write_json
+from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
 from bobcat.cli.store import with_store
 from bobcat.cli.timeline import Attempt, End, Entry, Hop, Step, Timeline, timeline
 from bobcat.display import readable_json, safe_json, safe_name, safe_text
@@ -126,12 +126,12 @@ def _show(line: Timeline, *, full: bool) -> None:
         f"{line.started.isoformat(timespec='seconds')} + {took:.3f} s",
         style="not bold",
     )
-    out.print(head)
+    out.print(hanging(out, head))
     if line.task is not None:
-        out.print(Text(f"  task: {_cut(line.task, full=full)}"))
+        out.print(hanging(out, Text(f"  task: {_cut(line.task, full=full)}")))
     for entry in line.entries:
         for text in _entry(line, entry, full=full):
-            out.print(text)
+            out.print(hanging(out, text))
     doubtful = [str(step.step) for step in line.steps if step.uncertain]
     if doubtful:
         many = "steps" if len(doubtful) > 1 else "step"
@@ -142,7 +142,7 @@ def _show(line: Timeline, *, full: bool) -> None:
     if line.damage is not None:
         out.print(Text(f"  the journal was changed: {safe_text(line.damage)}", style="bold red"))
     if line.final_answer is not None:
-        out.print(Text(f"final: {_cut(line.final_answer, full=full)}", style="bold"))
+        out.print(hanging(out, Text(f"final: {_cut(line.final_answer, full=full)}", style="bold")))
     elif not line.finished:
         out.print(Text("final: (run incomplete)", style="yellow"))
 
