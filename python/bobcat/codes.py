@@ -359,7 +359,7 @@ _ALL: tuple[Code, ...] = (
     Code(
         "W0120",
         "open-pattern",
-        "the rule `{id}` permits anything in `{path}` where the pattern says `{piece}`{call}",
+        "the rule `{id}` permits anything in `{path}` {where}{call}",
         "name the characters that are needed: `[a-z0-9-]+`",
     ),
     Code(

@@ -17,9 +17,12 @@ from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics import Related, Span
 from bobcat.ir import construct
 from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
+from bobcat.ir.visit import refs
 
+MAX_PAIRS = 1_000_000
+"""Pairs of rules that one lint compares in a policy."""
 MAX_RULES_COMPARED = 100
-"""Earlier rules about the same tool that are compared with one rule."""
+"""Earlier rules about the same tool that are compared with one rule; 10 in a policy of 100,000."""
 
 ANY_TOOL = ""
 Path = tuple[str, ...]
@@ -50,6 +53,12 @@ class RuleFacts:
     def leaves(self) -> tuple[PlacedLeaf, ...]:
         """The leaves of its match."""
         return tuple(placed_leaves(self.rule.match))
+
+    @cached_property
+    def reads(self) -> frozenset[Path]:
+        """The paths that the rule reads, those in operands too."""
+        operands = (path for item in self.leaves for path in refs(item.leaf.operand))
+        return frozenset((*(item.path for item in self.leaves), *operands))
 
     @cached_property
     def tools(self) -> tuple[str, ...]:
@@ -92,6 +101,8 @@ class Subject:
         self.source_map = source_map
         self.rules = tuple(RuleFacts(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, Rule))
         self.calls = CallFinder(policy, tools or {})
+        self.most = max(1, min(MAX_RULES_COMPARED, MAX_PAIRS // max(1, len(self.rules))))
+        """Earlier rules that one rule is compared with."""
         self._required: dict[int, tuple[tuple[RuleFacts, PlacedLeaf], ...]] = {}
         self.capped: dict[str, int] = defaultdict(int)
         """How often a comparison was left out, by lint."""
@@ -124,13 +135,13 @@ class Subject:
 
     def restricting_before(self, facts: RuleFacts, lint: str) -> Iterator[RuleFacts]:
         """The rules that outrank one, restrict, and may be about the same tools, in evaluation order."""
-        tools = (ANY_TOOL, *facts.tools) if facts.tools else tuple(self._restricting)[:MAX_RULES_COMPARED]
+        tools = (ANY_TOOL, *facts.tools) if facts.tools else tuple(self._restricting)[: self.most]
         found: dict[int, RuleFacts] = {}
         for tool in tools:
             for other in self._restricting.get(tool, ()):
                 if other.index > facts.index:
                     break
-                if len(found) >= MAX_RULES_COMPARED:
+                if len(found) >= self.most:
                     self.capped[lint] += 1
                     break
                 found[other.index] = other

@@ -18,7 +18,7 @@ from bobcat.analysis.values import literal_prefix, text_tree
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Leaf, Operator
 
-TextKind = Literal["command", "path", "url", "host", "sql", "prose", "other"]
+TextKind = Literal["command", "path", "url", "host", "code", "prose", "other"]
 
 _TEXT_OPERATORS = frozenset(("matches", "starts_with", "ends_with", "contains", "contains_any", "contains_all"))
 _THROUGH = frozenset(("lower", "any", "all"))
@@ -32,7 +32,7 @@ _NAMES: dict[TextKind, frozenset[str]] = {
     ),
     "url": frozenset("url urls uri href endpoint link webhook webhook_url callback callback_url base_url".split()),
     "host": frozenset("host hostname domain server origin email to cc bcc recipient recipients address".split()),
-    "sql": frozenset("sql statement stmt".split()),
+    "code": frozenset("sql statement stmt code source_code snippet expression javascript js".split()),
     "prose": frozenset(
         "title subject body message text content comment description summary note notes reason prompt question answer"
         " caption commit_message".split()
@@ -45,6 +45,11 @@ _UNLISTED: dict[TextKind, tuple[str, ...]] = {
     "path": (r"^/etc/shadow\z",),
     "url": (r"^https://evil\.test/\z",),
 }
+_DOMAINS = "com org net io dev ai edu gov internal local example test".split()
+_NO_PATHS = frozenset(
+    "branch ref repo repository image key topic queue channel label labels tag model bucket prefix package job".split()
+)
+"""Names of what has slashes and is no path."""
 _SHELLS = frozenset(
     "shell bash sh zsh terminal exec run_shell run_command execute_command shell_exec run_bash powershell ssh".split()
 )
@@ -81,6 +86,12 @@ class TextTest:
         return self.op == "matches" and not is_anchored(self.operand)
 
     @property
+    def deep_glob(self) -> bool:
+        """Whether it is a pattern that a glob with a directory in front of its `**` becomes."""
+        text = self.operand
+        return self.op == "matches" and text.startswith("(?s)^") and any("/" in prefix for prefix in self.prefixes)
+
+    @property
     def prefixes(self) -> list[str]:
         """What the texts that pass begin with, as far as it is fixed; one for each alternative of `starts_with`."""
         if self.op == "starts_with":
@@ -111,6 +122,8 @@ def _texts(owner: RuleFacts, item: PlacedLeaf, test: tuple[Operator, Const], *, 
 def kind_of(facts: RuleFacts, test: TextTest) -> TextKind:
     """What kind of text a test is about."""
     prefixes = test.prefixes
+    if any(prefix.startswith("file://") for prefix in prefixes):
+        return "path"
     if any(re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*://", prefix) for prefix in prefixes) or "://" in str(test.operand):
         return "url"
     kind = kind_by_name(facts, test.item.path)
@@ -118,9 +131,18 @@ def kind_of(facts: RuleFacts, test: TextTest) -> TextKind:
         return kind
     if any(prefix.split(" ")[0] in _PROGRAMS and " " in prefix for prefix in prefixes):
         return "command"
+    name = test.item.path[-1].lower()
+    if test.deep_glob and name not in _NO_PATHS:
+        return "path"
     if any(re.match(r"/[\w.-]|\.{1,2}/|~/", prefix) for prefix in prefixes):
         return "path"
-    return "other"
+    return "host" if test.op == "matches" and _names_domain(test.operand) else "other"
+
+
+def _names_domain(pattern: str) -> bool:
+    """Whether a pattern ends a name as domains end."""
+    text = re.sub(r"\\(.)", r"\1", pattern)
+    return re.search(rf"[a-z0-9-]\.(?:{'|'.join(_DOMAINS)})(?![\w-])", text) is not None
 
 
 def kind_by_name(facts: RuleFacts, path: Path) -> TextKind:

@@ -12,17 +12,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import islice
 
 from bobcat.analysis.calls import UNKNOWN, Call
 from bobcat.analysis.implication import clash, covers, is_lenient
-from bobcat.analysis.subject import ANY_TOOL, Path, RuleFacts, Subject, shown_call
+from bobcat.analysis.subject import ANY_TOOL, RuleFacts, Subject, shown_call
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
 from bobcat.ir.schema import Not
-from bobcat.ir.visit import refs
-
-MAX_CANDIDATES = 100
-"""Earlier rules compared with one rule."""
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
@@ -37,11 +34,11 @@ def check(subject: Subject) -> Iterator[Diagnostic]:
                 allows[tool].append(facts)
                 tools[tool] = None
             continue
-        named = facts.tools or tuple(tools)[:MAX_CANDIDATES]
-        found = {item.index: item for tool in (ANY_TOOL, *named) for item in allows.get(tool, ())[: MAX_CANDIDATES + 1]}
-        if len(found) > MAX_CANDIDATES:
+        named = facts.tools or tuple(islice(tools, subject.most))
+        found = {item.index: item for tool in (ANY_TOOL, *named) for item in allows.get(tool, ())[: subject.most + 1]}
+        if len(found) > subject.most:
             subject.capped["allow-before-deny"] += 1
-        for index in sorted(found)[:MAX_CANDIDATES]:
+        for index in sorted(found)[: subject.most]:
             allow = found[index]
             shown = _overlap(subject, allow, facts)
             if shown is not None:
@@ -66,7 +63,7 @@ def _overlap(subject: Subject, allow: RuleFacts, deny: RuleFacts) -> str | None:
     shadowed = covers(deny.conditions, allow.conditions, lenient=is_lenient(deny.rule, allow.rule))
     if shadowed and allow.rule.verdict != "transform":  # W0101
         return None
-    mine, theirs = _looked_at(allow), _looked_at(deny)
+    mine, theirs = allow.reads, deny.reads
     if allow.rule.priority > deny.rule.priority and any(path[0] == "context" for path in mine - theirs):
         return None  # said of some callers only, and above: meant
     call = subject.find(allow, deny.rule.match)
@@ -74,12 +71,3 @@ def _overlap(subject: Subject, allow: RuleFacts, deny: RuleFacts) -> str | None:
         exception = subject.find(allow, Not(deny.rule.match)) is None
         return None if exception and allow.rule.verdict != "transform" else shown_call(call)
     return "" if call is UNKNOWN and theirs - mine - {("tool",)} else None
-
-
-def _looked_at(facts: RuleFacts) -> set[Path]:
-    """The paths a rule reads, those in operands too."""
-    found: set[Path] = set()
-    for item in facts.leaves:
-        found.add(item.path)
-        found.update(refs(item.leaf.operand))
-    return found

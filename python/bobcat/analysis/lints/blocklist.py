@@ -19,6 +19,7 @@ from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, ignori
 from bobcat.analysis.texts import is_command, leaf_name, runs_commands
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
+from bobcat.ir.schema import Const
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
@@ -58,7 +59,7 @@ def _takes(subject: Subject, facts: RuleFacts, other: RuleFacts, path: Path) -> 
 
 
 def _finding(subject: Subject, facts: RuleFacts, other: RuleFacts, item: PlacedLeaf, call: Call) -> Diagnostic:
-    code = "W0129" if item.leaf.op in ("eq", "in") else "W0128"
+    code = "W0129" if _compares(item.leaf.op, item.leaf.operand) else "W0128"
     return diagnose(
         code,
         subject.rule_span(facts),
@@ -68,6 +69,13 @@ def _finding(subject: Subject, facts: RuleFacts, other: RuleFacts, item: PlacedL
         path=leaf_name(item.leaf),
         call=shown_call(call),
     )
+
+
+def _compares(op: str, operand: Const) -> bool:
+    """Whether a test is one of equality, in lower case or of elements."""
+    if op in ("lower", "any", "all", "none"):
+        return all(_compares(item["op"], item["operand"]) for item in operand["tests"])
+    return op in ("eq", "in")
 
 
 def _written(facts: RuleFacts) -> Iterator[Path]:

@@ -1,8 +1,8 @@
 """A rule that permits in every environment that is not on a list.
 
-What it does: finds `context.environment`, `context.workspace`, or an entry of `context.extra` with such a name, which a
-    rule that permits excludes values of, or which a rule of higher rank restricts for some values, so that a value
-    that nobody has listed gets through.
+What it does: finds `context.environment`, `context.workspace` or a text in `context.extra` that a rule which permits
+    excludes values of, or that a rule of higher rank restricts for some values, so that a value that nobody has listed
+    gets through.
 Why: a new environment, `production` instead of `prod`, or `Prod` is none of the listed.
 Example: `deny` for `context.environment: prod`, then `allow` for the same tool.
 Use instead: `allow` where it is meant: `context.environment.in: [dev, staging]`.
@@ -22,7 +22,6 @@ from bobcat.diagnostics import Diagnostic
 from bobcat.ir import construct
 
 _UNLISTED = "unlisted"
-_NAMES = frozenset("env environment stage namespace cluster region account project database db".split())
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
@@ -52,9 +51,8 @@ def _parted(subject: Subject, facts: RuleFacts, other: RuleFacts) -> bool:
 
 
 def _is_environment(item: PlacedLeaf) -> bool:
-    path = item.path
-    named = path[:2] == ("context", "extra") and path[-1].lower() in _NAMES
-    return (named or path in (("context", "environment"), ("context", "workspace"))) and item.leaf.op != "exists"
+    fixed = item.path in (("context", "environment"), ("context", "workspace"))
+    return (fixed or item.path[:2] == ("context", "extra")) and tests_text(item.leaf)
 
 
 def _finding(subject: Subject, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:

@@ -13,27 +13,51 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.analysis.calls import Call
-from bobcat.analysis.subject import Path, RuleFacts, Subject, shown_call
+from bobcat.analysis.subject import Path, PlacedLeaf, RuleFacts, Subject, shown_call
 from bobcat.analysis.texts import about, leaf_name, unlisted_texts
 from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
+from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Leaf
+
+_CALLERS = (("context", "principal", "id"), ("context", "principal", "name"))
+_FAR_BELOW = -1_000_000_000
 
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
-    """Every such argument, once for a rule."""
+    """Every such argument, once for a rule; and the caller, where a rule says only who it may not be."""
     for facts in subject.permitting:
         seen: set[Path] = set()
         for item in facts.leaves:
-            excludes = item.leaf.op == "none" if item.positive else tests_text(item.leaf)
-            if item.path[0] != "args" or item.path in seen or not excludes or subject.constrains(facts, item.path):
+            if item.path in seen or not (item.path[0] == "args" or item.path in _CALLERS) or not _excludes(item):
+                continue
+            if subject.constrains(facts, item.path):
                 continue
             seen.add(item.path)
-            listed = item.leaf.op in ("any", "all", "none")
-            call = unlisted_call(subject, facts, item.path, listed=listed)
+            if tests_text(item.leaf):
+                call = unlisted_call(subject, facts, item.path, listed=item.leaf.op in ("any", "all", "none"))
+            else:
+                below = construct.leaf(item.leaf.head, item.leaf.path, "eq", _FAR_BELOW)
+                answer = subject.find(facts, below)
+                call = answer if isinstance(answer, Call) else None
             if call is not None:
                 span = subject.leaf_span(facts, item)
                 yield diagnose("W0127", span, id=facts.rule.id, path=leaf_name(item.leaf), call=shown_call(call))
+
+
+def _excludes(item: PlacedLeaf) -> bool:
+    """Whether a test says what a text or a number may not be."""
+    leaf = item.leaf
+    if item.positive:
+        return leaf.op == "none" or (leaf.op == "not_between" and _is_number(leaf.operand[0]))
+    if leaf.op in ("eq", "in", "between"):
+        operand = leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]
+        return tests_text(leaf) or any(map(_is_number, operand))
+    return tests_text(leaf)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def unlisted_call(subject: Subject, facts: RuleFacts, path: Path, *goals: Expr, listed: bool) -> Call | None:
