@@ -14,6 +14,7 @@ import pytest
 
 from bobcat import FileStore, SQLiteStore, StepRecord
 from bobcat.approvals import StoredConfirmationGate
+from bobcat.sinks import private_opener
 from kernel.mortal import Bank, attempt, tools
 
 
@@ -59,6 +60,20 @@ def test_a_store_of_files_is_private(tmp_path: Path, umask: int) -> None:
     found = {name: (0o700 if (tmp_path / name).is_dir() else 0o600) for name in modes(tmp_path)}
     assert modes(tmp_path) == found
     assert {"made", "made/deeper/journals/runs/r.jsonl", "made/deeper/journals/runs/r.head"} <= found.keys()
+
+
+def test_an_audit_file_is_private(tmp_path: Path, umask: int) -> None:
+    path = tmp_path / "audit.jsonl"
+    for text in ("one\n", "two\n"):
+        with open(path, "a", encoding="utf-8", opener=private_opener) as file:
+            file.write(text)
+    assert (path.read_text(), modes(tmp_path)) == ("one\ntwo\n", {"audit.jsonl": 0o600})
+    path.chmod(0o640)
+    with open(path, "w", encoding="utf-8", opener=private_opener) as file:
+        file.write("three\n")
+    with open(path, encoding="utf-8", opener=private_opener) as file:
+        assert file.read() == "three\n"
+    assert modes(tmp_path) == {"audit.jsonl": 0o640}
 
 
 def test_files_that_are_there_keep_their_modes(tmp_path: Path) -> None:

@@ -28,9 +28,10 @@ from bobcat.errors import ApprovalError
 from bobcat.frozen import thaw
 from bobcat.ir.canonical import EncodingError
 from bobcat.logs import logger
-from bobcat.stores.durable import DurableStore, VersionConflict
+from bobcat.stores.durable import DurableStore, RunStatus, StatusConflict, VersionConflict, change_status
 
 PAGE = 100
+SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 log = logger("approvals")
 JOB_KIND = "job"
 """The kind of the documents that workers make runs from; `bobcat.workers` writes them."""
@@ -216,7 +217,11 @@ class Approvals:
             return False
         if await self._store.get(JOB_KIND, approval.run_id) is None:
             return False  # no worker knows how to make it: the program that began it calls `run_agent` again
-        await self._store.set_status(approval.run_id, "queued", detail={**run.detail, "woken_by": approval.id})
+        detail = {**run.detail, "woken_by": approval.id}
+        try:
+            await change_status(self._store, approval.run_id, "queued", expected=SUSPENDED, detail=detail)
+        except StatusConflict:  # somebody else has woken or ended it
+            return False
         return True
 
 

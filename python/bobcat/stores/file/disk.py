@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bobcat.errors import StoreError
-from bobcat.stores.private_files import open_private, private_directory
+from bobcat.private_files import open_private, private_directory
 
 try:
     import fcntl

@@ -16,9 +16,9 @@ from pathlib import Path
 import msgspec
 
 from bobcat.errors import StoreError
+from bobcat.private_files import open_private
 from bobcat.stores.file.disk import sync_directory
 from bobcat.stores.file_identity import file_identity
-from bobcat.stores.private_files import open_private
 from bobcat.stores.written import UNREADABLE
 
 NAME = "store"

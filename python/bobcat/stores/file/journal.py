@@ -14,8 +14,8 @@ from pathlib import Path
 
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
+from bobcat.private_files import open_private
 from bobcat.stores.file.disk import write_whole
-from bobcat.stores.private_files import open_private
 from bobcat.stores.refusals import taken
 from bobcat.stores.written import UNREADABLE, Row, line_of, record_of_line
 

@@ -21,12 +21,12 @@ import msgspec
 from bobcat.errors import StoreError
 from bobcat.journal import StepRecord
 from bobcat.logs import logger
+from bobcat.private_files import private_directory
 from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
 from bobcat.stores.file.identity import Identity, inode_of, read_identity, write_identity
 from bobcat.stores.lease_clock import Reading, lease_clock
-from bobcat.stores.private_files import private_directory
 from bobcat.stores.refusals import Gap, changed, closed, lost, moved, read_only, too_new, unavailable
 from bobcat.stores.written import (
     FENCE_JUMP,

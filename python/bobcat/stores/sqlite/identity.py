@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from bobcat.errors import StoreError
 from bobcat.logs import logger
+from bobcat.private_files import open_private
 from bobcat.stores.file_identity import file_identity
-from bobcat.stores.private_files import open_private
 from bobcat.stores.written import FENCE_JUMP
 
 log = logger("stores")

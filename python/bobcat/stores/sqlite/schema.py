@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from bobcat.errors import StoreError
-from bobcat.stores.private_files import create_private
+from bobcat.private_files import create_private
 from bobcat.stores.refusals import too_new
 from bobcat.stores.sqlite.identity import Identity, identify, read_identity
 

@@ -24,6 +24,11 @@ def open_private(path: Path | str, flags: int) -> int:
     return descriptor
 
 
+def private_opener(path: str, flags: int) -> int:
+    """Open a file for `open(path, "a", opener=private_opener)`: a new one gets `FILE_MODE`, whatever the umask."""
+    return open_private(path, flags & ~(os.O_CREAT | os.O_EXCL)) if flags & os.O_CREAT else os.open(path, flags)
+
+
 def create_private(path: str) -> None:
     """Make an empty file with `FILE_MODE`, unless there is one."""
     try:
