@@ -156,3 +156,17 @@ def test_a_long_kind_has_a_queue_too() -> None:
     assert queue_of("a") == "bobcat.a"
     assert len(queue_of("x" * 500)) <= 128
     assert queue_of("x" * 500) != queue_of("x" * 499)
+
+
+def test_a_job_that_cannot_be_read_is_left_and_keeps_no_other(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        await house.store.put("job", "odd", {"name": 7}, expected=0)
+        detail = {"job": {"name": "a", "priority": 0, "run_at": "2026-01-01T00:00:00+00:00"}}
+        await house.store.set_status("odd", "queued", detail=detail)
+        await house.jobs.enqueue("a", run_id="good")
+        with caplog.at_level(logging.WARNING, logger="bobcat.workers"):
+            await house.work(app_of(house, ("a", None)))
+        assert (await house.status("odd"), await house.status("good")) == ("queued", "succeeded")
+
+    asyncio.run(main())
+    assert caplog.text.count("run odd is left: a job of this store cannot be read") == 1

@@ -22,8 +22,8 @@ class Delivery:
     """What came of one call of `Runner.execute`.
 
     `outcome` is the status of the run, or why nothing was done: `busy` (another worker has it), `early` (its time has
-    not come), `full` (its tenant has as many as it may have), `not_mine` (this app has no such run), `unknown` (there
-    is no such job).
+    not come), `full` (its tenant has as many as it may have), `not_mine` (this app has no such run), `damaged` (the
+    job cannot be read), `unknown` (there is no such job).
     With `again`, the engine calls once more at that time.
     """
 

@@ -77,7 +77,7 @@ class Runner:
         self.jobs = Jobs(store, dispatcher)
         self.lease_seconds = lease_seconds
         self._left: set[str] = set()
-        """The kinds of runs of which it was said that they are left to others."""
+        """The kinds of runs, and the runs, of which it was said that they are left to others."""
         self._expiry_due = datetime.min.replace(tzinfo=UTC)
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
@@ -90,7 +90,14 @@ class Runner:
         entry = await self.store.get(KIND, run_id)
         if entry is None:
             return Delivery("unknown")
-        job, run, now = job_from_json(entry.body), await self.store.run(run_id), await self.store.now()
+        run, now = await self.store.run(run_id), await self.store.now()
+        try:
+            job = job_from_json(entry.body)
+        except JobError as error:  # another release may read it
+            if run_id not in self._left:
+                self._left.add(run_id)
+                log.warning("run %s is left: %s", run_id, error, extra={"run_id": run_id})
+            return Delivery("damaged", now + timedelta(seconds=self.lease_seconds), str(error))
         idle = self._idle(job, run, now)
         if idle is not None:
             log.debug("run %s: nothing to do (%s)", run_id, idle.outcome, extra={"run_id": run_id})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from bobcat.errors import JobError, StoreError
@@ -22,6 +22,10 @@ from bobcat.workers.runner import Runner
 log = logger("workers")
 SWEEP_SECONDS = 2.0
 """How often more is looked for than queued runs: see `Runner.sweep`."""
+NOTHING_DONE = ("full", "busy", "not_mine", "damaged")
+"""The outcomes of a delivery after which a run is looked at again later, and not at once."""
+LONGEST_PAUSE = 60.0
+"""The longest time after which such a run is looked at again."""
 FRESH_SECONDS = 1.0
 """How long a list of queued runs is good for: then a run of higher priority gets its turn."""
 
@@ -35,7 +39,7 @@ class StoreDispatcher:
         self._poll_seconds = poll_seconds
         self._until_idle = until_idle
         self._active: dict[str, asyncio.Task[None]] = {}
-        self._later: dict[str, datetime] = {}
+        self._later: dict[str, float] = {}
 
     async def enqueue(self, job: Job) -> None:
         """Nothing: the store says so already."""
@@ -65,7 +69,7 @@ class StoreDispatcher:
         while not stop.is_set():
             try:
                 sweeps = clock() - swept >= SWEEP_SECONDS
-                ready = await self._ready(runner, await (runner.sweep() if sweeps else runner.due()))
+                ready = self._ready(await (runner.sweep() if sweeps else runner.due()))
                 swept = clock() if sweeps else swept
             except Exception as error:  # the store cannot be reached: it will be
                 log.warning("the store cannot be asked: %s", describe(error))
@@ -97,14 +101,18 @@ class StoreDispatcher:
         except Exception as error:
             cause = None if isinstance(error, JobError | StoreError) else error  # else it is a mistake of ours
             log.error("run %s was not delivered: %s", run_id, describe(error), exc_info=cause, extra={"run_id": run_id})
-            self._later[run_id] = await _now(runner) + timedelta(seconds=1)
+            self._leave(run_id, 1.0)
             return
-        if delivery.again is not None and delivery.outcome in ("full", "busy", "not_mine"):
-            self._later[run_id] = delivery.again
+        if delivery.again is not None and delivery.outcome in NOTHING_DONE:
+            self._leave(run_id, (delivery.again - await _now(runner)).total_seconds())
 
-    async def _ready(self, runner: Runner, found: list[str]) -> list[str]:
+    def _leave(self, run_id: str, seconds: float) -> None:
+        """Look at a run again after some time: of the event loop's clock, for the store's date may jump."""
+        self._later[run_id] = asyncio.get_running_loop().time() + min(seconds, LONGEST_PAUSE)
+
+    def _ready(self, found: list[str]) -> list[str]:
         """Those of the runs that found a worker neither here nor a moment ago."""
-        now = await runner.store.now()
+        now = asyncio.get_running_loop().time()
         self._later = {run_id: at for run_id, at in self._later.items() if at > now}
         return [run_id for run_id in found if run_id not in self._active and run_id not in self._later]
 
