@@ -343,3 +343,10 @@ def test_a_result_can_neither_erase_nor_forge_a_line(run: Run) -> None:
 def test_what_is_cut_says_by_how_much(run: Run) -> None:
     result = ("action.result", {**RESULT[1], "message": "x" * 1080})
     assert "x" * 80 + "... [1,000 more characters]" in run("trace", "-", stdin=journal(STARTED, CALL, result)).out
+
+
+def test_an_attempt_after_a_restore_of_the_store_says_so(run: Run) -> None:
+    resumed = ("run.resumed", {"records": 2, "bundle_id": "f" * 64, "restored": True})
+    done = run("trace", "-", stdin=journal(STARTED, CALL, resumed))
+    assert "  attempt 2, policy ffffffffffffffff, after a restore of the store\n" in done.out
+    assert "  attempt 1, policy ffffffffffffffff\n" in done.out

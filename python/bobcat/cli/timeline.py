@@ -65,6 +65,7 @@ class Attempt:
     number: int
     at: datetime
     bundle_id: str | None
+    restored: bool = False
     end: str | None = None
     """How it ended short of an answer, where that is on record, and when."""
     ended: datetime | None = None
@@ -196,7 +197,7 @@ def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
     attempt = len(line.attempts)
     match record.kind:
         case "run.started" | "run.resumed":
-            line.attempts.append(Attempt(attempt + 1, at, _text(body.get("bundle_id"))))
+            line.attempts.append(Attempt(attempt + 1, at, _text(body.get("bundle_id")), body.get("restored") is True))
             line.task = _text(body.get("task", line.task))
         case "model.output":
             for number, call in _calls(body):

@@ -151,7 +151,8 @@ def _entry(line: Timeline, entry: Entry, *, full: bool) -> list[Text]:
     match entry:
         case Attempt():
             policy = safe_text((entry.bundle_id or "?")[:16])
-            return [_row(line, entry.at, f"attempt {entry.number}, policy {policy}")]
+            restored = ", after a restore of the store" if entry.restored else ""
+            return [_row(line, entry.at, f"attempt {entry.number}, policy {policy}{restored}")]
         case End(attempt):
             return [_row(line, attempt.ended or attempt.at, _cut(attempt.end or "", full=full))]
         case Hop():
