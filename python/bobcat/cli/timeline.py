@@ -118,6 +118,9 @@ class Timeline:
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Plain data; points in time are RFC 3339 strings."""
         data = asdict(replace(self, entries=[]))
+        for attempt in data["attempts"]:
+            if not attempt["restored"]:  # said only where it is so
+                del attempt["restored"]
         del data["entries"]
         for step, row in zip(self.steps, data["steps"], strict=True):
             row["args"] = dict(step.args)
