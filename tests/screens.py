@@ -52,6 +52,8 @@ from bobcat.workers.job import Job
 
 Screen = Callable[[str], str]
 TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
+_NEWLINES = {ord("\n"): "n"}
+"""A traceback is shown line by line, each behind a mark."""
 STORE = "sqlite:///runs.db"
 
 
@@ -272,6 +274,19 @@ def failing_sink(text: str) -> str:
     return shown(lambda: asyncio.run(deliver()))
 
 
+def logged(text: str) -> str:
+    """A line of the log, with a traceback below it."""
+    from bobcat.logs import log_to, logger, stop_logging
+
+    stream = io.StringIO()
+    handler = log_to(stream, "info")
+    try:
+        logger("tests").error("run %s: %s", text, text, exc_info=ValueError(text.translate(_NEWLINES)))
+    finally:
+        stop_logging(handler)
+    return stream.getvalue()
+
+
 def sink_line(text: str) -> str:
     """A line of `stdout_sink`."""
     event = AuditEvent(text, text, 0, "step.proposed", TIME, {text: text})
@@ -372,6 +387,7 @@ SCREENS: dict[str, Screen] = {
     "the report of a contract": contract_report,
     "stdout_sink": sink_line,
     "a failing sink": failing_sink,
+    "a log line": logged,
     "lynx init": lambda text: lynx("init", "--dir", named(text)),
     "lynx trace": lambda text: lynx("trace", lynx_journal(text)),
     "lynx policy lint": lambda text: lynx("policy", "lint", policy(text)),

@@ -19,7 +19,6 @@ from datetime import datetime, timedelta
 from bobcat.approvals.asking import approval_timeout
 from bobcat.approvals.handlers import Pending
 from bobcat.approvals.record import KIND, STEP_KIND, Approval, approval_at, question, step_key
-from bobcat.display import safe_text
 from bobcat.ir.canonical import EncodingError
 from bobcat.logs import logger
 from bobcat.model import ApprovalDecision, ApprovalRequest
@@ -31,6 +30,8 @@ ANSWER_SECONDS = 7 * 24 * 3600.0
 
 NOTIFY_WAITS = (0.1, 0.5)
 """Seconds before each further try of a notification that failed."""
+MAX_PROBLEM_CHARS = 500
+"""How much of the text of a failure is logged and kept."""
 NOTIFY_SECONDS = 30.0
 """How long all tries may take together; half the time of the question where that is shorter."""
 
@@ -136,13 +137,11 @@ async def _notified(approval: Approval, notify: Notify) -> str:
                     return ""
     except TimeoutError:
         problem = problem or f"no end after {seconds:g} s"
-    _log.warning(
-        "the approvers of %s (run %s) were not notified, and it stays open: %s",
-        approval.id,
-        safe_text(approval.run_id, limit=200),
-        safe_text(problem, limit=500),
-    )
-    return problem[:500]
+    problem = problem[:MAX_PROBLEM_CHARS]
+    about = {"run_id": approval.run_id, "step": approval.step, "tool": approval.tool}
+    message = "the approvers of %s (run %s) were not notified, and it stays open: %s"
+    _log.warning(message, approval.id, approval.run_id, problem, extra=about)
+    return problem
 
 
 async def _try(approval: Approval, notify: Notify) -> str:
