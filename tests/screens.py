@@ -367,6 +367,8 @@ SCREENS: dict[str, Screen] = {
     ),
     "bobcat approvals grant by another one": with_store("approvals", "grant", "ID", "--approver", "x", "--uncertain"),
     "bobcat approvals deny": with_store("approvals", "deny", "ID", "--approver", "WHO", "--reason", "TEXT"),
+    "bobcat store show": lambda text: command("store", "show", "--store", f"sqlite:///{named(text)}"),
+    "bobcat store mark-restored": lambda text: command("store", "mark-restored", "--store", f"file:{named(text)}"),
     "bobcat runs list": with_store("runs", "list"),
     "bobcat runs show": with_store("runs", "show", "RUN"),
     "bobcat runs show --format json": with_store("runs", "show", "RUN", "--format", "json"),
