@@ -10,8 +10,9 @@ exact as long as the budget lasts. `\b`, `(?m)^` and `$` look at the characters 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import TypeAlias, assert_never
 
@@ -162,13 +163,19 @@ class Automaton:
                 assert_never(tree)
 
 
+@lru_cache(maxsize=128)
+def automaton(tree: Tree, *, lower: bool = False) -> Automaton:
+    """The automaton of a pattern. PERF: those of goals are asked again and again, and remember their steps."""
+    return Automaton(tree, lower)
+
+
 def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: Budget, longest: int = LONGEST) -> str | None:
     """The shortest text that every automaton judges as wanted, the empty one only for want of others; None for none.
 
     Raises `OutOfBudget` when the steps do not suffice, `Unreadable` when too many characters are told apart.
     """
     machines = [machine for machine, _ in wanted]
-    alphabet = characters(machine.tree for machine in machines)
+    alphabet = characters(frozenset(machine.tree for machine in machines))
     first = tuple(machine.start for machine in machines)
     waiting: deque[tuple[tuple[_State, ...], str]] = deque([(first, "")])
     seen = {first}
@@ -197,7 +204,8 @@ def _over(state: _State) -> bool | None:
     return None if state[0] else True
 
 
-def characters(trees: Iterable[Tree]) -> list[str]:
+@lru_cache(maxsize=128)
+def characters(trees: frozenset[Tree]) -> list[str]:
     """One character for each set of characters that the trees do not tell apart, the readable ones first."""
     sets = {chars for tree in trees for chars in _sets(tree)}
     bounds = {0, 128, 0xD800, 0xE000, LAST + 1}

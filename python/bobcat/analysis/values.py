@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from bobcat.analysis.doctor.values import MISSING, Missing, by_tests
 from bobcat.analysis.judging import holds
 from bobcat.analysis.pattern_syntax import Alt, Assert, Cat, Chars, Repeat, Tree, Unreadable, parse
-from bobcat.analysis.text_search import Automaton, Budget, find_text
+from bobcat.analysis.text_search import Budget, automaton, find_text
 from bobcat.frontend.vocabulary import VALUES
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import NESTING, Const
@@ -114,7 +114,7 @@ def _lists(tests: Sequence[Test], budget: Budget) -> Iterator[list[Any]]:  # Any
 
 
 def _texts(tests: Sequence[Test], budget: Budget) -> Iterator[str]:
-    machines = [(Automaton(tree, lower), want) for tree, lower, want in _trees(tests)]
+    machines = [(automaton(tree, lower=lower), want) for tree, lower, want in _trees(tests)]
     if machines:
         found = find_text(machines, budget)
         if found is not None:
