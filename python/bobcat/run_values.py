@@ -239,7 +239,7 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class AuditGap:
-    """What one sink of a run did not take: how many `events`, the first one's `seq`, and why that one was lost."""
+    """The events of a run that one `sink` did not take: their number, the `seq` of the first, and why that was lost."""
 
     sink: str
     events: int

@@ -14,7 +14,7 @@ from bobcat.cli.inputs import STDIN
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is damaged."""
 POLL_SECONDS = 0.2
-"""How often a file that is followed is looked at."""
+"""Pause between two looks at a file that is followed."""
 
 Line = tuple[int, bytes]
 """A line of a file with its number, which begins at 1."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bobcat.model import AuditEvent, Decision
 
 VALUE_CHARS = 200
-"""How much of a value is shown without `--full`."""
+"""Characters of a value that are shown without `--full`."""
 MAX_RUNS = 10_000
 """Runs at once whose steps are remembered for `--tool`."""
 KINDS = (
@@ -153,7 +153,7 @@ class Reading:
 
 
 class Filter:
-    """Which events are wanted. Remembers the tools of steps, which most events do not name."""
+    """The conditions on events. Remembers the tools of steps, which most events do not name."""
 
     def __init__(
         self,

@@ -176,7 +176,7 @@ class _Action:
         yield from self.execute(request, decision)
 
     def context(self, wall: datetime) -> ExecutionContext:
-        """What the call is judged in, with the facts that are known."""
+        """The context that the call is judged in, with the facts that are known."""
         setup, extra = self.run.setup, self.extra
         if self.uncertain:
             extra = FrozenDict({**extra, **UNCERTAIN})

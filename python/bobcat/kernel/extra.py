@@ -18,7 +18,7 @@ from bobcat.model import ActionRequest
 RESERVED = frozenset({"uncertain_retry"})
 """Names that the run itself sets."""
 EXTRA_SECONDS = 30.0
-"""How long a provider may take for an answer."""
+"""Time that a provider has for an answer."""
 MAX_DEPTH = 64
 """Containers nested deeper than this are refused."""
 MAX_INTEGER_BITS = 13_000

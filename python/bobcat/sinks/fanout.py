@@ -31,9 +31,9 @@ log = logger("sinks")
 SINK_TIMEOUT_SECONDS = 5.0
 """How long a sink may take for one event."""
 SINK_TOTAL_SECONDS = 5.0
-"""How long a sink may hold up one run altogether; its later events go through a queue."""
+"""Time that a sink may take of one run altogether before its later events go through a queue."""
 SINK_QUEUE_EVENTS = 1000
-"""How many events may wait for one sink; the run waits when there are more."""
+"""Events that may wait for one sink; the run waits when there are more."""
 
 
 def runs_on_the_loop(sink: Callable[..., object]) -> bool:
@@ -103,11 +103,11 @@ class Fanout:
 
     @property
     def gaps(self) -> tuple[AuditGap, ...]:
-        """What each sink has lost, of those that have lost something."""
+        """The losses of the sinks that have lost an event."""
         return tuple(_gap(outlet) for outlet in self._all if outlet.lost)
 
     def newly_left_out(self) -> list[AuditGap]:
-        """What the sinks have lost that were left out since this was asked last."""
+        """The losses of the sinks that were left out since the last call."""
         left, self._left_out = self._left_out, []
         return [_gap(outlet) for outlet in left]
 
