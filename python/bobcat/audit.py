@@ -73,7 +73,10 @@ def decide_again(event: AuditEvent | str | bytes, bundle: PolicyBundle, *, args:
     if event.kind not in DECISIONS:
         raise AuditError("not_a_decision", f"the event is `{event.kind}`, not a decision")
     if body.get("code") is not None:
-        return recorded(event)
+        refused = recorded(event)
+        if refused.verdict is not Verdict.DENY:
+            raise AuditError("damaged", "a call that the run refused by itself is not denied")
+        return refused
     request = _request(body, args)
     looks = iter(body.get("completed_args") or ())
     decision = with_known_verdict(_decide(bundle, request, looks))

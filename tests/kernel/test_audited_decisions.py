@@ -282,6 +282,7 @@ def test_lines_that_are_no_decisions_are_refused_with_codes() -> None:
         ("[]", "damaged"),
         ("{}", "damaged"),
         (evaluated.replace('"cost":"low"', '"cost":7'), "damaged"),
+        (evaluated.replace('"args":', '"code":"unknown_tool","args":'), "damaged"),
         (evaluated.replace("T", "t ", 1), "damaged"),
     ):
         with pytest.raises(AuditError) as error:

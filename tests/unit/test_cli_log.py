@@ -168,10 +168,13 @@ def test_decisions_are_made_again_and_differences_shown(run: Run, audit: Path, t
     (tmp_path / "other.yaml").write_text(POLICY.replace("starts_with: rm", "starts_with: dd"))
     done = run("log", "audit.jsonl", "--decide-again", "same.yaml")
     assert (done.code, done.out) == (0, "")
-    assert done.err == "5 decisions are the same, 0 differ\n"
+    assert done.err == "4 decisions are the same, 0 differ; 1 were refused by the run, not by a policy\n"
     done = run("log", "audit.jsonl", "--decide-again", "other.yaml")
     assert done.code == 1
-    assert done.err == "3 decisions are the same, 2 differ; 5 were made by another policy\n"
+    assert done.err == (
+        "2 decisions are the same, 2 differ; 1 were refused by the run, not by a policy; "
+        "4 were made by another policy\n"
+    )
     assert done.out.count("    decided now: allow [sh]") == 2
     done = run("log", "audit.jsonl", "--decide-again", "other.yaml", "--format", "json", "--run", "run-1")
     (line,) = done.out.splitlines()

@@ -213,7 +213,7 @@ class Again:
 
     def __init__(self, bundle: PolicyBundle) -> None:
         self._bundle = bundle
-        self._same = self._differ = self._other = 0
+        self._same = self._differ = self._other = self._by_run = 0
         self._refused: dict[str, int] = {}
 
     def look(self, event: AuditEvent, output_format: str, limit: int | None) -> None:
@@ -223,12 +223,15 @@ class Again:
 
         if event.kind not in DECISIONS:
             return
-        self._other += event.bundle_id != self._bundle.id
         try:
             then, now = recorded(event), decide_again(event, self._bundle)
         except AuditError as error:
             self._refused[error.code] = self._refused.get(error.code, 0) + 1
             return
+        if event.body.get("code") is not None:
+            self._by_run += 1
+            return
+        self._other += event.bundle_id != self._bundle.id
         if _shape(then) == _shape(now):
             self._same += 1
             return
@@ -243,6 +246,8 @@ class Again:
         """Say on standard error how many decisions differ; True when one does."""
         parts = [f"{self._same} decisions are the same, {self._differ} differ"]
         parts += [f"{count} not decided again ({code})" for code, count in sorted(self._refused.items())]
+        if self._by_run:
+            parts.append(f"{self._by_run} were refused by the run, not by a policy")
         if self._other:
             parts.append(f"{self._other} were made by another policy")
         click.echo("; ".join(parts), err=True)
