@@ -271,6 +271,8 @@ class Compiler:
         def test(value: Any, work: Work) -> Mismatch | None:
             unknown: list[str] = []
             for name, item in value.items():
+                if type(item) in known.get(name, NOTHING).kinds and not patterns:
+                    continue
                 work.step(len(patterns) * (1 + len(name) // TEXT_STEP))
                 nodes = [known[name]] if name in known else []
                 nodes += [node for pattern, node in patterns if found(pattern, name)]

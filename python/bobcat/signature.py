@@ -160,8 +160,14 @@ class Signature:
 
     def _own_apart(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Exact arguments; a default of the tool's own may be any object, and an opaque value stays in its wrapper."""
-        if not self._opaque and type(args) is FrozenDict and is_flat(args):
-            return args
+        if not self._opaque:
+            if type(args) is FrozenDict and is_flat(args):
+                return args
+            try:
+                return exact_arguments(args)
+            except ArgumentError:
+                if not any(value is args.get(name) for name, value in self._defaults.items()):
+                    raise
         own = {
             name: value
             for name, value in args.items()

@@ -100,7 +100,7 @@ def test_a_default_of_the_server_is_judged_wherever_the_schema_has_it(
     tmp_path: Path, schema: dict[str, Any], args: dict[str, Any]
 ) -> None:
     denied = echoed(tmp_path, schema, args, policy=NO_FORCE)
-    assert denied.told == ["[denied] denied: too strong"]
+    assert denied.told == ["[denied] too strong"]
     sent = echoed(tmp_path, schema, args)
     assert [answer["got"] for answer in sent.got] == sent.judged
     assert "true" in json.dumps(sent.judged)

@@ -18,10 +18,10 @@ import bobcat
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(bobcat.__file__).parents[1]
-NEEDED = ["msgspec", "PyYAML", "google-re2", "click", "rich", "pytest", "hypothesis"]
+NEEDED = ["msgspec", "PyYAML", "google-re2", "click", "rich", "pytest", "hypothesis", "jsonschema"]
 SETS = {
-    "second generation of MCP": (["mcp>=2,<3"], ["mcp_tools", "mcp_pins"]),
-    "the first release of the second generation of MCP": (["mcp==2.0.0"], ["mcp_tools", "mcp_pins"]),
+    "second generation of MCP": (["mcp>=2,<3"], ["mcp_tools", "mcp_pins", "mcp_arguments"]),
+    "the first release of the second generation of MCP": (["mcp==2.0.0"], ["mcp_tools", "mcp_pins", "mcp_arguments"]),
     "the oldest releases that the extras allow": (
         ["anthropic==1.0.0", "openai==2.0.0", "langgraph==1.2.0", "mcp==1.24.0"],
         [
@@ -32,6 +32,7 @@ SETS = {
             "langgraph_subgraphs",
             "mcp_tools",
             "mcp_pins",
+            "mcp_arguments",
         ],
     ),
     "CrewAI": (["crewai>=1.15"], ["crewai_agent", "crewai_tools"]),

@@ -364,7 +364,7 @@ def test_a_transform_to_what_the_tool_refuses_is_a_denial(path: str, value: str,
 
     policy = compile_policy(TRANSFORM % (path, value))
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy)
-    assert ran.told[0].startswith("[denied] denied: transformed arguments cannot be used: ")
+    assert ran.told[0].startswith("[denied] transformed arguments cannot be used: ")
     assert problem in ran.told[0]
     assert ran.decided() == [("deny", "transform_refused")]
 
@@ -384,7 +384,7 @@ def test_a_host_rule_cannot_hand_a_tool_what_it_refuses() -> None:
         host="allow",
     )
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy)
-    assert ran.told[0].startswith("[denied] denied: ")
+    assert ran.told[0].startswith("[denied] ")
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_arguments_edited_by_an_approver_go_through_the_same_door(edited: Any, p
 
     policy = compile_policy("rules: [{id: ask, match: {}, decision: approve_required}]")
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy, on_approval=approve)
-    assert ran.told[0].startswith("[denied] denied: the approver's args cannot be used: ")
+    assert ran.told[0].startswith("[denied] the approver's args cannot be used: ")
     assert problem in ran.told[0]
 
 
@@ -522,7 +522,7 @@ def test_an_opaque_argument_is_in_no_journal_and_no_approver_can_set_it() -> Non
     ran = Ran(use, call, call, policy=policy, on_approval=approve, store=store, run_id="r", sinks=[jsonl_sink(lines)])
     assert ran.told[0] == "[ok] used"
     assert ran.told[1].startswith(
-        "[denied] denied: the approver's args cannot be used: argument `handle`: its value is"
+        "[denied] the approver's args cannot be used: argument `handle`: its value is"
     )
     assert got == [handle]
     assert repr(shown[0]["handle"]) == "<opaque argument>"
@@ -539,7 +539,7 @@ def test_an_opaque_argument_survives_a_transform_of_another_one_but_not_of_its_o
     assert got == [handle]
     assert got[0] is handle
     ran = Ran(use, call, policy=compile_policy(policy % "handle"))
-    assert ran.told[0].startswith("[denied] denied: transformed arguments cannot be used: ")
+    assert ran.told[0].startswith("[denied] transformed arguments cannot be used: ")
     assert len(got) == 1
 
 
