@@ -521,9 +521,7 @@ def test_an_opaque_argument_is_in_no_journal_and_no_approver_can_set_it() -> Non
     call = ToolCall("use", {"handle": handle})
     ran = Ran(use, call, call, policy=policy, on_approval=approve, store=store, run_id="r", sinks=[jsonl_sink(lines)])
     assert ran.told[0] == "[ok] used"
-    assert ran.told[1].startswith(
-        "[denied] the approver's args cannot be used: argument `handle`: its value is"
-    )
+    assert ran.told[1].startswith("[denied] the approver's args cannot be used: argument `handle`: its value is")
     assert got == [handle]
     assert repr(shown[0]["handle"]) == "<opaque argument>"
     assert "Handle" not in lines.getvalue()
