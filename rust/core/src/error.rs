@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// Why a rule could not be judged; the CODE of `<rule_error:RULE:CODE>`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     /// The value has a type the operator does not judge.
     WrongType,
@@ -22,6 +22,8 @@ pub enum ErrorCode {
     TooManySteps,
     /// A function made more than [`crate::limits::MAX_SCRIPT_BYTES`] bytes, or too deep a value.
     TooLarge,
+    /// The decision took more than [`crate::limits::MAX_DECISION_STEPS`] steps.
+    BudgetExceeded,
     /// A function did what is not done here as Python does it.
     Unsupported,
     /// Python's `TypeError`; `lynx` profile and host rules.
@@ -43,6 +45,7 @@ impl ErrorCode {
             Self::NotADecision => "not_a_decision",
             Self::TooManySteps => "too_many_steps",
             Self::TooLarge => "too_large",
+            Self::BudgetExceeded => "budget_exceeded",
             Self::Unsupported => "unsupported",
             Self::TypeError => "TypeError",
             Self::Named(name) => name,

@@ -24,3 +24,4 @@ pub mod script;
 mod short;
 pub mod source;
 pub mod value;
+pub mod work;

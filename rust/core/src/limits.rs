@@ -39,6 +39,11 @@ pub const MAX_SLOTS: usize = 1_000;
 /// Depth of the JSON of one policy: two levels for each of an expression and of a constant, four at most for one of code,
 /// and the frame around them: more than the tests of expressions need.
 pub const MAX_IR_DEPTH: usize = 4 * MAX_CODE_DEPTH + 2 * MAX_CONST_DEPTH + 8;
+/// Steps of one decision, over all its clauses and functions: elements looked at, long texts, steps of functions. A step takes
+/// 20 to 100 ns, so that a decision ends well below a second.
+pub const MAX_DECISION_STEPS: u64 = 4_000_000;
+/// Bytes of a text that is looked at without taking a step.
+pub const FREE_TEXT: usize = 1024;
 /// Steps of one evaluation of a function.
 pub const MAX_SCRIPT_STEPS: u64 = 1_000_000;
 /// Bytes of all values that one evaluation of a function makes.

@@ -14,8 +14,10 @@ impl Program {
         }
         for clause in 0..self.clauses.len() as u32 {
             let _ = self.clause(clause);
-            if let Test::Matches(search) = self.test(clause) {
-                search.prepare();
+            match self.test(clause) {
+                Test::Matches(search) => search.prepare(),
+                Test::Contains(needles, _) => needles.prepare(),
+                _ => {}
             }
         }
         for listing in self.tools.values() {

@@ -10,7 +10,7 @@
 use crate::matcher::derived::End;
 use crate::matcher::number::Number;
 use crate::matcher::operand::Operand;
-use crate::matcher::{Needle, Quantity, Relation, ScalarSet, Test};
+use crate::matcher::{Needles, Quantity, Relation, ScalarSet, Test};
 use crate::program::segment::{Class, Classes};
 use crate::script::Fixed;
 use crate::script::course::{Start, Turn};
@@ -217,8 +217,8 @@ impl<'f> Foresight<'f> {
                         Some((self.read(one)?.watch(Some(test), none, default), cost))
                     }
                     (Comparison::In, Code::Fixed(Fixed::Str(text)), other) => {
-                        let needle = Needle::new(Operand::Str(text.clone()));
-                        let test = Test::Contains(vec![needle], Quantity::Any);
+                        let needle = Needles::new(vec![Operand::Str(text.clone())]);
+                        let test = Test::Contains(needle, Quantity::Any);
                         let default = |default: &Fixed| {
                             default.text().is_none_or(|found| found.contains(&**text))
                         };

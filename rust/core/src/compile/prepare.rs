@@ -8,7 +8,7 @@ use crate::ir::{self, PathOf};
 use crate::matcher::derived::{Derived, Each, End, Relative};
 use crate::matcher::lynx::Foreign;
 use crate::matcher::operand::Operand;
-use crate::matcher::{Needle, Quantity, Relation, ScalarSet, Search, Test};
+use crate::matcher::{Needles, Quantity, Relation, ScalarSet, Search, Test};
 use crate::pattern::{Dialect, LiteralKind, Pattern};
 use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
 use crate::script::exception::Exception;
@@ -229,16 +229,19 @@ fn plain(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
         _ => None,
     };
     let prepared = Operand::prepare(operand)?;
-    let needles = |items: Vec<Operand>| items.into_iter().map(Needle::new).collect();
     Some(match (op, prepared) {
         (Op::Eq, operand @ (Operand::List(_) | Operand::Map(_))) => Test::EqualDeep(operand),
         (Op::Eq, Operand::Bool(wanted)) => Test::EqualBool(wanted),
         (Op::Eq, operand) => Test::Equal(operand),
         (Op::Matches, _) => Test::Matches(search?),
         (Op::In, Operand::List(items)) => Test::In(ScalarSet::new(items)),
-        (Op::Contains, operand) => Test::Contains(needles(vec![operand]), Quantity::Any),
-        (Op::ContainsAny, Operand::List(items)) => Test::Contains(needles(items), Quantity::Any),
-        (Op::ContainsAll, Operand::List(items)) => Test::Contains(needles(items), Quantity::All),
+        (Op::Contains, operand) => Test::Contains(Needles::new(vec![operand]), Quantity::Any),
+        (Op::ContainsAny, Operand::List(items)) => {
+            Test::Contains(Needles::new(items), Quantity::Any)
+        }
+        (Op::ContainsAll, Operand::List(items)) => {
+            Test::Contains(Needles::new(items), Quantity::All)
+        }
         (Op::Gt, operand) => Test::Order(Relation::Gt, operand),
         (Op::Ge, operand) => Test::Order(Relation::Ge, operand),
         (Op::Lt, operand) => Test::Order(Relation::Lt, operand),
@@ -252,8 +255,8 @@ fn plain(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
             }
         }
         (Op::Exists, Operand::Bool(wanted)) => Test::Exists(wanted),
-        (Op::StartsWith, operand) => Test::Affix(End::Start, texts(operand)?),
-        (Op::EndsWith, operand) => Test::Affix(End::End, texts(operand)?),
+        (Op::StartsWith, operand) => Test::Affix(End::Start, End::Start.fewest(texts(operand)?)),
+        (Op::EndsWith, operand) => Test::Affix(End::End, End::End.fewest(texts(operand)?)),
         (
             Op::In
             | Op::ContainsAny

@@ -11,6 +11,7 @@ use crate::program::segment::{Class, Kinds, List, PatternGroup, Probe};
 use crate::program::veto::Places;
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
+use crate::work::Pace;
 
 /// Truths of unmatched patterns are kept for groups up to this size. PERF: a write per pattern, against a search each
 /// for the few that a candidate asks again.
@@ -121,8 +122,14 @@ impl<'r, R: Request> Judge<'r, R> {
                     && let Some(needles) = &probe.needles
                 {
                     let mut found = std::mem::take(&mut self.scratch.found);
-                    needles.search(text, &mut found, |rules| sink.add(self.scratch, rules));
+                    let steps = &self.work.steps;
+                    let searched = needles.search(text, (&mut found, steps), |rules| {
+                        sink.add(self.scratch, rules);
+                    });
                     self.scratch.found = found;
+                    if searched.is_err() && S::ERRORS {
+                        sink.add(self.scratch, needles.all);
+                    }
                 }
             }
             View::Int(number) if kinds.has(Kinds::INTS) => {
@@ -193,6 +200,12 @@ impl<'r, R: Request> Judge<'r, R> {
     fn look_through<S: Sink>(&mut self, sink: S, needles: &Needles, list: &R::Value) {
         let mut index = 0;
         while let Some(item) = list.item(index) {
+            if self.work.steps.take(1).is_err() {
+                if S::ERRORS {
+                    sink.add(self.scratch, needles.all);
+                }
+                return;
+            }
             match item.view() {
                 View::Str(text) => {
                     if let Some(rules) = needles.strings.get(text) {
@@ -234,7 +247,18 @@ impl<'r, R: Request> Judge<'r, R> {
         }
         let set = program.patterns_of(group);
         let mut found = std::mem::take(&mut self.scratch.found);
-        set.matches(text, &mut found);
+        let steps = &self.work.steps;
+        let searched = steps
+            .text(text.len(), Pace::Search)
+            .and_then(|()| set.matches_within(text, &mut found, steps));
+        if searched.is_err() {
+            self.scratch.found = found;
+            // Each of them is judged by itself, for which there are no steps either.
+            for (_, rules) in group.members.iter().filter(|_| S::ERRORS) {
+                sink.add(self.scratch, *rules);
+            }
+            return;
+        }
         for index in found.iter() {
             if let Some((clause, rules)) = group.members.get(index) {
                 sink.add(self.scratch, *rules);

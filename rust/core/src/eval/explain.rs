@@ -6,6 +6,7 @@ use super::{Look, ShortCuts, render};
 use crate::comparand::Comparand;
 use crate::error::ErrorCode;
 use crate::expr::{Connective, Part, Parts};
+use crate::limits::MAX_DECISION_STEPS;
 use crate::matcher::Truth;
 use crate::program::Scratch;
 use crate::program::{
@@ -15,6 +16,21 @@ use crate::program::{
 use crate::script::{self, Answer};
 use crate::value::Step;
 use crate::value::request::Request;
+use crate::work::{Around as _, Work};
+
+/// A walk that takes no more steps than this decides as the short way does.
+const SURE: u64 = MAX_DECISION_STEPS / 16;
+
+/// A rule whose parts were not judged one by one.
+fn untraced(rule: u32, outcome: TraceOutcome, error: Option<ErrorCode>) -> RuleTrace {
+    RuleTrace {
+        rule,
+        outcome,
+        error,
+        tree: None,
+        function: None,
+    }
+}
 
 /// How a part of a match came out, with the code of an error.
 #[derive(Clone)]
@@ -67,41 +83,104 @@ impl From<Truth> for Seen {
 impl Program {
     /// The decision on `request`, and how every rule came out. Host rules are asked once; after a transform the rules
     /// are judged again for the decision, and the traces are those of the first look.
+    ///
+    /// Judging clause by clause takes more steps than a decision does. Where they matter, the decision is made the short way,
+    /// too, and is the one that counts; no trace is made of what there are no steps for.
     pub fn explain<R: Request>(&self, request: &R) -> (Outcome<R>, Vec<RuleTrace>) {
         let mut scratch = Scratch::new();
-        let mut markers = Vec::new();
-        let mut traces = Vec::with_capacity(self.rules.len());
-        let first = self.look_traced(request, &mut markers, &mut scratch, &mut traces);
+        let (mut markers, mut traces) = (Vec::new(), Vec::with_capacity(self.rules.len()));
+        let work = Work::default();
+        let first = self.look_traced(request, &mut markers, (&mut scratch, &work), &mut traces);
+        let (mut work, mut cuts) = (work, ShortCuts::NONE);
+        let first = match first {
+            Some(first) if work.steps.taken() <= SURE => first,
+            first => {
+                let judged = traces.len() as u32;
+                let own = first.as_ref().is_some_and(|first| first.is_of_host(self));
+                // All host rules so far were asked; the one that decided need not be.
+                let hosts = markers.iter().filter(|marker| {
+                    let rule = self.rules.get(marker.rule as usize);
+                    rule.is_some_and(|rule| matches!(rule.body, Body::Host(_)))
+                });
+                work = Work::again(judged, hosts.cloned().collect());
+                cuts = ShortCuts::ALL;
+                let below = own.then(|| judged.saturating_sub(1));
+                let mut again = Vec::new();
+                let look = self.look((request, below), &mut again, &mut scratch, (cuts, &work));
+                work.forget_asked();
+                markers = again;
+                match (look, first) {
+                    (Look::Nothing, Some(first)) if own => first,
+                    (look, _) => {
+                        self.retrace(&look, &markers, &mut traces);
+                        look
+                    }
+                }
+            }
+        };
         for rule in (0..).take(self.rules.len()).skip(traces.len()) {
-            traces.push(RuleTrace {
-                rule,
-                outcome: TraceOutcome::NotReached,
-                error: None,
-                tree: None,
-                function: None,
-            });
+            traces.push(untraced(rule, TraceOutcome::NotReached, None));
         }
-        let outcome = self.conclude(request, first, markers, |request, below, markers| {
-            self.look(request, Some(below), markers, &mut scratch, ShortCuts::NONE)
+        let outcome = self.conclude(request, (first, markers), &work, |next, markers| {
+            self.look(next, markers, &mut scratch, (cuts, &work))
         });
         (outcome, traces)
     }
 
+    /// Makes traces agree with a decision that was made the short way.
+    fn retrace<R: Request>(&self, look: &Look<R>, markers: &[Marker], traces: &mut Vec<RuleTrace>) {
+        let (rule, outcome, error) = match look {
+            Look::Nothing => (None, TraceOutcome::True, None),
+            Look::Decided(Decided::ErrorDeny(rule, code)) => {
+                (Some(*rule), TraceOutcome::Error, Some(code.clone()))
+            }
+            Look::Decided(decided) => (decided.rule(), TraceOutcome::True, None),
+            Look::Transformed(made) => (Some(made.rule), TraceOutcome::True, None),
+        };
+        let end = rule.map_or(self.rules.len(), |rule| rule as usize + 1);
+        traces.truncate(end);
+        for trace in &mut *traces {
+            // Not every step that judging it clause by clause takes is taken the short way.
+            if trace.error == Some(ErrorCode::BudgetExceeded) {
+                *trace = untraced(trace.rule, TraceOutcome::NotReached, None);
+            }
+        }
+        for rule in traces.len()..end {
+            traces.push(untraced(rule as u32, TraceOutcome::NotReached, None));
+        }
+        let failed = markers.iter().map(|marker| {
+            let code = Some(marker.code.clone());
+            (Some(marker.rule), TraceOutcome::Error, code)
+        });
+        for (rule, outcome, error) in failed.chain([(rule, outcome, error)]) {
+            if let Some(rule) = rule
+                && let Some(trace) = traces.get_mut(rule as usize)
+                && (trace.outcome != outcome || trace.error != error)
+            {
+                *trace = untraced(rule, outcome, error);
+            }
+        }
+    }
+
+    /// Judges every rule until one decides; `None`: there are no steps left.
     fn look_traced<R: Request>(
         &self,
         request: &R,
         markers: &mut Vec<Marker>,
-        scratch: &mut Scratch,
+        (scratch, work): (&mut Scratch, &Work<R::Value>),
         traces: &mut Vec<RuleTrace>,
-    ) -> Look<R> {
+    ) -> Option<Look<R>> {
         scratch.begin(self.clauses.len());
-        let mut judge = Judge::new(self, request, scratch, ShortCuts::NONE);
+        let mut judge = Judge::new(self, request, scratch, (ShortCuts::NONE, work));
         for (rule, stored) in (0..).zip(&self.rules) {
+            if work.steps.left() == 0 {
+                return None;
+            }
             let known = markers.len();
             let mut traced = None;
             let (look, seen, tree) = match &stored.body {
                 Body::Host(host) => {
-                    let look = self.ask(rule, *host, request, markers);
+                    let look = self.ask((rule, *host), request, judge.work, markers);
                     let decided = matches!(
                         &look,
                         Some(Look::Decided(Decided::Host(..)) | Look::Transformed(..))
@@ -132,7 +211,7 @@ impl Program {
                         Seen::False | Seen::Absent => Judged::Passes,
                         Seen::Error(code) => Judged::Error(code.clone()),
                     };
-                    let look = self.apply((rule, stored), judged, request, markers);
+                    let look = self.apply((rule, stored), judged, (request, judge.work), markers);
                     (look, seen, Some(tree))
                 }
             };
@@ -154,10 +233,10 @@ impl Program {
                 function: traced,
             });
             if let Some(look) = look {
-                return look;
+                return Some(look);
             }
         }
-        Look::Nothing
+        Some(Look::Nothing)
     }
 }
 
@@ -252,7 +331,7 @@ impl<R: Request> Clauses<'_, '_, R> {
             operand: program.clause(clause).map_or_else(String::new, |info| {
                 match (&info.operand, program.reference(clause)) {
                     (Comparand::Ref(head, keys), Some(path)) => {
-                        render::reference(*head, keys, &self.judge.reader()(path))
+                        render::reference(*head, keys, &self.judge.reader().at(path))
                     }
                     (operand, _) => render::comparand(operand),
                 }

@@ -90,6 +90,14 @@ impl<W: World> World for Tracer<'_, W> {
         self.world.step(path)
     }
 
+    fn steps_left(&self) -> u64 {
+        self.world.steps_left()
+    }
+
+    fn took(&mut self, steps: u64) -> bool {
+        self.world.took(steps)
+    }
+
     fn field(&mut self, field: Field, own: bool) -> Step<W::Value> {
         let step = self.world.field(field, own);
         if !self.open.is_empty() {

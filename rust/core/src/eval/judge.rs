@@ -10,6 +10,7 @@ use crate::program::{Path, Program};
 use crate::script::World;
 use crate::value::request::Request;
 use crate::value::{Step, Value as _};
+use crate::work::{Around, Referred, Steps, Work};
 
 /// How the match of a rule came out.
 pub(super) enum Judged {
@@ -30,6 +31,7 @@ pub(super) struct Judge<'r, R: Request> {
     pub(super) request: &'r R,
     pub(super) scratch: &'r mut Scratch,
     pub(super) cuts: ShortCuts,
+    pub(super) work: &'r Work<R::Value>,
     /// The path that each cell is of. PERF: apart from the values, which are copied in pieces that can be read back.
     paths: [u32; CELLS],
     cells: [Step<R::Value>; CELLS],
@@ -111,13 +113,14 @@ impl<'r, R: Request> Judge<'r, R> {
         program: &'r Program,
         request: &'r R,
         scratch: &'r mut Scratch,
-        cuts: ShortCuts,
+        (cuts, work): (ShortCuts, &'r Work<R::Value>),
     ) -> Self {
         Self {
             program,
             request,
             scratch,
             cuts,
+            work,
             paths: [NO_PATH; CELLS],
             cells: std::array::from_fn(|_| Step::Absent),
             nowhere: Step::Absent,
@@ -167,11 +170,11 @@ impl<'r, R: Request> Judge<'r, R> {
 
     /// Reads paths outside of the cells: those that operands refer to.
     #[inline]
-    pub(super) fn reader(&self) -> impl Fn(u32) -> Step<R::Value> + use<'r, R> {
-        let (program, request) = (self.program, self.request);
-        move |path| match program.paths.get(path as usize) {
-            Some(path) => read(program, request, path),
-            None => Step::Unreadable,
+    pub(super) fn reader(&self) -> Reader<'r, R> {
+        Reader {
+            program: self.program,
+            request: self.request,
+            work: self.work,
         }
     }
 
@@ -250,8 +253,8 @@ impl<'r, R: Request> Judge<'r, R> {
         let Some(clause) = self.program.clauses.get(index as usize) else {
             return Truth::Error(Fault::WrongType);
         };
-        let (test, at) = (self.program.test_of(clause), self.reader());
-        let truth = matcher::judge(test, self.held(clause.path), &at);
+        let (test, reader) = (self.program.test_of(clause), self.reader());
+        let truth = matcher::judge(test, self.held(clause.path), &reader);
         if self.cuts.memo {
             self.scratch.remember(index, truth);
         }
@@ -326,10 +329,37 @@ impl<'r, R: Request> Judge<'r, R> {
             .ok_or(ErrorCode::TypeError)?;
         let value = read_lynx(program, self.request, path)?;
         let answer = match program.foreign(index) {
-            Some(foreign) => foreign.judge(index, value.as_ref()),
+            Some(foreign) => foreign.judge(index, value.as_ref(), &self.work.steps),
             None => Err(ErrorCode::TypeError),
         };
         Ok((value, answer))
+    }
+}
+
+/// What clauses use beside their values.
+pub(super) struct Reader<'r, R: Request> {
+    program: &'r Program,
+    request: &'r R,
+    work: &'r Work<R::Value>,
+}
+
+impl<R: Request> Around<R::Value> for Reader<'_, R> {
+    #[inline]
+    fn at(&self, path: u32) -> Step<R::Value> {
+        match self.program.paths.get(path as usize) {
+            Some(path) => read(self.program, self.request, path),
+            None => Step::Unreadable,
+        }
+    }
+
+    #[inline]
+    fn steps(&self) -> &Steps {
+        &self.work.steps
+    }
+
+    #[inline]
+    fn referred(&self) -> &Referred<R::Value> {
+        &self.work.referred
     }
 }
 
@@ -344,6 +374,16 @@ impl<R: Request> World for Judge<'_, R> {
     #[inline]
     fn holds(&self, path: u32) -> bool {
         self.is_held(path)
+    }
+
+    #[inline]
+    fn steps_left(&self) -> u64 {
+        self.work.steps.left()
+    }
+
+    #[inline]
+    fn took(&mut self, steps: u64) -> bool {
+        self.work.steps.take(steps).is_ok()
     }
 
     fn field(&mut self, field: Field, own: bool) -> Step<R::Value> {

@@ -10,8 +10,11 @@ mod judge;
 mod render;
 mod search;
 
+use std::collections::HashSet;
+
 use crate::error::ErrorCode;
 use crate::expr::{Part, expression};
+use crate::hash::Keyed;
 use crate::matcher::Truth;
 use crate::path::Field;
 use crate::program::scratch::Met;
@@ -21,8 +24,9 @@ use crate::program::{
 use crate::script::course::Start;
 use crate::script::node::Function;
 use crate::script::{self, Answer, Said};
-use crate::value::request::{HostAnswer, Request};
-use crate::value::{Step, Value, View};
+use crate::value::request::{HostAnswer, Request, Transform};
+use crate::value::{Key, Step, Value, View};
+use crate::work::Work;
 use judge::{Judge, Judged};
 use search::Search;
 
@@ -67,6 +71,20 @@ enum Look<R: Request> {
     Transformed(Box<Made<R>>),
 }
 
+impl<R: Request> Look<R> {
+    /// Whether a host rule answered, or failed to.
+    fn is_of_host(&self, program: &Program) -> bool {
+        let rule = match self {
+            Self::Nothing => None,
+            Self::Decided(Decided::Aborted) => return true,
+            Self::Decided(decided) => decided.rule(),
+            Self::Transformed(made) => Some(made.rule),
+        };
+        let rule = rule.and_then(|rule| program.rules.get(rule as usize));
+        rule.is_some_and(|rule| matches!(rule.body, Body::Host(_)))
+    }
+}
+
 /// A transform: by which rule, what that decided by, and the request with the new arguments.
 struct Made<R: Request> {
     rule: u32,
@@ -94,8 +112,13 @@ impl Program {
         request: &R,
         scratch: &mut Scratch,
     ) -> Result<Known, Box<Outcome<R>>> {
-        let mut markers = Vec::new();
-        let first = self.look(request, None, &mut markers, scratch, ShortCuts::ALL);
+        let (mut markers, work) = (Vec::new(), Work::default());
+        let first = self.look(
+            (request, None),
+            &mut markers,
+            scratch,
+            (ShortCuts::ALL, &work),
+        );
         if markers.is_empty() {
             match &first {
                 Look::Decided(Decided::Rule(rule)) => return Ok(Known::Rule(*rule)),
@@ -106,7 +129,7 @@ impl Program {
                 Look::Decided(_) | Look::Transformed(_) => {}
             }
         }
-        Err(self.made(request, first, markers, scratch))
+        Err(self.made(request, first, markers, (scratch, &work)))
     }
 
     /// The outcome that is made for a request.
@@ -116,12 +139,11 @@ impl Program {
         request: &R,
         first: Look<R>,
         markers: Vec<Marker>,
-        scratch: &mut Scratch,
+        (scratch, work): (&mut Scratch, &Work<R::Value>),
     ) -> Box<Outcome<R>> {
-        let cuts = ShortCuts::ALL;
         Box::new(
-            self.conclude(request, first, markers, |request, below, markers| {
-                self.look(request, Some(below), markers, scratch, cuts)
+            self.conclude(request, (first, markers), work, |next, markers| {
+                self.look(next, markers, scratch, (ShortCuts::ALL, work))
             }),
         )
     }
@@ -138,11 +160,22 @@ impl Program {
         scratch: &mut Scratch,
         cuts: ShortCuts,
     ) -> Outcome<R> {
-        let mut markers = Vec::new();
-        let first = self.look(request, None, &mut markers, scratch, cuts);
-        self.conclude(request, first, markers, |request, below, markers| {
-            self.look(request, Some(below), markers, scratch, cuts)
-        })
+        self.decide_counted(request, scratch, cuts).0
+    }
+
+    /// The same, and how many steps it took of [`crate::limits::MAX_DECISION_STEPS`].
+    pub fn decide_counted<R: Request>(
+        &self,
+        request: &R,
+        scratch: &mut Scratch,
+        cuts: ShortCuts,
+    ) -> (Outcome<R>, u64) {
+        let (mut markers, work) = (Vec::new(), Work::default());
+        let first = self.look((request, None), &mut markers, scratch, (cuts, &work));
+        let outcome = self.conclude(request, (first, markers), &work, |next, markers| {
+            self.look(next, markers, scratch, (cuts, &work))
+        });
+        (outcome, work.steps.taken())
     }
 
     /// The outcome of a first walk, its transforms followed.
@@ -150,9 +183,9 @@ impl Program {
     fn conclude<R: Request>(
         &self,
         request: &R,
-        first: Look<R>,
-        markers: Vec<Marker>,
-        look: impl FnMut(&R, u32, &mut Vec<Marker>) -> Look<R>,
+        (first, markers): (Look<R>, Vec<Marker>),
+        work: &Work<R::Value>,
+        look: impl FnMut((&R, Option<u32>), &mut Vec<Marker>) -> Look<R>,
     ) -> Outcome<R> {
         let decided = match first {
             Look::Nothing => {
@@ -162,7 +195,7 @@ impl Program {
                 };
             }
             Look::Decided(decided) => decided,
-            Look::Transformed(made) => return self.follow(*made, markers, look),
+            Look::Transformed(made) => return self.follow(*made, markers, work, look),
         };
         Outcome {
             decided,
@@ -178,7 +211,8 @@ impl Program {
         &self,
         made: Made<R>,
         mut markers: Vec<Marker>,
-        mut look: impl FnMut(&R, u32, &mut Vec<Marker>) -> Look<R>,
+        work: &Work<R::Value>,
+        mut look: impl FnMut((&R, Option<u32>), &mut Vec<Marker>) -> Look<R>,
     ) -> Outcome<R> {
         let Made {
             mut rule,
@@ -188,9 +222,14 @@ impl Program {
         let mut via = Vec::new();
         let decided = loop {
             let next = match self.profile {
-                Profile::Strict => look(&current, rule, &mut markers),
+                // A chain of transforms walks the rules again and again.
+                Profile::Strict => match work.steps.take(u64::from(rule) / RULES_A_STEP) {
+                    Ok(()) => look((&current, Some(rule)), &mut markers),
+                    Err(fault) => Look::Decided(Decided::ErrorDeny(rule, fault.into())),
+                },
                 Profile::Lynx => Look::Nothing,
             };
+            each_once(&mut markers);
             match next {
                 Look::Nothing => {
                     break match by {
@@ -254,15 +293,15 @@ impl Program {
     /// Walks the rules that outrank `below`, in order, until one decides.
     fn look<R: Request>(
         &self,
-        request: &R,
-        below: Option<u32>,
+        (request, below): (&R, Option<u32>),
         markers: &mut Vec<Marker>,
         scratch: &mut Scratch,
-        cuts: ShortCuts,
+        (cuts, work): (ShortCuts, &Work<R::Value>),
     ) -> Look<R> {
         let below = below.unwrap_or(u32::MAX);
         scratch.begin(self.clauses.len());
-        let mut judge = Judge::new(self, request, scratch, cuts);
+        work.referred.forget();
+        let mut judge = Judge::new(self, request, scratch, (cuts, work));
         let tool = if cuts.index { request.tool() } else { None };
         let Some(tool) = tool else {
             return self.look_at_all(below, markers, &mut judge);
@@ -317,7 +356,7 @@ impl Program {
                 let exprs = (self.written(body), self.cheap(body));
                 self.meet((index, rule), exprs, markers, judge)
             }
-            Body::Host(host) => self.ask(index, *host, request, markers),
+            Body::Host(host) => self.ask((index, *host), request, judge.work, markers),
             Body::Function(function) => {
                 let start = function.pinned.unwrap_or(function.start);
                 self.call(index, (function, start), judge, markers)
@@ -335,7 +374,7 @@ impl Program {
     ) -> Look<R> {
         for (index, rule) in (0..below).zip(&self.rules) {
             let look = match &rule.body {
-                Body::Host(host) => self.ask(index, *host, judge.request, markers),
+                Body::Host(host) => self.ask((index, *host), judge.request, judge.work, markers),
                 Body::Match(body) => {
                     let written = self.written(body);
                     self.meet((index, rule), (written, written), markers, judge)
@@ -364,7 +403,7 @@ impl Program {
             Profile::Strict => judge.strict(written, cheap, rule.verdict.permits()),
             Profile::Lynx => judge.lynx(written),
         };
-        self.apply((index, rule), judged, judge.request, markers)
+        self.apply((index, rule), judged, (judge.request, judge.work), markers)
     }
 
     /// What follows from how a match came out.
@@ -373,7 +412,7 @@ impl Program {
         &self,
         (index, rule): (u32, &Rule),
         judged: Judged,
-        request: &R,
+        (request, work): (&R, &Work<R::Value>),
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
         match judged {
@@ -381,7 +420,7 @@ impl Program {
             Judged::Fires if rule.verdict != Verdict::Transform => {
                 Some(Look::Decided(Decided::Rule(index)))
             }
-            Judged::Fires => self.transform(index, request, markers),
+            Judged::Fires => self.transform(index, (request, work), markers),
             Judged::Error(code) => self.fail(index, code, rule.verdict.permits(), markers),
         }
     }
@@ -389,11 +428,17 @@ impl Program {
     /// Asks a host rule.
     fn ask<R: Request>(
         &self,
-        rule: u32,
-        host: u32,
+        (rule, host): (u32, u32),
         request: &R,
+        work: &Work<R::Value>,
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
+        if let Some(asked) = work.asked(rule) {
+            markers.extend(asked.cloned());
+            return None;
+        }
+        // Whoever is asked may change what the request holds.
+        work.referred.forget();
         match request.host(host, rule) {
             HostAnswer::Abstain => None,
             HostAnswer::Decided(decision) => Some(Look::Decided(Decided::Host(rule, decision))),
@@ -471,11 +516,14 @@ impl Program {
     fn transform<R: Request>(
         &self,
         rule: u32,
-        request: &R,
+        (request, work): (&R, &Work<R::Value>),
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
         let made = match self.rule(rule).and_then(|info| info.transform.as_ref()) {
-            Some(transform) => request.with_transform(rule, transform),
+            Some(transform) => match work.steps.take(touched(request, transform)) {
+                Ok(()) => request.with_transform(rule, transform),
+                Err(fault) => Err(fault.into()),
+            },
             None => Err(ErrorCode::CannotTransform),
         };
         match made {
@@ -497,15 +545,41 @@ impl Program {
         permits: bool,
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
-        if !permits && !self.defaults.continue_on_error && self.profile == Profile::Strict {
+        // The `lynx` profile knows no such error: what it skips there must not be skipped for a lack of steps.
+        let strict = self.profile == Profile::Strict || code == ErrorCode::BudgetExceeded;
+        if !permits && !self.defaults.continue_on_error && strict {
             return Some(Look::Decided(Decided::ErrorDeny(rule, code)));
         }
-        let marker = Marker { rule, code };
-        if !markers.contains(&marker) {
-            markers.push(marker);
-        }
+        // A second walk may meet the same error: [`each_once`].
+        markers.push(Marker { rule, code });
         None
     }
+}
+
+/// Rules that a walk after a transform passes in one step.
+const RULES_A_STEP: u64 = 16;
+
+/// Leaves out markers that are there already.
+fn each_once(markers: &mut Vec<Marker>) {
+    let mut seen = HashSet::with_capacity_and_hasher(markers.len(), Keyed::default());
+    markers.retain(|marker| seen.insert(marker.clone()));
+}
+
+/// How many entries a transform copies.
+fn touched<R: Request>(request: &R, transform: &Transform) -> u64 {
+    let mut entries = 0;
+    let mut step = request.field(Field::Args);
+    for key in &transform.path {
+        let Step::Found(value) = &step else {
+            break;
+        };
+        entries += value.len() as u64;
+        step = value.get(Key::unprepared(key));
+    }
+    if let Step::Found(value) = &step {
+        entries += value.len() as u64;
+    }
+    entries
 }
 
 /// Python's `bool(value)`.

@@ -1,17 +1,18 @@
 //! Tests that need more than a value and a constant: the value at another path, or something made from the value.
 //!
-//! INVARIANT: linear in what is read. Inside of elements the value at another path is read again for each of them, so no
-//! more of it than [`MAX_REF_IN_ELEMENTS`].
+//! INVARIANT: linear in what is read. Inside of elements the value at another path is read once, as a set where it is a list
+//! that elements are looked up in, and is no larger than [`MAX_REF_IN_ELEMENTS`].
 
 use std::cmp::Ordering;
 
 use memchr::memmem;
 
-use super::number::{Number, compare};
+use super::number::compare;
 use super::{Fault, Relation, Test, Truth, judge_value, sound};
 use crate::chars;
 use crate::limits::MAX_REF_IN_ELEMENTS;
 use crate::value::{Key, Step, Value, View};
+use crate::work::{Around, Pace, Referent, Steps, number};
 
 /// An end of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,38 @@ impl End {
             Self::Start => text.starts_with(affix),
             Self::End => text.ends_with(affix),
         }
+    }
+}
+
+/// So many affixes are compared one by one.
+const FEW_AFFIXES: usize = 8;
+
+impl End {
+    /// The order in which a text that ends another one at this end stands before it, as near as can be.
+    fn order(self, left: &str, right: &str) -> Ordering {
+        match self {
+            Self::Start => left.cmp(right),
+            Self::End => left.bytes().rev().cmp(right.bytes().rev()),
+        }
+    }
+
+    /// `affixes` in order, without those that have another one at this end.
+    #[must_use]
+    pub fn fewest(self, mut affixes: Vec<Box<str>>) -> Vec<Box<str>> {
+        affixes.sort_by(|a, b| self.order(a, b));
+        // INVARIANT: what stands between an affix and a text that has it has it too, so it is the last one kept.
+        affixes.dedup_by(|text, kept| self.is_at(text, kept));
+        affixes
+    }
+
+    /// Whether one of `affixes` stands at this end of `text`; they are the [`Self::fewest`] there are.
+    pub(super) fn has_one(self, text: &str, affixes: &[Box<str>]) -> bool {
+        if affixes.len() <= FEW_AFFIXES {
+            return affixes.iter().any(|affix| self.is_at(text, affix));
+        }
+        let after = affixes.partition_point(|affix| self.order(affix, text).is_le());
+        let last = after.checked_sub(1).and_then(|at| affixes.get(at));
+        last.is_some_and(|affix| self.is_at(text, affix))
     }
 }
 
@@ -96,33 +129,36 @@ impl Derived {
         }
     }
 
-    /// Judges a value that is there. `at` reads other paths.
-    pub(super) fn judge<V: Value>(&self, value: &V, at: &impl Fn(u32) -> Step<V>) -> Truth {
+    /// Judges a value that is there. `around` reads other paths.
+    pub(super) fn judge<V: Value>(&self, value: &V, around: &impl Around<V>) -> Truth {
         let view = match sound(value.view()) {
             Ok(view) => view,
             Err(fault) => return Truth::Error(fault),
         };
         match self {
-            Self::Length(tests) => match length(value, &view) {
-                Ok(length) => every(tests, |test| scalar(test, &Scalar::Count(length), at)),
+            Self::Length(tests) => match length(value, &view, around.steps()) {
+                Ok(length) => every(tests, |test| scalar(test, &Scalar::Count(length), around)),
                 Err(fault) => Truth::Error(fault),
             },
             Self::Lower(tests) => match view {
                 View::Str(text) => {
+                    if let Err(fault) = around.steps().text(text.len(), Pace::Make) {
+                        return Truth::Error(fault);
+                    }
                     let lower = chars::lower(text);
-                    every(tests, |test| scalar(test, &Scalar::Text(&lower), at))
+                    every(tests, |test| scalar(test, &Scalar::Text(&lower), around))
                 }
                 _ => Truth::Error(Fault::WrongType),
             },
             Self::Elements(each, tests) => match view {
-                View::List => elements(*each, value, tests, at),
+                View::List => elements(*each, value, tests, around),
                 _ => Truth::Error(Fault::WrongType),
             },
             Self::Ref {
                 relative,
                 path,
                 each,
-            } => relate(*relative, value, &at(*path), *each),
+            } => refer((*relative, *path, *each), value, around),
         }
     }
 }
@@ -157,9 +193,12 @@ impl Value for Scalar<'_> {
     fn each_entry(&self, _: &mut dyn FnMut(View<'_>, &Self) -> bool) {}
 }
 
-fn length<V: Value>(value: &V, view: &View<'_>) -> Result<i64, Fault> {
+fn length<V: Value>(value: &V, view: &View<'_>, steps: &Steps) -> Result<i64, Fault> {
     let length = match view {
-        View::Str(text) => text.chars().count(),
+        View::Str(text) => {
+            steps.text(text.len(), Pace::Compare)?;
+            text.chars().count()
+        }
         View::List => value.len(),
         View::Map => value.checked_len().ok_or(Fault::WrongType)?,
         _ => return Err(Fault::WrongType),
@@ -168,19 +207,19 @@ fn length<V: Value>(value: &V, view: &View<'_>) -> Result<i64, Fault> {
 }
 
 /// Judges what was made from a value. The tests of it make nothing more.
-fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, at: &impl Fn(u32) -> Step<V>) -> Truth {
+fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, around: &impl Around<V>) -> Truth {
     match test {
         Test::Derived(derived) => match derived.as_ref() {
             Derived::Ref {
                 relative,
                 path,
                 each,
-            } => relate(*relative, value, &at(*path), *each),
+            } => refer((*relative, *path, *each), value, around),
             Derived::Length(_) | Derived::Lower(_) | Derived::Elements(..) => {
                 Truth::Error(Fault::WrongType)
             }
         },
-        test => judge_value(test, value).into(),
+        test => judge_value(test, value, around.steps()).into(),
     }
 }
 
@@ -213,13 +252,16 @@ fn negated(truth: Truth) -> Truth {
     }
 }
 
-fn elements<V: Value>(each: Each, list: &V, tests: &[Test], at: &impl Fn(u32) -> Step<V>) -> Truth {
+fn elements<V: Value>(each: Each, list: &V, tests: &[Test], around: &impl Around<V>) -> Truth {
     let mut result = Truth::True;
     let mut index = 0;
     while let Some(element) = list.item(index) {
+        if let Err(fault) = around.steps().take(1) {
+            return Truth::Error(fault);
+        }
         let passes = every(tests, |test| match test {
-            Test::Derived(derived) => derived.judge(&element, at),
-            test => judge_value(test, &element).into(),
+            Test::Derived(derived) => derived.judge(&element, around),
+            test => judge_value(test, &element, around.steps()).into(),
         });
         // `any` is the negation of `none`, so that one fold does for the three.
         result = both(
@@ -240,12 +282,62 @@ fn elements<V: Value>(each: Each, list: &V, tests: &[Test], at: &impl Fn(u32) ->
     }
 }
 
-/// Compares a value that is there with what another path led to.
-fn relate<V: Value, W: Value>(relative: Relative, left: &V, right: &Step<W>, each: bool) -> Truth {
+/// Compares a value that is there with what another path leads to.
+fn refer<V: Value, W: Value>(
+    (relative, path, each): (Relative, u32, bool),
+    left: &W,
+    around: &impl Around<V>,
+) -> Truth {
+    let steps = around.steps();
+    if !each {
+        let right = around.at(path);
+        return relate(&right, |right| related(relative, left, right, steps));
+    }
+    let held = around.referred().get(path, |path| around.at(path));
+    relate(&held.step, |right| match relative {
+        Relative::In => within_set(left, right, &held, steps),
+        Relative::Contains => {
+            if let (View::Str(_), View::Str(part)) = (left.view(), right.view()) {
+                within(part.len())?;
+            }
+            related(relative, left, right, steps)
+        }
+        Relative::Equal | Relative::Order(_) | Relative::At(_) => {
+            related(relative, left, right, steps)
+        }
+    })
+}
+
+fn relate<V: Value>(right: &Step<V>, judge: impl FnOnce(&V) -> Result<bool, Fault>) -> Truth {
     match right {
         Step::Absent => Truth::Absent,
         Step::Unreadable => Truth::Error(Fault::WrongType),
-        Step::Found(right) => related(relative, left, right, each).into(),
+        Step::Found(right) => judge(right).into(),
+    }
+}
+
+/// Whether an element is in the list at another path.
+fn within_set<V: Value, W: Value>(
+    left: &W,
+    right: &V,
+    held: &Referent<V>,
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    let (here, there) = (sound(left.view())?, sound(right.view())?);
+    if !matches!(there, View::List) {
+        return Err(Fault::WrongType);
+    }
+    within(right.len())?;
+    let wanted = single(&here)?;
+    look_at(wanted, steps)?;
+    held.set(right, steps)?.holds(wanted)
+}
+
+/// Takes the steps of comparing a text.
+fn look_at(view: &View<'_>, steps: &Steps) -> Result<(), Fault> {
+    match view {
+        View::Str(text) => steps.text(text.len(), Pace::Compare),
+        _ => Ok(()),
     }
 }
 
@@ -253,9 +345,10 @@ fn related<V: Value, W: Value>(
     relative: Relative,
     left: &V,
     right: &W,
-    each: bool,
+    steps: &Steps,
 ) -> Result<bool, Fault> {
     let (here, there) = (sound(left.view())?, sound(right.view())?);
+    look_at(&here, steps)?;
     match relative {
         Relative::Equal => match (single(&here)?, single(&there)?) {
             (View::Bool(left), View::Bool(right)) => Ok(left == right),
@@ -273,15 +366,14 @@ fn related<V: Value, W: Value>(
             if !matches!(there, View::List) {
                 return Err(Fault::WrongType);
             }
-            within(each, right.len())?;
-            holds(right, single(&here)?)
+            holds(right, single(&here)?, steps)
         }
         Relative::Contains => match (&here, single(&there)?) {
             (View::Str(text), View::Str(part)) => {
-                within(each, part.len())?;
+                steps.text(part.len(), Pace::Compare)?;
                 Ok(memmem::find(text.as_bytes(), part.as_bytes()).is_some())
             }
-            (View::List, part) => holds(left, part),
+            (View::List, part) => holds(left, part, steps),
             (View::Map, View::Str(key)) => match left.get(Key::unprepared(key)) {
                 Step::Found(_) => Ok(true),
                 Step::Absent => Ok(false),
@@ -292,8 +384,9 @@ fn related<V: Value, W: Value>(
     }
 }
 
-fn within(each: bool, size: usize) -> Result<(), Fault> {
-    if each && size > MAX_REF_IN_ELEMENTS {
+/// Bounds what elements are compared with.
+fn within(size: usize) -> Result<(), Fault> {
+    if size > MAX_REF_IN_ELEMENTS {
         Err(Fault::OutOfRange)
     } else {
         Ok(())
@@ -309,10 +402,13 @@ fn single<'a, 'v>(view: &'a View<'v>) -> Result<&'a View<'v>, Fault> {
 }
 
 /// Whether a list has an element that equals a scalar.
-fn holds<V: Value>(list: &V, wanted: &View<'_>) -> Result<bool, Fault> {
+fn holds<V: Value>(list: &V, wanted: &View<'_>, steps: &Steps) -> Result<bool, Fault> {
     let mut index = 0;
     while let Some(item) = list.item(index) {
-        if equal(&sound(item.view())?, wanted) {
+        steps.take(1)?;
+        let view = sound(item.view())?;
+        look_at(&view, steps)?;
+        if equal(&view, wanted) {
             return Ok(true);
         }
         index += 1;
@@ -341,22 +437,5 @@ fn order(left: &View<'_>, right: &View<'_>) -> Result<Ordering, Fault> {
         (left, right) => number(right)
             .and_then(|right| compare(left, &right))
             .ok_or(Fault::WrongType),
-    }
-}
-
-fn number(view: &View<'_>) -> Option<Number> {
-    match view {
-        View::Int(value) => Some(Number::Int(*value)),
-        View::BigInt(value) => Some(Number::Big(value.clone())),
-        View::Float(value) => Some(Number::from_float(*value)),
-        View::Null
-        | View::Bool(_)
-        | View::HugeInt
-        | View::Str(_)
-        | View::BadStr
-        | View::List
-        | View::Map
-        | View::Timestamp(_)
-        | View::Opaque => None,
     }
 }

@@ -8,10 +8,11 @@ use std::cmp::Ordering;
 use crate::error::ErrorCode;
 use crate::matcher::number::{Number, compare};
 use crate::matcher::operand::Operand;
-use crate::matcher::{Relation, Search};
+use crate::matcher::{Fault, Relation, Search};
 use crate::rule::Op;
 use crate::value::constant::{Const, Exotic};
 use crate::value::{Key, Step, Value, View};
+use crate::work::{Pace, Steps};
 
 /// A clause of the `lynx` profile.
 #[derive(Debug)]
@@ -25,12 +26,23 @@ pub struct Foreign {
     pattern: Option<Search>,
 }
 
+/// Items of an operand that are compared in one step.
+const ITEMS_A_STEP: u64 = 8;
+
 /// Why a clause has no answer here.
 enum Trouble {
     /// Python raises `TypeError`.
     TypeError,
     /// The host language must be asked.
     Delegate,
+    /// There are no steps left.
+    Spent,
+}
+
+impl From<Fault> for Trouble {
+    fn from(_: Fault) -> Self {
+        Self::Spent
+    }
 }
 
 type Judged = Result<bool, Trouble>;
@@ -68,7 +80,12 @@ impl Foreign {
     ///
     /// # Errors
     /// The name of the exception.
-    pub fn judge<V: Value>(&self, clause: u32, value: Option<&V>) -> Result<bool, ErrorCode> {
+    pub fn judge<V: Value>(
+        &self,
+        clause: u32,
+        value: Option<&V>,
+        steps: &Steps,
+    ) -> Result<bool, ErrorCode> {
         let Some(value) = value else {
             return Ok(self.on_null);
         };
@@ -76,17 +93,21 @@ impl Foreign {
         if matches!(view, View::Null) {
             return Ok(self.on_null);
         }
-        match self.answer(value, &view) {
+        match self.answer(value, &view, steps) {
             Ok(answer) => Ok(answer),
             Err(Trouble::TypeError) => Err(ErrorCode::TypeError),
+            Err(Trouble::Spent) => Err(ErrorCode::BudgetExceeded),
             Err(Trouble::Delegate) => value.judge_opaque(clause),
         }
     }
 
-    fn answer<V: Value>(&self, value: &V, view: &View<'_>) -> Judged {
+    fn answer<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Judged {
+        if let View::Str(text) = view {
+            steps.text(text.len(), Pace::Search)?;
+        }
         if self.op == Op::Matches {
             return match (view, &self.pattern) {
-                (View::Str(text), Some(search)) => Ok(search.is_match(text)),
+                (View::Str(text), Some(search)) => Ok(search.is_match_within(text, steps)?),
                 (View::Str(_) | View::BadStr | View::Opaque, _) => Err(Trouble::Delegate),
                 _ => Ok(false),
             };
@@ -99,10 +120,10 @@ impl Foreign {
         }
         match self.op {
             Op::Eq => equal(value, view, operand),
-            Op::In => is_in(value, view, operand),
-            Op::Contains => contains(value, view, operand),
-            Op::ContainsAny => contains_each(value, view, operand, true),
-            Op::ContainsAll => contains_each(value, view, operand, false),
+            Op::In => is_in(value, view, operand, steps),
+            Op::Contains => contains(value, view, operand, steps),
+            Op::ContainsAny => contains_each((value, view), operand, true, steps),
+            Op::ContainsAll => contains_each((value, view), operand, false, steps),
             Op::Gt => ordered(Relation::Gt, value, view, operand),
             Op::Ge => ordered(Relation::Ge, value, view, operand),
             Op::Lt => ordered(Relation::Lt, value, view, operand),
@@ -189,7 +210,7 @@ fn equal<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
 }
 
 /// `value in operand`: by hash when every item is a str, int, float or bool, else one by one.
-fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
+fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand, steps: &Steps) -> Judged {
     let Operand::List(items) = operand else {
         return Err(Trouble::Delegate);
     };
@@ -202,6 +223,7 @@ fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
     if hashed && matches!(view, View::List | View::Map) {
         return Err(Trouble::TypeError);
     }
+    steps.take(items.len() as u64 / ITEMS_A_STEP)?;
     for item in items {
         if equal(value, view, item)? {
             return Ok(true);
@@ -211,7 +233,11 @@ fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
 }
 
 /// `operand in value`
-fn contains<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
+fn contains<V: Value>(value: &V, view: &View<'_>, operand: &Operand, steps: &Steps) -> Judged {
+    if let View::Str(text) = view {
+        steps.text(text.len(), Pace::Compare)?;
+    }
+    steps.take(value.len() as u64)?;
     match (view, operand) {
         (View::Opaque | View::Timestamp(_) | View::BadStr, _) | (_, Operand::Timestamp(_)) => {
             Err(Trouble::Delegate)
@@ -250,10 +276,10 @@ fn contains<V: Value>(value: &V, view: &View<'_>, operand: &Operand) -> Judged {
 
 /// `any(item in value for item in operand)`, or `all(..)`.
 fn contains_each<V: Value>(
-    value: &V,
-    view: &View<'_>,
+    (value, view): (&V, &View<'_>),
     operand: &Operand,
     decisive: bool,
+    steps: &Steps,
 ) -> Judged {
     let items = match operand {
         Operand::List(items) => items,
@@ -261,7 +287,7 @@ fn contains_each<V: Value>(
         _ => return Err(Trouble::TypeError),
     };
     for item in items {
-        if contains(value, view, item)? == decisive {
+        if contains(value, view, item, steps)? == decisive {
             return Ok(decisive);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! `docs/reference/semantics.md` is the contract: every arm here is a cell of its operator table.
 
+pub mod contains;
 pub mod derived;
 pub mod lynx;
 pub mod number;
@@ -10,11 +11,12 @@ mod scalars;
 
 use std::cmp::Ordering;
 
-use memchr::memmem::Finder;
-
 use crate::error::ErrorCode;
+use crate::limits::FREE_TEXT;
 use crate::pattern::{Matcher, Pattern};
-use crate::value::{Key, Step, Value, View};
+use crate::value::{Step, Value, View};
+use crate::work::{Around, Pace, Steps};
+pub use contains::{Needle, Needles, Quantity};
 use derived::{Derived, End};
 use number::compare;
 use operand::Operand;
@@ -31,6 +33,8 @@ pub enum Fault {
     BadUnicode,
     /// [`ErrorCode::OutOfRange`]
     OutOfRange,
+    /// [`ErrorCode::BudgetExceeded`]
+    BudgetExceeded,
 }
 
 impl From<Fault> for ErrorCode {
@@ -40,6 +44,7 @@ impl From<Fault> for ErrorCode {
             Fault::Nan => Self::Nan,
             Fault::BadUnicode => Self::BadUnicode,
             Fault::OutOfRange => Self::OutOfRange,
+            Fault::BudgetExceeded => Self::BudgetExceeded,
         }
     }
 }
@@ -99,36 +104,6 @@ impl Relation {
     }
 }
 
-/// One operand of a containment test.
-#[derive(Debug)]
-pub struct Needle {
-    /// What an element of a list must equal.
-    pub operand: Operand,
-    /// Of a string: how it is found in a text.
-    pub text: Option<Finder<'static>>,
-}
-
-impl Needle {
-    /// The needle that is `operand`.
-    #[must_use]
-    pub fn new(operand: Operand) -> Self {
-        let text = match &operand {
-            Operand::Str(text) => Some(Finder::new(text.as_bytes()).into_owned()),
-            _ => None,
-        };
-        Self { operand, text }
-    }
-}
-
-/// Which of several needles must be there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
-    /// `contains`, `contains_any`
-    Any,
-    /// `contains_all`
-    All,
-}
-
 /// A prepared test.
 #[derive(Debug)]
 pub enum Test {
@@ -143,7 +118,7 @@ pub enum Test {
     /// `matches`
     Matches(Search),
     /// `contains`, `contains_any`, `contains_all`
-    Contains(Vec<Needle>, Quantity),
+    Contains(Needles, Quantity),
     /// `gt`, `ge`, `lt`, `le`
     Order(Relation, Operand),
     /// `between`, and negated `not_between`.
@@ -192,6 +167,12 @@ impl Search {
     pub fn is_match(&self, text: &str) -> bool {
         self.matcher.is_match(text)
     }
+
+    /// The same, within what is left of a budget.
+    #[inline]
+    pub(crate) fn is_match_within(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
+        self.matcher.is_match_within(text, steps)
+    }
 }
 
 /// The errors that hold whatever the operator.
@@ -214,13 +195,13 @@ fn check(view: &View<'_>) -> Result<(), Fault> {
     }
 }
 
-/// Judges what a path led to. `at` reads the paths that operands refer to.
+/// Judges what a path led to. `around` reads the paths that operands refer to, and has the budget.
 #[inline]
-pub fn judge<V: Value>(test: &Test, step: &Step<V>, at: &impl Fn(u32) -> Step<V>) -> Truth {
+pub(crate) fn judge<V: Value>(test: &Test, step: &Step<V>, around: &impl Around<V>) -> Truth {
     match (step, test) {
         (_, Test::Broken) => Truth::Error(Fault::WrongType),
-        (Step::Found(value), Test::Derived(test)) => test.judge(value, at),
-        (Step::Found(value), test) => judge_value(test, value).into(),
+        (Step::Found(value), Test::Derived(test)) => test.judge(value, around),
+        (Step::Found(value), test) => judge_value(test, value, around.steps()).into(),
         (_, Test::Exists(wanted)) => (!wanted).into(),
         (Step::Absent, _) => Truth::Absent,
         (Step::Unreadable, _) => Truth::Error(Fault::WrongType),
@@ -228,21 +209,35 @@ pub fn judge<V: Value>(test: &Test, step: &Step<V>, at: &impl Fn(u32) -> Step<V>
 }
 
 #[inline]
-fn judge_value<V: Value>(test: &Test, value: &V) -> Result<bool, Fault> {
+fn judge_value<V: Value>(test: &Test, value: &V, steps: &Steps) -> Result<bool, Fault> {
     if let Test::Exists(wanted) = test {
         return Ok(*wanted);
     }
     // PERF: a view stays where it is made. Moving one copies it in pieces, which the processor cannot read back as a
     // whole without waiting for them.
     if let Some(text) = value.text() {
-        return judge_view(test, value, &View::Str(text));
+        return judge_view(test, value, &View::Str(text), steps);
     }
     let view = value.view();
     check(&view)?;
-    judge_view(test, value, &view)
+    judge_view(test, value, &view, steps)
 }
 
-fn judge_view<V: Value>(test: &Test, value: &V, view: &View<'_>) -> Result<bool, Fault> {
+fn judge_view<V: Value>(
+    test: &Test,
+    value: &V,
+    view: &View<'_>,
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    if let View::Str(text) = view
+        && text.len() >= FREE_TEXT
+    {
+        let pace = match test {
+            Test::Matches(_) => Pace::Search,
+            _ => Pace::Compare,
+        };
+        steps.text(text.len(), pace)?;
+    }
     match test {
         Test::Equal(operand) => match view {
             View::List | View::Map => Err(Fault::WrongType),
@@ -255,7 +250,7 @@ fn judge_view<V: Value>(test: &Test, value: &V, view: &View<'_>) -> Result<bool,
             _ => Err(Fault::WrongType),
         },
         Test::EqualDeep(operand) => match view {
-            View::List | View::Map => operand::deep_equal(value, operand),
+            View::List | View::Map => operand::deep_equal(value, operand, steps),
             View::Null => Ok(false),
             _ => Err(Fault::WrongType),
         },
@@ -264,10 +259,10 @@ fn judge_view<V: Value>(test: &Test, value: &V, view: &View<'_>) -> Result<bool,
             view => set.judge(view),
         },
         Test::Matches(search) => match view {
-            View::Str(text) => Ok(search.is_match(text)),
+            View::Str(text) => search.is_match_within(text, steps),
             _ => Err(Fault::WrongType),
         },
-        Test::Contains(needles, quantity) => contains(value, view, needles, *quantity),
+        Test::Contains(needles, quantity) => needles.judge(value, view, (*quantity, steps)),
         Test::Order(relation, bound) => order(view, bound).map(|order| relation.holds(order)),
         Test::Between { lo, hi, negated } => {
             let inside =
@@ -275,7 +270,7 @@ fn judge_view<V: Value>(test: &Test, value: &V, view: &View<'_>) -> Result<bool,
             Ok(inside != *negated)
         }
         Test::Affix(end, texts) => match view {
-            View::Str(text) => Ok(texts.iter().any(|affix| end.is_at(text, affix))),
+            View::Str(text) => Ok(end.has_one(text, texts)),
             _ => Err(Fault::WrongType),
         },
         Test::Exists(_) => Ok(false),
@@ -289,53 +284,6 @@ fn order(view: &View<'_>, bound: &Operand) -> Result<Ordering, Fault> {
         (View::Str(text), Operand::Str(bound)) => Ok((*text).cmp(bound)),
         (View::Timestamp(at), Operand::Timestamp(bound)) => Ok(at.cmp(bound)),
         (view, Operand::Number(bound)) => compare(view, bound).ok_or(Fault::WrongType),
-        _ => Err(Fault::WrongType),
-    }
-}
-
-fn contains<V: Value>(
-    value: &V,
-    view: &View<'_>,
-    needles: &[Needle],
-    quantity: Quantity,
-) -> Result<bool, Fault> {
-    if !matches!(view, View::Str(_) | View::List | View::Map) {
-        return Err(Fault::WrongType);
-    }
-    let decisive = quantity == Quantity::Any;
-    let mut fault = None;
-    for needle in needles {
-        match holds(value, view, needle) {
-            Ok(answer) if answer == decisive => return Ok(answer),
-            Ok(_) => {}
-            Err(error) => fault = fault.or(Some(error)),
-        }
-    }
-    fault.map_or(Ok(!decisive), Err)
-}
-
-/// Whether one needle is in the value.
-fn holds<V: Value>(value: &V, view: &View<'_>, needle: &Needle) -> Result<bool, Fault> {
-    if let (View::Map, Operand::Str(key)) = (view, &needle.operand) {
-        return match value.get(Key::unprepared(key)) {
-            Step::Found(_) => Ok(true),
-            Step::Absent => Ok(false),
-            Step::Unreadable => Err(Fault::WrongType),
-        };
-    }
-    match (view, &needle.text) {
-        (View::Str(text), Some(finder)) => Ok(finder.find(text.as_bytes()).is_some()),
-        (View::List, _) => {
-            let mut index = 0;
-            while let Some(item) = value.item(index) {
-                let view = sound(item.view())?;
-                if operand::scalar_equal(&view, &needle.operand) {
-                    return Ok(true);
-                }
-                index += 1;
-            }
-            Ok(false)
-        }
         _ => Err(Fault::WrongType),
     }
 }

@@ -6,6 +6,7 @@ use super::number::{Number, compare};
 use super::{Fault, sound};
 use crate::value::constant::Const;
 use crate::value::{Key, Step, Value, View};
+use crate::work::Steps;
 
 /// A prepared constant.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,8 +75,13 @@ pub fn scalar_equal(view: &View<'_>, operand: &Operand) -> bool {
 /// Deep equality; reads at most as deep as the operand.
 ///
 /// # Errors
-/// A value met before the answer is known cannot be judged.
-pub fn deep_equal<V: Value>(value: &V, operand: &Operand) -> Result<bool, Fault> {
+/// A value met before the answer is known cannot be judged, or the steps are spent.
+pub(crate) fn deep_equal<V: Value>(
+    value: &V,
+    operand: &Operand,
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    steps.take(1)?;
     let view = sound(value.view())?;
     match operand {
         Operand::List(items) => {
@@ -86,7 +92,7 @@ pub fn deep_equal<V: Value>(value: &V, operand: &Operand) -> Result<bool, Fault>
                 let Some(element) = value.item(index) else {
                     return Ok(false);
                 };
-                if !deep_equal(&element, item)? {
+                if !deep_equal(&element, item, steps)? {
                     return Ok(false);
                 }
             }
@@ -102,7 +108,7 @@ pub fn deep_equal<V: Value>(value: &V, operand: &Operand) -> Result<bool, Fault>
             for (key, item) in entries {
                 match value.get(Key::unprepared(key)) {
                     Step::Found(element) => {
-                        if !deep_equal(&element, item)? {
+                        if !deep_equal(&element, item, steps)? {
                             return Ok(false);
                         }
                     }

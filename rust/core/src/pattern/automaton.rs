@@ -16,8 +16,10 @@ pub(super) const CHUNK_PATTERNS: usize = 1024;
 pub(super) const CHUNK_COST: usize = 40_000;
 /// Memory of one automaton under construction, in bytes.
 const NFA_BYTES: usize = 64 << 20;
-/// After this many texts that threw its states away faster than they were of use, an automaton is not asked again.
+/// After this many texts in a row that threw its states away faster than they were of use, an automaton rests.
 const PATIENCE: u32 = 8;
+/// How many texts it rests for; the next one is tried again.
+const REST: u32 = 64;
 
 /// What one search needs: taken from a pool, whose first user pays one comparison and others a try-lock that never waits.
 struct Scratch {
@@ -32,6 +34,7 @@ type Make =
 pub(super) struct Automaton {
     patterns: Vec<usize>,
     engine: Option<(DFA, Pool<Scratch, Make>)>,
+    /// Texts in a row that it gave up, and while it rests those that came since.
     gave_up: AtomicU32,
 }
 
@@ -77,8 +80,14 @@ impl Automaton {
         let Some((dfa, pool)) = &self.engine else {
             return false;
         };
-        if self.gave_up.load(Ordering::Relaxed) >= PATIENCE {
-            return false;
+        let gave_up = self.gave_up.load(Ordering::Relaxed);
+        if gave_up >= PATIENCE {
+            let rested = gave_up >= PATIENCE + REST;
+            let next = if rested { PATIENCE - 1 } else { gave_up + 1 };
+            self.gave_up.store(next, Ordering::Relaxed);
+            if !rested {
+                return false;
+            }
         }
         let mut scratch = pool.get();
         let Scratch { cache, found: hits } = &mut *scratch;
@@ -88,7 +97,12 @@ impl Automaton {
             .is_err()
         {
             self.gave_up.fetch_add(1, Ordering::Relaxed);
+            // A cache that is full of what one text left behind is of no use to the next one.
+            cache.reset(dfa);
             return false;
+        }
+        if gave_up > 0 {
+            self.gave_up.store(0, Ordering::Relaxed);
         }
         // PERF: the iterator looks at every pattern there is, one by one: 0.3 to 0.6 ns each, when most texts have none.
         for hit in hits.iter().take(hits.len()) {

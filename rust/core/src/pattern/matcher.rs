@@ -1,19 +1,27 @@
 //! One pattern, searched alone.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use memchr::memmem::Finder;
+use regex_automata::Input;
+use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::{Config, Regex};
-use regex_automata::nfa::thompson::WhichCaptures;
+use regex_automata::nfa::thompson::{self, WhichCaptures};
 
 use super::plain::Plain;
 use super::{Inner, LiteralKind, Pattern};
+use crate::matcher::Fault;
+use crate::work::Steps;
 
 /// Memory of one automaton under construction, in bytes. No pattern within [`super::MAX_COST`] comes near it; one that did
 /// would take the plain path.
 const NFA_BYTES: usize = 64 << 20;
+/// Bytes of a text times places in a pattern that are searched whichever way is taken: at the slowest 10 ns each.
+const CALM: usize = 128 << 10;
+/// The steps of building states in vain.
+const GIVEN_UP: u64 = 10_000;
 /// Memory of the lazily built states of one pattern, in bytes and per thread searching at the same time.
-const CACHE_BYTES: usize = 1 << 20;
+const CACHE_BYTES: usize = 256 << 10;
 
 /// What searches have built for one pattern.
 #[derive(Debug, Default)]
@@ -22,6 +30,34 @@ pub(super) struct Built {
     finder: OnceLock<Box<Finder<'static>>>,
     regex: OnceLock<Option<Regex>>,
     plain: OnceLock<Plain>,
+    long: OnceLock<Option<Box<Long>>>,
+}
+
+/// What searches long texts: states built as they are needed, until they are of no use.
+#[derive(Debug)]
+struct Long {
+    dfa: DFA,
+    /// Of the last search.
+    cache: Mutex<Option<Box<Cache>>>,
+}
+
+impl Long {
+    /// Whether the pattern is found; `None`: the states were thrown away faster than they were of use.
+    fn search(&self, text: &str) -> Option<bool> {
+        let held = self.cache.try_lock().ok().and_then(|mut held| held.take());
+        let mut cache = held.unwrap_or_else(|| Box::new(self.dfa.create_cache()));
+        let found = self
+            .dfa
+            .try_search_fwd(&mut cache, &Input::new(text).earliest(true));
+        if found.is_err() {
+            // The next text is another one.
+            cache.reset(&self.dfa);
+        }
+        if let Ok(mut held) = self.cache.try_lock() {
+            *held = Some(cache);
+        }
+        found.ok().map(|found| found.is_some())
+    }
 }
 
 impl Built {
@@ -48,24 +84,54 @@ impl Matcher {
     /// Whether the pattern is found in `text`.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
+        // No pattern takes so many steps in any text there is room for.
+        self.is_match_within(text, &Steps::endless())
+            .unwrap_or(false)
+    }
+
+    /// Whether the pattern is found in `text`. The caller has taken the steps of looking through it once; what takes more
+    /// takes steps here.
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`].
+    #[inline]
+    pub(crate) fn is_match_within(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
         let Inner {
             literal,
             lane,
             built,
+            weight,
             ..
         } = &*self.pattern;
-        match literal {
+        Ok(match literal {
             Some(LiteralKind::Exact(literal)) => text == literal,
             Some(LiteralKind::Prefix(literal)) => text.starts_with(literal.as_str()),
             Some(LiteralKind::Suffix(literal)) => text.ends_with(literal.as_str()),
             Some(LiteralKind::Contains(literal)) => {
                 built.finder(literal).find(text.as_bytes()).is_some()
             }
+            None if !lane.judges(text) => return self.search_plain(text, steps),
+            None if text.len().saturating_mul(*weight) > CALM => {
+                return self.search_long(text, steps);
+            }
             None => match built.regex.get_or_init(|| self.build()) {
-                Some(regex) if lane.judges(text) => regex.is_match(text),
-                Some(_) | None => self.is_match_plain(text),
+                Some(regex) => regex.is_match(text),
+                None => return self.search_plain(text, steps),
             },
+        })
+    }
+
+    /// Searches a text so long that its automaton must not be left to go the slow way in silence.
+    #[cold]
+    fn search_long(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
+        let long = self.pattern.built.long.get_or_init(|| self.build_long());
+        if let Some(long) = long {
+            if let Some(found) = long.search(text) {
+                return Ok(found);
+            }
+            steps.take(GIVEN_UP)?;
         }
+        self.search_plain(text, steps)
     }
 
     /// Makes what the first search of a text would make.
@@ -85,6 +151,10 @@ impl Matcher {
     /// The same answer along the plain path: slow, and the oracle of the tests.
     #[must_use]
     pub fn is_match_plain(&self, text: &str) -> bool {
+        self.search_plain(text, &Steps::endless()).unwrap_or(false)
+    }
+
+    fn search_plain(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
         let Inner {
             hir,
             dialect,
@@ -94,11 +164,30 @@ impl Matcher {
         built
             .plain
             .get_or_init(|| Plain::new(hir, *dialect))
-            .is_match(text)
+            .is_match(text, steps)
     }
 
     pub(super) fn inner(&self) -> &Inner {
         &self.pattern
+    }
+
+    fn build_long(&self) -> Option<Box<Long>> {
+        let config = thompson::Config::new()
+            .utf8(false)
+            .nfa_size_limit(Some(NFA_BYTES))
+            .which_captures(WhichCaptures::None);
+        let nfa = thompson::Compiler::new()
+            .configure(config)
+            .build_from_hir(self.pattern.target()?)
+            .ok()?;
+        let config = DFA::config()
+            .cache_capacity(CACHE_BYTES)
+            .skip_cache_capacity_check(true)
+            .minimum_cache_clear_count(Some(1))
+            .minimum_bytes_per_state(Some(10));
+        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
+        let cache = Mutex::default();
+        Some(Box::new(Long { dfa, cache }))
     }
 
     fn build(&self) -> Option<Regex> {

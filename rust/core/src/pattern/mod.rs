@@ -35,7 +35,7 @@ mod tables;
 
 use std::sync::Arc;
 
-use regex_syntax::hir::{Hir, Look};
+use regex_syntax::hir::{Hir, HirKind, Look};
 
 pub use crate::limits::MAX_PATTERN_CHARS;
 pub use error::PatternError;
@@ -68,6 +68,8 @@ struct Inner {
     /// What is searched for, with looks of the dialect that no engine has.
     hir: Hir,
     cost: usize,
+    /// How many places in the pattern a search may be at, at once.
+    weight: usize,
     literal: Option<LiteralKind>,
     lane: lane::Lane,
     built: matcher::Built,
@@ -106,6 +108,7 @@ impl Pattern {
         let inner = Inner {
             text: text.to_owned(),
             dialect,
+            weight: weight(&hir),
             hir,
             cost,
             literal,
@@ -132,6 +135,7 @@ impl Pattern {
         let inner = Inner {
             text: self.inner.text.clone(),
             dialect: self.inner.dialect,
+            weight: self.inner.weight,
             hir,
             cost: self.inner.cost,
             literal,
@@ -172,6 +176,24 @@ impl Pattern {
     #[must_use]
     pub fn compile(&self) -> Matcher {
         Matcher::new(self)
+    }
+}
+
+/// The places in a pattern, its repetitions written out.
+fn weight(hir: &Hir) -> usize {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(_) => 1,
+        HirKind::Capture(capture) => weight(&capture.sub),
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min).max(1);
+            weight(&repetition.sub).saturating_mul(times as usize)
+        }
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let weights = parts.iter().map(weight);
+            weights.fold(0, usize::saturating_add)
+        }
     }
 }
 

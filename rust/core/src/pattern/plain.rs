@@ -7,6 +7,11 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::python::{DOLLAR, WORD, WORD_NEGATE};
 use super::{Dialect, python_class};
+use crate::matcher::Fault;
+use crate::work::Steps;
+
+/// Steps at places that take a step of the budget.
+pub(super) const VISITS_A_STEP: u64 = 8;
 
 #[derive(Debug)]
 enum Step {
@@ -164,8 +169,9 @@ impl Plain {
         }
     }
 
-    /// Whether the pattern is found in `text`.
-    pub(super) fn is_match(&self, text: &str) -> bool {
+    /// Whether the pattern is found in `text`. Each step at each place counts.
+    pub(super) fn is_match(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
+        let mut visits = 0_u64;
         let mut now = Active::new(self.steps.len());
         let mut next = Active::new(self.steps.len());
         let mut stack = Vec::new();
@@ -177,7 +183,7 @@ impl Plain {
                 last: false,
             };
             if self.add(0, inside, &mut now, &mut stack) {
-                return true;
+                return Ok(true);
             }
             now.clear();
         }
@@ -196,10 +202,17 @@ impl Plain {
             now.clear();
             for step in waiting.into_iter().chain([0]) {
                 if self.add(step, place, &mut now, &mut stack) {
-                    return true;
+                    return Ok(true);
                 }
             }
-            let Some(found) = after else { return false };
+            let Some(found) = after else {
+                return Ok(false);
+            };
+            visits += 1 + now.order.len() as u64;
+            if visits >= VISITS_A_STEP {
+                steps.take(visits / VISITS_A_STEP)?;
+                visits %= VISITS_A_STEP;
+            }
             next.clear();
             for step in &now.order {
                 if self.reads(*step, found) {

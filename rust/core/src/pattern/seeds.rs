@@ -10,6 +10,9 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::set::MatchSet;
 use crate::hash::Keyed;
+use crate::matcher::Fault;
+use crate::matcher::contains::each_hit;
+use crate::work::Steps;
 
 /// Shorter literals are in most texts.
 const SHORTEST: usize = 2;
@@ -93,10 +96,17 @@ impl Seeds {
     }
 
     /// Calls `visit` with every pattern that may be found in `text`, some more than once.
-    pub(super) fn search(&self, text: &str, found: &mut MatchSet, mut visit: impl FnMut(usize)) {
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`]: not all of them were visited.
+    pub(super) fn search(
+        &self,
+        text: &str,
+        (found, steps): (&mut MatchSet, &Steps),
+        mut visit: impl FnMut(usize),
+    ) -> Result<(), Fault> {
         found.reset(self.patterns.len());
-        for hit in self.literals.find_overlapping_iter(text) {
-            let literal = hit.pattern().as_usize();
+        each_hit(&self.literals, text, steps, |literal| {
             // A literal that is there a thousand times says no more than one that is there once.
             if !found.contains(literal) {
                 found.insert(literal);
@@ -104,7 +114,8 @@ impl Seeds {
                     visit(*pattern as usize);
                 }
             }
-        }
+            true
+        })
     }
 }
 
@@ -200,6 +211,7 @@ mod tests {
     use super::{Seeds, fit, required};
     use crate::pattern::set::MatchSet;
     use crate::pattern::{Dialect, Pattern};
+    use crate::work::Steps;
 
     fn choices(pattern: &str) -> Vec<Vec<String>> {
         let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
@@ -240,9 +252,11 @@ mod tests {
         let (seeds, without) = Seeds::new(hirs.enumerate());
         assert_eq!(without, [20]);
         let (seeds, mut found, mut visited) = (seeds.expect("seeds"), MatchSet::new(), Vec::new());
-        seeds.search("TABLE table T7 t7 t7", &mut found, |pattern| {
+        let found = (&mut found, &Steps::endless());
+        let searched = seeds.search("TABLE table T7 t7 t7", found, |pattern| {
             visited.push(pattern)
         });
+        assert!(searched.is_ok());
         assert_eq!(visited, [7]);
     }
 }

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use super::automaton::{Automaton, CHUNK_COST, CHUNK_PATTERNS};
 use super::seeds::Seeds;
 use super::{LiteralKind, Matcher, Pattern};
+use crate::matcher::Fault;
+use crate::work::{Pace, Steps};
 
 /// Below this an automaton gains nothing over searching one by one.
 const FEWEST: usize = 3;
@@ -151,16 +153,30 @@ impl PatternSet {
 
     /// Puts into `found` exactly the patterns found in `text`.
     pub fn matches(&self, text: &str, found: &mut MatchSet) {
+        // There are as many steps as it takes.
+        let _ = self.matches_within(text, found, &Steps::endless());
+    }
+
+    /// The same. The caller has taken the steps of looking through the text once; what takes more takes steps here.
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`]: not all of them were found.
+    pub(crate) fn matches_within(
+        &self,
+        text: &str,
+        found: &mut MatchSet,
+        steps: &Steps,
+    ) -> Result<(), Fault> {
         if self.together.is_empty() {
             found.reset(self.matchers.len());
-            return self.one_by_one(&self.alone, text, found);
+            return self.one_by_one(&self.alone, text, found, steps);
         }
         let plan = self.plan.get_or_init(|| self.plan());
         // Candidates are few, or all that counts is which chunks they are in.
         let (mut few, mut count) = ([0_usize; FEW_CANDIDATES], 0);
         let mut wanted = 0_u64;
         if let Some(seeds) = &plan.seeds {
-            seeds.search(text, found, |pattern| {
+            seeds.search(text, (found, steps), |pattern| {
                 if let Some(slot) = few.get_mut(count) {
                     *slot = pattern;
                 }
@@ -168,28 +184,35 @@ impl PatternSet {
                 let chunk = plan.chunk_of.get(pattern).copied().unwrap_or_default();
                 // Chunks past the last bit share it.
                 wanted |= 1 << chunk.min(63);
-            });
+            })?;
         }
         found.reset(self.matchers.len());
-        self.one_by_one(&self.alone, text, found);
+        self.one_by_one(&self.alone, text, found, steps)?;
         let (patterns, bytes) = TOGETHER;
         let alone = self.together.len() >= patterns || text.len() > bytes;
         if alone && let Some(few) = few.get(..count) {
-            self.one_by_one(few, text, found);
+            self.one_by_one(few, text, found, steps)?;
             wanted = 0;
         }
         let ascii = !text.is_empty() && text.is_ascii();
         for (number, chunk) in plan.chunks.iter().enumerate() {
             if number < plan.unseeded || wanted & (1 << number.min(63)) != 0 {
-                self.search(chunk, text, ascii, found);
+                self.search(chunk, (text, ascii), found, steps)?;
             }
         }
-        if !ascii {
-            self.one_by_one(&self.ascii_only, text, found);
+        match ascii {
+            true => Ok(()),
+            false => self.one_by_one(&self.ascii_only, text, found, steps),
         }
     }
 
-    fn search(&self, chunk: &Chunk, text: &str, ascii: bool, found: &mut MatchSet) {
+    fn search(
+        &self,
+        chunk: &Chunk,
+        (text, ascii): (&str, bool),
+        found: &mut MatchSet,
+        steps: &Steps,
+    ) -> Result<(), Fault> {
         let trusted = |index: usize| {
             ascii
                 || self
@@ -197,8 +220,9 @@ impl PatternSet {
                     .get(index)
                     .is_some_and(|matcher| !matcher.inner().lane.ascii_only)
         };
-        if !self.automaton(chunk).search(text, &trusted, found) {
-            self.one_by_one(&chunk.patterns, text, found);
+        match self.automaton(chunk).search(text, &trusted, found) {
+            true => Ok(()),
+            false => self.one_by_one(&chunk.patterns, text, found, steps),
         }
     }
 
@@ -223,16 +247,22 @@ impl PatternSet {
         }
     }
 
-    fn one_by_one(&self, indexes: &[usize], text: &str, found: &mut MatchSet) {
+    fn one_by_one(
+        &self,
+        indexes: &[usize],
+        text: &str,
+        found: &mut MatchSet,
+        steps: &Steps,
+    ) -> Result<(), Fault> {
         for index in indexes {
-            if self
-                .matchers
-                .get(*index)
-                .is_some_and(|matcher| matcher.is_match(text))
-            {
-                found.insert(*index);
+            if let Some(matcher) = self.matchers.get(*index) {
+                steps.text(text.len(), Pace::Search)?;
+                if matcher.is_match_within(text, steps)? {
+                    found.insert(*index);
+                }
             }
         }
+        Ok(())
     }
 
     #[cold]

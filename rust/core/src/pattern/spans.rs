@@ -9,6 +9,11 @@ use super::Dialect;
 use super::plain::{Place, holds};
 use super::python;
 use super::stack::Build;
+use crate::matcher::Fault;
+use crate::work::Steps;
+
+/// Visits that take a step of the budget.
+const VISITS_A_STEP: u64 = 4;
 
 /// Most steps times places that a walk remembers, in bits.
 const MAX_VISITS: usize = 1 << 26;
@@ -214,12 +219,19 @@ impl Spans {
 
     /// The groups of the first match: at the start of the text if `anchored`, and to its end if `whole`. `None`: there is
     /// no match, or finding it takes more than this walk may remember.
-    #[must_use]
-    pub fn find(&self, text: &str, anchored: bool, whole: bool) -> Option<Groups> {
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`].
+    pub(crate) fn find(
+        &self,
+        text: &str,
+        (anchored, whole): (bool, bool),
+        steps: &Steps,
+    ) -> Result<Option<Groups>, Fault> {
         let places = text.len() + 1;
-        let visits = self.steps.len().checked_mul(places)?;
+        let visits = self.steps.len().saturating_mul(places);
         if visits > MAX_VISITS {
-            return None;
+            return Ok(None);
         }
         let mut walk = Walk {
             spans: self,
@@ -228,22 +240,31 @@ impl Spans {
             visited: vec![0; visits / 64 + 1],
             slots: vec![None; 2 * (self.names.len() + 1)],
             left: Vec::new(),
+            visits: 0,
+            budget: steps,
         };
         let starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
         for start in starts {
-            if walk.from(start) {
+            if walk.from(start)? {
                 let pairs = walk.slots.chunks(2);
-                return Some(
-                    pairs
-                        .map(|pair| Some((*pair.first()?.as_ref()?, *pair.last()?.as_ref()?)))
-                        .collect(),
-                );
+                let group = |pair: &[Option<usize>]| Some(((*pair.first()?)?, (*pair.last()?)?));
+                return Ok(Some(pairs.map(group).collect()));
             }
             if anchored {
                 break;
             }
         }
-        None
+        Ok(None)
+    }
+
+    /// Words of memory that [`Self::find`] needs.
+    #[must_use]
+    pub(crate) fn remembered(&self, text: &str) -> usize {
+        self.steps
+            .len()
+            .saturating_mul(text.len() + 1)
+            .min(MAX_VISITS)
+            / 64
     }
 }
 
@@ -254,6 +275,8 @@ struct Walk<'w> {
     visited: Vec<u64>,
     slots: Vec<Option<usize>>,
     left: Vec<Try>,
+    visits: u64,
+    budget: &'w Steps,
 }
 
 impl Walk<'_> {
@@ -269,7 +292,7 @@ impl Walk<'_> {
         }
     }
 
-    fn from(&mut self, start: usize) -> bool {
+    fn from(&mut self, start: usize) -> Result<bool, Fault> {
         self.left.push(Try::Step(0, start));
         while let Some(next) = self.left.pop() {
             match next {
@@ -279,19 +302,23 @@ impl Walk<'_> {
                     }
                 }
                 Try::Step(step, at) => {
-                    if self.follow(step, at) {
-                        return true;
+                    if self.follow(step, at)? {
+                        return Ok(true);
                     }
                 }
             }
         }
-        false
+        Ok(false)
     }
 
-    fn follow(&mut self, mut step: usize, mut at: usize) -> bool {
+    fn follow(&mut self, mut step: usize, mut at: usize) -> Result<bool, Fault> {
         loop {
+            self.visits += 1;
+            if self.visits.is_multiple_of(VISITS_A_STEP) {
+                self.budget.take(1)?;
+            }
             if !self.is_new(step, at) {
-                return false;
+                return Ok(false);
             }
             let spans = self.spans;
             let rest = self.text.get(at..).unwrap_or_default();
@@ -300,7 +327,7 @@ impl Walk<'_> {
                 Some(Step::Char(wanted)) if next == Some(*wanted) => at += wanted.len_utf8(),
                 Some(Step::Class(ranges)) => match next {
                     Some(found) if has(ranges, found) => at += found.len_utf8(),
-                    Some(_) | None => return false,
+                    Some(_) | None => return Ok(false),
                 },
                 Some(Step::Look(look)) => {
                     let before = self.text.get(..at).unwrap_or_default();
@@ -310,7 +337,7 @@ impl Walk<'_> {
                         last: next.is_some_and(|next| next.len_utf8() == rest.len()),
                     };
                     if !holds(Dialect::Python, *look, place) {
-                        return false;
+                        return Ok(false);
                     }
                 }
                 Some(Step::Split(one, other)) => {
@@ -327,8 +354,8 @@ impl Walk<'_> {
                         self.left.push(Try::Restore(*slot, held.replace(at)));
                     }
                 }
-                Some(Step::Found) => return !self.whole || at == self.text.len(),
-                Some(Step::Char(_)) | None => return false,
+                Some(Step::Found) => return Ok(!self.whole || at == self.text.len()),
+                Some(Step::Char(_)) | None => return Ok(false),
             }
             step += 1;
         }
@@ -346,9 +373,12 @@ fn has(ranges: &[(char, char)], found: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::Spans;
+    use crate::work::Steps;
 
     fn groups<'t>(pattern: &str, text: &'t str) -> Option<Vec<Option<&'t str>>> {
-        let groups = Spans::new(pattern)?.find(text, false, false)?;
+        let groups = Spans::new(pattern)?
+            .find(text, (false, false), &Steps::endless())
+            .ok()??;
         let text = |span: Option<(usize, usize)>| span.and_then(|(a, b)| text.get(a..b));
         Some(groups.into_iter().map(text).collect())
     }

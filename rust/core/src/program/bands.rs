@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use super::segment::List;
 use crate::matcher::number::{Number, compare};
 use crate::value::View;
+use crate::work::order;
 
 /// The tree.
 #[derive(Debug)]
@@ -23,16 +24,6 @@ pub(crate) struct Bands {
 pub(crate) struct Band {
     pub(crate) from: Option<(Number, bool)>,
     pub(crate) to: Option<(Number, bool)>,
-}
-
-fn order(left: &Number, right: &Number) -> Ordering {
-    let view = match left {
-        Number::Int(value) => View::Int(*value),
-        Number::Float(value) => View::Float(*value),
-        Number::Big(value) => View::BigInt(value.clone()),
-    };
-    // Bounds are no NaN: the strict profile has none.
-    compare(&view, right).unwrap_or(Ordering::Equal)
 }
 
 impl Bands {

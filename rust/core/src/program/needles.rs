@@ -2,15 +2,15 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use super::segment::List;
 use super::strmap::StrMap;
+use crate::matcher::Fault;
+use crate::matcher::contains::{automaton, each_hit};
 use crate::pattern::MatchSet;
-
-/// Up to this many bytes of needles a table of all transitions is built: 1 ns a byte of text, 100 bytes a byte of needle.
-const SMALL: usize = 8_192;
+use crate::work::{Pace, Steps};
 
 /// The needles of one path and segment.
 #[derive(Debug)]
@@ -45,7 +45,16 @@ impl Needles {
     }
 
     /// The lists of the rules whose needle is in `text`, each once; `found` is working memory.
-    pub(crate) fn search(&self, text: &str, found: &mut MatchSet, mut add: impl FnMut(List)) {
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`]: not all of them were found.
+    pub(crate) fn search(
+        &self,
+        text: &str,
+        (found, steps): (&mut MatchSet, &Steps),
+        mut add: impl FnMut(List),
+    ) -> Result<(), Fault> {
+        steps.text(text.len(), Pace::Search)?;
         // PERF: one needle takes 20 ns and 0.04 a byte, the automaton 2 ns a byte for all of them.
         let one_by_one = self.texts.len() * (20 + text.len() / 25) < 2 * text.len();
         let automaton = match one_by_one {
@@ -58,18 +67,18 @@ impl Needles {
                     add(*rules);
                 }
             }
-            return;
+            return Ok(());
         };
         found.reset(self.texts.len());
-        for hit in automaton.find_overlapping_iter(text) {
-            let index = hit.pattern().as_usize();
+        each_hit(automaton, text, steps, |index| {
             if !found.contains(index) {
                 found.insert(index);
                 if let Some((_, rules)) = self.texts.get(index) {
                     add(*rules);
                 }
             }
-        }
+            true
+        })
     }
 
     /// Makes what the first search would make.
@@ -79,17 +88,6 @@ impl Needles {
 
     #[cold]
     fn build(&self) -> Option<Box<AhoCorasick>> {
-        let bytes: usize = self
-            .texts
-            .iter()
-            .map(|(needle, _)| needle.needle().len())
-            .sum();
-        let kind = (bytes <= SMALL).then_some(AhoCorasickKind::DFA);
-        AhoCorasick::builder()
-            .kind(kind)
-            .prefilter(false)
-            .build(self.texts.iter().map(|(needle, _)| needle.needle()))
-            .map(Box::new)
-            .ok()
+        automaton(self.texts.iter().map(|(needle, _)| needle.needle())).map(Box::new)
     }
 }

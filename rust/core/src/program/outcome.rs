@@ -5,7 +5,7 @@ use crate::script::Said;
 use crate::value::request::Request;
 
 /// A rule that could not be judged and was skipped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Marker {
     /// The rule, in evaluation order.
     pub rule: u32,
@@ -30,6 +30,20 @@ pub enum Decided<D> {
     MissingShadow,
     /// A host rule asked to stop; the request implementation knows why.
     Aborted,
+}
+
+impl<D> Decided<D> {
+    /// The rule that decided, if one did.
+    #[must_use]
+    pub fn rule(&self) -> Option<u32> {
+        match self {
+            Self::Rule(rule)
+            | Self::Host(rule, _)
+            | Self::Function(rule, _)
+            | Self::ErrorDeny(rule, _) => Some(*rule),
+            Self::NoMatch | Self::MissingShadow | Self::Aborted => None,
+        }
+    }
 }
 
 /// A decision that is there before the request is: the same for every request that gets it.

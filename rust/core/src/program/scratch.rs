@@ -181,7 +181,8 @@ impl Scratch {
             3 => Truth::Error(Fault::OutOfRange),
             4 => Truth::True,
             5 => Truth::False,
-            _ => Truth::Absent,
+            6 => Truth::Absent,
+            _ => Truth::Error(Fault::BudgetExceeded),
         })
     }
 
@@ -196,6 +197,7 @@ impl Scratch {
             Truth::True => 4,
             Truth::False => 5,
             Truth::Absent => 6,
+            Truth::Error(Fault::BudgetExceeded) => 7,
         };
         if let Some(cell) = self.memo.get_mut(clause as usize) {
             *cell = (self.generation << CODE_BITS) | code;

@@ -12,6 +12,9 @@ use super::value::{Budget, Run, Val};
 use crate::pattern::{Dialect, Groups, Matcher, PatternError, Spans};
 use crate::value::Value;
 
+/// Words of memory that are made in a step.
+const WORDS_A_STEP: usize = 64;
+
 /// Where a pattern must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum How {
@@ -54,14 +57,14 @@ impl Pattern {
     #[inline]
     pub(super) fn is_match(&self, text: &str, budget: &mut Budget) -> Run<bool> {
         budget.scan(text)?;
-        Ok(self.matches(text))
+        self.matches(text, budget)
     }
 
-    /// [`Self::is_match`], whose steps are counted elsewhere.
+    /// [`Self::is_match`], but for the steps of looking through the text, which are counted elsewhere.
     #[inline]
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(super) fn matches(&self, text: &str, budget: &mut Budget) -> Run<bool> {
         let matcher = self.matcher.get_or_init(|| self.parsed.compile());
-        matcher.is_match(text)
+        budget.metered(|steps| matcher.is_match_within(text, steps))
     }
 
     fn spans(&self) -> Run<&Spans> {
@@ -91,10 +94,11 @@ impl<'p, V: Value> Found<'p, V> {
             return Ok(groups);
         }
         let text = self.text.text().unwrap_or_default();
-        budget.steps(text.len())?;
         let anchored = self.pattern.how != How::Search;
         let whole = self.pattern.how == How::FullMatch;
-        let found = self.pattern.spans()?.find(text, anchored, whole);
+        let spans = self.pattern.spans()?;
+        budget.steps(spans.remembered(text) / WORDS_A_STEP)?;
+        let found = budget.metered(|steps| spans.find(text, (anchored, whole), steps))?;
         let found = found.ok_or(Trouble::UNSUPPORTED)?;
         Ok(self.groups.get_or_init(|| found))
     }
@@ -179,6 +183,7 @@ impl<'p, V: Value> Found<'p, V> {
             (Method::Start | Method::End | Method::Span, [] | [_]) => {
                 let index = args.first().map_or(Ok(0), |key| self.index(key))?;
                 let text = self.text.text().unwrap_or_default();
+                budget.scan(text)?;
                 let place = |byte: usize| {
                     let before = text.get(..byte).unwrap_or_default();
                     Val::Int(super::text::length(before) as i64)

@@ -187,6 +187,7 @@ pub(crate) fn glanced<W: World>(
     loop {
         let glance = function.glances.get(at as usize);
         let (next, more) = match glance.unwrap_or(&Glance::Machine) {
+            Glance::Pass | Glance::Say(_) if !world.took(steps) => return Err(start),
             Glance::Pass => return Ok(None),
             Glance::Say(number) => return Ok(Some(*number)),
             Glance::Machine => return Err(start),
@@ -232,7 +233,7 @@ fn written<W: World>(turn: &Turn, world: &mut W, bytes: &mut usize) -> Option<(b
     let Turn::Test(code, ..) = turn else {
         return None;
     };
-    let (mut budget, mut buffer) = (Budget::but(0), String::new());
+    let (mut budget, mut buffer) = (Budget::within(MAX_SCRIPT_STEPS, 0), String::new());
     budget.both(0, *bytes)?;
     let mut sight = Sight {
         world,

@@ -37,10 +37,11 @@ pub(crate) fn call<W: World>(
     (world, start): (&mut W, Start),
     looks: bool,
 ) -> Answer<W::Value> {
+    let left = world.steps_left();
     let mut machine = Machine {
         world,
         slots: Slots::new(function.slots),
-        budget: Budget::but(start.steps),
+        budget: Budget::within(left, start.steps),
         looks,
         buffer: String::new(),
     };
@@ -51,37 +52,40 @@ pub(crate) fn call<W: World>(
                 Ok(truth) => at = if truth { *yes } else { *no },
                 Err(trouble) => break Err(trouble),
             },
-            Turn::Pass => return Answer::Pass,
-            Turn::Say(number) => return Answer::Decided(Said::Always(*number)),
+            Turn::Pass => return machine.done(Answer::Pass),
+            Turn::Say(number) => return machine.done(Answer::Decided(Said::Always(*number))),
             Turn::Return(code) => break machine.eval(code),
             Turn::Run(statement, next) => match machine.statement(statement) {
                 Ok(Flow::Next) => at = *next,
                 Ok(Flow::Return(value)) => break Ok(value),
-                Ok(Flow::Break | Flow::Continue) => return Answer::Pass,
+                Ok(Flow::Break | Flow::Continue) => return machine.done(Answer::Pass),
                 Err(trouble) => break Err(trouble),
             },
         }
     };
-    match returned {
+    let answered = match returned {
         Ok(value) => answer(value, &mut machine.budget),
         Err(trouble) => Answer::Failed(trouble.into()),
-    }
+    };
+    machine.done(answered)
 }
 
 /// The answer of a function that is walked along as it was written, without a short cut.
 pub(crate) fn walk<W: World>(slots: usize, body: &[Statement], world: &mut W) -> Answer<W::Value> {
+    let left = world.steps_left();
     let mut machine = Machine {
         world,
         slots: Slots::new(slots),
-        budget: Budget::but(0),
+        budget: Budget::within(left, 0),
         looks: false,
         buffer: String::new(),
     };
-    match machine.run(body) {
+    let answered = match machine.run(body) {
         Ok(Flow::Return(value)) => answer(value, &mut machine.budget),
         Ok(Flow::Next | Flow::Break | Flow::Continue) => Answer::Pass,
         Err(trouble) => Answer::Failed(trouble.into()),
-    }
+    };
+    machine.done(answered)
 }
 
 /// How many parts of a display `CPython` evaluates before it makes something of them.
@@ -107,6 +111,14 @@ type Entry<'p, V> = (Val<'p, V>, Val<'p, V>);
 type Out<'p, W> = Run<Val<'p, <W as World>::Value>>;
 
 impl<'p, W: World> Machine<'_, 'p, W> {
+    /// Takes the steps of the function from those of the decision.
+    #[inline]
+    fn done(&mut self, answer: Answer<W::Value>) -> Answer<W::Value> {
+        // INVARIANT: no more were taken than were left.
+        let _ = self.world.took(self.budget.taken().0);
+        answer
+    }
+
     fn run(&mut self, body: &'p [Statement]) -> Run<Flow<'p, W::Value>> {
         for statement in body {
             self.world.enter(statement);

@@ -297,9 +297,9 @@ impl<'p, W: World> Sight<'_, 'p, W> {
                 else {
                     return None;
                 };
-                let (found, cost) = (pattern.matches(text), cost + Cost::scan(text));
-                self.take(cost)?;
-                Some(found)
+                let cost = cost + Cost::scan(text);
+                self.budget.both(cost.steps, cost.bytes)?;
+                pattern.matches(text, self.budget).ok()
             }
             Code::IsInstance(of, types) => {
                 let (seen, cost) = see(self.world, self.slots, self.buffer, of)?;

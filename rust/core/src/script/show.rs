@@ -7,7 +7,7 @@ use super::value::{Broken, Budget, Run, Val, ViewOf};
 use super::world::Seen;
 use crate::chars::is_printable;
 use crate::json::write_string;
-use crate::limits::MAX_SCRIPT_DEPTH;
+use crate::limits::{MAX_SCRIPT_DEPTH, MAX_SCRIPT_STEPS};
 use crate::value::Value;
 
 /// Appends `str(value)`.
@@ -67,7 +67,9 @@ pub(super) fn seen<V: Value>(value: &Val<'_, V>) -> Seen<V> {
         Val::Made(text) => write_string(text, &mut out),
         other => {
             // What a budget cuts off is not shown.
-            if repr_of(other, &mut out, &mut Budget::but(0)).is_err() && out.is_empty() {
+            if repr_of(other, &mut out, &mut Budget::within(MAX_SCRIPT_STEPS, 0)).is_err()
+                && out.is_empty()
+            {
                 return Seen::Nothing;
             }
         }

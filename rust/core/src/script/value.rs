@@ -11,8 +11,10 @@ use super::ruling::Pending;
 use super::table::Table;
 use crate::error::ErrorCode;
 use crate::limits::{MAX_SCRIPT_BYTES, MAX_SCRIPT_DEPTH, MAX_SCRIPT_STEPS};
+use crate::matcher::Fault;
 use crate::value::bigint::BigInt;
 use crate::value::{Value, View};
+use crate::work::Steps;
 
 /// A value. Cloning is cheap.
 #[derive(Clone)]
@@ -110,20 +112,25 @@ pub(super) struct Items<'p, V> {
 pub(super) struct Budget {
     steps: u64,
     bytes: usize,
+    /// How many steps there were.
+    all: u64,
 }
 
 impl Budget {
-    /// The bounds, but for steps that need not be taken again.
-    pub(super) fn but(steps: u32) -> Self {
+    /// The bounds of a function when so many steps are left of the decision, but for steps that need not be taken again.
+    #[inline]
+    pub(super) fn within(left: u64, steps: u32) -> Self {
+        let all = left.min(MAX_SCRIPT_STEPS);
         Self {
-            steps: MAX_SCRIPT_STEPS.saturating_sub(u64::from(steps)),
+            steps: all.saturating_sub(u64::from(steps)),
             bytes: MAX_SCRIPT_BYTES,
+            all,
         }
     }
 
     /// The steps and bytes that were taken of all there are.
     pub(super) fn taken(&self) -> (u64, usize) {
-        (MAX_SCRIPT_STEPS - self.steps, MAX_SCRIPT_BYTES - self.bytes)
+        (self.all - self.steps, MAX_SCRIPT_BYTES - self.bytes)
     }
 
     /// Takes some steps.
@@ -134,8 +141,29 @@ impl Budget {
                 self.steps = left;
                 Ok(())
             }
-            None => Err(Trouble::Fault(ErrorCode::TooManySteps)),
+            None => Err(self.spent()),
         }
+    }
+
+    #[cold]
+    fn spent(&mut self) -> Trouble {
+        self.steps = 0;
+        Trouble::Fault(match self.all {
+            MAX_SCRIPT_STEPS => ErrorCode::TooManySteps,
+            _ => ErrorCode::BudgetExceeded,
+        })
+    }
+
+    /// Does what takes steps of the decision.
+    #[inline]
+    pub(super) fn metered<T>(
+        &mut self,
+        work: impl FnOnce(&Steps) -> Result<T, Fault>,
+    ) -> Result<T, Trouble> {
+        let steps = Steps::of(self.steps);
+        let done = work(&steps);
+        self.steps = steps.left();
+        done.map_err(|_| self.spent())
     }
 
     /// Takes steps and bytes, or nothing at all.

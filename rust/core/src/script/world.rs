@@ -17,6 +17,11 @@ pub(crate) trait World {
     /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
     fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
 
+    /// How many steps are left of the decision.
+    fn steps_left(&self) -> u64;
+    /// Takes steps from those of the decision; whether there were as many.
+    fn took(&mut self, steps: u64) -> bool;
+
     // What an explanation wants to know; who only decides does not listen.
 
     /// A statement begins.

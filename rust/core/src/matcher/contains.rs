@@ -1,0 +1,354 @@
+//! Containment: which of some needles a text, a list or a mapping holds, in one pass over it however many needles there are.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use memchr::memmem::Finder;
+
+use super::number::Number;
+use super::operand::{self, Operand};
+use super::{Fault, sound};
+use crate::program::strmap::StrMap;
+use crate::value::{Key, Step, Value, View};
+use crate::work::{Pace, Steps, number, order};
+
+/// So many needles are looked for one by one.
+const FEW: usize = 8;
+/// Hits of an automaton that take a step.
+const HITS_A_STEP: u64 = 16;
+/// Up to this many bytes of needles a table of all transitions is built: 1 ns a byte of text, 100 bytes a byte of needle.
+const SMALL: usize = 8_192;
+
+/// One operand of a containment test.
+#[derive(Debug)]
+pub struct Needle {
+    /// What an element of a list must equal.
+    pub operand: Operand,
+    /// Of a string: how it is found in a text.
+    pub text: Option<Finder<'static>>,
+}
+
+impl Needle {
+    /// The needle that is `operand`.
+    #[must_use]
+    pub fn new(operand: Operand) -> Self {
+        let text = match &operand {
+            Operand::Str(text) => Some(Finder::new(text.as_bytes()).into_owned()),
+            _ => None,
+        };
+        Self { operand, text }
+    }
+}
+
+/// Which of several needles must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// `contains`, `contains_any`
+    Any,
+    /// `contains_all`
+    All,
+}
+
+/// The needles of one test.
+#[derive(Debug)]
+pub struct Needles {
+    list: Vec<Needle>,
+    /// By what an element equals; made when many needles are looked for in a list.
+    by_value: OnceLock<ByValue>,
+    /// Of those that are strings; made when many are looked for in a text. `None`: it could not be.
+    searcher: OnceLock<Option<Box<AhoCorasick>>>,
+}
+
+impl Deref for Needles {
+    type Target = [Needle];
+
+    fn deref(&self) -> &[Needle] {
+        &self.list
+    }
+}
+
+impl Needles {
+    /// These needles.
+    #[must_use]
+    pub fn new(operands: Vec<Operand>) -> Self {
+        Self {
+            list: operands.into_iter().map(Needle::new).collect(),
+            by_value: OnceLock::new(),
+            searcher: OnceLock::new(),
+        }
+    }
+
+    /// Whether as many as `quantity` says are in the value.
+    pub(super) fn judge<V: Value>(
+        &self,
+        value: &V,
+        view: &View<'_>,
+        (quantity, steps): (Quantity, &Steps),
+    ) -> Result<bool, Fault> {
+        match view {
+            View::Str(text) if self.list.len() > FEW => self.in_text(text, quantity, steps),
+            View::List if self.list.len() > FEW => self.in_list(value, quantity, steps),
+            View::Str(_) | View::List | View::Map => self.one_by_one(value, view, quantity, steps),
+            _ => Err(Fault::WrongType),
+        }
+    }
+
+    fn one_by_one<V: Value>(
+        &self,
+        value: &V,
+        view: &View<'_>,
+        quantity: Quantity,
+        steps: &Steps,
+    ) -> Result<bool, Fault> {
+        let decisive = quantity == Quantity::Any;
+        let mut fault = None;
+        for needle in &self.list {
+            match holds(value, view, needle, steps) {
+                Ok(answer) if answer == decisive => return Ok(answer),
+                Ok(_) => {}
+                Err(Fault::BudgetExceeded) => return Err(Fault::BudgetExceeded),
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        fault.map_or(Ok(!decisive), Err)
+    }
+
+    fn in_list<V: Value>(
+        &self,
+        list: &V,
+        quantity: Quantity,
+        steps: &Steps,
+    ) -> Result<bool, Fault> {
+        let by_value = self.by_value.get_or_init(|| ByValue::new(&self.list));
+        let mut missing = by_value.distinct;
+        let mut found = match quantity {
+            Quantity::Any => Vec::new(),
+            Quantity::All => vec![false; missing],
+        };
+        let mut index = 0;
+        while let Some(item) = list.item(index) {
+            steps.take(1)?;
+            let view = sound(item.view())?;
+            if let View::Str(text) = &view {
+                steps.text(text.len(), Pace::Compare)?;
+            }
+            if let Some(at) = by_value.find(&view) {
+                if quantity == Quantity::Any {
+                    return Ok(true);
+                }
+                if let Some(found) = found.get_mut(at)
+                    && !std::mem::replace(found, true)
+                {
+                    missing -= 1;
+                    if missing == 0 {
+                        return Ok(true);
+                    }
+                }
+            }
+            index += 1;
+        }
+        Ok(false)
+    }
+
+    fn searcher(&self) -> Option<&AhoCorasick> {
+        let build = || {
+            let texts = self.list.iter().filter_map(|needle| needle.text.as_ref());
+            automaton(texts.map(Finder::needle)).map(Box::new)
+        };
+        self.searcher.get_or_init(build).as_deref()
+    }
+
+    /// Makes what the first searches would make.
+    pub(crate) fn prepare(&self) {
+        if self.list.len() > FEW {
+            self.searcher();
+            self.by_value.get_or_init(|| ByValue::new(&self.list));
+        }
+    }
+
+    fn in_text(&self, text: &str, quantity: Quantity, steps: &Steps) -> Result<bool, Fault> {
+        let texts = || self.list.iter().filter_map(|needle| needle.text.as_ref());
+        let others = || match texts().count() < self.list.len() {
+            true => Err(Fault::WrongType),
+            false => Ok(quantity == Quantity::All),
+        };
+        steps.text(text.len(), Pace::Search)?;
+        let Some(automaton) = self.searcher() else {
+            // INVARIANT: it can be built for any needles within the caps of a policy.
+            return Err(Fault::BudgetExceeded);
+        };
+        if quantity == Quantity::Any {
+            return match automaton.is_match(text) {
+                true => Ok(true),
+                false => others(),
+            };
+        }
+        let mut missing = texts().count();
+        let mut found = vec![false; missing];
+        each_hit(automaton, text, steps, |at| {
+            if let Some(found) = found.get_mut(at)
+                && !std::mem::replace(found, true)
+            {
+                missing -= 1;
+            }
+            missing > 0
+        })?;
+        if missing == 0 { others() } else { Ok(false) }
+    }
+}
+
+/// An automaton that finds these needles; `None` where there would be too many of its states.
+pub(crate) fn automaton<'n>(needles: impl Iterator<Item = &'n [u8]>) -> Option<AhoCorasick> {
+    let needles: Vec<&[u8]> = needles.collect();
+    let bytes: usize = needles.iter().map(|needle| needle.len()).sum();
+    AhoCorasick::builder()
+        .kind((bytes <= SMALL).then_some(AhoCorasickKind::DFA))
+        .prefilter(false)
+        .build(needles)
+        .ok()
+}
+
+/// Calls `visit` with every hit of every needle until it answers `false`. Needles that end in one another hit at one place
+/// all of them, so hits take steps.
+///
+/// # Errors
+/// [`Fault::BudgetExceeded`].
+pub(crate) fn each_hit(
+    automaton: &AhoCorasick,
+    text: &str,
+    steps: &Steps,
+    mut visit: impl FnMut(usize) -> bool,
+) -> Result<(), Fault> {
+    let mut hits = 0_u64;
+    for hit in automaton.find_overlapping_iter(text) {
+        hits += 1;
+        if hits.is_multiple_of(HITS_A_STEP) {
+            steps.take(1)?;
+        }
+        if !visit(hit.pattern().as_usize()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Needles by what an element of a list equals; those that equal one another have one number.
+#[derive(Debug)]
+struct ByValue {
+    texts: StrMap<usize>,
+    /// Sorted.
+    numbers: Vec<(Number, usize)>,
+    /// Sorted.
+    instants: Vec<(i64, usize)>,
+    null: Option<usize>,
+    bools: [Option<usize>; 2],
+    distinct: usize,
+}
+
+impl ByValue {
+    fn new(needles: &[Needle]) -> Self {
+        let (mut texts, mut instants) = (BTreeMap::new(), BTreeMap::new());
+        let (mut numbers, mut null, mut bools) = (Vec::new(), None, [None; 2]);
+        let mut distinct = 0;
+        let mut next = || {
+            distinct += 1;
+            distinct - 1
+        };
+        for needle in needles {
+            match &needle.operand {
+                Operand::Null => {
+                    null.get_or_insert_with(&mut next);
+                }
+                Operand::Bool(flag) => {
+                    let [no, yes] = &mut bools;
+                    (if *flag { yes } else { no }).get_or_insert_with(&mut next);
+                }
+                Operand::Number(number) => numbers.push(number.clone()),
+                Operand::Str(text) => {
+                    texts.entry(text.clone()).or_insert_with(&mut next);
+                }
+                Operand::Timestamp(at) => {
+                    instants.entry(*at).or_insert_with(&mut next);
+                }
+                // No element equals one. A policy has no such needle.
+                Operand::List(_) | Operand::Map(_) => {
+                    next();
+                }
+            }
+        }
+        numbers.sort_unstable_by(order);
+        numbers.dedup_by(|a, b| order(a, b).is_eq());
+        let numbers = numbers.into_iter().map(|number| (number, next())).collect();
+        Self {
+            texts: StrMap::new(texts.into_iter().collect()),
+            numbers,
+            instants: instants.into_iter().collect(),
+            null,
+            bools,
+            distinct,
+        }
+    }
+
+    /// The number of the needles that a scalar equals.
+    fn find(&self, view: &View<'_>) -> Option<usize> {
+        match view {
+            View::Str(text) => self.texts.get(text).copied(),
+            View::Null => self.null,
+            View::Bool(flag) => {
+                let [no, yes] = self.bools;
+                if *flag { yes } else { no }
+            }
+            View::Timestamp(at) => {
+                let found = self.instants.binary_search_by_key(at, |(at, _)| *at);
+                self.instants.get(found.ok()?).map(|(_, number)| *number)
+            }
+            view => {
+                let wanted = number(view)?;
+                let found = self
+                    .numbers
+                    .binary_search_by(|(held, _)| order(held, &wanted));
+                self.numbers.get(found.ok()?).map(|(_, number)| *number)
+            }
+        }
+    }
+}
+
+/// Whether one needle is in the value.
+fn holds<V: Value>(
+    value: &V,
+    view: &View<'_>,
+    needle: &Needle,
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    if let (View::Map, Operand::Str(key)) = (view, &needle.operand) {
+        return match value.get(Key::unprepared(key)) {
+            Step::Found(_) => Ok(true),
+            Step::Absent => Ok(false),
+            Step::Unreadable => Err(Fault::WrongType),
+        };
+    }
+    match (view, &needle.text) {
+        (View::Str(text), Some(finder)) => {
+            steps.text(text.len(), Pace::Compare)?;
+            Ok(finder.find(text.as_bytes()).is_some())
+        }
+        (View::List, _) => {
+            let mut index = 0;
+            while let Some(item) = value.item(index) {
+                steps.take(1)?;
+                let view = sound(item.view())?;
+                if let View::Str(text) = &view {
+                    steps.text(text.len(), Pace::Compare)?;
+                }
+                if operand::scalar_equal(&view, &needle.operand) {
+                    return Ok(true);
+                }
+                index += 1;
+            }
+            Ok(false)
+        }
+        _ => Err(Fault::WrongType),
+    }
+}
