@@ -28,6 +28,7 @@ __all__ = [
     "canonical_text",
     "chained_hash",
     "check_pattern",
+    "check_request",
     "evaluate",
     "evaluate_json",
     "evaluate_many",
@@ -230,6 +231,9 @@ def begin(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
 
 def check_pattern(pattern: str, dialect: Literal["re2", "python"]) -> list[tuple[str, int, int, str]]:
     """Why the dialect refuses `pattern`: (code, start, end, message), offsets in code points; empty when accepted."""
+
+def check_request(data: bytes) -> None:
+    """CoreError with the code `bad_request` for a text that is no JSON within the caps of a request."""
 
 @final
 class Pattern:

@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, NoReturn, TypeVar
 
+from bobcat import _core
 from bobcat.errors import RequestError
 from bobcat.frozen import MAX_DEPTH
 from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 MAX_REQUEST_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = MAX_DEPTH
+MAX_REQUEST_VALUES = 1_000_000
+MAX_INT_DIGITS = 10_000
 
 JsonObject = Mapping[str, Any]  # Any: JSON
 
@@ -197,6 +200,9 @@ def _parse(source: str | bytes | bytearray) -> object:
         raise RequestError("too_large", f"the request is longer than {MAX_REQUEST_BYTES} bytes")
     try:
         text = source if isinstance(source, str) else bytes(source).decode("utf-8")
+        if len(text) > MAX_REQUEST_VALUES:
+            # Of a text with so many values Python would make objects of gigabytes. The core counts them.
+            _core.check_request(text.encode("utf-8", "backslashreplace"))
         data = json.loads(
             text,
             object_pairs_hook=_unique,
@@ -209,23 +215,27 @@ def _parse(source: str | bytes | bytearray) -> object:
         raise RequestError("bad_request", "the request is nested too deeply") from error
     except json.JSONDecodeError as error:
         raise RequestError("bad_request", f"the request is not JSON: {error}") from error
+    except _core.CoreError as error:
+        raise RequestError("bad_request", str(error)) from error
     _check_depth(data)
     return data
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: JSON
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
-        _refuse(f"the key `{twice}` is written twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            _refuse(f"the key `{name}` is written twice")
+        found[name] = value
     return found
 
 
 def _integer(text: str) -> int:
-    """An integer of any length, in pieces that `int` takes whatever its limit on digits."""
+    """An integer of up to `MAX_INT_DIGITS` digits, in pieces that `int` takes whatever its own limit on digits."""
     if len(text) <= _INT_DIGITS:
         return int(text)
+    if len(text.removeprefix("-")) > MAX_INT_DIGITS:
+        _refuse(f"an integer has more than {MAX_INT_DIGITS:,} digits")
     sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text)
     return sign * _join(digits)
 

@@ -29,11 +29,11 @@ def json_object(option: str, text: str) -> dict[str, Any]:  # Any: JSON
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for index, name in enumerate(names) if name in names[:index])
-        raise ValueError(f"the key `{twice}` is written twice")
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key `{name}` is written twice")
+        found[name] = value
     return found
 
 

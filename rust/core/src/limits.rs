@@ -30,6 +30,10 @@ pub const MAX_PATTERN_BYTES_TOTAL: usize = 32 * 1024 * 1024;
 pub const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 /// Depth of one request given as JSON.
 pub const MAX_REQUEST_DEPTH: usize = 128;
+/// Values of one request given as JSON; keys are not counted.
+pub const MAX_REQUEST_VALUES: usize = 1_000_000;
+/// Digits of one integer of a JSON text.
+pub const MAX_INT_DIGITS: usize = 10_000;
 /// Depth of the code of a function: expressions and statements in one another.
 pub const MAX_CODE_DEPTH: usize = 100;
 /// Nodes of the code of one function.

@@ -42,6 +42,8 @@ mod _core {
     const __version__: &str = env!("CARGO_PKG_VERSION");
 
     #[pymodule_export]
+    use crate::batch::check_request;
+    #[pymodule_export]
     use crate::canonical::canonical_text;
     #[pymodule_export]
     use crate::chain::Chain;

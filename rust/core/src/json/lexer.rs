@@ -1,6 +1,7 @@
 //! The words of a JSON text, one after the other.
 
 use super::{Caps, JsonError, JsonErrorKind, Text};
+use crate::limits::MAX_INT_DIGITS;
 use crate::short::same;
 
 /// PERF: boxed, so that what is read is handed on in registers.
@@ -204,7 +205,13 @@ impl<'a> Lexer<'a> {
         }
         let text = self.slice(start, self.at)?;
         if integral {
-            return Ok(text.parse().map_or(Number::Large(text), Number::Int));
+            return match text.parse() {
+                Ok(number) => Ok(Number::Int(number)),
+                Err(_) if text.trim_start_matches('-').len() > MAX_INT_DIGITS => {
+                    Err(self.limit(format!("an integer of more than {MAX_INT_DIGITS} digits")))
+                }
+                Err(_) => Ok(Number::Large(text)),
+            };
         }
         text.parse()
             .map(Number::Float)

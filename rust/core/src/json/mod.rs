@@ -26,7 +26,7 @@ pub enum Json<'a> {
     /// An integer of at most 64 bits.
     Int(i64),
     /// A larger integer, within [`crate::limits::MAX_INT_BITS`].
-    BigInt(BigInt),
+    BigInt(Arc<BigInt>),
     /// An integer above the cap.
     HugeInt,
     /// A number written with `.` or `e`; infinite when out of range.
@@ -38,6 +38,9 @@ pub enum Json<'a> {
     /// An object.
     Map(Arc<JsonMap<'a>>),
 }
+
+/// PERF: a request may have a million of them.
+const _: () = assert!(size_of::<Json<'_>>() <= 24);
 
 /// The text of a string or a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -291,7 +294,10 @@ fn scalar<'a>(lexer: &mut Lexer<'a>, place: &mut Json<'a>) -> Read<bool> {
             Number::Int(value) => *place = Json::Int(value),
             Number::Float(value) => *place = Json::Float(value),
             Number::Large(text) => {
-                *place = BigInt::parse_decimal(text).map_or(Json::HugeInt, Json::BigInt);
+                *place = match BigInt::parse_decimal(text) {
+                    Some(number) => Json::BigInt(Arc::new(number)),
+                    None => Json::HugeInt,
+                };
             }
         },
         Some(b't') => {

@@ -48,7 +48,7 @@ impl Value for JsonValue<'_> {
                 Json::Null => View::Null,
                 Json::Bool(value) => View::Bool(*value),
                 Json::Int(value) => View::Int(*value),
-                Json::BigInt(value) => View::BigInt(value.clone()),
+                Json::BigInt(value) => View::BigInt(value.as_ref().clone()),
                 Json::HugeInt => View::HugeInt,
                 Json::Float(value) => View::Float(*value),
                 Json::Text(text) => view_text(text),
@@ -196,7 +196,7 @@ fn from_const<'a>(constant: &Const) -> Result<Json<'a>, ErrorCode> {
         Const::Null => Json::Null,
         Const::Bool(value) => Json::Bool(*value),
         Const::Int(value) => Json::Int(*value),
-        Const::BigInt(value) => Json::BigInt(value.clone()),
+        Const::BigInt(value) => Json::BigInt(Arc::new(value.clone())),
         Const::Float(value) => Json::Float(*value),
         Const::Str(value) => Json::Text(Text::Owned(value.as_ref().into())),
         Const::List(items) => Json::List(Arc::new(
@@ -224,7 +224,7 @@ pub(super) fn from_made(made: Made<JsonValue<'_>>) -> Result<Json<'_>, ErrorCode
         Made::Null => Json::Null,
         Made::Bool(value) => Json::Bool(value),
         Made::Int(value) => Json::Int(value),
-        Made::BigInt(value) => Json::BigInt(value),
+        Made::BigInt(value) => Json::BigInt(Arc::new(value)),
         Made::Float(value) => Json::Float(value),
         Made::Str(text) => Json::Text(Text::Owned(text.into())),
         Made::List(items) | Made::Tuple(items) => {

@@ -9,13 +9,13 @@ use super::{Key, Step};
 use crate::error::{DecodeError, ErrorCode};
 use crate::json::known::Known;
 use crate::json::{self, Caps, Json, Text};
-use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_DEPTH};
+use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES};
 use crate::path::Field;
 use crate::script::Made;
 
 const CAPS: Caps = Caps {
     depth: MAX_REQUEST_DEPTH,
-    nodes: MAX_REQUEST_BYTES,
+    nodes: MAX_REQUEST_VALUES,
 };
 
 /// A request given as JSON. It knows no host rules: they fail with `not_a_decision`.
@@ -133,6 +133,16 @@ impl<'a> JsonRequest<'a> {
             Some(request) => Ok(request),
             None => Self::parse_plain(bytes),
         }
+    }
+
+    /// Whether a text is JSON within the caps of a request, whatever it says.
+    ///
+    /// # Errors
+    /// Code `bad_request`.
+    pub fn check(bytes: &[u8]) -> Result<(), DecodeError> {
+        json::parse(bytes, CAPS)
+            .map(|_| ())
+            .map_err(|error| bad(format!("{} (at byte {})", error.message, error.at)))
     }
 
     /// Reads a request by way of a whole tree; the caller has looked at its size.
