@@ -124,6 +124,11 @@ def _patterns() -> dict[str, Any]:
     return {"rules": [{"match": {"any_of": patterns}, "decision": "deny"}]}
 
 
+def _repeating() -> dict[str, Any]:
+    patterns = [{"args.x.matches": rf"\pL{{200}}{i:02}"} for i in range(100)]
+    return {"rules": [{"match": {"any_of": patterns}, "decision": "deny"}]}
+
+
 def _comparable(count: int) -> list[dict[str, Any]]:
     return [{"match": {"args.n.gt": count - i}, "decision": "deny"} for i in range(count)]
 
@@ -209,6 +214,7 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0504": lambda: _strict(_negated(41)),
     "E0505": lambda: _strict(_multiplying()),
     "E0702": lambda: _strict(_patterns()),
+    "E0704": lambda: _strict(_repeating()),
     "E0801": lambda: _with_rules("no_secrets"),
     "E0802": lambda: _with_rule_of_a_file("waits"),
     "E0803": lambda: _with_rules(*[_rules_of_a_file()["refuses"]] * 2),

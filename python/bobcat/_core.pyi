@@ -36,6 +36,7 @@ __all__ = [
     "frozen_if_flat",
     "is_printable",
     "lower",
+    "pattern_cost",
     "sha256",
     "unicode_version",
 ]
@@ -231,6 +232,9 @@ def begin(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
 
 def check_pattern(pattern: str, dialect: Literal["re2", "python"]) -> list[tuple[str, int, int, str]]:
     """Why the dialect refuses `pattern`: (code, start, end, message), offsets in code points; empty when accepted."""
+
+def pattern_cost(pattern: str, dialect: Literal["re2", "python"]) -> int:
+    """The size of a pattern with its repetitions written out; ValueError for one that the dialect refuses."""
 
 def check_request(data: bytes) -> None:
     """CoreError with the code `bad_request` for a text that is no JSON within the caps of a request."""

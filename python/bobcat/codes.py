@@ -209,6 +209,12 @@ _ALL: tuple[Code, ...] = (
         "use `in` for lists of words, or split the policy",
     ),
     Code("E0703", "glob", "the glob is refused: {problem}"),
+    Code(
+        "E0704",
+        "patterns-too-costly",
+        "with repetitions written out this pattern has {cost} parts, and all together have more than {limit}",
+        "repeat less (`{{1,50}}` instead of `{{1,500}}`), or split the policy",
+    ),
     # Host rules.
     Code(
         "E0801",

@@ -12,7 +12,7 @@ from bobcat.frontend.keys import Key
 from bobcat.frontend.nodes import REFUSED, Refused, check_length, entries, string_at_sight, value
 from bobcat.frontend.operand_help import bool_help, flat, looks_numeric, plain_spelling, type_help
 from bobcat.frontend.pattern_operands import check_pattern_operand
-from bobcat.frontend.patterns import check_pattern
+from bobcat.frontend.patterns import check_pattern, pattern_cost
 from bobcat.frontend.report import Report, shown
 from bobcat.frontend.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.suggest import closest, listed
@@ -24,6 +24,8 @@ MAX_CONST_DEPTH = 16
 """Nesting of a constant: a scalar is one level."""
 MAX_PATTERN_BYTES = 4 * 1024 * 1024
 """Length of all distinct patterns of a policy together, in UTF-8."""
+MAX_PATTERN_COST = 16_000_000
+"""Size of all patterns of a policy together with their repetitions written out, each as often as it is used."""
 
 _EQUALITY: tuple[Written, ...] = ("eq", "in", "exists")
 _ORDER: tuple[Written, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
@@ -82,6 +84,7 @@ class Operands:
         self._report = report
         self._patterns: set[str] = set()
         self._pattern_bytes = 0
+        self._pattern_cost = 0
         # By operator: the constant that the operator of a key compares with, where it can judge the kind of the key.
         self.take: dict[Written, Callable[[Node, Key], Const]] = {
             "eq": self._eq,
@@ -227,7 +230,9 @@ class Operands:
         found = self.text(node, key, "a pattern")
         if found is None or not isinstance(node, ScalarNode) or not self._has_room(node, found):
             return REFUSED
-        return found if check_pattern_operand(node, found, self._report) else REFUSED
+        if not check_pattern_operand(node, found, self._report) or not self._is_cheap(node, found):
+            return REFUSED
+        return found
 
     def text(self, node: Node, key: Key, expected: str) -> str | None:
         """The string that an operand is; None after it has been reported that it is none."""
@@ -245,7 +250,7 @@ class Operands:
         problems = check_pattern(pattern, "re2")
         for problem in problems[:1]:
             self._report.add("E0703", node, problem=problem.message)
-        return not problems and self._has_room(node, pattern)
+        return not problems and self._has_room(node, pattern) and self._is_cheap(node, pattern)
 
     def _has_room(self, node: Node, pattern: str) -> bool:
         if pattern not in self._patterns:
@@ -254,6 +259,13 @@ class Operands:
             if before <= MAX_PATTERN_BYTES < self._pattern_bytes:
                 self._report.add("E0702", node, limit=MAX_PATTERN_BYTES)
         return self._pattern_bytes <= MAX_PATTERN_BYTES
+
+    def _is_cheap(self, node: Node, pattern: str) -> bool:
+        """Whether an accepted pattern leaves room for the automata of the others."""
+        before, self._pattern_cost = self._pattern_cost, self._pattern_cost + pattern_cost(pattern)
+        if before <= MAX_PATTERN_COST < self._pattern_cost:
+            self._report.add("E0704", node, cost=f"{pattern_cost(pattern):,}", limit=f"{MAX_PATTERN_COST:,}")
+        return self._pattern_cost <= MAX_PATTERN_COST
 
     def _affix(self, node: Node, key: Key) -> Const:
         if isinstance(node, SequenceNode):

@@ -26,6 +26,9 @@ pub const MAX_STRING_BYTES: usize = 1024 * 1024;
 pub const MAX_PATTERN_CHARS: usize = 1000;
 /// Bytes of all distinct patterns of one policy together.
 pub const MAX_PATTERN_BYTES_TOTAL: usize = 32 * 1024 * 1024;
+/// Cost of all patterns of one policy together, each as often as it is used: a pattern's size with its repetitions written
+/// out. Automata take some 20 bytes for each.
+pub const MAX_PATTERN_COST_TOTAL: usize = 16_000_000;
 /// Bytes of one request given as JSON.
 pub const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
 /// Depth of one request given as JSON.

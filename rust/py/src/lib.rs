@@ -66,7 +66,7 @@ mod _core {
     #[pymodule_export]
     use crate::maker::Maker;
     #[pymodule_export]
-    use crate::pattern::{Pattern, check_pattern};
+    use crate::pattern::{Pattern, check_pattern, pattern_cost};
     #[pymodule_export]
     use crate::program::{_panic_for_tests, Program, evaluate_json, evaluate_many, explain};
     #[pymodule_export]

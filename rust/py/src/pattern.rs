@@ -31,6 +31,13 @@ pub(crate) fn check_pattern(
     })
 }
 
+/// The size of a pattern with its repetitions written out; ValueError for one that the dialect refuses.
+#[pyfunction]
+pub(crate) fn pattern_cost(pattern: &str, dialect: &str) -> PyResult<usize> {
+    CorePattern::check(pattern, dialect_named(dialect)?)
+        .map_err(|error| PyValueError::new_err(format!("{}: {}", error.code, error.message)))
+}
+
 /// One compiled pattern, for tests and tools: what `matches` does with it.
 #[pyclass(frozen, module = "bobcat._core")]
 pub(crate) struct Pattern {

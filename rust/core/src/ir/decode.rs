@@ -13,7 +13,8 @@ use crate::expr::{self, Connective};
 use crate::hash::Keyed;
 use crate::json::tape::{self, Item, Node, Tape};
 use crate::limits::{
-    MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_PATTERN_BYTES_TOTAL, MAX_PATTERN_CHARS, MAX_RULES,
+    MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_PATTERN_BYTES_TOTAL, MAX_PATTERN_CHARS,
+    MAX_PATTERN_COST_TOTAL, MAX_RULES,
 };
 use crate::path::{Field, Head};
 use crate::pattern::{Dialect, Pattern};
@@ -136,6 +137,7 @@ pub(super) struct Decoder<'a> {
     /// Paths by their hash. Two of one hash, if there ever are, are not found again, which does no harm.
     paths: HashMap<u64, u32, Keyed>,
     pattern_bytes: usize,
+    pattern_cost: usize,
     /// How many decisions of functions came before, in a policy of which only one rule is read.
     rulings_before: u32,
 }
@@ -157,6 +159,7 @@ impl<'a> Decoder<'a> {
             leaves: HashMap::default(),
             paths: HashMap::default(),
             pattern_bytes: 0,
+            pattern_cost: 0,
             rulings_before: 0,
         }
     }
@@ -394,12 +397,24 @@ impl<'a> Decoder<'a> {
         self.count_pattern(text)?;
         match (Pattern::check(text, dialect), dialect, self.policy.profile) {
             // What only the host language can search is its affair.
-            (Ok(()), _, _) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
+            (Ok(_), _, Profile::Lynx) | (Err(_), Dialect::Python, Profile::Lynx) => Ok(()),
+            (Ok(cost), _, Profile::Strict) => self.count_cost(cost),
             (Err(error), _, _) => Err(DecodeError::new(
                 "bad_pattern",
                 format!("`{text}`: {} ({})", error.message, error.code),
             )),
         }
+    }
+
+    /// Counts what the automaton of a pattern takes.
+    pub(super) fn count_cost(&mut self, cost: usize) -> Decode<()> {
+        self.pattern_cost += cost;
+        if self.pattern_cost > MAX_PATTERN_COST_TOTAL {
+            return Err(limit(format!(
+                "the patterns have a cost of more than {MAX_PATTERN_COST_TOTAL} together"
+            )));
+        }
+        Ok(())
     }
 
     /// Counts a pattern that passes its caps.

@@ -510,6 +510,7 @@ impl Reader<'_, '_> {
                 format!("`{pattern}`: {} ({})", error.message, error.code),
             )
         })?;
+        self.decoder.count_cost(pattern.cost())?;
         let text = self.code(fields.need(4)?, depth)?;
         Ok(Code::Regex(Box::new((pattern, text))))
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use memchr::memmem::Finder;
 
 use super::number::Number;
 use super::operand::{self, Operand};
+use super::substrings::Substrings;
 use super::{Fault, sound};
 use crate::program::strmap::StrMap;
 use crate::value::{Key, Step, Value, View};
@@ -16,10 +16,6 @@ use crate::work::{Pace, Steps, number, order};
 
 /// So many needles are looked for one by one.
 const FEW: usize = 8;
-/// Hits of an automaton that take a step.
-const HITS_A_STEP: u64 = 16;
-/// Up to this many bytes of needles a table of all transitions is built: 1 ns a byte of text, 100 bytes a byte of needle.
-const SMALL: usize = 8_192;
 
 /// One operand of a containment test.
 #[derive(Debug)]
@@ -58,7 +54,7 @@ pub struct Needles {
     /// By what an element equals; made when many needles are looked for in a list.
     by_value: OnceLock<ByValue>,
     /// Of those that are strings; made when many are looked for in a text. `None`: it could not be.
-    searcher: OnceLock<Option<Box<AhoCorasick>>>,
+    searcher: OnceLock<Option<Box<Searcher>>>,
 }
 
 impl Deref for Needles {
@@ -152,10 +148,14 @@ impl Needles {
         Ok(false)
     }
 
-    fn searcher(&self) -> Option<&AhoCorasick> {
+    fn searcher(&self) -> Option<&Searcher> {
         let build = || {
-            let texts = self.list.iter().filter_map(|needle| needle.text.as_ref());
-            automaton(texts.map(Finder::needle)).map(Box::new)
+            let (at, texts): (Vec<u32>, Vec<&[u8]>) = (0..)
+                .zip(&self.list)
+                .filter_map(|(at, needle)| Some((at, needle.text.as_ref()?.needle())))
+                .unzip();
+            let substrings = Substrings::new(&texts)?;
+            Some(Box::new(Searcher { substrings, at }))
         };
         self.searcher.get_or_init(build).as_deref()
     }
@@ -169,69 +169,46 @@ impl Needles {
     }
 
     fn in_text(&self, text: &str, quantity: Quantity, steps: &Steps) -> Result<bool, Fault> {
-        let texts = || self.list.iter().filter_map(|needle| needle.text.as_ref());
-        let others = || match texts().count() < self.list.len() {
-            true => Err(Fault::WrongType),
-            false => Ok(quantity == Quantity::All),
-        };
         steps.text(text.len(), Pace::Search)?;
-        let Some(automaton) = self.searcher() else {
+        let Some(Searcher { substrings, at }) = self.searcher() else {
             // INVARIANT: it can be built for any needles within the caps of a policy.
             return Err(Fault::BudgetExceeded);
         };
+        let others = match at.len() < self.list.len() {
+            true => Err(Fault::WrongType),
+            false => Ok(quantity == Quantity::All),
+        };
+        let needle = |number: usize| {
+            let needle = at.get(number).and_then(|at| self.list.get(*at as usize));
+            needle
+                .and_then(|needle| needle.text.as_ref())
+                .map_or(&[][..], Finder::needle)
+        };
         if quantity == Quantity::Any {
-            return match automaton.is_match(text) {
+            return match substrings.any(text, needle, steps)? {
                 true => Ok(true),
-                false => others(),
+                false => others,
             };
         }
-        let mut missing = texts().count();
+        let mut missing = at.len();
         let mut found = vec![false; missing];
-        each_hit(automaton, text, steps, |at| {
-            if let Some(found) = found.get_mut(at)
+        substrings.each_hit(text, needle, steps, |number| {
+            if let Some(found) = found.get_mut(number)
                 && !std::mem::replace(found, true)
             {
                 missing -= 1;
             }
             missing > 0
         })?;
-        if missing == 0 { others() } else { Ok(false) }
+        if missing == 0 { others } else { Ok(false) }
     }
 }
 
-/// An automaton that finds these needles; `None` where there would be too many of its states.
-pub(crate) fn automaton<'n>(needles: impl Iterator<Item = &'n [u8]>) -> Option<AhoCorasick> {
-    let needles: Vec<&[u8]> = needles.collect();
-    let bytes: usize = needles.iter().map(|needle| needle.len()).sum();
-    AhoCorasick::builder()
-        .kind((bytes <= SMALL).then_some(AhoCorasickKind::DFA))
-        .prefilter(false)
-        .build(needles)
-        .ok()
-}
-
-/// Calls `visit` with every hit of every needle until it answers `false`. Needles that end in one another hit at one place
-/// all of them, so hits take steps.
-///
-/// # Errors
-/// [`Fault::BudgetExceeded`].
-pub(crate) fn each_hit(
-    automaton: &AhoCorasick,
-    text: &str,
-    steps: &Steps,
-    mut visit: impl FnMut(usize) -> bool,
-) -> Result<(), Fault> {
-    let mut hits = 0_u64;
-    for hit in automaton.find_overlapping_iter(text) {
-        hits += 1;
-        if hits.is_multiple_of(HITS_A_STEP) {
-            steps.take(1)?;
-        }
-        if !visit(hit.pattern().as_usize()) {
-            break;
-        }
-    }
-    Ok(())
+/// What finds needles in texts, and where they are among all needles.
+#[derive(Debug)]
+struct Searcher {
+    substrings: Substrings,
+    at: Vec<u32>,
 }
 
 /// Needles by what an element of a list equals; those that equal one another have one number.

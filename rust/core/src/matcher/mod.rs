@@ -8,6 +8,7 @@ pub mod lynx;
 pub mod number;
 pub mod operand;
 mod scalars;
+pub(crate) mod substrings;
 
 use std::cmp::Ordering;
 

@@ -19,7 +19,7 @@ const NFA_BYTES: usize = 64 << 20;
 /// Bytes of a text times places in a pattern that are searched whichever way is taken: at the slowest 10 ns each.
 const CALM: usize = 128 << 10;
 /// The steps of building states in vain.
-const GIVEN_UP: u64 = 25_000;
+const GIVEN_UP: u64 = 50_000;
 /// Memory of the lazily built states of one pattern, in bytes and per thread searching at the same time.
 const CACHE_BYTES: usize = 256 << 10;
 

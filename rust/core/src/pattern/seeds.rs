@@ -11,7 +11,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use super::set::MatchSet;
 use crate::hash::Keyed;
 use crate::matcher::Fault;
-use crate::matcher::contains::each_hit;
+use crate::matcher::substrings::each_hit;
 use crate::work::Steps;
 
 /// Shorter literals are in most texts.
@@ -20,6 +20,11 @@ const SHORTEST: usize = 2;
 const MOST: usize = 8;
 /// Up to this many bytes of literals a table of all transitions is built.
 const SMALL: usize = 16_384;
+
+/// With more bytes of literals than this only a part of each is looked for.
+const LARGE: usize = 1 << 20;
+/// That part, in bytes.
+const PART: usize = 16;
 
 /// The seeds of some patterns of a set.
 #[derive(Debug)]
@@ -76,11 +81,17 @@ impl Seeds {
             }
         }
         let bytes: usize = literals.iter().map(|literal| literal.len()).sum();
+        // A part of a literal is in every text that the whole is in.
+        let long = bytes > LARGE;
+        let parts = literals.iter().map(|literal| match long {
+            true => literal.get(..PART).unwrap_or(literal),
+            false => *literal,
+        });
         let built = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind((bytes <= SMALL).then_some(AhoCorasickKind::DFA))
             .prefilter(false)
-            .build(&literals)
+            .build(parts)
             .ok()
             .filter(|_| !literals.is_empty());
         match built {

@@ -2,13 +2,12 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 
 use super::segment::List;
 use super::strmap::StrMap;
 use crate::matcher::Fault;
-use crate::matcher::contains::{automaton, each_hit};
+use crate::matcher::substrings::Substrings;
 use crate::pattern::MatchSet;
 use crate::work::{Pace, Steps};
 
@@ -18,7 +17,7 @@ pub(crate) struct Needles {
     /// What is looked for in strings, and the rules that want it.
     texts: Vec<(Box<Finder<'static>>, List)>,
     /// Built by the first search that wants it; `None`: it could not be.
-    automaton: OnceLock<Option<Box<AhoCorasick>>>,
+    automaton: OnceLock<Option<Box<Substrings>>>,
     /// Rules by a string that an element of a list must equal.
     pub(crate) strings: StrMap<List>,
     /// Rules by an integer that an element of a list must equal, sorted.
@@ -70,7 +69,11 @@ impl Needles {
             return Ok(());
         };
         found.reset(self.texts.len());
-        each_hit(automaton, text, steps, |index| {
+        let needle = |at: usize| {
+            let found = self.texts.get(at);
+            found.map_or(&[][..], |(needle, _)| needle.needle())
+        };
+        automaton.each_hit(text, needle, steps, |index| {
             if !found.contains(index) {
                 found.insert(index);
                 if let Some((_, rules)) = self.texts.get(index) {
@@ -87,7 +90,8 @@ impl Needles {
     }
 
     #[cold]
-    fn build(&self) -> Option<Box<AhoCorasick>> {
-        automaton(self.texts.iter().map(|(needle, _)| needle.needle())).map(Box::new)
+    fn build(&self) -> Option<Box<Substrings>> {
+        let texts = self.texts.iter().map(|(needle, _)| needle.needle());
+        Substrings::new(&texts.collect::<Vec<_>>()).map(Box::new)
     }
 }

@@ -53,6 +53,11 @@ impl Pattern {
         })
     }
 
+    /// What its automaton takes.
+    pub(crate) fn cost(&self) -> usize {
+        self.parsed.cost()
+    }
+
     /// Whether there is a match.
     #[inline]
     pub(super) fn is_match(&self, text: &str, budget: &mut Budget) -> Run<bool> {

@@ -15,7 +15,8 @@ fn json(spec: &Spec) -> Option<Json<'static>> {
         Spec::Bool(value) => Json::Bool(*value),
         Spec::Int(text) => match text.parse() {
             Ok(value) => Json::Int(value),
-            Err(_) => BigInt::parse_decimal(text).map_or(Json::HugeInt, Json::BigInt),
+            Err(_) => BigInt::parse_decimal(text)
+                .map_or(Json::HugeInt, |number| Json::BigInt(Arc::new(number))),
         },
         Spec::Float(value) => Json::Float(*value),
         Spec::Str(text) => Json::Text(Text::Owned(text.as_str().into())),
