@@ -68,7 +68,9 @@ mod _core {
     #[pymodule_export]
     use crate::pattern::{Pattern, check_pattern, pattern_cost};
     #[pymodule_export]
-    use crate::program::{_panic_for_tests, Program, evaluate_json, evaluate_many, explain};
+    use crate::program::{
+        _panic_for_tests, _steps_for_tests, Program, evaluate_json, evaluate_many, explain,
+    };
     #[pymodule_export]
     use crate::requests::Requests;
 

@@ -10,6 +10,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
+use bobcat_core::eval::ShortCuts;
 use bobcat_core::program::{Known, Outcome, Profile, Program as CoreProgram, Scratch};
 use bobcat_core::source::Source;
 
@@ -210,6 +211,30 @@ pub(crate) fn explain<'py>(
         )),
         Err(_) => Ok((decision::internal_error(py)?, PyList::empty(py))),
     }
+}
+
+/// How many steps of its budget a decision takes, by the index or along the plain path; for the tests of the budget.
+#[pyfunction]
+#[pyo3(signature = (bundle, request, *, plain=false))]
+pub(crate) fn _steps_for_tests<'py>(
+    py: Python<'py>,
+    bundle: &Bound<'py, Program>,
+    request: &Bound<'py, PyAny>,
+    plain: bool,
+) -> PyResult<u64> {
+    let loaded = &bundle.get().loaded;
+    let call = Call::new(py, loaded, None);
+    let request = PyRequest::new(&call, request)?;
+    let cuts = if plain {
+        ShortCuts::NONE
+    } else {
+        ShortCuts::ALL
+    };
+    let (_, steps) = loaded
+        .program
+        .decide_counted(&request, &mut Scratch::new(), cuts);
+    call.finish()?;
+    Ok(steps)
 }
 
 /// What `evaluate` answers when the core panics; for the test that there is an answer.

@@ -545,9 +545,12 @@ impl Program {
         permits: bool,
         markers: &mut Vec<Marker>,
     ) -> Option<Look<R>> {
-        // The `lynx` profile knows no such error: what it skips there must not be skipped for a lack of steps.
-        let strict = self.profile == Profile::Strict || code == ErrorCode::BudgetExceeded;
-        if !permits && !self.defaults.continue_on_error && strict {
+        let denies = match self.profile {
+            Profile::Strict => !self.defaults.continue_on_error,
+            // It skips every error that it has in common with Python, and this is none of them.
+            Profile::Lynx => code == ErrorCode::BudgetExceeded,
+        };
+        if !permits && denies {
             return Some(Look::Decided(Decided::ErrorDeny(rule, code)));
         }
         // A second walk may meet the same error: [`each_once`].

@@ -1,0 +1,180 @@
+"""The step budget of a decision: what takes steps, and what follows when none are left."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from bobcat import Decision, PolicyBundle, Verdict, _core, compile_policy, rule
+from bobcat.model import ActionRequest, ExecutionContext
+from bobcat.requests import request_from_json
+
+BUDGET = 4_000_000
+LONG = ["x"] * 100_000
+SPENT = "budget_exceeded"
+
+
+def policy(*rules: dict[str, Any], **more: Any) -> PolicyBundle:
+    return compile_policy({"rules": list(rules), **more})
+
+
+def clause(key: str, operand: Any, decision: str, id: str) -> dict[str, Any]:
+    return {"id": id, "match": {key: operand}, "decision": decision}
+
+
+def call(**args: Any) -> ActionRequest:
+    return request_from_json({"tool": "t", "args": args})
+
+
+def many(count: int, decision: str) -> list[dict[str, Any]]:
+    """Rules each of which looks at every element of `args.items`, and is not about it."""
+    return [clause("args.items.any", {"eq": f"no {i}"}, decision, f"r{i}") for i in range(count)]
+
+
+def every_answer(bundle: PolicyBundle, request: ActionRequest) -> list[Decision]:
+    line = json.dumps({"tool": request.tool, "args": request.args}).encode()
+    explained = _core.explain(bundle, request)[0]
+    (of_json,) = _core.evaluate_json(bundle, line)
+    (of_many,) = _core.evaluate_many(bundle, [request])
+    return [bundle.evaluate(request), of_many, of_json, explained]
+
+
+def steps(bundle: PolicyBundle, request: ActionRequest, *, plain: bool = False) -> int:
+    return _core._steps_for_tests(bundle, request, plain=plain)
+
+
+def test_a_clause_on_a_scalar_or_a_short_text_takes_no_step() -> None:
+    bundle = policy(
+        clause("args.n.gt", 5, "deny", "a"),
+        clause("args.text.matches", "[a-z]+[0-9]{3}$", "deny", "b"),
+        clause("args.text.contains", "zzz", "deny", "c"),
+    )
+    assert steps(bundle, call(n=1, text="x" * 1_000)) == 0
+
+
+def test_a_denying_rule_that_passes_the_budget_denies_however_it_is_asked() -> None:
+    bundle = policy(*many(50, "deny"))
+    for decision in every_answer(bundle, call(items=LONG)):
+        assert decision.verdict == "deny"
+        assert decision.matched_rules[-1].endswith(f":{SPENT}>")
+
+
+def test_an_allowing_rule_that_passes_the_budget_is_skipped_with_its_marker() -> None:
+    rules = [*many(50, "allow"), clause("args.items.contains", "x", "allow", "last")]
+    bundle = policy(*rules, defaults={"on_no_match": "deny"})
+    for decision in every_answer(bundle, call(items=LONG)):
+        assert decision.verdict != "allow"
+        assert any(name.endswith(f":{SPENT}>") for name in decision.matched_rules)
+        assert f"<rule_error:last:{SPENT}>" in decision.matched_rules
+
+
+def test_a_rule_that_needs_no_step_is_judged_after_the_budget_is_spent() -> None:
+    bundle = policy(*many(50, "allow"), clause("args.n", 1, "allow", "cheap"))
+    for decision in every_answer(bundle, call(items=LONG, n=1)):
+        assert (decision.verdict, decision.matched_rules[-1]) == ("allow", "cheap")
+
+
+def test_the_lynx_profile_denies_where_it_would_skip_an_error() -> None:
+    rules = [
+        {"id": f"r{i}", "match": {"args.items.contains": f"no {i}"}, "decision": "deny", "reason": "x"}
+        for i in range(50)
+    ]
+    bundle = compile_policy({"version": 1, "rules": rules}, profile="lynx")
+    decision = bundle.evaluate(call(items=LONG))
+    assert (decision.verdict, SPENT in decision.matched_rules[-1]) == ("deny", True)
+
+
+def test_a_decision_takes_no_more_steps_than_there_are() -> None:
+    for key, operand in [("args.items.any", {"eq": "no"}), ("args.items.contains_any", [f"n{i}" for i in range(50)])]:
+        rules = [clause(key, operand if i == 0 else _other(operand, i), "deny", f"r{i}") for i in range(60)]
+        assert steps(policy(*rules), call(items=LONG)) <= BUDGET
+
+
+def _other(operand: Any, i: int) -> Any:
+    return {"eq": f"no {i}"} if isinstance(operand, dict) else [f"{word} {i}" for word in operand]
+
+
+@pytest.mark.parametrize("decision", ["allow", "deny"])
+def test_elements_looked_up_at_another_path_take_a_step_each(decision: str) -> None:
+    bundle = policy(clause("args.to.all", {"in": {"ref": "args.known"}}, decision, "r"))
+    known = [f"u{i}" for i in range(1_000)]
+    small, large = (
+        steps(bundle, call(to=[f"u{i % 1000}" for i in range(count)], known=known)) for count in (1_000, 100_000)
+    )
+    assert 1_000 <= small <= 5_000
+    assert 100_000 <= large <= 200_000
+
+
+@pytest.mark.parametrize("op", ["contains_any", "contains_all"])
+def test_a_list_is_gone_over_once_for_all_needles(op: str) -> None:
+    bundle = policy(clause(f"args.items.{op}", [f"n{i}" for i in range(1_000)], "deny", "r"))
+    assert 100_000 <= steps(bundle, call(items=LONG)) <= 200_000
+    assert bundle.evaluate(call(items=LONG)).verdict != "deny"
+    found = [*LONG, *(f"n{i}" for i in range(1_000))]
+    assert bundle.evaluate(call(items=found)).verdict == "deny"
+
+
+def test_a_text_is_gone_over_once_for_all_needles() -> None:
+    bundle = policy(clause("args.text.contains_any", [f"n{i}" for i in range(1_000)], "deny", "r"))
+    assert steps(bundle, call(text="x" * 1_000_000)) < 20_000
+    assert bundle.evaluate(call(text="x" * 1_000_000 + "n500")).verdict == "deny"
+
+
+@rule
+def captures(request: ActionRequest, context: ExecutionContext) -> Decision | None:
+    found = re.search(r"(a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?a?b?)c*d?$", request.args["text"])
+    if found and found.group(1) == "x":
+        return Decision(verdict=Verdict.DENY, reason="x")
+    return None
+
+
+def test_finding_the_groups_of_a_match_takes_steps_for_what_it_visits() -> None:
+    bundle = compile_policy("rules: []", python_rules=[captures])
+    decision = bundle.evaluate(call(text="ab" * 200_000 + "e"))
+    assert decision.matched_rules == ("<rule_error:captures:too_many_steps>",)
+    assert bundle.evaluate(call(text="abab")).verdict != "deny"
+
+
+@rule
+def counts(request: ActionRequest, context: ExecutionContext) -> Decision | None:
+    total = 0
+    for number in request.args["numbers"]:
+        total += number
+    if total == -1:
+        return Decision(verdict=Verdict.DENY, reason="x")
+    return None
+
+
+def test_the_steps_of_functions_are_those_of_the_decision() -> None:
+    bundle = compile_policy({"rules": many(30, "deny")}, python_rules=[counts], python_rule_priorities=[5])
+    numbers = list(range(100_000))
+    assert steps(bundle, call(numbers=numbers, items=[])) >= 100_000
+    assert steps(bundle, call(numbers=numbers, items=[])) == steps(bundle, call(numbers=numbers, items=[]), plain=True)
+
+
+def test_a_chain_of_transforms_ends() -> None:
+    rules = [
+        {
+            "id": f"r{i}",
+            "match": {"args.n": 2_000 - i},
+            "decision": "transform",
+            "transform": {"jsonpath": "$.args.n", "set": 2_001 - i},
+        }
+        for i in range(2_000)
+    ]
+    request = call(n=1, **{f"k{i}": i for i in range(20_000)})
+    bundle = policy(*rules)
+    assert steps(bundle, request) <= BUDGET
+    for decision in every_answer(bundle, request):
+        assert any(name.endswith(f":{SPENT}>") for name in decision.matched_rules)
+        assert decision.verdict == "transform"
+
+
+def test_markers_of_many_rules_in_error_are_named_once_each() -> None:
+    rules = [clause("args.n.starts_with", f"p{i}", "allow", f"r{i}") for i in range(20_000)]
+    decision = policy(*rules).evaluate(call(n=1))
+    markers = [name for name in decision.matched_rules if name.endswith(":wrong_type>")]
+    assert len(markers) == len(set(markers)) == 20_000
