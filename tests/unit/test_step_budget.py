@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bobcat import Decision, PolicyBundle, Verdict, _core, compile_policy, rule
+from bobcat import Decision, PolicyBundle, PolicyWarning, Verdict, _core, compile_policy, rule
 from bobcat.model import ActionRequest, ExecutionContext
 from bobcat.requests import request_from_json
 
@@ -82,7 +82,8 @@ def test_the_lynx_profile_denies_where_it_would_skip_an_error() -> None:
         {"id": f"r{i}", "match": {"args.items.contains": f"no {i}"}, "decision": "deny", "reason": "x"}
         for i in range(50)
     ]
-    bundle = compile_policy({"version": 1, "rules": rules}, profile="lynx")
+    with pytest.warns(PolicyWarning):
+        bundle = compile_policy({"version": 1, "rules": rules}, profile="lynx")
     decision = bundle.evaluate(call(items=LONG))
     assert (decision.verdict, SPENT in decision.matched_rules[-1]) == ("deny", True)
 
