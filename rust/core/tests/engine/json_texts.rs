@@ -1,6 +1,6 @@
 //! The JSON reader agrees with another one, and keeps what that one gives up.
 
-use bobcat_core::json::{Caps, Json, Text, lines, parse};
+use bobcat_core::json::{Caps, Json, JsonErrorKind, Text, lines, parse};
 use bobcat_core::value::json::JsonRequest;
 use serde_json::Value;
 
@@ -191,7 +191,12 @@ fn integers_have_any_size_up_to_the_cap() {
     assert!(matches!(number("9223372036854775808"), Json::BigInt(_)));
     assert!(matches!(number(&"9".repeat(1233)), Json::BigInt(_)));
     assert_eq!(number(&"9".repeat(1300)), Json::HugeInt);
-    assert_eq!(number(&"9".repeat(100_000)), Json::HugeInt);
+    assert_eq!(number(&"9".repeat(10_000)), Json::HugeInt);
+    assert_eq!(number(&format!("-{}", "9".repeat(10_000))), Json::HugeInt);
+    for long in ["9".repeat(10_001), format!("-{}", "9".repeat(10_001))] {
+        let error = parse(long.as_bytes(), CAPS).expect_err("too many digits");
+        assert_eq!(error.kind, JsonErrorKind::Limit);
+    }
     assert_eq!(number("1e999"), Json::Float(f64::INFINITY));
 }
 
