@@ -16,7 +16,26 @@ from bobcat.requests import request_from_json
 from oracle.reference import decide
 
 SCALARS = [
-    *(None, True, False, 0, 1, -1, 2**53, 2**53 + 1, 2**63, 2**64, -(2**70), 10**30, 0.0, -0.0, 1.0, 0.5, 1e30, 2.0**64),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2**53,
+        2**53 + 1,
+        2**63,
+        2**64,
+        -(2**70),
+        10**30,
+        0.0,
+        -0.0,
+        1.0,
+        0.5,
+        1e30,
+        2.0**64,
+    ),
     *(float(2**53), 2.0**70, "", "a", "ab", "é", "1", "true", "\U0001f600"),
 ]
 BROKEN = [math.nan, "\ud800", 1 << 5000, math.inf, [], [1], {}, {"a": 1}]
