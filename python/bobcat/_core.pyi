@@ -247,7 +247,7 @@ class Pattern:
     def search(self, text: str) -> bool: ...
 
 def _steps_for_tests(bundle: Program, request: ActionRequest, *, plain: bool = False) -> int:
-    """How many steps of its budget a decision takes, by the index or along the plain path; for the tests of the budget."""
+    """How many steps of its budget a decision takes, by the index or plainly; for the tests of the budget."""
 
 def _panic_for_tests(bundle: Program, request: ActionRequest) -> Decision:
     """What `evaluate` answers when the core panics; for the test that there is an answer."""
