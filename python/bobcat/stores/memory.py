@@ -67,10 +67,9 @@ class MemoryStore:
         if record.seq in run or run.setdefault(record.seq, record) is not record:
             raise taken(record.run_id, record.seq)
         state = self._states[record.run_id]
-        with self._lock:
-            state.appended += 1
-            if state.last is None or record.seq > state.last.seq:
-                state.last = record
+        state.appended, last = len(run), state.last
+        if last is None or record.seq > last.seq:
+            state.last = record
 
     def _begin(self, run_id: str) -> dict[int, StepRecord]:
         with self._lock:
