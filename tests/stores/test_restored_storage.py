@@ -27,13 +27,14 @@ def copy_of(path: Path, to: Path) -> None:
 async def die(store: Any, bank: Bank, writes: int, effect: str = "unsafe", *, reconciled: bool = False) -> None:
     found = tools(bank, effect, reconciled=reconciled, run_id="r")
     with pytest.raises(Died):
-        await attempt(Mortal(store, writes, after=True), "r", found, owner="dead", lease_seconds=0.05)
-    await asyncio.sleep(0.06)
+        await attempt(Mortal(store, writes, after=True), "r", found)
 
 
 async def go_on(store: Any, bank: Bank, effect: str = "unsafe", *, reconciled: bool = False, **options: Any) -> Any:
     found = tools(bank, effect, reconciled=reconciled, run_id="r")
-    return await run_agent(Payer(), "pay", tools=found, policy=POLICY, store=store, run_id="r", **options)
+    return await run_agent(
+        Payer(), "pay", tools=found, policy=POLICY, store=store, run_id="r", owner="worker", **options
+    )
 
 
 def make(kind: str, path: Path) -> Any:
