@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bobcat.analysis import calls
+from bobcat.analysis import calls, text_search
 from bobcat.analysis.check import check_source
 from bobcat.analysis.lints import shadowed_rule
 from bobcat.frontend import matches, suggest
@@ -86,6 +86,20 @@ def test_a_budget_of_searches_that_is_spent_is_said(monkeypatch: pytest.MonkeyPa
         for i in range(20)
     )
     assert "N0101" in {item.code for item in check_source(f"rules:\n{rules}", "p")}
+
+
+def test_a_search_that_has_no_answer_within_its_budget_is_said() -> None:
+    pattern = r"^(\w+\s?){1,100}$"
+    found = check_source({"rules": [{"match": {"args.path.matches": pattern}, "decision": "allow"}]}, "p")
+    assert [item.code for item in found] == ["N0101"]
+    assert found[0].message.endswith("calls that get through, in 2 searches of 25,000 steps each")
+
+
+def test_large_automata_cost_more_of_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    closures = counted(monkeypatch, text_search.Automaton, "_closure")
+    pattern = r"^(\w+\s?){1,100}$"
+    check_source({"rules": [{"match": {"args.path.matches": pattern}, "decision": "allow"}]}, "p")
+    assert closures[0] < calls.MAX_STEPS_EACH
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ Answer: TypeAlias = Call | Unknown | None
 class CallFinder:
     """Searches for calls that one policy permits, and that its tools take, as far as these are known.
 
-    `exhausted` tells that the budget is spent.
+    `exhausted` tells that the budget is spent, `ended` how many searches had no answer within theirs.
     """
 
     def __init__(self, policy: Policy, tools: Tools) -> None:
@@ -80,6 +80,7 @@ class CallFinder:
         self._decidable = not any(isinstance(rule, HostRule) for rule in policy.rules)
         self._solved: dict[bytes, Any] = {}  # Any: JSON
         self.exhausted = False
+        self.ended = 0
 
     def find(self, wanted: Sequence[Wanted], by: Rule) -> Answer:
         """A call for which every expression comes out as wanted and that `by` permits; None when there is none."""
@@ -89,7 +90,10 @@ class CallFinder:
         before = budget.steps
         try:
             return self._find(list(wanted), by, budget)
-        except (OutOfBudget, Unreadable, RecursionError):
+        except OutOfBudget:
+            self.ended += 1
+            return UNKNOWN
+        except (Unreadable, RecursionError):
             return UNKNOWN
         finally:
             self._left -= before - max(0, budget.steps) + 20

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from bobcat.analysis.argument_schema import Tools
-from bobcat.analysis.calls import MAX_STEPS
+from bobcat.analysis.calls import MAX_STEPS, MAX_STEPS_EACH
 from bobcat.analysis.lints import (
     allow_before_deny,
     allow_everything,
@@ -98,6 +98,8 @@ def run_lints(policy: Policy, source_map: SourceMap, tools: Tools | None = None)
     what = [f"{name} for {count:,} rule{'s' if count > 1 else ''}" for name, count in subject.capped.items()]
     if subject.calls.exhausted:
         what.append(f"calls that get through, after {MAX_STEPS:,} steps")
+    elif subject.calls.ended:
+        what.append(f"calls that get through, in {subject.calls.ended:,} searches of {MAX_STEPS_EACH:,} steps each")
     if what:
         found.append(diagnose("N0101", None, what=", ".join(what)))
     return tuple(found)

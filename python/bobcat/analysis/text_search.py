@@ -36,6 +36,8 @@ MAX_STATES = 4_000
 """States of the automaton of one pattern."""
 MAX_CHARACTERS = 80
 """Sets of characters told apart in one search."""
+STATES_PER_STEP = 8
+"""States of automata that count as one step of the search."""
 LONGEST = 400
 """Characters of a text that is found."""
 
@@ -71,6 +73,8 @@ class Automaton:
     _edges: list[list[tuple[Chars, int]]] = field(default_factory=list)
     _free: list[list[tuple[Assert | None, int]]] = field(default_factory=list)
     _known: dict[tuple[_Set, str, str], _State] = field(default_factory=dict)
+    work: int = 0
+    """States looked at, those that were remembered aside."""
     _end: int = 0
     _again: tuple[int, ...] = (0,)
 
@@ -93,6 +97,7 @@ class Automaton:
         key = (*state, char)
         if key not in self._known:
             here = self._closure(state[0], state[1], char)
+            self.work += len(here)
             if self._end in here:
                 self._known[key] = _FOUND
             else:
@@ -180,6 +185,7 @@ def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: Budget, longest:
     waiting: deque[tuple[tuple[_State, ...], str]] = deque([(first, "")])
     seen = {first}
     empty: str | None = None
+    done = sum(machine.work for machine in machines) // STATES_PER_STEP
     while waiting:
         states, text = waiting.popleft()
         if all(machine.accepts(state) is want for (machine, want), state in zip(wanted, states, strict=True)):
@@ -188,8 +194,9 @@ def find_text(wanted: Sequence[tuple[Automaton, bool]], budget: Budget, longest:
             empty = text
         if len(text) >= longest or any(_over(state) is want for (_, want), state in zip(wanted, states, strict=True)):
             continue
+        budget.spend(len(alphabet) + sum(machine.work for machine in machines) // STATES_PER_STEP - done)
+        done = sum(machine.work for machine in machines) // STATES_PER_STEP
         for char in alphabet:
-            budget.spend()
             after = tuple(machine.step(state, char) for machine, state in zip(machines, states, strict=True))
             if after not in seen:
                 seen.add(after)
