@@ -35,7 +35,10 @@ mod transform;
 mod value;
 
 /// The Rust core of Bobcat.
-#[pyo3::pymodule]
+///
+/// INVARIANT: it needs the interpreter's lock. A decision borrows the dicts and lists of a request, and reads a value more than
+/// once: what another thread changed in between would be judged in pieces. A free-threaded interpreter turns the lock on.
+#[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "a Python module attribute")]
