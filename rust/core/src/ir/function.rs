@@ -115,43 +115,11 @@ impl Reader<'_, '_> {
         let map = Map::of(item, "the statement")?;
         let below = depth + 1;
         Ok(match map.text("k")? {
-            "assign" => {
-                let fields = map.fields("`assign`", &["k", "target", "value"])?;
-                // The value is read first: what it binds is bound first.
-                let value = self.code(fields.need(2)?, below)?;
-                Statement::Assign(self.target(fields.need(1)?, below)?, value)
-            }
-            "append" => {
-                let fields = map.fields("`append`", &["k", "slot", "value"])?;
-                let slot = self.slot(fields.need(1)?)?;
-                Statement::Append(slot, self.code(fields.need(2)?, below)?)
-            }
-            "store" => {
-                let fields = map.fields("`store`", &["k", "key", "slot", "value"])?;
-                let slot = self.slot(fields.need(2)?)?;
-                let key = self.code(fields.need(1)?, below)?;
-                let value = self.code(fields.need(3)?, below)?;
-                Statement::Store(slot, Box::new((key, value)))
-            }
-            "if" => {
-                let fields = map.fields("`if`", &["k", "otherwise", "test", "then"])?;
-                let test = self.code(fields.need(2)?, below)?;
-                let then = self.body(fields.need(3)?, below)?;
-                Statement::If(test, then, self.body(fields.need(1)?, below)?)
-            }
-            "for" => {
-                let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
-                let over = self.code(fields.need(3)?, below)?.gone_over();
-                let target = self.target(fields.need(4)?, below)?;
-                let body = self.looped(fields.need(0)?, below)?;
-                let otherwise = self.body(fields.need(2)?, below)?;
-                Statement::For(Box::new(For {
-                    target,
-                    over,
-                    body,
-                    otherwise,
-                }))
-            }
+            "assign" => self.read_assign(map, below)?,
+            "append" => self.read_append(map, below)?,
+            "store" => self.read_store(map, below)?,
+            "if" => self.read_if(map, below)?,
+            "for" => self.read_for(map, below)?,
             kind @ ("break" | "continue") => {
                 map.fields("the statement", &["k"])?;
                 if self.loops == 0 {
@@ -163,41 +131,114 @@ impl Reader<'_, '_> {
                     Statement::Continue
                 }
             }
-            "return" => {
-                let fields = map.fields("`return`", &["k", "value"])?;
-                Statement::Return(self.code(fields.need(1)?, below)?)
-            }
-            "evaluate" => {
-                let fields = map.fields("`evaluate`", &["k", "value"])?;
-                Statement::Evaluate(self.code(fields.need(1)?, below)?)
-            }
+            "return" => self.read_return(map, below)?,
+            "evaluate" => self.read_evaluate(map, below)?,
             "raise" => {
                 let fields = map.fields("`raise`", &["k", "name"])?;
                 Statement::Raise(exception(fields.text(1)?)?)
             }
-            "try" => {
-                let fields = map.fields("`try`", &["body", "handlers", "k", "otherwise"])?;
-                let body = self.body(fields.need(0)?, below)?;
-                let handlers = self.each(fields.need(1)?, "`handlers`", |reader, item| {
-                    let map = Map::of(item, "the handler")?;
-                    let fields = map.fields("the handler", &["body", "names"])?;
-                    let names = reader.each(fields.need(1)?, "`names`", |_, item| {
-                        exception(string(item, "the name of an exception")?)
-                    })?;
-                    let body = reader.body(fields.need(0)?, below)?;
-                    Ok(Handler { names, body })
-                })?;
-                let otherwise = self.body(fields.need(3)?, below)?;
-                Statement::Try(Box::new(Try {
-                    body,
-                    handlers,
-                    otherwise,
-                }))
-            }
+            "try" => self.read_try(map, below)?,
             other => return Err(bad(format!("`{other}` is not a kind of statement"))),
         })
     }
 
+    #[inline(never)]
+    fn read_assign(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`assign`", &["k", "target", "value"])?;
+            // The value is read first: what it binds is bound first.
+            let value = self.code(fields.need(2)?, below)?;
+            Statement::Assign(self.target(fields.need(1)?, below)?, value)
+        })
+    }
+
+    #[inline(never)]
+    fn read_append(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`append`", &["k", "slot", "value"])?;
+            let slot = self.slot(fields.need(1)?)?;
+            Statement::Append(slot, self.code(fields.need(2)?, below)?)
+        })
+    }
+
+    #[inline(never)]
+    fn read_store(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`store`", &["k", "key", "slot", "value"])?;
+            let slot = self.slot(fields.need(2)?)?;
+            let key = self.code(fields.need(1)?, below)?;
+            let value = self.code(fields.need(3)?, below)?;
+            Statement::Store(slot, Box::new((key, value)))
+        })
+    }
+
+    #[inline(never)]
+    fn read_if(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`if`", &["k", "otherwise", "test", "then"])?;
+            let test = self.code(fields.need(2)?, below)?;
+            let then = self.body(fields.need(3)?, below)?;
+            Statement::If(test, then, self.body(fields.need(1)?, below)?)
+        })
+    }
+
+    #[inline(never)]
+    fn read_for(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
+            let over = self.code(fields.need(3)?, below)?.gone_over();
+            let target = self.target(fields.need(4)?, below)?;
+            let body = self.looped(fields.need(0)?, below)?;
+            let otherwise = self.body(fields.need(2)?, below)?;
+            Statement::For(Box::new(For {
+                target,
+                over,
+                body,
+                otherwise,
+            }))
+        })
+    }
+
+    #[inline(never)]
+    fn read_return(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`return`", &["k", "value"])?;
+            Statement::Return(self.code(fields.need(1)?, below)?)
+        })
+    }
+
+    #[inline(never)]
+    fn read_evaluate(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`evaluate`", &["k", "value"])?;
+            Statement::Evaluate(self.code(fields.need(1)?, below)?)
+        })
+    }
+
+    #[inline(never)]
+    fn read_try(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
+        Ok({
+            let fields = map.fields("`try`", &["body", "handlers", "k", "otherwise"])?;
+            let body = self.body(fields.need(0)?, below)?;
+            let handlers = self.each(fields.need(1)?, "`handlers`", |reader, item| {
+                let map = Map::of(item, "the handler")?;
+                let fields = map.fields("the handler", &["body", "names"])?;
+                let names = reader.each(fields.need(1)?, "`names`", |_, item| {
+                    exception(string(item, "the name of an exception")?)
+                })?;
+                let body = reader.body(fields.need(0)?, below)?;
+                Ok(Handler { names, body })
+            })?;
+            let otherwise = self.body(fields.need(3)?, below)?;
+            Statement::Try(Box::new(Try {
+                body,
+                handlers,
+                otherwise,
+            }))
+        })
+    }
+
+    #[inline(never)]
     fn target(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Target> {
         self.node(depth)?;
         let map = Map::of(item, "the target")?;
@@ -231,6 +272,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// INVARIANT: a level of the code takes little of the stack: what a kind of node needs besides is in a frame of its own.
     fn code(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Code> {
         self.node(depth)?;
         let map = Map::of(item, "the code")?;
@@ -243,156 +285,236 @@ impl Reader<'_, '_> {
                 "context" => Code::Object(Object::Context { own: false }),
                 other => return Err(bad(format!("`{other}` is not a root"))),
             },
-            "attr" => {
-                let fields = map.fields("`attr`", &["k", "name", "of"])?;
-                let of = self.code(fields.need(2)?, below)?;
-                self.attribute(of, fields.text(1)?)?
-            }
-            "item" => {
-                let fields = map.fields("`item`", &["k", "key", "of"])?;
-                let of = self.code(fields.need(2)?, below)?;
-                let key = self.code(fields.need(1)?, below)?;
-                let path = self.step(&of, &key)?;
-                let code = Code::Item(Box::new((of, key)));
-                reached(path, code)
-            }
-            "slice" => {
-                let fields = map.fields("`slice`", &["k", "of", "start", "step", "stop"])?;
-                let of = self.code(fields.need(1)?, below)?;
-                let start = self.optional(fields.get(2), below)?;
-                let stop = self.optional(fields.get(4), below)?;
-                let step = self.optional(fields.get(3), below)?;
-                Code::Slice(Box::new((of, [start, stop, step])))
-            }
-            "call" => {
-                let fields = map.fields("`call`", &["args", "function", "k"])?;
-                let name = fields.text(1)?;
-                let function = Builtin::from_name(name).ok_or_else(|| unknown(name, "function"))?;
-                Code::Call(function, self.codes(fields.need(0)?, "`args`", below)?)
-            }
-            "isinstance" => {
-                let fields = map.fields("`isinstance`", &["k", "of", "types"])?;
-                let of = self.code(fields.need(1)?, below)?;
-                let mut types = Types::default();
-                for item in list(fields.need(2)?, "`types`")? {
-                    let name = string(item, "the name of a type")?;
-                    types = types.and(Types::from_name(name).ok_or_else(|| unknown(name, "type"))?);
-                }
-                Code::IsInstance(Box::new(of), types)
-            }
-            "method" => {
-                let fields = map.fields("`method`", &["args", "k", "name", "of"])?;
-                let of = self.code(fields.need(3)?, below)?;
-                let name = fields.text(2)?;
-                let method = Method::from_name(name).ok_or_else(|| unknown(name, "method"))?;
-                let args = self.codes(fields.need(0)?, "`args`", below)?;
-                let path = match (method, &*args) {
-                    // What is got when nothing is there must not be evaluated, unless it is a constant.
-                    (Method::Get, [key] | [key, Code::Fixed(_)]) => self.step(&of, key)?,
-                    _ => None,
-                };
-                reached(path, Code::Method(Box::new(of), method, args))
-            }
+            "attr" => self.read_attr(map, below)?,
+            "item" => self.read_item(map, below)?,
+            "slice" => self.read_slice(map, below)?,
+            "call" => self.read_call(map, below)?,
+            "isinstance" => self.read_isinstance(map, below)?,
+            "method" => self.read_method(map, below)?,
             "regex" => self.regex(map, below)?,
-            "compare" => {
-                let fields = map.fields("`compare`", &["first", "k", "operators", "others"])?;
-                let first = self.code(fields.need(0)?, below)?;
-                let operators = self.each(fields.need(2)?, "`operators`", |_, item| {
-                    let name = string(item, "an operator")?;
-                    Comparison::from_name(name).ok_or_else(|| unknown(name, "comparison"))
-                })?;
-                let others = self.codes(fields.need(3)?, "`others`", below)?;
-                if operators.is_empty() || operators.len() != others.len() {
-                    return Err(bad("`compare` needs an operand for each of its operators"));
-                }
-                let pairs = operators.into_iter().zip(others);
-                let pairs = pairs.map(|(operator, other)| match operator {
-                    Comparison::In | Comparison::NotIn => (operator, other.looked_through()),
-                    _ => (operator, other),
-                });
-                self.comparison(first, pairs.collect())?
-            }
-            kind @ ("and" | "or") => {
-                let fields = map.fields("the operator", &["items", "k"])?;
-                let items = self.codes(fields.need(0)?, "`items`", below)?;
-                if items.is_empty() {
-                    return Err(bad(format!("`{kind}` has no items")));
-                }
-                if kind == "and" {
-                    Code::And(items)
-                } else {
-                    Code::Or(items)
-                }
-            }
-            "not" => {
-                let fields = map.fields("`not`", &["item", "k"])?;
-                Code::Not(Box::new(self.code(fields.need(0)?, below)?))
-            }
-            "unary" => {
-                let fields = map.fields("`unary`", &["item", "k", "operator"])?;
-                let name = fields.text(2)?;
-                let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
-                Code::unary(operator, self.code(fields.need(0)?, below)?)
-            }
-            "binary" => {
-                let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
-                let name = fields.text(2)?;
-                let operator = Binary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
-                let left = self.code(fields.need(1)?, below)?;
-                Code::Binary(
-                    operator,
-                    Box::new((left, self.code(fields.need(3)?, below)?)),
-                )
-            }
-            "ifelse" => {
-                let fields = map.fields("`ifelse`", &["k", "otherwise", "test", "then"])?;
-                let test = self.code(fields.need(2)?, below)?;
-                let then = self.code(fields.need(3)?, below)?;
-                Code::IfElse(Box::new((test, then, self.code(fields.need(1)?, below)?)))
-            }
-            "display" => {
-                let fields = map.fields("`display`", &["items", "k", "kind"])?;
-                let items = self.codes(fields.need(0)?, "`items`", below)?;
-                match fields.text(2)? {
-                    "list" => Code::List(items),
-                    "tuple" => Code::tuple(items),
-                    "set" => Code::Set(items),
-                    other => return Err(unknown(other, "display")),
-                }
-            }
-            "mapping" => {
-                let fields = map.fields("`mapping`", &["entries", "k"])?;
-                let entries = self.each(fields.need(0)?, "`entries`", |reader, item| {
-                    let mut pair = list(item, "an entry")?;
-                    let (Some(key), Some(value), None) = (pair.next(), pair.next(), pair.next())
-                    else {
-                        return Err(bad("an entry does not have two parts"));
-                    };
-                    let key = reader.optional(Some(key), below)?;
-                    Ok((key, reader.code(value, below)?))
-                })?;
-                Code::Mapping(entries)
-            }
+            "compare" => self.read_compare(map, below)?,
+            kind @ ("and" | "or") => self.read_connective(map, kind, below)?,
+            "not" => self.read_not(map, below)?,
+            "unary" => self.read_unary(map, below)?,
+            "binary" => self.read_binary(map, below)?,
+            "ifelse" => self.read_ifelse(map, below)?,
+            "display" => self.read_display(map, below)?,
+            "mapping" => self.read_mapping(map, below)?,
             "collect" => self.collect(map, below)?,
-            "text" => {
-                let fields = map.fields("`text`", &["k", "parts"])?;
-                let parts = self.each(fields.need(1)?, "`parts`", |reader, item| {
-                    reader.part(item, below)
-                })?;
-                Code::Text(parts)
-            }
-            "bind" => {
-                let fields = map.fields("`bind`", &["k", "slot", "value"])?;
-                let slot = self.slot(fields.need(1)?)?;
-                self.assigned.push(slot);
-                Code::Bind(slot, Box::new(self.code(fields.need(2)?, below)?))
-            }
+            "text" => self.read_text(map, below)?,
+            "bind" => self.read_bind(map, below)?,
             "inline" => self.inline(map, below)?,
             "decide" => self.decide(map, below)?,
             other => return Err(bad(format!("`{other}` is not a kind of code"))),
         })
     }
 
+    #[inline(never)]
+    fn read_attr(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`attr`", &["k", "name", "of"])?;
+            let of = self.code(fields.need(2)?, below)?;
+            self.attribute(of, fields.text(1)?)?
+        })
+    }
+
+    #[inline(never)]
+    fn read_item(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`item`", &["k", "key", "of"])?;
+            let of = self.code(fields.need(2)?, below)?;
+            let key = self.code(fields.need(1)?, below)?;
+            let path = self.step(&of, &key)?;
+            let code = Code::Item(Box::new((of, key)));
+            reached(path, code)
+        })
+    }
+
+    #[inline(never)]
+    fn read_slice(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`slice`", &["k", "of", "start", "step", "stop"])?;
+            let of = self.code(fields.need(1)?, below)?;
+            let start = self.optional(fields.get(2), below)?;
+            let stop = self.optional(fields.get(4), below)?;
+            let step = self.optional(fields.get(3), below)?;
+            Code::Slice(Box::new((of, [start, stop, step])))
+        })
+    }
+
+    #[inline(never)]
+    fn read_call(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`call`", &["args", "function", "k"])?;
+            let name = fields.text(1)?;
+            let function = Builtin::from_name(name).ok_or_else(|| unknown(name, "function"))?;
+            Code::Call(function, self.codes(fields.need(0)?, "`args`", below)?)
+        })
+    }
+
+    #[inline(never)]
+    fn read_isinstance(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`isinstance`", &["k", "of", "types"])?;
+            let of = self.code(fields.need(1)?, below)?;
+            let mut types = Types::default();
+            for item in list(fields.need(2)?, "`types`")? {
+                let name = string(item, "the name of a type")?;
+                types = types.and(Types::from_name(name).ok_or_else(|| unknown(name, "type"))?);
+            }
+            Code::IsInstance(Box::new(of), types)
+        })
+    }
+
+    #[inline(never)]
+    fn read_method(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`method`", &["args", "k", "name", "of"])?;
+            let of = self.code(fields.need(3)?, below)?;
+            let name = fields.text(2)?;
+            let method = Method::from_name(name).ok_or_else(|| unknown(name, "method"))?;
+            let args = self.codes(fields.need(0)?, "`args`", below)?;
+            let path = match (method, &*args) {
+                // What is got when nothing is there must not be evaluated, unless it is a constant.
+                (Method::Get, [key] | [key, Code::Fixed(_)]) => self.step(&of, key)?,
+                _ => None,
+            };
+            reached(path, Code::Method(Box::new(of), method, args))
+        })
+    }
+
+    #[inline(never)]
+    fn read_compare(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`compare`", &["first", "k", "operators", "others"])?;
+            let first = self.code(fields.need(0)?, below)?;
+            let operators = self.each(fields.need(2)?, "`operators`", |_, item| {
+                let name = string(item, "an operator")?;
+                Comparison::from_name(name).ok_or_else(|| unknown(name, "comparison"))
+            })?;
+            let others = self.codes(fields.need(3)?, "`others`", below)?;
+            if operators.is_empty() || operators.len() != others.len() {
+                return Err(bad("`compare` needs an operand for each of its operators"));
+            }
+            let pairs = operators.into_iter().zip(others);
+            let pairs = pairs.map(|(operator, other)| match operator {
+                Comparison::In | Comparison::NotIn => (operator, other.looked_through()),
+                _ => (operator, other),
+            });
+            self.comparison(first, pairs.collect())?
+        })
+    }
+
+    #[inline(never)]
+    fn read_connective(&mut self, map: Map<'_, '_>, kind: &str, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("the operator", &["items", "k"])?;
+            let items = self.codes(fields.need(0)?, "`items`", below)?;
+            if items.is_empty() {
+                return Err(bad(format!("`{kind}` has no items")));
+            }
+            if kind == "and" {
+                Code::And(items)
+            } else {
+                Code::Or(items)
+            }
+        })
+    }
+
+    #[inline(never)]
+    fn read_not(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`not`", &["item", "k"])?;
+            Code::Not(Box::new(self.code(fields.need(0)?, below)?))
+        })
+    }
+
+    #[inline(never)]
+    fn read_unary(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`unary`", &["item", "k", "operator"])?;
+            let name = fields.text(2)?;
+            let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+            Code::unary(operator, self.code(fields.need(0)?, below)?)
+        })
+    }
+
+    #[inline(never)]
+    fn read_binary(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
+            let name = fields.text(2)?;
+            let operator = Binary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+            let left = self.code(fields.need(1)?, below)?;
+            Code::Binary(
+                operator,
+                Box::new((left, self.code(fields.need(3)?, below)?)),
+            )
+        })
+    }
+
+    #[inline(never)]
+    fn read_ifelse(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`ifelse`", &["k", "otherwise", "test", "then"])?;
+            let test = self.code(fields.need(2)?, below)?;
+            let then = self.code(fields.need(3)?, below)?;
+            Code::IfElse(Box::new((test, then, self.code(fields.need(1)?, below)?)))
+        })
+    }
+
+    #[inline(never)]
+    fn read_display(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`display`", &["items", "k", "kind"])?;
+            let items = self.codes(fields.need(0)?, "`items`", below)?;
+            match fields.text(2)? {
+                "list" => Code::List(items),
+                "tuple" => Code::tuple(items),
+                "set" => Code::Set(items),
+                other => return Err(unknown(other, "display")),
+            }
+        })
+    }
+
+    #[inline(never)]
+    fn read_mapping(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`mapping`", &["entries", "k"])?;
+            let entries = self.each(fields.need(0)?, "`entries`", |reader, item| {
+                let mut pair = list(item, "an entry")?;
+                let (Some(key), Some(value), None) = (pair.next(), pair.next(), pair.next()) else {
+                    return Err(bad("an entry does not have two parts"));
+                };
+                let key = reader.optional(Some(key), below)?;
+                Ok((key, reader.code(value, below)?))
+            })?;
+            Code::Mapping(entries)
+        })
+    }
+
+    #[inline(never)]
+    fn read_text(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`text`", &["k", "parts"])?;
+            let parts = self.each(fields.need(1)?, "`parts`", |reader, item| {
+                reader.part(item, below)
+            })?;
+            Code::Text(parts)
+        })
+    }
+
+    #[inline(never)]
+    fn read_bind(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
+        Ok({
+            let fields = map.fields("`bind`", &["k", "slot", "value"])?;
+            let slot = self.slot(fields.need(1)?)?;
+            self.assigned.push(slot);
+            Code::Bind(slot, Box::new(self.code(fields.need(2)?, below)?))
+        })
+    }
+
+    #[inline(never)]
     fn attribute(&mut self, of: Code, name: &str) -> Decode<Code> {
         let Code::Object(object) = of else {
             return Ok(Code::Attribute(Box::new(of), name.into()));
@@ -468,6 +590,7 @@ impl Reader<'_, '_> {
         }
     }
 
+    #[inline(never)]
     fn regex(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields("`regex`", &["flags", "how", "k", "pattern", "text"])?;
         let mut letters = String::new();
@@ -515,6 +638,7 @@ impl Reader<'_, '_> {
         Ok(Code::Regex(Box::new((pattern, text))))
     }
 
+    #[inline(never)]
     fn collect(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields(
             "`collect`",
@@ -571,6 +695,7 @@ impl Reader<'_, '_> {
         })))
     }
 
+    #[inline(never)]
     fn part(&mut self, item: Item<'_, '_>, depth: usize) -> Decode<Part> {
         if item.entries().is_none() {
             return string(item, "a part of a text").map(|text| Part::Literal(text.into()));
@@ -592,6 +717,7 @@ impl Reader<'_, '_> {
         Ok(Part::Shown(value, conversion, spec.into()))
     }
 
+    #[inline(never)]
     fn inline(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields("`inline`", &["body", "k", "parameters"])?;
         let parameters = self.each(fields.need(2)?, "`parameters`", |reader, item| {
@@ -620,6 +746,7 @@ impl Reader<'_, '_> {
         })))
     }
 
+    #[inline(never)]
     fn decide(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields("`decide`", &["args", "k", "verdict"])?;
         let verdict = fields.verdict(2)?;

@@ -11,13 +11,13 @@ use super::builtin;
 use super::compare::{compare, unjudged};
 use super::course::{Start, Turn};
 use super::exception::{Exception, Trouble};
-use super::find::Found;
+use super::find::{Found, Pattern};
 use super::fixed::Fixed;
 use super::format;
 use super::method;
 use super::node::{
-    Argument, Builtin, Code, Collection, Comparison, Conversion, Decide, For, Function, Inline,
-    Member, Method, Part, Statement, Target, Try, Types,
+    Argument, Binary, Builtin, Code, Collection, Comparison, Conversion, Decide, For, Function,
+    Inline, Member, Method, Part, Statement, Target, Try, Types,
 };
 use super::number;
 use super::quick::Sight;
@@ -354,6 +354,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         sight.truth(code)
     }
 
+    #[inline(never)]
     fn walked(&mut self, code: &'p Code) -> Run<bool> {
         match code {
             Code::Compare(first, others) => self.comparison(first, others),
@@ -374,6 +375,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
+    #[inline(never)]
     fn comparison(&mut self, first: &'p Code, others: &'p [(Comparison, Code)]) -> Run<bool> {
         self.budget.steps(1)?;
         let mut left = self.eval(first)?;
@@ -387,47 +389,29 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         Ok(true)
     }
 
+    /// The value of an expression.
+    ///
+    /// INVARIANT: a level of the code takes little of the stack, whatever stands there: what an arm needs besides the walk into
+    /// its parts is in a function that has returned, or in a frame of its own. A function is a hundred levels deep at most,
+    /// and threads may have 256 KiB; `tests/engine/stack.rs` runs all kinds of nodes in that.
     fn eval(&mut self, code: &'p Code) -> Out<'p, W> {
         self.budget.steps(1)?;
         match code {
             Code::Fixed(fixed) => Ok(Val::fixed(fixed)),
-            Code::Local(slot) => match self.slots.get(*slot) {
-                Some(value) => {
-                    self.world.local(*slot, || show::seen(value));
-                    Ok(value.clone())
-                }
-                None => Err(Exception::UNBOUND.into()),
-            },
+            Code::Local(slot) => self.local(*slot),
             Code::Object(object) => Ok(Val::Object(*object)),
-            Code::Path(path, slow) => match self.world.step(*path) {
-                Step::Found(value) => Ok(Val::import(value.clone())),
-                Step::Absent | Step::Unreadable => self.eval(slow),
+            Code::Path(path, slow) => match self.found(*path) {
+                Some(value) => Ok(value),
+                None => self.eval(slow),
             },
             Code::Attribute(of, name) => {
                 let of = self.eval(of)?;
                 self.attribute(&of, name)
             }
-            Code::Item(node) => {
-                let (of, key) = &**node;
-                let (of, key) = (self.eval(of)?, self.eval(key)?);
-                sequence::item(&of, &key, &mut self.budget)
-            }
-            Code::Slice(node) => {
-                let (of, bounds) = &**node;
-                let of = self.eval(of)?;
-                let [start, stop, step] = bounds;
-                let mut bound = |code: &'p Option<Code>| match code {
-                    Some(code) => self.eval(code),
-                    None => Ok(Val::None),
-                };
-                let bounds = [bound(start)?, bound(stop)?, bound(step)?];
-                sequence::slice(&of, bounds, &mut self.budget)
-            }
+            Code::Item(node) => self.item(node),
+            Code::Slice(node) => self.slice(node),
             Code::Call(Builtin::Len, args) if args.len() == 1 => self.length(args),
-            Code::Call(function, args) => {
-                let args = self.all(args)?;
-                builtin::call(*function, args, &mut self.budget)
-            }
+            Code::Call(function, args) => self.builtin(*function, args),
             Code::IsInstance(of, types) => {
                 let of = self.eval(of)?;
                 is_instance(&of, *types).map(Val::Bool)
@@ -436,15 +420,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             Code::Regex(node) => {
                 let (pattern, text) = &**node;
                 let text = self.eval(text)?;
-                let found = match text.text() {
-                    Some(text) => pattern.is_match(text, &mut self.budget)?,
-                    None => return Err(unjudged(&text, Exception::TYPE.into())),
-                };
-                Ok(if found {
-                    Val::Match(Rc::new(Found::new(pattern, text)))
-                } else {
-                    Val::None
-                })
+                self.searched(pattern, text)
             }
             Code::Compare(..) | Code::Has(..) | Code::Not(_) => self.truth(code).map(Val::Bool),
             Code::And(items) => self.either(items, false),
@@ -453,11 +429,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
                 let item = self.eval(item)?;
                 number::unary(*operator, &item)
             }
-            Code::Binary(operator, node) => {
-                let (left, right) = &**node;
-                let (left, right) = (self.eval(left)?, self.eval(right)?);
-                number::binary(*operator, &left, &right, &mut self.budget)
-            }
+            Code::Binary(operator, node) => self.binary(*operator, node),
             Code::IfElse(node) => {
                 let (test, then, otherwise) = &**node;
                 if self.truth(test)? {
@@ -468,18 +440,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             }
             Code::List(items) => self.all(items).and_then(Val::list),
             Code::Tuple(items) => self.all(items).and_then(Val::tuple),
-            Code::Set(items) if items.len() <= AT_ONCE => {
-                let items = self.all(items)?;
-                Table::set(items, &mut self.budget).map(|table| Val::Set(Rc::new(table)))
-            }
-            Code::Set(items) => {
-                let mut table = Table::new();
-                for item in items {
-                    let item = self.eval(item)?;
-                    table.insert(item, Val::None, &mut self.budget)?;
-                }
-                Ok(Val::Set(Rc::new(table)))
-            }
+            Code::Set(items) => self.set(items),
             Code::Mapping(entries) => self.mapping(entries),
             Code::Collect(node) => self.collect(node),
             Code::Text(parts) => self.text(parts),
@@ -493,7 +454,88 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
+    #[inline(never)]
+    fn local(&mut self, slot: u32) -> Out<'p, W> {
+        match self.slots.get(slot) {
+            Some(value) => {
+                self.world.local(slot, || show::seen(value));
+                Ok(value.clone())
+            }
+            None => Err(Exception::UNBOUND.into()),
+        }
+    }
+
+    /// What a path leads to, if it leads anywhere.
+    #[inline(never)]
+    fn found(&mut self, path: u32) -> Option<Val<'p, W::Value>> {
+        match self.world.step(path) {
+            Step::Found(value) => Some(Val::import(value.clone())),
+            Step::Absent | Step::Unreadable => None,
+        }
+    }
+
+    #[inline(never)]
+    fn item(&mut self, node: &'p (Code, Code)) -> Out<'p, W> {
+        let (of, key) = node;
+        let (of, key) = (self.eval(of)?, self.eval(key)?);
+        sequence::item(&of, &key, &mut self.budget)
+    }
+
+    #[inline(never)]
+    fn slice(&mut self, node: &'p (Code, [Option<Code>; 3])) -> Out<'p, W> {
+        let (of, bounds) = node;
+        let of = self.eval(of)?;
+        let [start, stop, step] = bounds;
+        let mut bound = |code: &'p Option<Code>| match code {
+            Some(code) => self.eval(code),
+            None => Ok(Val::None),
+        };
+        let bounds = [bound(start)?, bound(stop)?, bound(step)?];
+        sequence::slice(&of, bounds, &mut self.budget)
+    }
+
+    #[inline(never)]
+    fn builtin(&mut self, function: Builtin, args: &'p [Code]) -> Out<'p, W> {
+        let args = self.all(args)?;
+        builtin::call(function, args, &mut self.budget)
+    }
+
+    #[inline(never)]
+    fn searched(&mut self, pattern: &'p Pattern, text: Val<'p, W::Value>) -> Out<'p, W> {
+        let found = match text.text() {
+            Some(text) => pattern.is_match(text, &mut self.budget)?,
+            None => return Err(unjudged(&text, Exception::TYPE.into())),
+        };
+        Ok(if found {
+            Val::Match(Rc::new(Found::new(pattern, text)))
+        } else {
+            Val::None
+        })
+    }
+
+    #[inline(never)]
+    fn binary(&mut self, operator: Binary, node: &'p (Code, Code)) -> Out<'p, W> {
+        let (left, right) = node;
+        let (left, right) = (self.eval(left)?, self.eval(right)?);
+        number::binary(operator, &left, &right, &mut self.budget)
+    }
+
+    #[inline(never)]
+    fn set(&mut self, items: &'p [Code]) -> Out<'p, W> {
+        if items.len() <= AT_ONCE {
+            let items = self.all(items)?;
+            return Table::set(items, &mut self.budget).map(|table| Val::Set(Rc::new(table)));
+        }
+        let mut table = Table::new();
+        for item in items {
+            let item = self.eval(item)?;
+            table.insert(item, Val::None, &mut self.budget)?;
+        }
+        Ok(Val::Set(Rc::new(table)))
+    }
+
     /// `len(of)`
+    #[inline(never)]
     fn length(&mut self, args: &'p [Code]) -> Out<'p, W> {
         let mut length = 0;
         for of in args {
@@ -504,12 +546,14 @@ impl<'p, W: World> Machine<'_, 'p, W> {
             .map_err(|_| Trouble::TOO_LARGE)
     }
 
+    #[inline(never)]
     fn all(&mut self, codes: &'p [Code]) -> Run<Vec<Val<'p, W::Value>>> {
         self.budget.bytes(codes.len().saturating_mul(32))?;
         codes.iter().map(|code| self.eval(code)).collect()
     }
 
     /// The first operand whose truth is `decisive`, or the last one.
+    #[inline(never)]
     fn either(&mut self, items: &'p [Code], decisive: bool) -> Out<'p, W> {
         let mut last = Val::None;
         for (at, item) in (1..).zip(items) {
@@ -522,6 +566,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         Ok(last)
     }
 
+    #[inline(never)]
     fn field(&mut self, field: Field, own: bool) -> Out<'p, W> {
         match self.world.field(field, own) {
             Step::Found(value) => Ok(match Val::import(value) {
@@ -534,6 +579,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
+    #[inline(never)]
     fn attribute(&mut self, of: &Val<'p, W::Value>, name: &str) -> Out<'p, W> {
         match of {
             Val::Object(object) => match object.attribute(name) {
@@ -546,6 +592,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
+    #[inline(never)]
     fn method(&mut self, owner: &'p Code, method: Method, args: &'p [Code]) -> Out<'p, W> {
         let owner = self.eval(owner)?;
         method::look_up(method, &owner)?;
@@ -567,6 +614,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         }
     }
 
+    #[inline(never)]
     fn mapping(&mut self, entries: &'p [(Option<Code>, Code)]) -> Out<'p, W> {
         let mut table = Table::new();
         // Keys are put in once those after them are evaluated, up to a number.
@@ -607,6 +655,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         Ok(())
     }
 
+    #[inline(never)]
     fn text(&mut self, parts: &'p [Part]) -> Out<'p, W> {
         let mut out = String::new();
         for part in parts {
@@ -638,6 +687,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         Ok(Val::Made(out.into()))
     }
 
+    #[inline(never)]
     fn inline(&mut self, node: &'p Inline) -> Out<'p, W> {
         let values = node
             .parameters
@@ -656,6 +706,7 @@ impl<'p, W: World> Machine<'_, 'p, W> {
         })
     }
 
+    #[inline(never)]
     fn decide(&mut self, node: &'p Decide) -> Out<'p, W> {
         if let Some(number) = node.always {
             return Ok(Val::Said(number));

@@ -19,6 +19,8 @@ mod operators;
 #[cfg(test)]
 mod short_cuts;
 #[cfg(test)]
+mod stack;
+#[cfg(test)]
 mod traces;
 #[cfg(test)]
 mod vectors;
