@@ -132,6 +132,7 @@ class Compiler:
         self._python = python
         self._nodes: dict[int, tuple[Any, Node]] = {}
         self._patterns: dict[str, Pattern] = {}
+        self._recursive: dict[int, bool] = {}
 
     def compile(self, schema: Any) -> Node:
         """The check of a subschema of the document. Raises `SchemaError`."""
@@ -166,6 +167,28 @@ class Compiler:
             else:
                 raise SchemaError("`$ref` names a place that is not in the schema")
         return found
+
+    def contains_itself(self, schema: Mapping[str, Any], work: Work) -> bool:
+        """Whether a subschema of the document leads back to itself."""
+        known = self._recursive.get(id(schema))
+        if known is not None:
+            return known
+        stack: list[Any] = [*schema.values(), *self._referred(schema)]
+        seen: set[int] = set()
+        while stack and id(schema) not in seen:
+            item = stack.pop()
+            if isinstance(item, (Mapping, list)) and id(item) not in seen:
+                work.step()
+                seen.add(id(item))
+                stack.extend([*item.values(), *self._referred(item)] if isinstance(item, Mapping) else item)
+        self._recursive[id(schema)] = id(schema) in seen
+        return id(schema) in seen
+
+    def _referred(self, schema: Mapping[str, Any]) -> list[Any]:
+        try:
+            return [self.target(schema["$ref"])] if "$ref" in schema else []
+        except SchemaError:  # what looks like a reference can stand in a default
+            return []
 
     def _make(self, schema: Mapping[str, Any]) -> Node:
         for keyword in _UNSUPPORTED:

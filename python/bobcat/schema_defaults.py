@@ -3,7 +3,8 @@
 Called by `bobcat.signature` for tools that carry a schema of their own. A default is bound for an argument that is
 missing and not required, at every depth: under `properties`, in items, through `$ref`, `allOf`, conditions, and those
 members of `anyOf` and `oneOf` that the value fits. A missing object whose members all have defaults, or need none, is
-bound as the object of these defaults. A default of null means "absent", and is not bound.
+bound as the object of these defaults, unless its schema contains itself. A default of null means "absent", and is not
+bound.
 
 Where a value could get one default or another, the call is refused: nobody can say which of them the server would use.
 """
@@ -55,11 +56,9 @@ def bind_defaults(compiler: Compiler, schema: Mapping[str, Any], args: Mapping[s
 class _Filling:
     """One binding of defaults."""
 
-    def __init__(self, compiler: Compiler, work: Work, making: frozenset[int] = frozenset()) -> None:
+    def __init__(self, compiler: Compiler, work: Work) -> None:
         self._compiler = compiler
         self._work = work
-        self._making = making
-        """The schemas of missing objects that are being made: one that contains itself is not made."""
         self._bound: dict[tuple[int, str], Any] = {}
         self._changed = False
 
@@ -128,7 +127,7 @@ class _Filling:
             results = []
             for member in fitting:
                 trial = _mutable(value)
-                _Filling(self._compiler, self._work, self._making).fill_all(member, trial, path)
+                _Filling(self._compiler, self._work).fill_all(member, trial, path)
                 results.append(trial)
             if not all(same_json(result, results[0]) for result in results):
                 raise _ambiguous(path)
@@ -160,11 +159,11 @@ class _Filling:
     def _made(self, schema: Any, path: list[str | int]) -> Any:
         """The object of the defaults of a missing object; `_NONE` where there are none, or other members are needed."""
         form = self._object_form(schema, 0)
-        if form is None or id(form) in self._making:
+        if form is None or self._compiler.contains_itself(form, self._work):
             return _NONE
         made: dict[str, Any] = {}
-        inner = _Filling(self._compiler, self._work, self._making | {id(form)})
-        return made if inner.fill_all(schema, made, path) and self._fits(schema, made) else _NONE
+        filled = _Filling(self._compiler, self._work).fill_all(schema, made, path)
+        return made if filled and self._fits(schema, made) else _NONE
 
     def _object_form(self, schema: Any, depth: int) -> Mapping[str, Any] | None:
         """The schema that says of a member that it is an object, and which members it has."""
