@@ -169,4 +169,4 @@ def test_a_job_that_cannot_be_read_is_left_and_keeps_no_other(house: House, capl
         assert (await house.status("odd"), await house.status("good")) == ("queued", "succeeded")
 
     asyncio.run(main())
-    assert caplog.text.count("run odd is left: a job of this store cannot be read") == 1
+    assert caplog.text.count("run odd was not delivered: JobError: a job of this store cannot be read") == 1

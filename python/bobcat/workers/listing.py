@@ -36,7 +36,7 @@ async def due(store: DurableStore, jobs: Jobs, now: datetime, kinds: Container[s
     found: list[Due] = []
     for run in await listed(store, "queued"):
         kind, priority, at = await _rank(jobs, run)
-        if at <= now and kind in kinds:
+        if at <= now and (kind in kinds or not kind):  # the worker says of one without a name that it is damaged
             found.append((-priority, at, run.run_id))
     return sorted(found)
 
@@ -47,7 +47,8 @@ async def _rank(jobs: Jobs, run: RunSummary) -> tuple[str, int, datetime]:
     try:
         if isinstance(told, Mapping):
             at = datetime.fromisoformat(told["run_at"]).astimezone(UTC)
-            return kind_of(str(told["name"]), told.get("version")), int(told["priority"]), at
+            kind = kind_of(str(told["name"]), told.get("version")) if "name" in told else ""
+            return kind, int(told["priority"]), at
         job = await jobs.get(run.run_id)
         return job.kind, int(job.priority), job.run_at.astimezone(UTC)
     except (JobError, KeyError, TypeError, ValueError):

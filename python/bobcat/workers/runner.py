@@ -96,7 +96,7 @@ class Runner:
         except JobError as error:  # another release may read it
             if run_id not in self._left:
                 self._left.add(run_id)
-                log.warning("run %s is left: %s", run_id, error, extra={"run_id": run_id})
+                log.warning("run %s was not delivered: %s", run_id, describe(error), extra={"run_id": run_id})
             return Delivery("damaged", now + timedelta(seconds=self.lease_seconds), str(error))
         idle = self._idle(job, run, now)
         if idle is not None:
