@@ -27,9 +27,10 @@ class PostgresStore:
     """Journals in PostgreSQL. What was appended is on the server's disk; times are the database's.
 
     `conninfo` is a URL or a connection string of libpq. The tables are in the schema `schema`, which is made when it
-    is not there. At most `pool_size` connections are open. A call whose connection breaks is repeated for `patience`
-    seconds, so that runs outlive a restart of the server; it is never done twice. A server that would lose what it
-    acknowledged is refused, or with `durability="warn"` warned about. One event loop at a time.
+    is not there. At most `pool_size` connections are open, and as many for transactions of tools. A call whose
+    connection breaks is repeated for `patience` seconds, so that runs outlive a restart of the server; it is never done
+    twice. A server that would lose what it acknowledged is refused, or with `durability="warn"` warned about. One event
+    loop at a time.
     """
 
     def __init__(
