@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from inspect import Parameter
 from types import SimpleNamespace
-from typing import Any, Generic, TypeVar, get_type_hints
+from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
 from bobcat.run_values import INPUT_SCHEMA
 from bobcat.schema_check import Compiler, SchemaError, Work
@@ -59,7 +59,12 @@ def function_schema(
     for parameter in parameters:
         name = parameter.name
         annotation = hints.get(name, Parameter.empty)
-        if parameter.kind is Parameter.VAR_KEYWORD:
+        if parameter.kind is Parameter.VAR_KEYWORD and get_origin(annotation) is Unpack:
+            members = _members(types, annotation)
+            extra = not members
+            properties |= members.get("properties", {})
+            required += members.get("required", [])
+        elif parameter.kind is Parameter.VAR_KEYWORD:
             extra = types.of(annotation) or True
         if parameter.kind not in _NAMED or name in given:
             continue
@@ -81,6 +86,14 @@ def function_schema(
         schema["$defs"] = dict(types.definitions)
     _add_defaults(schema, defaults)
     return schema
+
+
+def _members(types: TypeSchemas, annotation: Any) -> JsonSchema:
+    """The schema of the `TypedDict` in `**kwargs: Unpack[...]`; empty for anything else."""
+    schema = types.of(get_args(annotation)[0])
+    if "$ref" in schema:
+        schema = types.definitions[schema["$ref"].rpartition("/")[2]]
+    return schema if "properties" in schema else {}
 
 
 def _add_defaults(schema: JsonSchema, defaults: Mapping[str, Any]) -> None:

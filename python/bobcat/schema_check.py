@@ -203,6 +203,7 @@ class Compiler:
             (OBJECTS, self._object(schema)),
             (LISTS | (SETS if self._python else frozenset()), self._array(schema)),
             (frozenset({str}), self._string(schema)),
+            (frozenset({bytes}), _size_tests(schema, "minLength", "maxLength", "bytes")),
             (frozenset({int, float}), _number(schema)),
         ):
             for kind in types if made else ():

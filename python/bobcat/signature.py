@@ -146,6 +146,11 @@ class Signature:
         if missing:
             raise self._missing(missing)
         check = self._checked()
+        if check.closed and not check.kinds.keys() >= args.keys():
+            raise self._unknown([name for name in args if name not in check.kinds])
+        missing = [name for name in check.required if name not in bound]
+        if missing:
+            raise self._missing(missing)
         for name, value in bound.items():
             if type(value) in check.kinds.get(name, _NONE) or value is self._defaults.get(name, _MISSING):
                 continue
@@ -241,7 +246,10 @@ class Signature:
         return ArgumentError(f"the arguments: {mismatch.text}", mismatch.code)
 
     def _unknown(self, names: Sequence[str]) -> ArgumentError:
-        accepted = self._accepted if self._declared is None else self._checked().known
+        check = self._checked() if self._declared is not None else self._check
+        accepted: Iterable[str] = self._accepted
+        if check is not None and (check.closed or self._declared is not None):
+            accepted = check.kinds if check.closed else check.known
         takes = _quoted(sorted(accepted)) or "none"
         return ArgumentError(
             f"unknown argument{_s(names)} {_quoted(sorted(names))} for tool {self._tool!r}; it takes {takes}",
@@ -261,11 +269,13 @@ class _Check:
         "_extra",
         "_nodes",
         "_work",
+        "closed",
         "compiler",
         "has_defaults",
         "kinds",
         "known",
         "problem",
+        "required",
         "schema",
         "whole",
     )
@@ -281,6 +291,10 @@ class _Check:
         self._error, self._work = SchemaError, Work
         self.problem: str | None = None
         self.known: frozenset[str] = _NONE
+        self.closed = False
+        """A function with `**kwargs: Unpack[...]` takes no other names than those of `kinds`."""
+        self.required: tuple[str, ...] = ()
+        """What `**kwargs: Unpack[...]` requires, beside the parameters."""
         self.kinds: dict[str, frozenset[type]] = {}
         """The types of which any value fits, per argument."""
         self._nodes: dict[str, Node] = {}
@@ -296,6 +310,8 @@ class _Check:
                 return
             self._nodes = {name: self.compiler.compile(member) for name, member in properties.items()}
             extra = self.compiler.compile(self.schema["additionalProperties"])
+            self.closed = signature._open and extra is NOTHING
+            self.required = tuple(self.schema.get("required", ())) if self.closed else ()
             self._extra = ANYTHING if extra is NOTHING else extra  # names are the signature's
         except SchemaError as error:
             self.problem = str(error)

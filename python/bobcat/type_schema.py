@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
+import sys
 import typing
 from collections import abc
 from collections.abc import Callable, Mapping
@@ -16,13 +17,14 @@ from datetime import date, datetime, time
 from enum import Enum, StrEnum
 from inspect import Parameter
 from pathlib import Path, PurePath
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import (
     Annotated,
     Any,
     ClassVar,
     Final,
     Literal,
+    LiteralString,
     NewType,
     NotRequired,
     Required,
@@ -54,6 +56,7 @@ _SCALARS: dict[object, JsonSchema] = {
     bool: {"type": "boolean"},
     None: {"type": "null"},
     NoneType: {"type": "null"},
+    LiteralString: {"type": "string"},
     bytes: {"type": "string", "format": "byte"},
     datetime: {"type": "string", "format": "date-time"},
     date: {"type": "string", "format": "date"},
@@ -63,10 +66,13 @@ _SCALARS: dict[object, JsonSchema] = {
     PurePath: {"type": "string"},
 }
 _LISTS: frozenset[object] = frozenset(
-    {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Iterable, collections.deque}
-)
+    {list, abc.Sequence, abc.MutableSequence, abc.Collection, abc.Container, abc.Iterable, abc.Reversible,
+     collections.deque}
+)  # fmt: skip
 _SETS: frozenset[object] = frozenset({set, frozenset, abc.Set, abc.MutableSet})
-_MAPPINGS: frozenset[object] = frozenset({dict, abc.Mapping, abc.MutableMapping, collections.OrderedDict})
+_MAPPINGS: frozenset[object] = frozenset(
+    {dict, abc.Mapping, abc.MutableMapping, collections.OrderedDict, collections.defaultdict}
+)
 _READ_ONLY: object = getattr(typing, "ReadOnly", None)  # Python 3.13
 _INNER: frozenset[object] = frozenset({Required, NotRequired, Final, ClassVar, _READ_ONLY} - {None})
 # The constraints of `annotated_types`, which pydantic uses as well, by attribute.
@@ -93,8 +99,8 @@ class TypeSchemas:
         """The schema of an annotation."""
         try:
             scalar = _SCALARS.get(annotation)
-        except TypeError:  # an annotation that cannot be hashed is no type
-            return {}
+        except TypeError:  # no scalar: `Annotated` with a note that cannot be hashed
+            scalar = None
         if scalar is not None:
             return dict(scalar)
         if annotation is Parameter.empty or annotation is Any or annotation is object:
@@ -263,9 +269,20 @@ def _described(schema: JsonSchema, notes: tuple[Any, ...]) -> JsonSchema:
         if isinstance(text, str) and text:
             result.setdefault("description", text)
         for part in (note, *(getattr(note, "metadata", None) or ())):
-            result.update(_bounds(part, result.get("type")))
-            if "anyOf" in result:  # `str | None` has the bounds of `str`
-                result["anyOf"] = [{**member, **_bounds(part, member.get("type"))} for member in result["anyOf"]]
+            result = _bounded(result, part)
+    return result
+
+
+def _bounded(schema: JsonSchema, note: Any) -> JsonSchema:
+    """A schema with the bounds of a note beside those it has: all of them hold."""
+    result = dict(schema)
+    for keyword, bound in _bounds(note, schema.get("type")).items():
+        if keyword not in result:
+            result[keyword] = bound
+        elif result[keyword] != bound:
+            result["allOf"] = [*result.get("allOf", ()), {keyword: bound}]
+    if "anyOf" in result:  # `str | None` has the bounds of `str`
+        result["anyOf"] = [_bounded(member, note) for member in result["anyOf"]]
     return result
 
 
@@ -289,8 +306,21 @@ def _bounds(note: Any, kind: object) -> JsonSchema:
 def _hints(cls: type) -> dict[str, Any]:
     try:
         return get_type_hints(cls, include_extras=True)
-    except Exception:  # a name that cannot be resolved: the fields are known, their types are not
-        return dict.fromkeys(getattr(cls, "__annotations__", {}), Parameter.empty)
+    except Exception:  # a name that cannot be resolved: it costs no other field its type
+        return _hints_one_by_one(cls)
+
+
+def _hints_one_by_one(cls: type) -> dict[str, Any]:
+    hints: dict[str, Any] = {}
+    for base in reversed(getattr(cls, "__mro__", (cls,))):
+        names = vars(sys.modules.get(base.__module__, sys))
+        for name, annotation in vars(base).get("__annotations__", {}).items():
+            alone = SimpleNamespace(__annotations__={name: annotation})
+            try:
+                hints.update(get_type_hints(alone, globalns=names, localns=dict(vars(base)), include_extras=True))
+            except Exception:  # an annotation can be any expression
+                hints[name] = Parameter.empty
+    return hints
 
 
 def _marks(annotation: Any) -> set[object]:

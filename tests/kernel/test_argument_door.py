@@ -6,13 +6,14 @@ import asyncio
 import dataclasses
 import io
 import json
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Container, Mapping, Reversible
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from enum import IntEnum, StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Literal, LiteralString, NamedTuple, Required, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -600,3 +601,83 @@ async def later(query: Query) -> None: ...
 
 class Query(TypedDict):
     text: str
+
+
+@dataclasses.dataclass(frozen=True)
+class AtLeast:
+    ge: int
+
+
+@dataclasses.dataclass(frozen=True)
+class AtMost:
+    le: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Longest:
+    max_length: int
+
+
+class Known(TypedDict, total=False):
+    force: bool
+    count: Required[int]
+
+
+class PartlyKnown(TypedDict):
+    force: bool
+    other: NameThatNoModuleHas  # noqa: F821
+
+
+@dataclasses.dataclass
+class PartlyKnownObject:
+    force: bool
+    other: NameThatNoModuleHas = None  # noqa: F821
+
+
+@pytest.mark.parametrize(
+    "annotation, value",
+    [
+        (Annotated[int, AtLeast(5), AtLeast(0)], 3),
+        (Annotated[int, AtMost(5), AtMost(100)], 50),
+        (Annotated[Annotated[str, Longest(2)], Longest(20)], "abc"),
+        (Annotated[Annotated[int | str, AtLeast(0)] | None, AtMost(5)], 9),
+        (Annotated[bytes, Longest(1)], b"abc"),
+        (Annotated[bool, {"description": "a note that cannot be hashed"}], 1),
+        (list[Annotated[bool, ["note"]]] | None, [1]),
+        (LiteralString, 5),
+        (Container[bool], [1]),
+        (Reversible[bool], [1]),
+        (defaultdict[str, bool], {"a": 1}),
+        (PartlyKnown, {"force": 1, "other": 5}),
+        (PartlyKnownObject, {"force": "true"}),
+    ],
+)
+def test_every_bound_and_every_known_type_of_an_annotation_holds(annotation: Any, value: Any) -> None:
+    async def take(value: Any) -> str:
+        return "ran"
+
+    take.__annotations__["value"] = annotation
+    with pytest.raises(ArgumentError, match="argument `value"):
+        bind_arguments(definition_of(tool()(take)), {"value": value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "args, code",
+    [
+        ({"count": 1, "force": "true"}, "argument_type"),
+        ({"count": True}, "argument_type"),
+        ({"force": True}, "missing_argument"),
+        ({"count": 1, "unknown": 1}, "unknown_argument"),
+    ],
+)
+def test_keyword_arguments_of_a_typed_dict_are_checked_by_it(args: dict[str, Any], code: str) -> None:
+    @tool()
+    async def take(**options: Unpack[Known]) -> str:
+        return "ran"
+
+    definition = definition_of(take)
+    assert definition is not None
+    assert bind_arguments(definition, {"count": 1, "force": True}) == {"count": 1, "force": True}
+    with pytest.raises(ArgumentError) as caught:
+        bind_arguments(definition, args)
+    assert caught.value.code == code
