@@ -20,8 +20,11 @@ from untrusted import untrusted_text
 
 UNSAFE = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))
 UNBROKEN = {
-    **dict.fromkeys(map(ord, "\n\r\x0c"), "\t"),
-    **dict.fromkeys(map(ord, "\x0b\x1c\x1d\x1e\x85\u2028\u2029"), "\x01"),
+    **dict.fromkeys(map(ord, "\n\r"), "\t"),
+    **dict.fromkeys(map(ord, "\x0b\x1c\x1d\x1e"), "\x01"),
+    **dict.fromkeys(map(ord, "\u2028\u2029"), "\u200b"),
+    ord("\x0c"): "\x08",
+    ord("\x85"): "\x80",
 }
 """In place of what breaks lines: controls that do not, and that are escaped in as many characters."""
 FIXED = pytest.mark.parametrize("screen", SCREENS)
