@@ -225,6 +225,10 @@ GOOD = [
     (allow("args.cmd.in: [ls, git status]"), "match: {tool: t}, decision: deny"),
     (allow("args.cmd.in: [ls, git status]"), "match: {}, decision: approve_required"),
     (allow("args.amount.between: [1, 500]"), "match: {tool: t, args.amount.gt: 500}, decision: approve_required"),
+    (
+        allow("args.path.matches: '^out/[a-z]+\\.md$', args.content.length.le: 1000"),
+        "match: {tool: t, args.path.starts_with: out/}, decision: approve_required",
+    ),
     (allow("args.method.in: [GET, HEAD]"), deny("not: {args.method.in: [GET, HEAD]}")),
     (allow("args.path.starts_with: /srv/a/, not: {args.path.contains: ..}"), deny("args.path.starts_with: /srv/b/")),
     (allow("args.cmd.matches: '^git [a-z ]+$'"), deny("args.cmd.contains: --force")),

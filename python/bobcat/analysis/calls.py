@@ -100,9 +100,7 @@ class CallFinder:
             self.exhausted = self._left <= 0
 
     def _find(self, wanted: list[Wanted], by: Rule, budget: Budget) -> Answer:
-        unsure = any(
-            refs(leaf.operand) for expr, _ in wanted for leaf in leaves(expr) if isinstance(leaf.operand, dict)
-        )
+        unsure = any(next(refs(leaf.operand), None) is not None for expr, _ in wanted for leaf in leaves(expr))
         for _ in range(MAX_ROUNDS):
             blocker: Rule | None = None
             found = list(_branches(wanted))

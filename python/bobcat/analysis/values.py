@@ -72,13 +72,14 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: Budget) -
         yield from _lists(tests, budget)
         return
     yield from _texts(tests, budget)
+    yield "x"
     for op, operand, want in tests:
         if want and op in ("contains", "contains_any", "contains_all"):
             yield _elements(op, operand)
         if op in NESTING:
             pairs = [(item["op"], item["operand"]) for item in operand["tests"]]
             yield from by_tests(op, pairs)[not want]
-    yield from ("x", 1, True, ["x"])
+    yield from (1, True, ["x"])
 
 
 def _elements(op: str, operand: Const) -> list[Any]:  # Any: JSON
