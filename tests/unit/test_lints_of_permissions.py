@@ -229,6 +229,7 @@ GOOD = [
         allow("args.path.matches: '^out/[a-z]+\\.md$', args.content.length.le: 1000"),
         "match: {tool: t, args.path.starts_with: out/}, decision: approve_required",
     ),
+    (allow("args.n: 1"), "match: {declared.reversible: false}, decision: approve_required"),
     (allow("args.method.in: [GET, HEAD]"), deny("not: {args.method.in: [GET, HEAD]}")),
     (allow("args.path.starts_with: /srv/a/, not: {args.path.contains: ..}"), deny("args.path.starts_with: /srv/b/")),
     (allow("args.cmd.matches: '^git [a-z ]+$'"), deny("args.cmd.contains: --force")),

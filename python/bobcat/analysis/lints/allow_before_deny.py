@@ -66,6 +66,8 @@ def _overlap(subject: Subject, allow: RuleFacts, deny: RuleFacts) -> str | None:
     mine, theirs = allow.reads, deny.reads
     if allow.rule.priority > deny.rule.priority and any(path[0] == "context" for path in mine - theirs):
         return None  # said of some callers only, and above: meant
+    if allow.tools and all(path[0] == "declared" for path in theirs):
+        return None  # tools that are named, before what holds for the other ones
     call = subject.find(allow, deny.rule.match)
     if isinstance(call, Call):
         exception = subject.find(allow, Not(deny.rule.match)) is None
