@@ -123,7 +123,7 @@ impl<'p> Drafts<'p> {
                 draft.missing.push(rule);
                 return;
             }
-            Test::In(set) if set.rest().is_empty() => {
+            Test::In(set) if !set.has_others() => {
                 for text in set.strings() {
                     push(&mut draft.strings, text.to_string(), rule);
                 }

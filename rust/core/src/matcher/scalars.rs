@@ -4,13 +4,16 @@ use super::Fault;
 use super::number::{Number, integral};
 use super::operand::{Operand, scalar_equal};
 use crate::value::View;
+use crate::work::{number, order};
 
 /// The scalars of an `in`, by type.
 #[derive(Debug, Default)]
 pub struct ScalarSet {
     strings: Vec<Box<str>>,
     ints: Vec<i64>,
-    /// Everything rare: null, booleans, fractions, large integers, instants.
+    /// Fractions and large numbers, sorted.
+    numbers: Vec<Number>,
+    /// Everything rare: null, booleans, instants.
     rest: Vec<Operand>,
     /// Whether a boolean is among the rest.
     bools: bool,
@@ -25,6 +28,7 @@ impl ScalarSet {
             match operand {
                 Operand::Str(text) => set.strings.push(text),
                 Operand::Number(Number::Int(value)) => set.ints.push(value),
+                Operand::Number(number) => set.numbers.push(number),
                 other => {
                     set.bools |= matches!(other, Operand::Bool(_));
                     set.rest.push(other);
@@ -35,6 +39,9 @@ impl ScalarSet {
         set.strings.dedup();
         set.ints.sort_unstable();
         set.ints.dedup();
+        set.numbers.sort_unstable_by(order);
+        set.numbers.dedup_by(|a, b| order(a, b).is_eq());
+        set.rest.dedup();
         set
     }
 
@@ -67,10 +74,18 @@ impl ScalarSet {
             View::Int(value) => self.ints.binary_search(value).is_ok(),
             View::Float(value) => match integral(*value) {
                 Some(value) => self.ints.binary_search(&value).is_ok(),
-                None => self.rest.iter().any(|item| scalar_equal(view, item)),
+                None => self.holds_number(view),
             },
+            View::BigInt(_) => self.holds_number(view),
             view => self.rest.iter().any(|item| scalar_equal(view, item)),
         }
+    }
+
+    fn holds_number(&self, view: &View<'_>) -> bool {
+        number(view).is_some_and(|wanted| {
+            let found = self.numbers.binary_search_by(|held| order(held, &wanted));
+            found.is_ok()
+        })
     }
 
     /// The strings, sorted.
@@ -85,9 +100,9 @@ impl ScalarSet {
         &self.ints
     }
 
-    /// The other scalars.
+    /// Whether there are other scalars.
     #[must_use]
-    pub fn rest(&self) -> &[Operand] {
-        &self.rest
+    pub fn has_others(&self) -> bool {
+        !self.numbers.is_empty() || !self.rest.is_empty()
     }
 }

@@ -131,7 +131,59 @@ fn build(hirs: &[&Hir], cache_bytes: usize) -> Option<DFA> {
         .match_kind(MatchKind::All)
         .cache_capacity(cache_bytes)
         .skip_cache_capacity_check(true)
-        .minimum_cache_clear_count(Some(3))
+        .minimum_cache_clear_count(Some(1))
         .minimum_bytes_per_state(Some(10));
     DFA::builder().configure(config).build_from_nfa(nfa).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Automaton, PATIENCE, REST};
+    use crate::pattern::set::MatchSet;
+    use crate::pattern::{Dialect, Pattern};
+
+    /// Patterns with more states than there is room for, and a text that asks for all of them.
+    fn crowded() -> (Automaton, String) {
+        let patterns: Vec<Pattern> = ["[ab].{14}z", "[bd].{15}z", "[cf].{16}z"]
+            .iter()
+            .map(|text| Pattern::parse(text, Dialect::Re2).expect("a pattern"))
+            .collect();
+        let hirs = patterns.iter().map(|pattern| &pattern.inner.hir);
+        let automaton = Automaton::new(hirs, vec![0, 1, 2], 32 << 10);
+        let mut state = 1_u64;
+        let letters = (0..20_000).map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            char::from(b"abcdefgh"[(state >> 60) as usize % 8])
+        });
+        (automaton, letters.collect())
+    }
+
+    fn search(automaton: &Automaton, text: &str) -> Option<Vec<usize>> {
+        let mut found = MatchSet::new();
+        found.reset(3);
+        let told = automaton.search(text, &|_| true, &mut found);
+        told.then(|| found.iter().collect())
+    }
+
+    #[test]
+    fn a_text_that_is_given_up_leaves_the_automaton_to_the_next_one() {
+        let (automaton, hostile) = crowded();
+        for _ in 0..3 * PATIENCE {
+            assert_eq!(search(&automaton, &hostile), None);
+            assert_eq!(search(&automaton, "a12345678901234z"), Some(vec![0]));
+        }
+    }
+
+    #[test]
+    fn an_automaton_rests_after_many_such_texts_in_a_row_and_is_tried_again() {
+        let (automaton, hostile) = crowded();
+        for _ in 0..PATIENCE {
+            assert_eq!(search(&automaton, &hostile), None);
+        }
+        let rested = (0..=REST).filter(|_| search(&automaton, "x").is_none());
+        assert_eq!(rested.count(), REST as usize);
+        assert_eq!(search(&automaton, "x"), Some(Vec::new()));
+    }
 }

@@ -17,6 +17,8 @@ const FEW_CANDIDATES: usize = 4;
 /// Fewer patterns are searched together even so, in a text of at most so many bytes. PERF: their automaton is soon built, and
 /// is at hand whichever of them it is about; one of each pattern's own takes memory and a first search for every pattern.
 const TOGETHER: (usize, usize) = (64, 256);
+/// The steps of an automaton that gave up a text.
+const GIVEN_UP: u64 = 20_000;
 /// Memory of the lazily built states of all automata of a set, in bytes and per thread searching at the same time.
 const CACHE_BYTES: usize = 32 << 20;
 /// Memory of the lazily built states of one automaton, in bytes: at most, and at least.
@@ -222,7 +224,10 @@ impl PatternSet {
         };
         match self.automaton(chunk).search(text, &trusted, found) {
             true => Ok(()),
-            false => self.one_by_one(&chunk.patterns, text, found, steps),
+            false => {
+                steps.take(GIVEN_UP)?;
+                self.one_by_one(&chunk.patterns, text, found, steps)
+            }
         }
     }
 
