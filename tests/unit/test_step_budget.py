@@ -160,11 +160,11 @@ def test_a_chain_of_transforms_ends() -> None:
     rules = [
         {
             "id": f"r{i}",
-            "match": {"args.n": 2_000 - i},
+            "match": {"args.n": 600 - i},
             "decision": "transform",
-            "transform": {"jsonpath": "$.args.n", "set": 2_001 - i},
+            "transform": {"jsonpath": "$.args.n", "set": 601 - i},
         }
-        for i in range(2_000)
+        for i in range(600)
     ]
     request = call(n=1, **{f"k{i}": i for i in range(20_000)})
     bundle = policy(*rules)
@@ -175,7 +175,7 @@ def test_a_chain_of_transforms_ends() -> None:
 
 
 def test_markers_of_many_rules_in_error_are_named_once_each() -> None:
-    rules = [clause("args.n.starts_with", f"p{i}", "allow", f"r{i}") for i in range(20_000)]
+    rules = [clause("args.n.starts_with", f"p{i}", "allow", f"r{i}") for i in range(5_000)]
     decision = policy(*rules).evaluate(call(n=1))
     markers = [name for name in decision.matched_rules if name.endswith(":wrong_type>")]
-    assert len(markers) == len(set(markers)) == 20_000
+    assert len(markers) == len(set(markers)) == 5_000
