@@ -1,7 +1,7 @@
 """A hundred times as much input takes at most some hundred times as much work.
 
-Decisions are counted in steps. What has no steps is timed, in campaigns only: the fastest of a few runs, against a bound
-that only a power of the size passes. The usual tests go up to 10,000, campaigns to 100,000.
+Decisions are counted in steps. What has no steps is timed, in campaigns only: the fastest of a few runs, against a
+bound that only a power of the size passes. The usual tests go up to 10,000, campaigns to 100,000.
 """
 
 from __future__ import annotations
