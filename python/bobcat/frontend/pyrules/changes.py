@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from bobcat.frontend.pyrules.source import FunctionNode
 
 CHANGING = frozenset({
     "add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault",
     "sort", "update", "difference_update", "intersection_update", "symmetric_difference_update",
 })  # fmt: skip
 """Methods that change a list, a set or a dict in place."""
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 @functools.lru_cache(maxsize=64)
@@ -26,22 +31,88 @@ def changing_names(tree: ast.Module) -> dict[str, int]:
         first = bound.setdefault(name, node)
         if first is not node and not alternative:
             found.setdefault(name, getattr(node, "lineno", 0))
-    for name, line in _changes(tree, frozenset()):
+    for name, line in _changes(tree, frozenset(), frozenset(), of_module=True):
         found.setdefault(name, line)
     return found
 
 
-def _changes(node: ast.AST, own: frozenset[str]) -> Iterator[tuple[str, int]]:
-    """What a tree changes of the names that are not its own functions' locals."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-        own = (own | local_names(node)) - _declared(node)
+def change_of_cell(tree: ast.Module, function: FunctionNode, name: str) -> int | None:
+    """A line in which a closure's variable changes after the function around it has returned; None where it stays.
+
+    That function may bind it as often as it likes: the rule takes what it is in the end. Functions defined beside the
+    rule may run later.
+    """
+    owner = next((item for item in _around(tree).get(function, ()) if name in local_names(item)), None)
+    if owner is None:
+        return None
+    nested = [item for item in ast.walk(owner) if isinstance(item, _FUNCTIONS) and item is not owner]
+    inside = {id(item) for function in nested for item in ast.walk(function)}
+    body: list[ast.AST] = [owner.body] if isinstance(owner, ast.Lambda) else [*owner.body]
+    for node in body:
+        for changed, line, where in _changed_in(node, frozenset(), frozenset(), of_module=False):
+            if changed == name and id(where) in inside:
+                return line
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _around(tree: ast.Module) -> dict[ast.AST, tuple[FunctionNode, ...]]:
+    """The functions that each function of a module is defined in, the innermost one first."""
+    found: dict[ast.AST, tuple[FunctionNode, ...]] = {}
+    waiting: list[tuple[ast.AST, tuple[FunctionNode, ...]]] = [(tree, ())]
+    while waiting:
+        node, around = waiting.pop()
+        inner = around
+        if isinstance(node, _FUNCTIONS):
+            found[node] = around
+            inner = (node, *around)
+        waiting.extend((child, inner) for child in ast.iter_child_nodes(node))
+    return found
+
+
+def _changes(
+    node: ast.AST, own: frozenset[str], outer: frozenset[str], *, of_module: bool
+) -> Iterator[tuple[str, int]]:
+    yield from ((name, line) for name, line, _ in _changed_in(node, own, outer, of_module=of_module))
+
+
+def _changed_in(
+    node: ast.AST, own: frozenset[str], outer: frozenset[str], *, of_module: bool
+) -> Iterator[tuple[str, int, ast.AST]]:
+    """What a tree changes of the names of the module, or of the function that it is the body of.
+
+    `own` are the names that stand for something else here, `outer` those that do so in functions defined here: a
+    function does not see the names of a class around it.
+    """
     line = getattr(node, "lineno", 0)
-    yield from ((name, line) for name in _changed_by(node) if name not in own)
-    for child in ast.iter_child_nodes(node):
-        yield from _changes(child, own)
+    yield from ((name, line, node) for name in _changed_by(node, of_module=of_module) if name not in own)
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
+            children = [child for child in children if child not in body]  # what belongs to the scope around it
+            declared = _declared(node, ast.Global)
+            inner = outer | local_names(node)
+            inner = inner - declared if of_module else inner | declared
+            for child in body:
+                yield from _changed_in(child, inner, inner, of_module=of_module)
+        case ast.ClassDef():
+            children = [child for child in children if child not in node.body]
+            inner = (outer | _stored(node.body)) - _declared(node, ast.Global)
+            for child in node.body:
+                yield from _changed_in(child, inner, outer, of_module=of_module)
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            targets = frozenset(
+                item.id for loop in node.generators for item in ast.walk(loop.target) if isinstance(item, ast.Name)
+            )
+            own, outer = own | targets, outer | targets
+        case _:
+            pass
+    for child in children:
+        yield from _changed_in(child, own, outer, of_module=of_module)
 
 
-def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
+def local_names(node: FunctionNode) -> frozenset[str]:
     """The parameters of a function and the names that its own body binds, comprehensions aside."""
     args = node.args
     names = {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if arg}
@@ -73,13 +144,46 @@ def local_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> fr
             case _:
                 pass
         body.extend(ast.iter_child_nodes(item))
-    return frozenset(names - _declared(node))
+    return frozenset(names - _declared(node, ast.Global) - _declared(node, ast.Nonlocal))
 
 
-def _declared(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> frozenset[str]:
-    return frozenset(
-        name for item in ast.walk(node) if isinstance(item, ast.Global | ast.Nonlocal) for name in item.names
-    )
+def _declared(node: FunctionNode | ast.ClassDef, kind: type[ast.Global | ast.Nonlocal]) -> frozenset[str]:
+    """The names that a function or a class itself declares, those inside of it aside."""
+    names: set[str] = set()
+    body: list[ast.AST] = [] if isinstance(node, ast.Lambda) else [*node.body]
+    while body:
+        item = body.pop()
+        if isinstance(item, kind):
+            names.update(item.names)
+        if not isinstance(item, (*_FUNCTIONS, ast.ClassDef)):
+            body.extend(ast.iter_child_nodes(item))
+    return frozenset(names)
+
+
+def _stored(body: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that statements bind in their own scope."""
+    return frozenset(name for node in body for name, _ in _stores(node))
+
+
+def _stores(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """The names that a statement binds in its own scope, and where; functions and comprehensions have theirs."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store()):
+            yield name, node
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name, node
+            return
+        case ast.Lambda():
+            return
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.NamedExpr):
+                    yield inner.target.id, inner.target
+            return
+        case _:
+            pass
+    for child in ast.iter_child_nodes(node):
+        yield from _stores(child)
 
 
 def _bindings(body: list[ast.stmt], branch: tuple[int, ...]) -> Iterator[tuple[str, ast.AST, bool]]:
@@ -96,10 +200,9 @@ def _bindings(body: list[ast.stmt], branch: tuple[int, ...]) -> Iterator[tuple[s
                 yield from _bindings([*otherwise, *final], branch)
             case ast.For() | ast.While():
                 # A loop binds again and again.
-                for inner in ast.walk(node):
-                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                        yield inner.id, node, False
-                        yield inner.id, inner, False
+                for name, inner in _stores(node):
+                    yield name, node, False
+                    yield name, inner, False
             case ast.With(body=then):
                 yield from _bindings(then, branch)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
@@ -107,14 +210,14 @@ def _bindings(body: list[ast.stmt], branch: tuple[int, ...]) -> Iterator[tuple[s
             case ast.Import(names=names) | ast.ImportFrom(names=names):
                 yield from (((item.asname or item.name).partition(".")[0], node, True) for item in names)
             case _:
-                for inner in ast.walk(node):
-                    if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                        yield inner.id, inner, False
+                yield from ((name, inner, False) for name, inner in _stores(node))
 
 
-def _changed_by(node: ast.AST) -> Iterator[str]:
+def _changed_by(node: ast.AST, *, of_module: bool) -> Iterator[str]:
     match node:
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
+        case ast.Global(names=names) if of_module:
+            yield from names
+        case ast.Nonlocal(names=names) if not of_module:
             yield from names
         case ast.AugAssign(target=ast.Name(id=name)):
             yield name

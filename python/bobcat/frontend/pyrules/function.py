@@ -15,7 +15,7 @@ from typing import Any
 from bobcat.diagnostics import Span
 from bobcat.frontend.pyrules import expressions, objects, statements
 from bobcat.frontend.pyrules.bindings import Alias, Binding, Chosen, Slot, Static
-from bobcat.frontend.pyrules.changes import changing_names, local_names
+from bobcat.frontend.pyrules.changes import change_of_cell, changing_names, local_names
 from bobcat.frontend.pyrules.freeze import MUTABLE, NotConstant, described, freeze
 from bobcat.frontend.pyrules.hints import hint_for
 from bobcat.frontend.pyrules.impure import reads_outside
@@ -128,12 +128,14 @@ class Function:
         return binding.slot
 
     def _outer(self, node: ast.Name, name: str) -> Any:  # Any: every object
-        changing = changing_names(self.source.module.tree)
         if name in self._cells or name in self._globals:
-            if name in changing:
+            tree = self.source.module.tree
+            in_cell = name in self._cells
+            line = change_of_cell(tree, self.source.node, name) if in_cell else changing_names(tree).get(name)
+            if line is not None:
                 raise self.cannot(
                     node,
-                    f"reads `{name}`, which changes in line {changing[name]} of its module",
+                    f"reads `{name}`, which changes in line {line} of its module",
                     "give the name one value that stays, or put what changes into `context.extra`",
                     kind="impure",
                 )
