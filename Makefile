@@ -14,6 +14,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 BUILD := .build
 PYTEST := $(BIN)/python -m pytest
+# Processes that run Python tests; `make test JOBS=0` runs them in one.
+JOBS ?= auto
 RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/py -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 PY_DIRS := python tests benches examples rust/profile
 PROFILES := $(wildcard rust/profile/*.profdata rust/profile/*.py)
@@ -65,9 +67,9 @@ demo: build  ## compile a policy, run an agent behind it, explain a denial; no n
 	@$(BIN)/python examples/demo.py
 
 .PHONY: test
-test: build  ## run the Python tests
+test: build test-rust  ## run all tests: those of the Rust core, then those in Python, one process a core
 	$(call say,tests)
-	$(PYTEST)
+	$(PYTEST) -n $(JOBS) --dist loadfile --benchmark-disable
 
 .PHONY: test-rust
 test-rust: setup  ## run the tests of the Rust core
@@ -111,7 +113,7 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 	$(BIN)/python benches/instructions/gate.py
 
 .PHONY: check
-check: fmt-check lint types test-rust bench-gate test  ## all that CI runs; the test summary comes last
+check: fmt-check lint types bench-gate test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
 check-slow: check  ## check, then long campaigns, fuzzing and the dependency audit

@@ -30,6 +30,7 @@ from bobcat import (
     tool,
 )
 from bobcat.stores import SQLiteStore
+from stable_ids import stable_id
 
 POLICY = compile_policy("rules: []")
 
@@ -103,7 +104,7 @@ def test_what_is_no_agent_is_told(agent: Any, message: str) -> None:
         ({"store": MemoryStore}, "store must be an object; write MemoryStore(...); got the class MemoryStore"),
         ({"store": {}}, "store must be an object with `append` and `load`, such as SQLiteStore('runs.db'); got dict"),
     ],
-    ids=str,
+    ids=stable_id,
 )  # fmt: skip
 def test_an_argument_of_the_wrong_kind_is_told_with_what_to_write(options: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError) as raised:
@@ -188,7 +189,7 @@ def test_tool_needs_no_parentheses() -> None:
         (lambda: ToolSet([bare]), r"ToolSet takes a mapping of names to ToolDefs, got list; .* ToolSet.from_functions"),
         (lambda: ToolSet.from_functions([bare]), r"takes functions, got a list; write from_functions\(\*tools\)"),
     ],
-    ids=str,
+    ids=stable_id,
 )
 def test_what_no_rule_would_expect_of_a_tool_is_refused(declare: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from bobcat.frontend.strict import compile_strict
 from bobcat.model import Verdict
+from stable_ids import stable_id
 
 RULES = "rules: [{id: a, match: {tool: x}, decision: deny}]"
 
@@ -197,7 +198,7 @@ def test_a_mapping_without_end_is_refused() -> None:
     assert codes({"rules": Endless()}) == ["E0109"]
 
 
-@pytest.mark.parametrize("value", [{1, 2}, b"x", object(), date(2026, 1, 1), 1j, Odd(), Pairless()], ids=repr)
+@pytest.mark.parametrize("value", [{1, 2}, b"x", object(), date(2026, 1, 1), 1j, Odd(), Pairless()], ids=stable_id)
 def test_what_json_does_not_have_is_refused_with_its_place(value: Any) -> None:
     (found,) = compile_strict({"rules": [{"match": {"args.x.eq": value}, "decision": "deny"}]}, "p").diagnostics
     assert found.code == "E0113"

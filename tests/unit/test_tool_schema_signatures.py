@@ -26,6 +26,7 @@ from bobcat.tool_schema import (
     with_input_schema,
 )
 from bobcat.tools import ArgumentError, bind_arguments, definition_of
+from stable_ids import stable_id
 
 UserId = NewType("UserId", int)
 Item = TypeVar("Item", int, str)
@@ -140,7 +141,7 @@ TEXT, WHOLE, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"}
         (list["no_such_name"], {}),  # type: ignore[name-defined]  # noqa: F821
         ({"not": "a type"}, {}),
     ],
-    ids=str,
+    ids=stable_id,
 )  # fmt: skip
 def test_a_type_has_its_schema(annotation: object, expected: dict[str, Any]) -> None:
     assert schema_of(annotation) == expected
