@@ -24,7 +24,7 @@ MAX_CONST_DEPTH = 16
 """Nesting of a constant: a scalar is one level."""
 MAX_PATTERN_BYTES = 4 * 1024 * 1024
 """Length of all distinct patterns of a policy together, in UTF-8."""
-MAX_PATTERN_COST = 16_000_000
+MAX_PATTERN_COST = 8_000_000
 """Size of all patterns of a policy together with their repetitions written out, each as often as it is used."""
 
 _EQUALITY: tuple[Written, ...] = ("eq", "in", "exists")
