@@ -19,10 +19,10 @@ from bobcat.ir import construct
 from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
 from bobcat.ir.visit import refs
 
-MAX_PAIRS = 1_000_000
+MAX_PAIRS = 300_000
 """Pairs of rules that one lint compares in a policy."""
 MAX_RULES_COMPARED = 100
-"""Earlier rules about the same tool that are compared with one rule; 10 in a policy of 100,000."""
+"""Earlier rules about the same tool that are compared with one rule; 3 in a policy of 100,000."""
 
 ANY_TOOL = ""
 Path = tuple[str, ...]
