@@ -276,3 +276,36 @@ def test_a_reader_that_leaves_is_no_error(run: Run, tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, cwd=tmp_path)
     assert "Error" not in done.stderr
     assert done.returncode == 0
+
+
+HOSTILE = "h\x1b[2J\x9b31m\r\b\u202e\u200b\u2028\n[ok] forged"
+
+
+@pytest.mark.parametrize(
+    "body, code",
+    [
+        ("warnings.warn(TEXT)", 0),
+        ("logging.getLogger('of.the.script').error(TEXT)", 0),
+        ("logging.getLogger('x').error(TEXT, exc_info=ValueError(TEXT))", 0),
+        ("asyncio.ensure_future(fail()); await asyncio.sleep(0)", 0),
+        ("sys.exit(TEXT)", 1),
+        ("raise ValueError(TEXT)", 1),
+    ],
+)
+def test_what_a_script_makes_python_print_is_shown_as_untrusted_text(tmp_path: Path, body: str, code: int) -> None:
+    lines = [
+        "import asyncio, logging, sys, warnings",
+        f"TEXT = {HOSTILE!r}",
+        "async def fail():",
+        "    raise ValueError(TEXT)",
+        "async def main():",
+        f"    {body}",
+    ]
+    (tmp_path / "agent.py").write_text("\n".join(lines))
+    command = [sys.executable, "-m", "bobcat", "run", "agent.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    told = done.stderr.decode()
+    assert done.returncode == code
+    assert "h\\x1b[2J\\x9b31m" in told
+    assert all(character in ("\n", *map(chr, range(32, 127))) for character in told)
+    assert code or "\n[ok] forged" not in told

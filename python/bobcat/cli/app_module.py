@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from bobcat.cli.failures import InputError
+from bobcat.cli.python_output import safe_python_output
 
 if TYPE_CHECKING:
     from bobcat.workers import Workers
@@ -30,6 +31,7 @@ def load_app(text: str) -> Workers:
     return found
 
 
+@safe_python_output()
 def names_of(place: str, subject: str) -> dict[str, object]:
     """The names of the module or file `place`, whose code runs. Raises `InputError`, which begins with `subject`."""
     try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bobcat.cli.failures import InputError
+from bobcat.cli.python_output import safe_python_output
 
 _REQUEST = ("request", "req")
 _CONTEXT = ("context", "ctx")
@@ -36,6 +37,7 @@ class RuleModule:
     unmarked: tuple[str, ...]
 
 
+@safe_python_output()
 def load_rules(text: str, path: str) -> RuleModule:
     """Import a module of rules and find its rules."""
     # What Bobcat itself loads for rules is none of the module's doing.

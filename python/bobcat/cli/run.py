@@ -16,6 +16,7 @@ import click
 
 from bobcat.cli.failures import FINDINGS, InputError, report_failure
 from bobcat.cli.inputs import decode, read_bytes
+from bobcat.cli.python_output import safe_python_output
 from bobcat.display import safe_text
 from bobcat.kernel.extra import checked_facts
 
@@ -41,13 +42,19 @@ def run(script: str, args: tuple[str, ...], *, extra: tuple[str, ...]) -> int:
     path = Path(script).resolve()
     sys.path.insert(0, str(path.parent))
     sys.argv = [script, *args]
+    with safe_python_output():
+        return _run_main(path, facts, takes_facts=bool(extra))
+
+
+def _run_main(path: Path, facts: dict[str, Any], *, takes_facts: bool) -> int:  # Any: JSON
+    """Run the script. Returns the exit code."""
     try:
         main = runpy.run_path(str(path)).get("main")
         if not inspect.iscoroutinefunction(main):
             click.echo("error: script must define an async `main()` coroutine that calls run_agent(...)", err=True)
             return FINDINGS
         takes = "extra" in inspect.signature(main).parameters
-        if extra and not takes:
+        if takes_facts and not takes:
             click.echo("error: `--extra` needs a parameter: `async def main(extra)`", err=True)
             return FINDINGS
         given = {"extra": facts} if takes else {}
@@ -61,6 +68,11 @@ def run(script: str, args: tuple[str, ...], *, extra: tuple[str, ...]) -> int:
         asyncio.run(main(**given))
     except KeyboardInterrupt:
         raise click.Abort from None
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            raise
+        click.echo(safe_text(end.code, multiline=True), err=True)
+        return FINDINGS
     except Exception as error:  # the script may raise anything
         failure = report_failure(error)
         if failure is not None:

@@ -77,7 +77,7 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
         write_json({**_summary(run), "job": None if job is None else job.to_json()})
         return
     rows = [
-        ("run", f"{safe_text(run.run_id)}, {run.status}"),
+        ("run", f"{safe_text(run.run_id)}, {safe_name(run.status)}"),
         ("records", str(run.records)),
         ("created", run.created.isoformat(timespec="seconds")),
         ("updated", run.updated.isoformat(timespec="seconds")),

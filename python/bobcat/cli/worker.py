@@ -12,6 +12,7 @@ import click
 from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import InputError
 from bobcat.cli.options import FiniteRange
+from bobcat.cli.python_output import safe_python_output
 from bobcat.cli.store import store_option, with_store
 from bobcat.display import safe_names, safe_text
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     help="What to log on standard error.",
 )
 @click.option("--until-idle", is_flag=True, help="Stop when nothing is left to do now (--dispatcher store).")
+@safe_python_output()
 def worker(
     app: str,
     *,
