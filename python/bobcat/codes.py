@@ -443,7 +443,7 @@ _ALL: tuple[Code, ...] = (
     Code(
         "W0133",
         "unnamed-approvers",
-        "the rule `{id}` needs {count} approvals, and names nobody who can give one",
+        "the rule `{id}` needs {count} approvals, and names no approvers",
         "name them: `approvers: [...]`",
     ),
     Code(

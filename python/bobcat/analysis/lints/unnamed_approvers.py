@@ -1,4 +1,4 @@
-"""A rule that asks for several approvals, and names nobody who can give one.
+"""A rule that asks for several approvals, and names no approvers.
 
 What it does: finds `approvals_needed` above 1 without `approvers`.
 Why: without names nobody can tell two people from one under two names.
