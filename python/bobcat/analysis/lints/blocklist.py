@@ -21,11 +21,14 @@ from bobcat.codes import diagnose
 from bobcat.diagnostics import Diagnostic
 from bobcat.ir.schema import Const
 
+_OUTSIDE = ("exists", "length")
+"""Tests that say nothing of what a text holds."""
+
 
 def check(subject: Subject) -> Iterator[Diagnostic]:
     """Every such argument, once for a rule that permits."""
     for facts in subject.permitting:
-        looked_at = {item.path for item in facts.leaves} | set(_written(facts))
+        looked_at = {item.path for item in facts.leaves if item.leaf.op not in _OUTSIDE} | set(_written(facts))
         seen: set[Path] = set()
         for other in subject.restricting_before(facts, "blocklist"):
             if not shared_tools(facts.tools, other.tools):
