@@ -12,6 +12,7 @@ from bobcat.diagnostics import Diagnostic
 from bobcat.frontend.lowered import Lowered
 from bobcat.frontend.pyrules.built import BuiltPolicy, BuiltRule, take_built, with_built
 from bobcat.frontend.pyrules.host import PythonRules
+from bobcat.frontend.source import collector_paused
 from bobcat.ir.schema import Profile
 
 NO_PYTHON = PythonRules()
@@ -36,7 +37,8 @@ def check_source(
     lowered = with_built(_lowered(written, source_path, profile, python), (*own, *built), profile)
     found = (*lowered.diagnostics, *python.diagnostics)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
-        found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
+        with collector_paused():  # PERF: the collector would walk through all of a large policy again and again
+            found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
     text = module if module is not None else written if isinstance(written, str) else None
     if text is not None and lowered.source_map is not None:
         places = [lowered.source_map.rule_span(index) for index in range(len(lowered.source_map.rules))]
