@@ -125,7 +125,7 @@ def bundle_options(command: Decorated) -> Decorated:
             metavar="N",
             expose_value=False,
             callback=_keep_check,
-            help="Refuse a bundle whose epoch is below N, and one without an epoch.",
+            help="Refuse a bundle whose epoch is below N; without an epoch it counts as 0.",
         ),
         click.option(
             "--expected-id",
