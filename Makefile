@@ -76,6 +76,13 @@ test-rust: setup  ## run the tests of the Rust core
 	$(call say,cargo test)
 	cargo test --locked --package bobcat-core
 
+.PHONY: test-pythons
+test-pythons: setup  ## test the wheel on every CPython from 3.11 on that this machine has
+	$(call say,other versions of Python)
+	rm -rf $(BUILD)/wheels
+	eval "$(BIN)/python -m maturin build --release --locked --out $(BUILD)/wheels $$($(PYTHON) rust/profile/profile_flags.py)"
+	.ci/pythons $(BUILD) $(BUILD)/wheels/*.whl
+
 .PHONY: docs-test
 docs-test: build  ## run the examples of the README and docs/
 	$(PYTEST) tests/docs
@@ -116,7 +123,7 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 check: fmt-check lint types bench-gate test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
-check-slow: check  ## check, then long campaigns, fuzzing and the dependency audit
+check-slow: check test-pythons  ## check, then long campaigns, fuzzing and the dependency audit
 	$(call say,campaigns)
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
 	$(call say,fuzzing)
