@@ -38,6 +38,9 @@ def test_a_schema_lets_through_what_jsonschema_calls_valid(schema: dict[str, Any
     except RecursionError:
         assert expected is None
         return
+    if expected is None:  # an endless reference, behind a member that is missing or wrong anyway
+        assert not found
+        return
     assert found == expected
 
 

@@ -145,8 +145,9 @@ def test_u07_nan_as_a_value_denies(match: str) -> None:
 
 def test_u08_a_bool_is_not_a_number() -> None:
     assert verdict(one_rule("{args.n: 1}"), n=True) is Verdict.ALLOW
-    assert verdict(one_rule("{args.flag: true}"), flag=1) is Verdict.ALLOW
-    assert verdict(one_rule("{args.flag: true}"), flag=1.0) is Verdict.ALLOW
+    for flag in (1, 1.0):  # neither true nor a mismatch: a tool may take it for true
+        decision = decide(one_rule("{args.flag: true}"), call(args={"flag": flag}))
+        assert (decision.verdict, decision.matched_rules) == (Verdict.DENY, ("<rule_error:r:wrong_type>",))
     assert verdict(one_rule("{args.n.gt: 0}", "allow"), n=True) is Verdict.ALLOW
     decision = decide(one_rule("{args.n.gt: 0}"), call(args={"n": True}))
     assert decision.matched_rules == ("<rule_error:r:wrong_type>",)
