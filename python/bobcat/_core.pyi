@@ -23,6 +23,7 @@ __all__ = [
     "__version__",
     "_conformance_for_tests",
     "_panic_for_tests",
+    "_steps_for_tests",
     "action_key",
     "begin",
     "canonical_text",

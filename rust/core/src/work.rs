@@ -7,7 +7,7 @@
 //! PERF: nothing is charged for a clause on a scalar or a short text.
 
 use std::borrow::Borrow;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -115,9 +115,25 @@ pub(crate) trait Around<V: Value> {
 #[derive(Debug)]
 pub(crate) struct Work<V> {
     pub(crate) steps: Steps,
-    pub(crate) referred: Referred<V>,
+    /// PERF: most decisions need none of it, and neither make nor drop it.
+    rare: OnceCell<Box<Rare<V>>>,
+}
+
+/// What few decisions need.
+#[derive(Debug)]
+struct Rare<V> {
+    referred: Referred<V>,
     /// Host rules before this one were asked, with what is known of those that failed.
     asked: Option<(u32, Vec<Marker>)>,
+}
+
+impl<V> Default for Rare<V> {
+    fn default() -> Self {
+        Self {
+            referred: Referred::default(),
+            asked: None,
+        }
+    }
 }
 
 impl<V> Default for Work<V> {
@@ -125,8 +141,7 @@ impl<V> Default for Work<V> {
     fn default() -> Self {
         Self {
             steps: Steps::default(),
-            referred: Referred::default(),
-            asked: None,
+            rare: OnceCell::new(),
         }
     }
 }
@@ -135,21 +150,42 @@ impl<V> Work<V> {
     /// That of a decision that asks no host rule before `rule` again, as it was judged before. `failed` are those in error.
     pub(crate) fn again(rule: u32, failed: Vec<Marker>) -> Self {
         Self {
-            asked: Some((rule, failed)),
-            ..Self::default()
+            steps: Steps::default(),
+            rare: OnceCell::from(Box::new(Rare {
+                referred: Referred::default(),
+                asked: Some((rule, failed)),
+            })),
         }
+    }
+
+    /// What elements are compared with.
+    #[inline]
+    pub(crate) fn referred(&self) -> &Referred<V> {
+        &self.rare.get_or_init(Box::default).referred
     }
 
     /// Host rules are asked again: the arguments are others.
     pub(crate) fn forget_asked(&mut self) {
-        self.asked = None;
+        if let Some(rare) = self.rare.get_mut() {
+            rare.asked = None;
+        }
     }
 
     /// The marker of a host rule that was asked before, if it failed; `None`: it was not asked.
     #[inline]
     pub(crate) fn asked(&self, rule: u32) -> Option<impl Iterator<Item = &Marker>> {
-        let (before, failed) = self.asked.as_ref()?;
+        let (before, failed) = self.rare.get()?.asked.as_ref()?;
         (rule < *before).then(|| failed.iter().filter(move |marker| marker.rule == rule))
+    }
+}
+
+impl<V: Value> Work<V> {
+    /// Forgets what elements are compared with: the request is another one, or may have changed.
+    #[inline]
+    pub(crate) fn forget_referred(&self) {
+        if let Some(rare) = self.rare.get() {
+            rare.referred.forget();
+        }
     }
 }
 
@@ -165,13 +201,8 @@ impl<V> Default for Referred<V> {
 }
 
 impl<V: Value> Referred<V> {
-    /// Forgets them: the request is another one, or may have changed.
-    #[inline]
-    pub(crate) fn forget(&self) {
-        let mut held = self.0.borrow_mut();
-        if !held.is_empty() {
-            held.clear();
-        }
+    fn forget(&self) {
+        self.0.borrow_mut().clear();
     }
 
     /// What `path` leads to, read by `at` for the first time.
@@ -193,7 +224,7 @@ impl<V: Value> Referred<V> {
 #[derive(Debug)]
 pub(crate) struct Referent<V> {
     pub(crate) step: Step<V>,
-    set: std::cell::OnceCell<ElementSet<V>>,
+    set: OnceCell<ElementSet<V>>,
 }
 
 impl<V: Value> Referent<V> {

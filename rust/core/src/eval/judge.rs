@@ -359,7 +359,7 @@ impl<R: Request> Around<R::Value> for Reader<'_, R> {
 
     #[inline]
     fn referred(&self) -> &Referred<R::Value> {
-        &self.work.referred
+        self.work.referred()
     }
 }
 

@@ -300,7 +300,7 @@ impl Program {
     ) -> Look<R> {
         let below = below.unwrap_or(u32::MAX);
         scratch.begin(self.clauses.len());
-        work.referred.forget();
+        work.forget_referred();
         let mut judge = Judge::new(self, request, scratch, (cuts, work));
         let tool = if cuts.index { request.tool() } else { None };
         let Some(tool) = tool else {
@@ -438,7 +438,7 @@ impl Program {
             return None;
         }
         // Whoever is asked may change what the request holds.
-        work.referred.forget();
+        work.forget_referred();
         match request.host(host, rule) {
             HostAnswer::Abstain => None,
             HostAnswer::Decided(decision) => Some(Look::Decided(Decided::Host(rule, decision))),
