@@ -160,7 +160,10 @@ class ProcrastinateDispatcher:
         finally:
             sweeping.cancel()
             stopped.cancel()
-            await self.aclose()
+            try:  # a sweep that waits for its database ends a moment after it is cancelled
+                await settle(asyncio.wait((sweeping, stopped), timeout=STOPPING_SECONDS))
+            finally:
+                await self.aclose()
 
     async def _work_once(
         self, runner: Runner, concurrency: int, stopped: asyncio.Task[Literal[True]], grace_seconds: float
