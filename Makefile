@@ -76,12 +76,17 @@ test-rust: setup  ## run the tests of the Rust core
 	$(call say,cargo test)
 	cargo test --locked --package bobcat-core
 
+.PHONY: smoke-pythons
+smoke-pythons: build  ## try the build on every other CPython from 3.11 on that this machine has
+	$(call say,other versions of Python)
+	@.ci/pythons smoke $(BIN)/python
+
 .PHONY: test-pythons
 test-pythons: setup  ## test the wheel on every CPython from 3.11 on that this machine has
 	$(call say,other versions of Python)
 	rm -rf $(BUILD)/wheels
 	eval "$(BIN)/python -m maturin build --release --locked --out $(BUILD)/wheels $$($(PYTHON) rust/profile/profile_flags.py)"
-	.ci/pythons $(BUILD) $(BUILD)/wheels/*.whl
+	.ci/pythons wheel $(BUILD) $(BUILD)/wheels/*.whl
 
 .PHONY: docs-test
 docs-test: build  ## run the examples of the README and docs/
@@ -120,7 +125,7 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 	$(BIN)/python benches/instructions/gate.py
 
 .PHONY: check
-check: fmt-check lint types bench-gate test  ## all that CI runs; the test summary comes last
+check: fmt-check lint types bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
 check-slow: check test-pythons  ## check, then long campaigns, fuzzing and the dependency audit

@@ -11,7 +11,7 @@ import lynx.core.policy as lynx_policy
 import lynx.core.types as lynx_types
 
 import bobcat
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 from corpora.mixed import JsonObject, Workload
 
 Shown = tuple[str, str, tuple[str, ...], tuple[str, ...], float | None]

@@ -25,7 +25,7 @@ import bobcat
 from bobcat import Decision, approve_required, compile_policy, deny, request_from_json
 from bobcat.bundle.host_code import host_code
 from bobcat.bundle.model import PolicyBundle
-from bobcat.frontend.pyrules.lower import lower_function
+from bobcat.frontend.python.lower import lower_function
 from bobcat.ir import construct
 from bobcat.ir.schema import HostRule
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import bobcat
-from bobcat.stores.durable import DurableStore
+from bobcat.stores.protocol import DurableStore
 from loop import Agent, prepare
 
 SECONDS = 2.0

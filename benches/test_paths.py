@@ -8,7 +8,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 import bobcat
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 from corpora.mixed import workload
 
 SIZES = (1, 100, 10_000)

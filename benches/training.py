@@ -91,7 +91,7 @@ def work() -> None:
     import bobcat
     import loop
     import python_rules
-    from bobcat.requests import request_from_json
+    from bobcat.model.request_json import request_from_json
     from corpora.mixed import workload
     from corpora.shapes import SHAPES
 

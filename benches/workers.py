@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bobcat.stores.durable import DurableStore
+from bobcat.stores.protocol import DurableStore
 from bobcat.stores.urls import open_store
 from bobcat.workers import Jobs, Runner, StoreDispatcher
 from workers_app import workers as app

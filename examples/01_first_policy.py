@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bobcat import compile_policy, evaluate, request_from_json
+from bobcat import Policy, Request
 
 POLICY = """
 rules:
@@ -16,7 +16,7 @@ rules:
     decision: allow
 """
 
-bundle = compile_policy(POLICY)
+policy = Policy.compile(POLICY)
 for cmd in ("ls src", "ls; rm -rf /", "reboot"):
-    decision = evaluate(bundle, request_from_json({"tool": "shell", "args": {"cmd": cmd}}))
+    decision = policy.evaluate(Request("shell", {"cmd": cmd}))
     print(f"{cmd!r:16} {decision.verdict:16} {decision.matched_rules} {decision.reason}")

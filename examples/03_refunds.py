@@ -1,4 +1,4 @@
-"""Tiers: small refunds at once, large ones by somebody named, and what is no amount never."""
+"""Tiers: small refunds at once, large ones with a named approver, invalid amounts never."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, run_agent, tool
-from bobcat.tool_schema import tooldef_to_json_schema
+from bobcat.tools.schema import tooldef_to_json_schema
 
 
 @tool()

@@ -35,7 +35,7 @@ def main() -> None:
         POLICY,
         python_rules=[no_private_address],
         python_rule_priorities={"no_private_address": 10},
-        host="allow",
+        uncompiled="callable",
     )
     for args in ({"url": "https://example.com"}, {"url": "https://10.0.0.7/admin"}, {"url": 7}, {}):
         decision = evaluate(policy, request_from_json({"tool": "fetch", "args": args}))

@@ -11,9 +11,8 @@ from typing import Any
 
 from bobcat import (
     FinalAnswer,
-    Happened,
     Message,
-    NotHappened,
+    Reconciled,
     SQLiteStore,
     ToolCall,
     ToolSet,
@@ -40,10 +39,10 @@ async def pay(cents: int, idempotency_key: str) -> str:
 
 
 @pay.reconcile
-async def did_pay(key: str, args: Mapping[str, Any]) -> Happened | NotHappened:
+async def did_pay(key: str, args: Mapping[str, Any]) -> Reconciled:
     """Ask the bank whether the payment of this key was made."""
     print(f"the bank is asked about {dict(args)}")
-    return Happened(f"paid {BANK[key]}, says the bank") if key in BANK else NotHappened()
+    return Reconciled.happened(f"paid {BANK[key]}, says the bank") if key in BANK else Reconciled.not_happened()
 
 
 class Agent:

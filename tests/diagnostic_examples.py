@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from bobcat import build
-from bobcat.analysis.argument_schema import ToolFacts
-from bobcat.analysis.check import check_source
-from bobcat.codes import diagnose
 from bobcat.compiler import compile_policy
-from bobcat.diagnostics import Diagnostic
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError
-from bobcat.render import render_text
+from bobcat.lint.argument_schema import ToolFacts
+from bobcat.lint.check import check_source
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "docs" / "reference" / "diagnostics.md", ROOT / "docs" / "reference" / "lints.md")
@@ -227,11 +227,11 @@ MADE: dict[str, Callable[[], tuple[Diagnostic, ...]]] = {
     "E0902": lambda: check(_bomb(), "E0902"),
     "E0807": lambda: _with_rule_of_a_file("looks_back"),
     "E0808": lambda: _with_rule_of_a_file("sometimes"),
-    "W0115": lambda: _with_rule_of_a_file("looks_back", host="allow"),
-    "W0116": lambda: _with_rule_of_a_file("sometimes", host="allow"),
+    "W0115": lambda: _with_rule_of_a_file("looks_back", uncompiled="callable"),
+    "W0116": lambda: _with_rule_of_a_file("sometimes", uncompiled="callable"),
     "W0117": lambda: _with_rule_of_a_file("by_table"),
     "W0118": lambda: _with_rule_of_a_file("condition_first"),
     "N0103": lambda: (diagnose("N0103", None, file="ci/deploy.yaml", problem="it has none of the keys of a policy"),),
     "N0101": lambda: _strict({"rules": _comparable(2_000)}),
-    "W0114": lambda: _with_rules(_reaching_out(), host="allow"),
+    "W0114": lambda: _with_rules(_reaching_out(), uncompiled="callable"),
 }

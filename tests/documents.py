@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bobcat.stores.durable import Entry, VersionConflict
+from bobcat.stores.protocol import Entry, VersionConflict
 
 
 class Documents:

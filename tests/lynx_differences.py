@@ -6,10 +6,11 @@ EXTRA_FIELDS = {
     "Message": ["provider_data"],
     "ToolCall": ["text", "problem", "provider_data"],
     "ApprovalDecision": ["args"],
-    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition"],
+    "ApprovalRequest": ["run_id", "bundle_id", "round", "granted_by", "uncertain", "definition", "asked"],
     "Decision": ["approvals_needed"],
     "GraphSpec": ["diagnostics"],
-    "RunResult": ["approvals", "audit_gaps", "traceback"],
+    "GraphResult": ["outcome"],
+    "RunResult": ["approvals", "audit_gaps", "traceback", "outcome", "code"],
     "ToolDef": ["reconcile_fn", "definition", "opaque_args"],
     "ToolMetadata": ["effect"],
 }

@@ -8,7 +8,7 @@ from typing import Any
 from bobcat import _core
 from bobcat.ir import construct, schema
 from bobcat.ir.canonical import encode
-from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 EVERY = construct.all_([])
 CONTEXT = ExecutionContext(Principal("user", "u"), "dev", ".", "", 0, datetime(2026, 1, 1, tzinfo=UTC))
@@ -30,7 +30,7 @@ def host_rule(name: str, priority: int = 0) -> schema.HostRule:
     return schema.HostRule(name, priority, "tests", name, "0" * 64)
 
 
-def tool_is(name: str, verdict: Any, **options: Any) -> schema.Rule:
+def tool_is(name: str, verdict: Any, **options: Any) -> schema.IrRule:
     """A rule about one tool."""
     return construct.rule(f"{name}-{verdict}", construct.leaf("tool", (), "eq", name), verdict, **options)
 

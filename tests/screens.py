@@ -39,7 +39,7 @@ from bobcat import (
 from bobcat.approvals.prompting import Question
 from bobcat.benchmark import Calls, bench
 from bobcat.benchmark.page import page
-from bobcat.benchmark.report import Report
+from bobcat.benchmark.report import BenchmarkReport
 from bobcat.cli.bench import _show as show_benchmark
 from bobcat.cli.main import main
 from bobcat.lynx.cli.main import cli as lynx_cli
@@ -228,13 +228,13 @@ def named(text: str) -> str:
 
 
 @lru_cache(1)
-def measured() -> Report:
+def measured() -> BenchmarkReport:
     """A report of a benchmark; times are what differs between two of them."""
     calls = Calls.of([bobcat.request_from_json({"tool": "t"})])
     return bench(bobcat.compile_policy("rules: [{id: r, match: {tool: t}, decision: allow}]"), calls, seconds=0.02)
 
 
-def benchmark(text: str) -> Report:
+def benchmark(text: str) -> BenchmarkReport:
     """The report, with `text` in every place."""
     report, change = measured(), msgspec.structs.replace
     return change(

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from bobcat.ir import construct
 from bobcat.ir.constants import timestamp_const, to_const
-from bobcat.ir.schema import COMPARED, NESTING, Defaults, Expr, Policy, Rule
-from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.ir.schema import COMPARED, NESTING, Defaults, Expr, IrPolicy, IrRule
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 KEYS = ["a", "b", "c"]
 TEXTS = ["", "a", "b", "ab", "abc", "5", "é", "\U0001f600", "a\nb", "prod"]
@@ -283,7 +283,7 @@ def transforms(draw: st.DrawFn) -> Any:
 
 
 @st.composite
-def rules(draw: st.DrawFn, index: int) -> Rule:
+def rules(draw: st.DrawFn, index: int) -> IrRule:
     verdict = draw(st.sampled_from(["allow", "deny", "dry_run", "approve_required", "transform", "transform"]))
     approval = verdict == "approve_required"
     return construct.rule(
@@ -299,7 +299,7 @@ def rules(draw: st.DrawFn, index: int) -> Rule:
 
 
 @st.composite
-def policies(draw: st.DrawFn) -> Policy:
+def policies(draw: st.DrawFn) -> IrPolicy:
     """A strict policy of up to six rules."""
     defaults = Defaults(
         draw(st.sampled_from(["allow", "deny", "dry_run", "approve_required"])),

@@ -10,7 +10,7 @@ import pytest
 
 from bobcat.compiler import compile_policy
 from bobcat.errors import PolicyCompileError
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
 
 ALLOWING = "defaults: {on_no_match: allow, on_missing_shadow: allow}\n"
 """The most dangerous defaults: whatever slips past the rules is allowed."""
@@ -48,7 +48,7 @@ def decide(
     at: ExecutionContext | None = None,
 ) -> Decision:
     """The strict profile's decision."""
-    return compile_policy(source, python_rules=host_rules, host="allow").evaluate(request, at)
+    return compile_policy(source, python_rules=host_rules, uncompiled="callable").evaluate(request, at)
 
 
 def verdict(source: str | Mapping[str, Any], **args: Any) -> Verdict:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from bobcat.model import ActionRequest, Decision
-from bobcat.requests import request_from_json
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.request_json import request_from_json
 from corpora.mixed import RULES_PER_TOOL, SEED, JsonObject, Workload
 from engines.rules import Language, file_rules, quoted
 from engines.sides import Answers, Side

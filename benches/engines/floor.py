@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import bobcat
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "benches" / "floor" / "floor.c"

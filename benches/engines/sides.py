@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import bobcat
-from bobcat.model import ActionRequest, Decision
-from bobcat.requests import request_from_json
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.request_json import request_from_json
 from corpora.mixed import JsonObject, Workload
 from engines.rules import Filed, Language, chain, file_rules, quoted
 from peers import bobcat_side, lynx_side

@@ -10,8 +10,9 @@ from typing import Any
 
 import bobcat
 from bobcat.approvals import auto_deny
-from bobcat.mediator import mediate
-from bobcat.model import AuditEvent, ExecutionContext, Principal
+from bobcat.model.decision import ExecutionContext, Principal
+from bobcat.model.run import AuditEvent
+from bobcat.runtime.mediator import mediate
 from bobcat.sinks.fanout import Fanout
 from corpora.mixed import workload
 

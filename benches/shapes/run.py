@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import bobcat
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 from corpora.shapes import SHAPES, Shape
 from shapes.gate import gate_of_a_call
 from shapes.seldom import LESS_EVICTED, SIZES, batches, cold, first, memory, spread

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import bobcat
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 from corpora.mixed import workload
 from engines.sides import python_engine
 from peers import lynx_side
@@ -45,7 +45,7 @@ while True:
 """
 MEMORY = """
 import gc, json, sys, bobcat
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 def resident():
     gc.collect()
     with open("/proc/self/statm") as statm:

@@ -1,6 +1,6 @@
-"""The Rust core, as Python sees it.
+"""Python interface of the Rust core.
 
-`Program` is the base of `bobcat.bundle.PolicyBundle`: decisions read a bundle without a Python call in between.
+`Program` is the base of `bobcat.bundle.PolicyBundle`: evaluation reads a bundle without a Python call.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -8,24 +8,22 @@ from typing import Any, Generic, Literal, Self, TypeVar, final
 
 from typing_extensions import disjoint_base
 
-from bobcat.frozen import FrozenDict
-from bobcat.model import ActionRequest, Decision, ExecutionContext
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
+from bobcat.model.frozen import FrozenDict
 
 __all__ = [
     "Chain",
+    "ComposerLimits",
     "CoreError",
-    "Form",
-    "Gauge",
-    "Maker",
     "Pattern",
     "Program",
+    "RecordTemplate",
     "Requests",
+    "SlotConstructor",
     "__version__",
     "_conformance_for_tests",
     "_panic_for_tests",
-    "_steps_for_tests",
     "action_key",
-    "begin",
     "canonical_text",
     "chained_hash",
     "check_pattern",
@@ -34,6 +32,7 @@ __all__ = [
     "evaluate_json",
     "evaluate_many",
     "explain",
+    "first_step",
     "frozen_if_flat",
     "is_printable",
     "lower",
@@ -46,16 +45,16 @@ _T = TypeVar("_T")
 
 __version__: str
 unicode_version: str
-"""The version of Unicode by which decisions know characters."""
+"""The Unicode version that evaluation uses."""
 
 class CoreError(ValueError):
-    """IR bytes are refused: `code` is a documented bundle code, the message says where and which limit."""
+    """Invalid IR bytes: `code` is a documented bundle code, the message has the position and the limit."""
 
     code: str
 
 @disjoint_base
 class Program:
-    """A loaded policy, frozen and safe to use from many threads.
+    """A loaded policy, frozen and thread-safe.
 
     `ir` is canonical IR bytes. `host_rules` holds one callable per host rule of the IR, in the IR's order.
     Subclassable; subclasses may take further arguments in `__init__`.
@@ -67,29 +66,29 @@ class Program:
     @property
     def profile(self) -> Literal["strict", "lynx"]: ...
     def prepare(self) -> None:
-        """Make at once what the first calls about each tool would make: its index, automata and decisions."""
+        """Build eagerly what the first calls about each tool would build: its index, automata and decisions."""
 
     def evaluate(self, request: ActionRequest, context: ExecutionContext | None = None) -> Decision:
-        """The decision on one request. Never raises on the content of a request; TypeError if it is not one."""
+        """Evaluate one request. Never raises because of a request's content; TypeError if it is not a request."""
 
 def evaluate(bundle: Program, request: ActionRequest, context: ExecutionContext | None = None) -> Decision:
-    """The decision of `bundle` on `request`. `context` counts in place of the request's.
+    """Return the decision of `bundle` on `request`. `context` replaces the request's.
 
-    Never raises on the content of a request; TypeError for what is no bundle or no request.
+    Never raises because of a request's content; TypeError for a wrong bundle or request type.
     """
 
 def evaluate_many(bundle: Program, requests: Iterable[ActionRequest]) -> list[Decision]:
-    """One decision per request, in order. TypeError for what is no bundle or no request."""
+    """Return one decision per request, in order. TypeError for a wrong bundle or request type."""
 
 def evaluate_json(bundle: Program, data: bytes) -> list[Decision]:
-    """One decision per line of JSON Lines `data`, the GIL released while deciding. Host rules are refused.
+    """Return one decision per line of JSON Lines `data`; the GIL is released during evaluation. Rejects host rules.
 
-    Raises CoreError with code `bad_request` and the line number for a line that is no request.
+    Raises CoreError with code `bad_request` and the line number for a line that is not a request.
     """
 
-# One clause judged: (outcome, head, path, op, operand text, value text or None, error code or None, leaf index).
+# One evaluated clause: (outcome, head, path, op, operand text, value text or None, error code or None, leaf index).
 _ClauseTrace = tuple[str, str, tuple[str, ...], str, str, str | None, str | None, int]
-# One rule judged: (rule index in evaluation order, outcome, error code or None, clause tree, what its function did).
+# One evaluated rule: (rule index in evaluation order, outcome, error code or None, clause tree, function trace).
 # outcome: "true" | "false" | "absent" | "error" | "not_reached". The tree is nested tuples:
 # ("all" | "any" | "not", outcome, children) or ("leaf", *_ClauseTrace).
 # A function: (number of the statement that decided or None, [(number of an `if`, outcome, times, reads)]); a read is
@@ -99,40 +98,45 @@ _RuleTrace = tuple[int, str, str | None, Any, Any]
 def explain(
     bundle: Program, request: ActionRequest, context: ExecutionContext | None = None
 ) -> tuple[Decision, list[_RuleTrace]]:
-    """The decision, and how every rule came out, judged clause by clause along the plain path (no index, no automaton).
+    """Return the decision and every rule's outcome, evaluated clause by clause without index or automaton.
 
     Rules after the deciding one are `not_reached` and have neither tree nor function. Leaf indexes count the leaves of
-    a rule's match in pre-order. Values are shown as JSON, cut after 200 characters.
+    a rule's match in pre-order. Values are JSON, truncated after 200 characters.
     """
 
-# Below, `object` where a value that is not plain, or of the wrong type, is answered with None and nothing raises. Plain
-# are None, bool, int, finite float, str without a lone surrogate, list, tuple, dict with such strings as keys, their
-# frozen forms and mapping proxies, no deeper than `bobcat.plain_json.MAX_DEPTH`; no subclass of one is.
+# Below, a parameter is `object` if a value that is not plain, or of the wrong type, gives None instead of an exception.
+# Plain values are None, bool, int, finite float, str without a lone surrogate, list, tuple, dict with such strings as
+# keys, their frozen forms and mapping proxies, no deeper than `bobcat.text.json_text.MAX_DEPTH`; subclasses are not
+# plain.
 
 def canonical_text(value: object) -> str | None:
-    """`bobcat.plain_json.json_text` (and `loose_json_text`) of a plain value, byte for byte; None for any other."""
+    """Return `bobcat.text.json_text.json_text` (and `loose_json_text`) of a plain value, byte for byte; None
+    otherwise.
+    """
 
 def action_key(run_id: object, step: object, tool: object, args: object) -> str | None:
-    """`bobcat.journal.idempotency_key` of an action with plain arguments; None for any other."""
+    """Return `bobcat.journal.keys.idempotency_key` of an action with plain arguments; None otherwise."""
 
 def chained_hash(previous: object, run_id: object, seq: object, kind: object, key: object, body: object) -> str | None:
-    """`bobcat.journal.chain_hash` of a record with a plain body; None for any other."""
+    """Return `bobcat.journal.keys.chain_hash` of a record with a plain body; None otherwise."""
 
 def lower(text: str) -> str:
-    """The lower case of a text, as decisions know it; a text with a lone surrogate stays as it is."""
+    """Return the lower case of a text by the rules of evaluation; a text with a lone surrogate is returned
+    unchanged.
+    """
 
 def is_printable(text: str) -> bool:
-    """Whether every character of a text can be shown, as decisions know it."""
+    """Return true if every character of a text is printable by the rules of evaluation."""
 
 def sha256(*parts: bytes) -> bytes:
-    """The SHA-256 of these bytes, one after the other: 32 bytes."""
+    """Return the SHA-256 of the concatenated parts: 32 bytes."""
 
 @final
-class Maker(Generic[_T]):
-    """Makes instances of `cls`, a frozen dataclass with slots, from the values of all `fields`; see `bobcat.quick`.
+class SlotConstructor(Generic[_T]):
+    """Factory of instances of `cls`, a frozen dataclass with slots, from all `fields`; see `bobcat.model.fast_init`.
 
-    Its constructor is not run, so it must do no more than keep them. Where the storage of the instances is not as
-    expected, the class is called.
+    Its constructor is not run, so it must only store them. If the instances' storage is not as expected, the class is
+    called.
     """
 
     def __new__(cls, kind: type[_T], fields: list[str], /) -> Self: ...
@@ -140,50 +144,49 @@ class Maker(Generic[_T]):
 
 @final
 class Chain(Generic[_T]):
-    """Makes the records of the run `run_id`, one after the other, with `make`.
+    """Factory of the successive records of the run `run_id`, with `make`.
 
-    With `link`, each gets a hash of itself and all before it into its body, as `chain`. `link(previous, body, run_id,
-    seq, kind, key)` is asked for it where the body is not plain. `seq` is the position of the next record, `head` the
-    hash of the last one that was kept.
+    With `link`, each body gets a hash of the record and all earlier ones as `chain`. `link(previous, body, run_id, seq,
+    kind, key)` computes it if the body is not plain. `seq` is the position of the next record, `head` the hash of the
+    last stored one.
     """
 
     seq: int
     head: str
-    def __new__(cls, make: Maker[_T], link: Callable[..., str] | None, run_id: str, /) -> Self: ...
+    def __new__(cls, make: SlotConstructor[_T], link: Callable[..., str] | None, run_id: str, /) -> Self: ...
     def record(self, kind: str, body: dict[str, Any], key: str, at: object, /) -> _T:
-        """The next record, and the same position again until it is `kept`. `body` gets the hash."""
+        """Return the next record; the position does not advance until `kept`. `body` gets the hash."""
 
-    def fill(self, form: Form, values: tuple[Any, ...], key: str, at: object, /) -> _T:
-        """`record` of the kind of `form`, with `values` for what is not fixed in it, in the order of its names."""
+    def fill(self, form: RecordTemplate, values: tuple[Any, ...], key: str, at: object, /) -> _T:
+        """Call `record` with the kind of `form`, with `values` for its unfixed names, in order."""
 
     def key(self, step: int, tool: str, args: Mapping[str, Any], /) -> str | None:
-        """`bobcat.journal.idempotency_key` of an action of this run with plain arguments and names that need no care;
-        None for any other."""
+        """Return `bobcat.journal.keys.idempotency_key` of an action of this run with plain arguments and plain names;
+        None otherwise."""
 
     def keep(self, writing: Awaitable[object], /) -> tuple[Any, ...] | None:
-        """`begin(writing)`, the store's call that keeps the record that was made last, and `kept` when it is done."""
+        """Run the first step of `writing`, the store's call that appends the last record; call `kept` if it is done."""
 
     def kept(self) -> None:
-        """The record that was made last is on record: the next one follows it."""
+        """Confirm that the last record is stored: the next one follows it."""
 
 @final
-class Form:
-    """What records of one kind have in their bodies: `names`, in this order, some of them with values that are `fixed`
-    and plain. For `Chain.fill`.
+class RecordTemplate:
+    """Template of record bodies of one kind: `names`, in this order, some of them with `fixed` plain values. For
+    `Chain.fill`.
 
-    Raises `ValueError` for a name that comes twice, for `chain`, and for something fixed that has no name or is not
-    plain.
+    Raises `ValueError` for a duplicate name, for `chain`, and for a fixed value that has no name or is not plain.
     """
 
     def __new__(cls, kind: str, names: Sequence[str], fixed: dict[str, Any], /) -> Self: ...
 
 @final
-class Gauge:
-    """Counts the values of one YAML source and the levels they are nested in: the hooks of PyYAML's composer.
+class ComposerLimits:
+    """Counter of the values and nesting levels of one YAML source: the hooks of PyYAML's composer.
 
-    With a value too deep, or one too many, it calls `past` with the cap, `depth` or `count`, and the node that holds
-    the value; what that raises stops the composer. Before every item of a list that a key of the root has, it calls
-    `on_item` with the node of the key, that of the list, in which the items before are done, and the index.
+    If a value is too deep or one too many, it calls `past` with the limit, `depth` or `count`, and the node that holds
+    the value; an exception there stops the composer. Before every item of a list under a root key, it calls `on_item`
+    with the node of the key, the node of the list, in which the earlier items are complete, and the index.
     """
 
     def __new__(
@@ -195,22 +198,22 @@ class Gauge:
         /,
     ) -> Self: ...
     def descend(self, parent: object, index: object, /) -> None:
-        """A value more, a level down, in `parent`."""
+        """Count one value, one level down, in `parent`."""
 
     def ascend(self) -> None:
-        """A level up."""
+        """Go up one level."""
 
     def resolve(self, kind: object, value: object, implicit: object, /) -> str:
-        """The tag of a value whose author wrote none: none."""
+        """Return the empty tag for a value without an explicit tag."""
 
 @final
 class Requests(Generic[_T]):
-    """Makes the requests of one run, with makers of `ExecutionContext` and of `ActionRequest`."""
+    """Factory of the requests of one run, with constructors of `ExecutionContext` and of `ActionRequest`."""
 
     def __new__(
         cls,
-        make_context: Maker[Any],
-        make_request: Maker[_T],
+        make_context: SlotConstructor[Any],
+        make_request: SlotConstructor[_T],
         /,
         *,
         principal: object,
@@ -220,38 +223,35 @@ class Requests(Generic[_T]):
         extra: object,
     ) -> Self: ...
     def of(self, tool: str, args: object, declared: object, step: int, at: object, /) -> _T:
-        """The request for a call of `tool` at a step."""
+        """Return the request for a call of `tool` at a step."""
 
 def frozen_if_flat(value: object) -> FrozenDict[Any, Any] | None:
-    """`bobcat.frozen.deep_freeze` of a dict with nothing but plain values under plain strings; None for any other."""
+    """Return `bobcat.model.frozen.deep_freeze` of a dict of plain values under plain strings; None otherwise."""
 
-def begin(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
-    """Run `coroutine` until it waits or is done: None when it is done, else a tuple of the one thing it yielded.
+def first_step(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
+    """Run `coroutine` until it suspends or ends: return None if it ended, else a tuple of the one value it yielded.
 
-    What is no coroutine is left as it is, and `()` returned. Raises what the coroutine raises.
+    An object that is not a coroutine is left untouched, and `()` returned. Raises the exceptions of the coroutine.
     """
 
 def check_pattern(pattern: str, dialect: Literal["re2", "python"]) -> list[tuple[str, int, int, str]]:
-    """Why the dialect refuses `pattern`: (code, start, end, message), offsets in code points; empty when accepted."""
+    """Return the reasons that the dialect rejects `pattern`: (code, start, end, message), offsets in code points."""
 
 def pattern_cost(pattern: str, dialect: Literal["re2", "python"]) -> int:
-    """The size of a pattern with its repetitions written out; ValueError for one that the dialect refuses."""
+    """Return the size of a pattern with its repetitions expanded; ValueError for one that the dialect rejects."""
 
 def check_request(data: bytes) -> None:
-    """CoreError with the code `bad_request` for a text that is no JSON within the caps of a request."""
+    """Raise CoreError with the code `bad_request` for a text that is not JSON within the limits of a request."""
 
 @final
 class Pattern:
-    """One compiled pattern, for tests and tools: what `matches` does with it."""
+    """One compiled pattern with the semantics of `matches`, for tests and tools."""
 
     def __new__(cls, pattern: str, dialect: Literal["re2", "python"]) -> Self: ...
     def search(self, text: str) -> bool: ...
 
-def _steps_for_tests(bundle: Program, request: ActionRequest, *, plain: bool = False) -> int:
-    """How many steps of its budget a decision takes, by the index or plainly; for the tests of the budget."""
-
 def _panic_for_tests(bundle: Program, request: ActionRequest) -> Decision:
-    """What `evaluate` answers when the core panics; for the test that there is an answer."""
+    """Return the decision of `evaluate` when the core panics, for tests."""
 
 def _conformance_for_tests(bundle: Program) -> list[str]:
-    """What Python values get wrong in the core's conformance kit: nothing."""
+    """Return the failures of Python values in the core's conformance kit; empty if they conform."""

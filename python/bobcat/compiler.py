@@ -1,4 +1,4 @@
-"""The driver of the compiler: a source and Python rules in, a bundle or diagnostics out.
+"""Compiler driver: from a source and Python rules to a bundle or diagnostics.
 
     text or mapping ──► front end of the profile ──► IR ──► bundle
     Python rules ─────► functions, host rules
@@ -12,23 +12,26 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, assert_never, get_args
+from typing import Any, get_args
 
-from bobcat.bundle.model import PolicyBundle
-from bobcat.codes import diagnose
-from bobcat.diagnostics import Diagnostic, Severity
-from bobcat.display import safe_text
+from bobcat.bundle.model import Policy
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Severity
+from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError, PolicyWarning
-from bobcat.frontend.encoding import decode
-from bobcat.frontend.lowered import Lowered
-from bobcat.frontend.pyrules.built import AnyPythonRule, BuiltPolicy, take_built, texts_of, with_built
-from bobcat.frontend.pyrules.host import Host, Priorities, PythonRules, to_rules
+from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of, with_built
+from bobcat.frontend.profiles import lower
+from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
+from bobcat.frontend.result import LoweringResult
+from bobcat.frontend.yaml.encoding import decode
 from bobcat.ir.canonical import EncodingError
-from bobcat.ir.schema import Policy, Profile, Rule
-from bobcat.render import render_text
+from bobcat.ir.schema import IrPolicy, IrRule, Profile
+from bobcat.text.display import safe_text
 
 PROFILES: tuple[Profile, ...] = get_args(Profile)
-HOSTS: tuple[Host, ...] = get_args(Host)
+UNCOMPILED: tuple[Uncompiled, ...] = get_args(Uncompiled)
+OLD_HOST: Mapping[str, Uncompiled] = {"refuse": "error", "allow": "callable"}
+"""Words of the older keyword `host`."""
 Source = str | Mapping[str, Any]  # Any: plain data, checked by the front end
 
 
@@ -39,23 +42,24 @@ def compile_policy(
     profile: Profile = "strict",
     python_rules: Iterable[AnyPythonRule] = (),
     python_rule_priorities: Priorities = (),
-    host: Host = "refuse",
-) -> PolicyBundle:
+    uncompiled: Uncompiled = "error",
+    host: str | None = None,
+) -> Policy:
     """Compile a policy, given as YAML text, as plain data or as built in Python, with Python rules beside it.
 
-    `source_path` is the name that findings have for a text; `load_policy_file` compiles a file.
-    A Python rule is compiled from its own source. In the strict profile one that cannot be is an error, unless `host`
-    is `allow`: then it stays a callable, with a warning. `python_rule_priorities` are `(name, priority)` pairs, a
-    mapping, or one integer for each rule; others have the priority that `@rule` gives. Raises
-    `PolicyCompileError` with every finding; the warnings of a policy that compiles are in `bundle.warnings`.
+    `source_path` is the file name in diagnostics about a text; `load_policy_file` compiles a file.
+    A Python rule is compiled from its own source. In the strict profile, a failure is an error, unless
+    `uncompiled` is `callable`: then it stays a callable, with a warning. `host` is the older name of `uncompiled`.
+    `python_rule_priorities` are `(name, priority)` pairs, a mapping, or one integer for each rule; the default is
+    the priority of `@rule`. Raises `PolicyCompileError` with every finding; the warnings of a policy that compiles
+    are in `bundle.warnings`.
     """
     if profile not in PROFILES:
         raise ValueError(f"`{profile}` is not a profile; the profiles are {', '.join(PROFILES)}")
-    if host not in HOSTS:
-        raise ValueError(f"`{host}` is no answer to a rule that stays a callable; write one of {', '.join(HOSTS)}")
+    uncompiled = _read_uncompiled(uncompiled, host)
     written, built, functions = take_built(source, python_rules)
-    python = to_rules(functions, python_rule_priorities, profile=profile, host=host)
-    lowered = with_built(_lower(written, source_path, profile, python), built, profile)
+    python = to_rules(functions, python_rule_priorities, profile=profile, uncompiled=uncompiled)
+    lowered = with_built(lower(written, source_path, profile, python), built, profile)
     found = (*lowered.diagnostics, *python.diagnostics)
     if profile == "strict" and lowered.policy is not None:
         found = (*found, *_name_clashes(lowered.policy, {item.code for item in found}))
@@ -66,7 +70,7 @@ def compile_policy(
     if profile == "lynx":
         _warn(found)
     try:
-        return PolicyBundle.from_policy(
+        return Policy.from_policy(
             lowered.policy,
             host_rules=python.callables,
             source_map=lowered.source_map,
@@ -84,8 +88,9 @@ def load_policy_file(
     profile: Profile = "strict",
     python_rules: Iterable[AnyPythonRule] = (),
     python_rule_priorities: Priorities = (),
-    host: Host = "refuse",
-) -> PolicyBundle:
+    uncompiled: Uncompiled = "error",
+    host: str | None = None,
+) -> Policy:
     """Compile the policy in a UTF-8 file; see `compile_policy`.
 
     Raises `PolicyCompileError`, also for a file that cannot be read. A bundle file is loaded by `load_bundle`.
@@ -106,31 +111,28 @@ def load_policy_file(
         profile=profile,
         python_rules=python_rules,
         python_rule_priorities=python_rule_priorities,
-        host=host,
+        uncompiled=_read_uncompiled(uncompiled, host),
     )
 
 
-def _lower(source: Source, source_path: str, profile: Profile, python: PythonRules) -> Lowered:
-    # Each front end is imported when it is asked for: a strict compilation does not load the other one.
-    match profile:
-        case "strict":
-            from bobcat.frontend.strict import compile_strict
-
-            return compile_strict(source, source_path, python)
-        case "lynx":
-            from bobcat.frontend.lynx import compile_lynx
-
-            return compile_lynx(source, source_path, python)
-        case _:
-            assert_never(profile)
+def _read_uncompiled(uncompiled: str, host: str | None) -> Uncompiled:
+    """Read both spellings of the option; the older keyword and its words with a warning."""
+    word = uncompiled if host is None else host
+    found = OLD_HOST.get(word, word)
+    if found not in UNCOMPILED:
+        raise ValueError(f"`uncompiled` must be one of {', '.join(UNCOMPILED)}, not {word!r}")
+    if host is not None or found != word:
+        said = f"uncompiled={word!r}" if host is None else f"host={host!r}"
+        warnings.warn(f"`{said}` is now `uncompiled={found!r}`", DeprecationWarning, stacklevel=3)
+    return found
 
 
-def _name_clashes(policy: Policy, codes: set[str]) -> list[Diagnostic]:
-    """Python rules with the id of a declarative rule: a decision could not be traced back to one of them."""
+def _name_clashes(policy: IrPolicy, codes: set[str]) -> list[Diagnostic]:
+    """Report Python rules with the id of a declarative rule: a decision could not be traced back to one of them."""
     if "E0803" in codes:
         return []
-    ids = {rule.id for rule in policy.rules if isinstance(rule, Rule)}
-    hosts = [rule.name for rule in policy.rules if not isinstance(rule, Rule)]
+    ids = {rule.id for rule in policy.rules if isinstance(rule, IrRule)}
+    hosts = [rule.name for rule in policy.rules if not isinstance(rule, IrRule)]
     return [diagnose("E0803", None, name=name) for name in hosts if name in ids]
 
 
@@ -144,14 +146,16 @@ def _warn(found: Iterable[Diagnostic]) -> None:
             warnings.warn(safe_text(f"{item.code}: {item.message}"), PolicyWarning, stacklevel=3)
 
 
-def _lynx_id(lowered: Lowered, python: PythonRules) -> Callable[[], str] | None:
+def _lynx_id(lowered: LoweringResult, python: PythonRules) -> Callable[[], str] | None:
     data = lowered.data
     if data is None:
         return None
 
     def compute() -> str:
-        from bobcat.frontend.lynx_id import lynx_id
+        from bobcat.frontend.lynx.bundle_id import lynx_id
 
-        return lynx_id(data(), tuple((rule.name, rule.priority) for rule in python.rules if not isinstance(rule, Rule)))
+        return lynx_id(
+            data(), tuple((rule.name, rule.priority) for rule in python.rules if not isinstance(rule, IrRule))
+        )
 
     return compute

@@ -1,24 +1,17 @@
 """Every exception Bobcat raises on purpose.
 
-ValueError
-├── PolicyCompileError      a policy source is wrong; carries diagnostics
-├── GraphCompileError       a handoff graph is wrong; carries diagnostics
-├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
-├── RequestError            a request given as JSON is not a request; carries a code
-├── ArgumentError           a call's arguments are refused before the policy judges it; carries a code
-├── ApprovalError           an answer to an approval does not count; carries a code
-├── JobError                a job cannot be queued, made or changed; carries a code
-└── AuditError              an audit line cannot be read, or decided again; carries a code
-PermissionError
-└── ActionBlocked           an allowlist, or a gate without a grant, stands before what a tool was about to do
-RuntimeError
-├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`
-├── StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code
-├── McpServerError          an MCP server cannot be started, or does not answer as one
-└── McpToolError            an MCP tool says that it failed
-UserWarning
-├── StoreWarning            a store keeps less than it seems to
-└── PolicyWarning           a policy compiles, and something in it is looser than it looks
+ValueError ├── PolicyCompileError      a policy source is wrong; carries diagnostics ├── GraphCompileError       a
+handoff graph is wrong; carries diagnostics ├── BundleError             a bundle file is damaged, hostile, unsigned or
+of another format; carries a code ├── RequestError            a request given as JSON is not a request; carries a code
+├── ArgumentError a call's arguments are refused before the policy is asked; carries a code ├── ApprovalError an answer
+to an approval does not count; carries a code ├── JobError                a job cannot be queued, made or changed;
+carries a code └── AuditError              an audit line cannot be read, or decided again; carries a code
+PermissionError └── ActionBlocked           an allowlist, or a gate without a grant, blocked an action of a tool
+RuntimeError ├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step` ├──
+StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code ├──
+McpServerError          an MCP server cannot be started, or does not answer as one └── McpToolError            an MCP
+tool reported a failure UserWarning ├── StoreWarning            a store keeps less than it seems to └── PolicyWarning a
+policy compiles, but a part of it is laxer than it looks
 """
 
 from __future__ import annotations
@@ -26,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bobcat.diagnostics import Diagnostic
+    from bobcat.diagnostics.model import Diagnostic
 
 
 class PolicyCompileError(ValueError):
@@ -74,7 +67,7 @@ class RequestError(_CodedError):
 
 
 class ArgumentError(ValueError):
-    """A call cannot be made: of this tool, or with these arguments. The message is the answer to the model.
+    """A call cannot be made: of this tool, or with these arguments. The model sees the message.
 
     `code` is one of the codes in `docs/reference/tool-arguments.md`.
     """
@@ -92,7 +85,7 @@ class ApprovalError(_CodedError):
 
 
 class JobError(_CodedError):
-    """A job cannot be what it was meant to be. `code` is one of the codes in `docs/how-to/run-workers.md`."""
+    """A job cannot be queued, executed or changed. `code` is one of the codes in `docs/how-to/run-workers.md`."""
 
 
 class AuditError(_CodedError):
@@ -100,7 +93,7 @@ class AuditError(_CodedError):
 
 
 class ActionBlocked(PermissionError):
-    """Nobody has granted this. `target` is what it was aimed at, where that is known."""
+    """An action without the required grant. `target` is its target, where known."""
 
     def __init__(self, message: str, target: str | None = None) -> None:
         super().__init__(message)
@@ -111,7 +104,7 @@ class ActionBlocked(PermissionError):
 
 
 class IncompleteReply(RuntimeError):
-    """A model's reply is no answer: it was cut off, withheld or refused."""
+    """An incomplete reply of a model: it was cut off, withheld or refused."""
 
 
 class McpServerError(RuntimeError):
@@ -119,13 +112,13 @@ class McpServerError(RuntimeError):
 
 
 class McpToolError(RuntimeError):
-    """A tool of an MCP server says that it failed; the text is the server's."""
+    """A tool of an MCP server reported a failure; the text is the server's."""
 
 
 class StoreError(RuntimeError):
-    """A store cannot do what it was asked. `code` is one of the codes in `docs/reference/stores.md`.
+    """A store operation failed. `code` is one of the codes in `docs/reference/stores.md`.
 
-    Whether a write that failed with `unavailable` was kept is not known: read again.
+    A write that failed with `unavailable` may or may not be durable: read again.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -137,8 +130,8 @@ class StoreError(RuntimeError):
 
 
 class StoreWarning(UserWarning):
-    """A store keeps less than it seems to, and was told to go on."""
+    """A store offers less durability than it appears to, and was configured to continue."""
 
 
 class PolicyWarning(UserWarning):
-    """A policy compiles, but part of it is laxer than it looks. Raised once per rule and laxness."""
+    """A policy compiles, but part of it is laxer than it looks. Raised once per rule and problem."""

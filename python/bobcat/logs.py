@@ -3,9 +3,9 @@
     log = logger("workers")
     log.info("run %s: succeeded", run_id, extra={"run_id": run_id})
 
-What a record is about is also in its attributes (`run_id`, `correlation_id`, `step`, `tool`, `verdict`, `status`, ...),
-for handlers that write structured lines; one named `traceback` is written below the message. Messages and tracebacks
-are made safe to show here, for every handler.
+The subject of a record is also in its attributes (`run_id`, `correlation_id`, `step`, `tool`, `verdict`, `status`,
+...), for handlers that write structured lines; one named `traceback` is written below the message. Messages and
+tracebacks are escaped here, for every handler.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import logging
 import traceback
 from typing import IO
 
-from bobcat.display import safe_text
+from bobcat.text.display import safe_text
 
 ROOT = "bobcat"
 MAX_TRACEBACK_CHARS = 16_000
@@ -33,19 +33,19 @@ def logger(part: str) -> logging.Logger:
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of an exception, as text that anything may be in."""
+    """The traceback of an exception, unescaped."""
     text = "".join(traceback.format_exception(error)).rstrip("\n")
     cut = len(text) - MAX_TRACEBACK_CHARS
     return text if cut <= 0 else f"[{cut:,} characters left out]\n{text[cut:]}"
 
 
 def shown_traceback(text: str) -> str:
-    """A traceback that is safe to show. Its lines are indented: none can pass for a line of ours."""
+    """A traceback that is safe to show. Its lines are indented, so that they cannot forge a log line."""
     return "\n".join(f"  | {safe_text(line)}" for line in text.split("\n"))
 
 
 def log_to(stream: IO[str], level: str) -> logging.Handler:
-    """Have the loggers of the package write lines to `stream`, from `level` on. Returns what `stop_logging` takes."""
+    """Write the package's log lines to `stream`, from `level` on. Returns the handler for `stop_logging`."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger(ROOT)
@@ -55,21 +55,21 @@ def log_to(stream: IO[str], level: str) -> logging.Handler:
 
 
 def stop_logging(handler: logging.Handler) -> None:
-    """Take back what `log_to` has set up."""
+    """Undo `log_to`."""
     root = logging.getLogger(ROOT)
     root.removeHandler(handler)
     root.setLevel(logging.NOTSET)
 
 
 class _Safe(logging.Filter):
-    """Makes the text of records safe to show. Of their attributes, handlers must take care."""
+    """Escapes the text of records. Their attributes are left to the handlers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Let every record pass, with its message and its traceback escaped."""
         record.msg, record.args = safe_text(record.getMessage()), None
         error = record.exc_info[1] if record.exc_info else None
         trace = traceback_of(error) if error is not None else getattr(record, "traceback", None)
-        if isinstance(trace, str) and not record.exc_text:  # what a formatter writes below the message
+        if isinstance(trace, str) and not record.exc_text:  # the text that a formatter writes below the message
             record.exc_text = shown_traceback(trace)
         return True
 

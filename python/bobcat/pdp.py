@@ -5,13 +5,14 @@ here, and nothing it imports, can compile a policy.
 """
 
 from bobcat._core import evaluate, evaluate_json, evaluate_many
-from bobcat.bundle.explanation import Clause, Comparison, Connective, Explanation, RuleExplanation, explain
-from bobcat.decisions import allow, approve_required, deny, dry_run, transform
+from bobcat.bundle.explain import explain
+from bobcat.bundle.explanation import Clause, Connective, ExplainedComparison, Explanation, RuleExplanation
+from bobcat.model.constructors import allow, approve_required, deny, dry_run, transform
 
 __all__ = [
     "Clause",
-    "Comparison",
     "Connective",
+    "ExplainedComparison",
     "Explanation",
     "RuleExplanation",
     "allow",

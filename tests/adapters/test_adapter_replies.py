@@ -27,7 +27,8 @@ def _run(agent: Scripted, **more: Any) -> RunResult:
     return asyncio.run(run_agent(agent, "go", tools=tools, policy=compile_policy(POLICY), **more))
 
 
-def test_u82_text_beside_a_call_stands_in_the_conversation() -> None:
+# lynx-agent defect 82
+def test_text_beside_a_call_stands_in_the_conversation() -> None:
     agent = Scripted(ToolCall("echo", {}, "c1", text="let me see"), FinalAnswer("done"))
     assert _run(agent).error is None
     assert agent.seen[1][1] == Message("assistant", "let me see", "echo", "c1", {})

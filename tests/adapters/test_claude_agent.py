@@ -93,7 +93,8 @@ def test_a_run_from_task_to_answer() -> None:
     ]
 
 
-def test_u82_every_parallel_call_is_judged_and_answered_in_one_message() -> None:
+# lynx-agent defect 82
+def test_every_parallel_call_is_judged_and_answered_in_one_message() -> None:
     run, vendor = _run(
         _reply(
             _use("read", "toolu_1", path="a"),
@@ -127,7 +128,8 @@ def test_arguments_that_are_no_object_are_a_recorded_failure() -> None:
     assert vendor.requests[1]["messages"][2]["content"][0]["is_error"] is True
 
 
-def test_u82_a_call_that_was_cut_off_is_not_run_and_the_ones_before_it_are() -> None:
+# lynx-agent defect 82
+def test_a_call_that_was_cut_off_is_not_run_and_the_ones_before_it_are() -> None:
     run, vendor = _run(
         _reply(_use("read", "toolu_1", path="a"), _use("read", "toolu_2", path="/"), stop="max_tokens"),
         _reply(_text("done")),
@@ -150,10 +152,10 @@ def test_an_answer_that_was_cut_off_is_none(reason: str) -> None:
 @pytest.mark.parametrize(
     ("details", "text"),
     [
-        (None, "the model refused to go on"),
+        (None, "the model refused to continue"),
         (
             {"type": "refusal", "category": "cyber", "explanation": "too risky"},
-            "the model refused to go on: too risky",
+            "the model refused to continue: too risky",
         ),
     ],
 )
@@ -213,7 +215,8 @@ def test_system_messages_and_empty_replies_are_left_out_of_the_conversation() ->
     assert request["messages"] == [{"role": "user", "content": [_text("one"), _text("two"), result]}]
 
 
-def test_u80_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+# lynx-agent defect 80
+def test_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "test")
 
     async def main() -> None:

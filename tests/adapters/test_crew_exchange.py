@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bobcat import FinalAnswer, Message, ToolCall
-from bobcat.adapters.crew_exchange import ENDED, Exchange, Link
+from bobcat.adapters.crew_bridge import ENDED, BridgeHandle, CrewBridge
 
 TASK = Message("user", "go")
 
@@ -36,15 +36,15 @@ def _answered(call: ToolCall, text: str) -> tuple[Message, Message]:
 
 
 def test_a_call_waits_for_its_answer() -> None:
-    exchange = Exchange()
+    bridge = CrewBridge()
 
     async def main() -> None:
-        thread, out = _thread(lambda: exchange.ask("read", {"path": "a"}))
-        calls = await exchange.next((TASK,))
+        thread, out = _thread(lambda: bridge.call("read", {"path": "a"}))
+        calls = await bridge.next((TASK,))
         assert calls == (ToolCall("read", {"path": "a"}, "crew_0"),)
         assert thread.is_alive()
-        exchange.finish(FinalAnswer("done"))
-        assert await exchange.next((TASK, *_answered(calls[0], "[ok] text"))) == FinalAnswer("done")
+        bridge.finish(FinalAnswer("done"))
+        assert await bridge.next((TASK, *_answered(calls[0], "[ok] text"))) == FinalAnswer("done")
         await asyncio.to_thread(thread.join, 5)
         assert out == ["[ok] text"]
 
@@ -52,20 +52,20 @@ def test_a_call_waits_for_its_answer() -> None:
 
 
 def test_calls_of_several_threads_are_one_reply_and_each_gets_its_own_answer() -> None:
-    exchange = Exchange()
+    bridge = CrewBridge()
 
     async def main() -> None:
-        threads = [_thread(lambda n=n: exchange.ask("read", {"path": n})) for n in range(3)]  # type: ignore[misc]
+        threads = [_thread(lambda n=n: bridge.call("read", {"path": n})) for n in range(3)]  # type: ignore[misc]
         seen: list[ToolCall] = []
         conversation: tuple[Message, ...] = (TASK,)
         while len(seen) < 3:
-            calls = await exchange.next(conversation)
+            calls = await bridge.next(conversation)
             assert isinstance(calls, tuple)
             seen += calls
             said = [_answered(call, f"answer {call.args['path']}") for call in calls]
             conversation += tuple(asked for asked, _ in said) + tuple(told for _, told in said)
-        exchange.finish(FinalAnswer("done"))
-        await exchange.next(conversation)
+        bridge.finish(FinalAnswer("done"))
+        await bridge.next(conversation)
         for n, (thread, out) in enumerate(threads):
             await asyncio.to_thread(thread.join, 5)
             assert out == [f"answer {n}"]
@@ -75,41 +75,41 @@ def test_calls_of_several_threads_are_one_reply_and_each_gets_its_own_answer() -
 
 
 def test_recorded_answers_are_given_once_each_and_new_calls_get_new_ids() -> None:
-    exchange = Exchange()
+    bridge = CrewBridge()
     old = [ToolCall("read", {"path": "a"}, "crew_0"), ToolCall("read", {"path": "a"}, "crew_1")]
     said = [_answered(call, f"[ok] {n}") for n, call in enumerate(old)]
-    exchange.remember((TASK, *said[0], *said[1]))
-    assert [exchange.ask("read", {"path": "a"}) for _ in old] == ["[ok] 0", "[ok] 1"]
+    bridge.remember((TASK, *said[0], *said[1]))
+    assert [bridge.call("read", {"path": "a"}) for _ in old] == ["[ok] 0", "[ok] 1"]
 
     async def main() -> Any:
-        _thread(lambda: exchange.ask("read", {"path": "a"}))
-        return await exchange.next((TASK,))
+        _thread(lambda: bridge.call("read", {"path": "a"}))
+        return await bridge.next((TASK,))
 
     assert asyncio.run(main()) == (ToolCall("read", {"path": "a"}, "crew_2"),)
 
 
 def test_the_end_of_the_run_frees_every_thread_and_lets_no_call_through() -> None:
-    exchange = Exchange()
+    bridge = CrewBridge()
 
     async def main() -> None:
-        thread, out = _thread(lambda: exchange.ask("read", {}))
-        await exchange.next((TASK,))
-        exchange.close()
+        thread, out = _thread(lambda: bridge.call("read", {}))
+        await bridge.next((TASK,))
+        bridge.close()
         await asyncio.to_thread(thread.join, 5)
         assert [str(error) for error in out] == [ENDED]
         with pytest.raises(RuntimeError, match=ENDED):
-            exchange.ask("read", {})
+            bridge.call("read", {})
         with pytest.raises(RuntimeError, match="the agent was closed while its crew was running"):
-            await exchange.next((TASK,))
+            await bridge.next((TASK,))
 
     asyncio.run(main())
 
 
 def test_a_cancelled_step_closes_the_exchange() -> None:
-    exchange = Exchange()
+    bridge = CrewBridge()
 
     async def main() -> None:
-        step = asyncio.create_task(exchange.next((TASK,)))
+        step = asyncio.create_task(bridge.next((TASK,)))
         await asyncio.sleep(0)
         step.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -117,7 +117,7 @@ def test_a_cancelled_step_closes_the_exchange() -> None:
 
     asyncio.run(main())
     with pytest.raises(RuntimeError, match=ENDED):
-        exchange.ask("read", {})
+        bridge.call("read", {})
 
 
 @pytest.mark.parametrize(
@@ -125,30 +125,30 @@ def test_a_cancelled_step_closes_the_exchange() -> None:
     [(ValueError("bad crew"), ValueError, "bad crew"), (SystemExit(1), RuntimeError, "the crew ended with SystemExit")],
 )
 def test_a_crew_that_fails_fails_the_step(end: BaseException, raised: type[Exception], text: str) -> None:
-    exchange = Exchange()
-    exchange.finish(end)
+    bridge = CrewBridge()
+    bridge.finish(end)
     with pytest.raises(raised, match=text):
-        asyncio.run(exchange.next((TASK,)))
+        asyncio.run(bridge.next((TASK,)))
 
 
 def test_the_result_is_given_again_also_after_closing() -> None:
-    exchange = Exchange()
-    exchange.finish(FinalAnswer("done"))
-    exchange.close()
-    assert asyncio.run(exchange.next((TASK,))) == FinalAnswer("done")
+    bridge = CrewBridge()
+    bridge.finish(FinalAnswer("done"))
+    bridge.close()
+    assert asyncio.run(bridge.next((TASK,))) == FinalAnswer("done")
 
 
 def test_a_run_that_is_gone_needs_no_waking() -> None:
-    exchange = Exchange()
+    bridge = CrewBridge()
 
     async def main() -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(exchange.next((TASK,)), 0.01)
+            await asyncio.wait_for(bridge.next((TASK,)), 0.01)
 
     asyncio.run(main())
-    exchange.finish(FinalAnswer("too late"))
+    bridge.finish(FinalAnswer("too late"))
 
 
 def test_a_tool_without_a_run_is_not_run() -> None:
     with pytest.raises(RuntimeError, match="no CrewAIAgent runs this crew; the tool was not run"):
-        Link().ask("read", {})
+        BridgeHandle().call("read", {})

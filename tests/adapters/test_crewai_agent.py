@@ -62,7 +62,8 @@ def _run(*replies: dict[str, Any], **more: Any) -> tuple[Run, Vendor]:
         return asyncio.run(run()), vendor
 
 
-def test_u82_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
+# lynx-agent defect 82
+def test_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
     run, vendor = _run(
         _reply(None, ("read", {"path": "a.txt"})),
         _reply(None, ("notes_write", {"path": "/etc/passwd"})),
@@ -81,7 +82,8 @@ def test_u82_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
     assert run.result.usage is not None
 
 
-def test_u82_every_call_of_a_reply_is_judged() -> None:
+# lynx-agent defect 82
+def test_every_call_of_a_reply_is_judged() -> None:
     run, vendor = _run(
         _reply(None, ("read", {"path": "a"}), ("notes_write", {"path": "/root"}), ("read", {"path": "b"})),
         _reply("All tidy."),

@@ -44,7 +44,8 @@ def _graph(say: Say, state: Any = MessagesState) -> Any:
     return builder.compile()
 
 
-def test_u78_a_graph_survives_the_results_of_its_tools() -> None:
+# lynx-agent defect 78
+def test_a_graph_survives_the_results_of_its_tools() -> None:
     model = Model(
         AIMessage("Let me read.", tool_calls=[_call("read", "c1", path="a.txt")]),
         AIMessage("", tool_calls=[_call("notes.write", "c2", path="/root")]),
@@ -66,7 +67,8 @@ def test_u78_a_graph_survives_the_results_of_its_tools() -> None:
     assert (refused.tool_call_id, refused.status, refused.content) == ("c2", "error", "[denied] stay here")
 
 
-def test_u82_every_parallel_call_is_judged_and_answered() -> None:
+# lynx-agent defect 82
+def test_every_parallel_call_is_judged_and_answered() -> None:
     calls = [_call("read", "c1", path="a"), _call("notes.write", "c2", path="/"), _call("notes.write", "c3", path="b")]
     model = Model(AIMessage("", tool_calls=calls), AIMessage("done"))
     run = governed(LangGraphAgent(_graph(model)))

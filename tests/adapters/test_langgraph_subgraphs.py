@@ -307,7 +307,7 @@ def test_a_tool_node_that_looks_under_another_key_runs_no_tool() -> None:
     builder.add_edge("model", "tools")
     run = _run(builder.compile())
     assert run.result.error is not None
-    assert "a model's reply with the call has to be in the graph's `messages`" in run.result.error
+    assert "a model's reply with the call must be in the graph's `messages`" in run.result.error
 
 
 def test_a_functional_graph_runs_no_tool() -> None:
@@ -405,7 +405,7 @@ def test_a_result_that_the_run_did_not_produce_fails_it(update: Callable[[], Any
     inner = graph(lambda _: update())
     run = _run(graph(inner) if nested else inner)
     assert run.result.error is not None
-    assert "that this run did not carry out" in run.result.error
+    assert "that this run did not execute" in run.result.error
     assert run.ran == []
 
 

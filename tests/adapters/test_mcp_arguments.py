@@ -176,7 +176,7 @@ def test_a_value_that_the_schema_refuses_is_told_by_its_place_and_not_sent(
     [
         (properties(x={"type": "text"}), "`type` must name types of JSON"),
         (properties(x={"$ref": "https://example.com/x.json"}), "`$ref` must lead into the same document"),
-        (properties(x={"$ref": "#/$defs/none"}), "`$ref` names a place that is not in the schema"),
+        (properties(x={"$ref": "#/$defs/none"}), "`$ref` names a location that is not in the schema"),
         (properties(x={"pattern": "(?=a)b"}), "a `pattern` cannot be used"),
         (properties(x={"$dynamicRef": "#x"}), "`$dynamicRef` is not supported"),
         ({**properties(), "unevaluatedProperties": False}, "`unevaluatedProperties` is not supported"),

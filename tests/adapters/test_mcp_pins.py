@@ -28,10 +28,10 @@ from bobcat import (
 from bobcat.adapters.mcp import mcp_pins, mcp_tools
 from bobcat.approvals import Approvals, ConfirmationGate, StoredConfirmationGate
 from bobcat.approvals.binding import question_digest
-from bobcat.approvals.grants import slot_for
+from bobcat.approvals.grants import grant_key
 from bobcat.errors import McpServerError
-from bobcat.mediator import mediate
-from bobcat.model import ApprovalDecision, ApprovalRequest
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
+from bobcat.runtime.mediator import mediate
 from kernel.scripted import Scripted
 
 SERVER = Path(__file__).parent / "changing_server.py"
@@ -158,7 +158,7 @@ def test_a_server_that_does_not_fit_its_pins_is_refused(server: Server, part: st
     assert asyncio.run(names()) == ("list", "send")
     server.define({**SEND, **CHANGES[part]}, LIST)
     named = "definition" if kept == "digests" else part
-    with pytest.raises(McpServerError, match=f"does not fit its pins: the {named} of `send` has changed$"):
+    with pytest.raises(McpServerError, match=f"does not match its pins: the {named} of `send` has changed$"):
         asyncio.run(names())
 
 
@@ -169,9 +169,9 @@ def test_tools_that_are_not_pinned_and_pins_without_a_tool_are_refused(server: S
         async with mcp_tools(server.command(), pins=pins):
             pass
 
-    with pytest.raises(McpServerError, match=r"`list` is listed and not pinned$"):
+    with pytest.raises(McpServerError, match=r"`list` is listed but not pinned$"):
         asyncio.run(start({"send": pins["send"]}))
-    with pytest.raises(McpServerError, match=r"`gone` is pinned and not listed$"):
+    with pytest.raises(McpServerError, match=r"`gone` is pinned but not listed$"):
         asyncio.run(start({**pins, "gone": "00"}))
     server.define({**SEND, "description": "x", "title": "y"}, {**LIST, "name": "new"})
     with pytest.raises(
@@ -186,7 +186,7 @@ def test_pins_of_another_shape_are_refused(server: Server, pins: Any) -> None:
         async with mcp_tools(server.command(), pins=pins):
             pass
 
-    with pytest.raises(ValueError, match=r"^(pins are a mapping|the pin of)"):
+    with pytest.raises(ValueError, match=r"^(pins must be a mapping|the pin of)"):
         asyncio.run(start())
 
 
@@ -196,7 +196,7 @@ def test_a_file_of_pins_that_is_no_json_is_refused(server: Server, tmp_path: Pat
             pass
 
     (tmp_path / "pins.json").write_text("send: 00")
-    with pytest.raises(ValueError, match=r"pins\.json: pins are a JSON object of tool names and digests"):
+    with pytest.raises(ValueError, match=r"pins\.json: pins must be a JSON object of tool names and digests"):
         asyncio.run(start())
     (tmp_path / "pins.json").unlink()
     with pytest.raises(FileNotFoundError):
@@ -299,16 +299,16 @@ def test_a_grant_ahead_of_time_can_be_bound_to_a_definition(server: Server, kept
     for bound in (True, False):
         told = asyncio.run(run(bound=bound))
         assert told.count("[ok] sent") == 1
-        assert told.count("nobody has granted") == 1
+        assert told.count("no grant for") == 1
         server.calls.unlink()
 
 
 def test_the_place_of_a_grant_without_a_definition_is_the_one_it_always_was() -> None:
     assert (
-        slot_for("send", {"to": "x"}, "r").key() == "3fc4323d699b9c5a197f2ad5545c860fdcad1b5bc8ebdaa4e9e5b03c258990e1"
+        grant_key("send", {"to": "x"}, "r").key() == "3fc4323d699b9c5a197f2ad5545c860fdcad1b5bc8ebdaa4e9e5b03c258990e1"
     )
-    assert list(slot_for("send", {"to": "x"}, "r").names()) == ["target", "args", "scope"]
-    with pytest.raises(ValueError, match="a definition is a digest"):
+    assert list(grant_key("send", {"to": "x"}, "r").names()) == ["target", "args", "scope"]
+    with pytest.raises(ValueError, match="a definition must be a digest"):
         ConfirmationGate().grant("send", definition="")
 
 

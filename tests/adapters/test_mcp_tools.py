@@ -18,7 +18,7 @@ import pytest
 from bobcat import CancelToken, FinalAnswer, RunResult, ToolCall, ToolSet, compile_policy, run_agent
 from bobcat.adapters.mcp import mcp_tools
 from bobcat.errors import McpServerError, McpToolError
-from bobcat.tool_schema import toolset_to_anthropic_tools
+from bobcat.tools.schema import toolset_to_anthropic_tools
 from docs.markdown_blocks import run_page
 from kernel.scripted import Scripted
 
@@ -41,7 +41,8 @@ def _told(*calls: ToolCall, policy: Any = ALL, **more: Any) -> list[str]:
     return [message.content for message in agent.seen[1] if message.role == "tool"]
 
 
-def test_u79_text_comes_back_as_text_and_errors_are_failures() -> None:
+# lynx-agent defect 79
+def test_text_comes_back_as_text_and_errors_are_failures() -> None:
     told = _told(
         ToolCall("add", {"a": 1, "b": 41}),
         ToolCall("notes.tag", {"note": "n", "colour": "blue", "text": "new"}),
@@ -56,7 +57,8 @@ def test_u79_text_comes_back_as_text_and_errors_are_failures() -> None:
     assert told[5] == "[error] argument `a`: expected an integer, got a string"
 
 
-def test_u79_a_model_is_shown_the_schemas_that_the_server_declares() -> None:
+# lynx-agent defect 79
+def test_a_model_is_shown_the_schemas_that_the_server_declares() -> None:
     async def listed() -> ToolSet:
         async with mcp_tools(SDK) as tools:
             return tools
@@ -193,7 +195,7 @@ def test_every_page_of_tools_is_read_and_every_kind_of_content_is_text() -> None
     async def main() -> list[str]:
         async with mcp_tools([*ODD, "pages"]) as tools:
             assert tools.names() == ("tool0", "tool1", "tool2")
-            with pytest.raises(McpToolError, match="tool 'tool0' failed and does not say why"):
+            with pytest.raises(McpToolError, match="tool 'tool0' failed without a reason"):
                 await tools.get("tool0").fn()
             return [await tools.get(name).fn() for name in ("tool1", "tool2")]
 

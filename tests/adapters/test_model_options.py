@@ -58,8 +58,7 @@ def _run(*replies: dict[str, Any], run: dict[str, Any] | None = None, **options:
 
 
 @pytest.mark.parametrize("max_tokens", [1, 8_192, 8_193, 21_333, 21_334, 64_000, 1_000_000])
-@pytest.mark.parametrize("model", ["claude-opus-4-7", "claude-opus-4-20250514"])
-@pytest.mark.filterwarnings("default:The model .* is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("model", ["claude-opus-4-7", "claude-opus-4@20250514"])
 def test_a_reply_may_be_as_long_as_the_api_lets_it(max_tokens: int, model: str) -> None:
     run, vendor = _run(
         _claude(THOUGHT, _text("I will."), _use("read", path="a.txt"), stop="tool_use"),
@@ -143,23 +142,23 @@ def test_limits_leave_the_callers_client_as_it_was() -> None:
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "system", "max_tokens", "stream", "mcp_servers"])
 @pytest.mark.parametrize("wrap", [lambda extra: extra, lambda extra: {"extra_body": extra}])
 def test_extra_sets_nothing_of_the_adapters_own_for_claude(name: str, wrap: Any) -> None:
-    with pytest.raises(ValueError, match=f"extra sets `{name}`, which is the adapter's"):
+    with pytest.raises(ValueError, match=f"extra sets `{name}`, which the adapter sets"):
         ClaudeAgent(tools=TOOLS, client=object(), extra=wrap({name: "x"}))
 
 
 @pytest.mark.parametrize("name", ["model", "messages", "tools", "functions", "stream", "n", "web_search_options"])
 @pytest.mark.parametrize("wrap", [lambda extra: extra, lambda extra: {"extra_body": extra}])
 def test_extra_sets_nothing_of_the_adapters_own_for_openai(name: str, wrap: Any) -> None:
-    with pytest.raises(ValueError, match=f"extra sets `{name}`, which is the adapter's"):
+    with pytest.raises(ValueError, match=f"extra sets `{name}`, which the adapter sets"):
         OpenAIAgent(tools=TOOLS, client=object(), extra=wrap({name: "x"}))
 
 
 @pytest.mark.parametrize("kind", [ClaudeAgent, OpenAIAgent])
 def test_an_option_is_said_once_and_extra_is_a_mapping(kind: Any) -> None:
-    with pytest.raises(ValueError, match="it has a parameter `temperature`"):
+    with pytest.raises(ValueError, match="use its parameter `temperature`"):
         kind(tools=TOOLS, client=object(), extra={"temperature": 1})
     for odd in ([("top_k", 1)], "top_k", {1: 2}, {"extra_body": [1]}):
-        with pytest.raises(TypeError, match="extra is a mapping of parameter names to values"):
+        with pytest.raises(TypeError, match="extra must be a mapping of parameter names to values"):
             kind(tools=TOOLS, client=object(), extra=odd)
 
 
@@ -237,7 +236,7 @@ def test_provider_data_is_kept_and_shown_to_the_agent() -> None:
 def test_provider_data_that_is_no_json_object_fails_the_run(data: Any) -> None:
     run = governed(Scripted(ToolCall("read", {"path": "a"}, provider_data=data)))
     assert run.result.error is not None
-    assert "whose provider_data is no JSON object" in run.result.error
+    assert "whose provider_data is not a JSON object" in run.result.error
     assert run.ran == []
 
 

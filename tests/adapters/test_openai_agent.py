@@ -89,7 +89,8 @@ def test_a_run_from_task_to_answer() -> None:
     ]
 
 
-def test_u82_every_parallel_call_is_judged_and_stands_in_one_message() -> None:
+# lynx-agent defect 82
+def test_every_parallel_call_is_judged_and_stands_in_one_message() -> None:
     run, vendor = _run(
         _reply(
             None,
@@ -139,7 +140,8 @@ def test_no_arguments_at_all_are_an_empty_object() -> None:
     assert (call.args, call.problem) == ({}, None)
 
 
-def test_u82_a_call_that_was_cut_off_is_not_run_and_the_ones_before_it_are() -> None:
+# lynx-agent defect 82
+def test_a_call_that_was_cut_off_is_not_run_and_the_ones_before_it_are() -> None:
     run, _ = _run(
         _reply(
             None,
@@ -234,7 +236,8 @@ def test_system_messages_stay_and_empty_replies_are_left_out() -> None:
     ]
 
 
-def test_u80_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+# lynx-agent defect 80
+def test_the_agents_own_client_is_closed_and_the_callers_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test")
 
     async def main() -> None:

@@ -13,28 +13,28 @@ from hypothesis import strategies as st
 from bobcat import Message, Usage
 from bobcat.adapters.arguments import read_arguments
 from bobcat.adapters.token_counts import count, together, without_cached
-from bobcat.adapters.transcript import Answer, Answered, Call, Replied, Said, turns
-from bobcat.adapters.wire_names import WireNames
+from bobcat.adapters.tool_name_mapping import ToolNameMapping
+from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolOutput, ToolTurn, TurnCall, turns
 
 
 @given(st.lists(st.text(max_size=80), unique=True, max_size=8))
 def test_every_tool_has_a_wire_name_of_its_own_that_leads_back_to_it(tools: list[str]) -> None:
-    names = WireNames(tools)
-    wires = [names.wire(tool) for tool in tools]
+    names = ToolNameMapping(tools)
+    wires = [names.to_wire(tool) for tool in tools]
     assert len(set(wires)) == len(tools)
     assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", wire) for wire in wires)
-    assert [names.tool(wire) for wire in wires] == tools
+    assert [names.to_tool(wire) for wire in wires] == tools
     assert all(
         wire == tool for wire, tool in zip(wires, tools, strict=True) if re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", tool)
     )
 
 
 def test_names_that_clean_to_the_same_are_numbered_and_unknown_ones_are_cleaned() -> None:
-    names = WireNames(["a.b", "a/b", "a_b", "x" * 70, "x" * 64])
-    assert [names.wire(tool) for tool in ("a.b", "a/b", "a_b")] == ["a_b_2", "a_b_3", "a_b"]
-    assert names.wire("x" * 70) == "x" * 62 + "_2"
-    assert names.wire("no.such") == "no_such"
-    assert names.tool("no_such") == "no_such"
+    names = ToolNameMapping(["a.b", "a/b", "a_b", "x" * 70, "x" * 64])
+    assert [names.to_wire(tool) for tool in ("a.b", "a/b", "a_b")] == ["a_b_2", "a_b_3", "a_b"]
+    assert names.to_wire("x" * 70) == "x" * 62 + "_2"
+    assert names.to_wire("no.such") == "no_such"
+    assert names.to_tool("no_such") == "no_such"
 
 
 @given(
@@ -76,10 +76,10 @@ def test_the_calls_of_one_reply_are_one_turn_and_so_are_their_answers() -> None:
         Message("assistant", "done"),
     )
     assert turns(conversation) == [
-        Said("user", "go"),
-        Replied("both", (Call("1", "read", {"path": ["a"]}), Call("2", "read", {}))),
-        Answered((Answer("1", "read", "[ok] x", False), Answer("2", "read", "[error] y", True))),
-        Replied("done", ()),
+        TextTurn("user", "go"),
+        AssistantTurn("both", (TurnCall("1", "read", {"path": ["a"]}), TurnCall("2", "read", {}))),
+        ToolTurn((ToolOutput("1", "read", "[ok] x", False), ToolOutput("2", "read", "[error] y", True))),
+        AssistantTurn("done", ()),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bobcat import Happened, MemoryStore, NotHappened, StepRecord, tool
-from bobcat.stores.durable import Lease
+from bobcat.stores.protocol import Lease
 from bobcat.testing import crashsim
 from crashsim import payments
 from crashsim.payments import scenario
@@ -181,7 +181,7 @@ def test_a_store_that_does_not_fence_is_found_by_two_workers(store: type[MemoryS
 
 
 def test_a_runner_that_guesses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bobcat.kernel.action.doubt_about", lambda run, step, tool: None)
+    monkeypatch.setattr("bobcat.runtime.step.find_uncertain", lambda run, step, tool: None)
     report = crashsim.campaign(payments.unsafe)
     assert report.double == 6
     assert report.uncertain == 0
@@ -191,7 +191,7 @@ def test_a_runner_that_goes_on_without_its_lease_is_found(monkeypatch: pytest.Mo
     async def trusting(self: Any) -> None:
         return None
 
-    monkeypatch.setattr("bobcat.kernel.tenure.Tenure.secure", trusting)
+    monkeypatch.setattr("bobcat.runtime.lease.LeaseKeeper.ensure_valid", trusting)
     report = crashsim.campaign(payments.reconciled, kills=0, workers=2, stop_in_tools=False, limit=300)
     assert {row.places[0] for row in report.rows if row.double} == {
         f"after store.append action.intent of step {step}" for step in range(3)

@@ -33,7 +33,7 @@ def test_a_campaign_in_which_something_is(capsys: pytest.CaptureFixture[str]) ->
     assert (found["double"], found["complete"]) == (3, False)
     assert [row["schedule"] for row in found["rows"] if "double" in row] == ["stop@16", "stop@25", "stop@34"]
     assert err.splitlines()[0] == "  stop@16: double pay 10"
-    assert err.rstrip().endswith("to see one again: --replay stop@16")
+    assert err.rstrip().endswith("to replay one: --replay stop@16")
     assert main([BAD, "--replay", "stop@16"]) == 1
     assert "stop@16: succeeded\n  double: pay 10" in capsys.readouterr().out
     assert main([BAD, "--kills", "0", "--workers", "2", "--limit", "45", "--no-stop-in-tools"]) == 0
@@ -42,10 +42,13 @@ def test_a_campaign_in_which_something_is(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["payments"], "error: `payments` names no scenario: write package.module:NAME or file.py:NAME"),
+        (["payments"], "error: `payments` does not name a scenario: write package.module:NAME or file.py:NAME"),
         (["there.is.none:x"], "error: `there.is.none` cannot be loaded: ModuleNotFoundError"),
-        ([f"{HERE / 'payments.py'}:nothing"], "has no function `nothing`; a scenario is one that takes a stage"),
-        ([GOOD, "--replay", "x"], "error: no schedule: 'x'"),
+        (
+            [f"{HERE / 'payments.py'}:nothing"],
+            "has no function `nothing`; a scenario is a function with a stage parameter",
+        ),
+        ([GOOD, "--replay", "x"], "error: invalid schedule 'x'"),
         ([f"{HERE / 'payments.py'}:Payer"], "error: the scenario raised TypeError: "),
     ],
 )

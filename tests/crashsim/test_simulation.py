@@ -64,7 +64,7 @@ def test_limits_of_time_are_kept_in_simulated_time() -> None:
 
         return acting(stage, hang, options={"budget": Budget(duration_seconds=600)})
 
-    with pytest.raises(crashsim.SimulationError, match=r"undisturbed, the run ends as failed: .*600"):
+    with pytest.raises(crashsim.SimulationError, match=r"without faults, the run ends as failed: .*600"):
         crashsim.campaign(late)
 
 
@@ -170,7 +170,7 @@ def test_a_replay_shows_every_step_and_what_came_of_it() -> None:
 
 @pytest.mark.parametrize("text", ["", "kill", "kill@0", "kill@1+2+3", "stop@x", "pause@3"])
 def test_what_is_no_schedule_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match=r"no schedule: .*; one is written kill@12, kill@12\+7, stop@12"):
+    with pytest.raises(ValueError, match=r"invalid schedule .*: write kill@12, kill@12\+7, stop@12"):
         crashsim.replay(payments.keyed, text)
 
 
@@ -186,7 +186,7 @@ def test_a_scenario_that_is_not_the_same_twice_is_refused() -> None:
 
         return acting(stage, more)
 
-    with pytest.raises(crashsim.SimulationError, match=r"not deterministic: point .* was .*, and then again"):
+    with pytest.raises(crashsim.SimulationError, match=r"not deterministic: point .* was .*, then again"):
         crashsim.campaign(other_points)
 
     def other_effects(stage: crashsim.Stage) -> crashsim.Scenario:
@@ -197,7 +197,7 @@ def test_a_scenario_that_is_not_the_same_twice_is_refused() -> None:
 
         return acting(stage, other)
 
-    with pytest.raises(crashsim.SimulationError, match="not deterministic: undisturbed, it had 1 × act"):
+    with pytest.raises(crashsim.SimulationError, match="not deterministic: without faults, it had 1 × act"):
         crashsim.campaign(other_effects)
 
 
@@ -208,7 +208,7 @@ def test_a_run_that_never_ends_is_told() -> None:
 
         return acting(stage, wait, options={"budget": Budget(duration_seconds=None)})
 
-    with pytest.raises(crashsim.SimulationError, match=r"never comes, at .*wait"):
+    with pytest.raises(crashsim.SimulationError, match=r"never occurs, at .*wait"):
         crashsim.campaign(waiting)
 
     class Chatter(Once):
@@ -237,7 +237,7 @@ def test_a_run_that_never_ends_is_told() -> None:
     ],
 )
 def test_the_world_outside_is_refused(reach: Callable[[], Any]) -> None:
-    with pytest.raises(crashsim.SimulationError, match=r"was called in a simulation, where there are no sockets"):
+    with pytest.raises(crashsim.SimulationError, match=r"was called in a simulation, which has no sockets"):
         crashsim.campaign(lambda stage: acting(stage, reach))
 
 
@@ -252,7 +252,7 @@ def test_what_a_scenario_raises_comes_through() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"kills": 3}, "kills is 0, 1 or 2 and workers 1 or 2, got kills=3"),
+        ({"kills": 3}, "kills must be 0, 1 or 2 and workers 1 or 2, got kills=3"),
         ({"workers": 0}, "got kills=1 and workers=0"),
         ({"limit": 0}, "limit must be at least 1, got 0"),
     ],

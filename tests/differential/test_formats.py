@@ -27,7 +27,7 @@ VALUES = ["", "A b", "é😀", 0, -7, True, 1234567, 2**70, 0.5, -1e20, float("i
 def showing(spec: str) -> PolicyBundle:
     read = code.Item(code.Attribute(code.Root("request"), "args"), code.Constant("x"))
     shown = code.Text((code.Shown(read, "", spec),))
-    body = (code.Return(code.Decide("deny", (("reason", shown),))),)
+    body = (code.Return(code.MakeDecision("deny", (("reason", shown),))),)
     return PolicyBundle.from_policy(construct.policy([FunctionRule("f", 0, 1, body)]))
 
 

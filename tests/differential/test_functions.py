@@ -16,7 +16,7 @@ from bobcat import pdp
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import schema
 from bobcat.ir.code import Statement
-from bobcat.model import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision
 from oracle import function_source
 from oracle.function_nodes import Functions, request
 
@@ -26,8 +26,8 @@ PARTS = max(1, campaign.SIZE // 200)
 OWN = ("unsupported", "too_many_steps", "too_large", "bad_unicode", "out_of_range", "wrong_type")
 
 
-def policy(rule: schema.AnyRule) -> schema.Policy:
-    return schema.Policy(schema.IR_VERSION, "strict", 1, schema.Defaults("allow", "deny", "deny"), (rule,))
+def policy(rule: schema.AnyRule) -> schema.IrPolicy:
+    return schema.IrPolicy(schema.IR_VERSION, "strict", 1, schema.Defaults("allow", "deny", "deny"), (rule,))
 
 
 def both(body: tuple[Statement, ...], slots: int) -> tuple[PolicyBundle, PolicyBundle]:

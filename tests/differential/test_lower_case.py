@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import campaign
 from bobcat import _core, compile_policy, deny, request_from_json
-from bobcat.model import ActionRequest, Decision, ExecutionContext
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
 
 POLICY = compile_policy("rules: [{id: same, match: {args.x.lower.eq: {ref: args.y}}, decision: allow}]")
 SAME_VERSION = unicodedata.unidata_version == _core.unicode_version

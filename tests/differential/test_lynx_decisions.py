@@ -16,12 +16,12 @@ import pytest
 from lynx.policy import compile_policy as compile_lynx
 from lynx.policy import evaluate as evaluate_lynx
 
-import bobcat.model
+import bobcat.model.decision
 import campaign
 from bobcat._core import evaluate
 from bobcat.bundle.model import PolicyBundle
 from bobcat.compiler import compile_policy
-from bobcat.diagnostics import Severity
+from bobcat.diagnostics.model import Severity
 from bobcat.errors import PolicyCompileError
 from oracle.corpus import typed
 from oracle.lynx_policies import as_text, build, policy, request
@@ -119,7 +119,7 @@ def _host_pair(rng: Random, name: str) -> tuple[Any, Any]:
         rule.__name__ = name
         return rule
 
-    return make(lynx), make(bobcat.model)
+    return make(lynx), make(bobcat.model.decision)
 
 
 def compare(seed: int) -> str:
@@ -141,7 +141,7 @@ def compare(seed: int) -> str:
     for _ in range(REQUESTS):
         parts = request(rng)
         expected = shown(evaluate_lynx(theirs, build(lynx, parts), build(lynx, parts).context))
-        mine = build(bobcat.model, parts)
+        mine = build(bobcat.model.decision, parts)
         assert shown(evaluate(ours, mine, mine.context)) == expected, (source, parts)
     return "decided"
 

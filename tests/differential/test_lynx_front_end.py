@@ -11,10 +11,10 @@ import pytest
 from lynx.policy import compile_policy as compile_theirs
 
 from bobcat.compiler import compile_policy
-from bobcat.diagnostics import Severity
+from bobcat.diagnostics.model import Severity
 from bobcat.errors import PolicyCompileError, PolicyWarning
-from bobcat.frontend.lynx import compile_lynx
-from bobcat.frontend.lynx_id import NoLynxId, lynx_id
+from bobcat.frontend.lynx.bundle_id import NoLynxId, lynx_id
+from bobcat.frontend.lynx.policy import compile_lynx
 
 
 def codes(source: Any) -> list[str]:

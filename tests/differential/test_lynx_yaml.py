@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 import campaign
-from bobcat.frontend.lynx_source import Unreadable, read_text
+from bobcat.frontend.lynx.source import UnreadableSource, read_text
 from oracle.lynx_policies import as_text, policy
 
 pytestmark = pytest.mark.campaign
@@ -41,7 +41,7 @@ def damaged(rng: Random) -> str | None:
 def read_by(reader: Any, text: str) -> str:
     try:
         return repr(reader(text))
-    except (yaml.YAMLError, Unreadable) as error:
+    except (yaml.YAMLError, UnreadableSource) as error:
         return str(error).removeprefix("YAML parse error: ")
     except (ValueError, TypeError, AttributeError, KeyError) as error:
         return f"{type(error).__name__}: {error}"

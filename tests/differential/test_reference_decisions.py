@@ -13,9 +13,9 @@ import campaign
 from bobcat import _core
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import construct
-from bobcat.ir.schema import HostRule, Policy, Rule
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
-from bobcat.requests import request_to_json
+from bobcat.ir.schema import HostRule, IrPolicy, IrRule
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
+from bobcat.model.request_json import request_to_json
 from oracle.corpus import plain, typed
 from oracle.reference import HostFn, decide, judge
 from strategies import exprs, json_requests, policies, requests
@@ -40,7 +40,7 @@ def shown(decision: Decision) -> Any:
 
 @SETTINGS
 @given(policies(), st.lists(requests, min_size=1, max_size=5))
-def test_the_core_decides_as_the_reference_does(policy: Policy, calls: list[ActionRequest]) -> None:
+def test_the_core_decides_as_the_reference_does(policy: IrPolicy, calls: list[ActionRequest]) -> None:
     bundle = PolicyBundle.from_policy(policy)
     for call in calls:
         assert shown(_core.evaluate(bundle, call)) == shown(decide(policy, call))
@@ -73,7 +73,7 @@ def named(call: ActionRequest) -> ActionRequest:
 @SETTINGS
 @given(policies(), st.lists(requests, min_size=1, max_size=5))
 def test_attributes_read_by_name_and_from_slots_make_the_same_decision(
-    policy: Policy, calls: list[ActionRequest]
+    policy: IrPolicy, calls: list[ActionRequest]
 ) -> None:
     bundle = PolicyBundle.from_policy(policy)
     for call in calls:
@@ -85,7 +85,7 @@ def test_attributes_read_by_name_and_from_slots_make_the_same_decision(
 
 @SETTINGS
 @given(policies(), st.lists(requests, min_size=1, max_size=5))
-def test_many_are_decided_as_each_alone(policy: Policy, calls: list[ActionRequest]) -> None:
+def test_many_are_decided_as_each_alone(policy: IrPolicy, calls: list[ActionRequest]) -> None:
     bundle = PolicyBundle.from_policy(policy)
     assert [shown(item) for item in _core.evaluate_many(bundle, calls)] == [
         shown(_core.evaluate(bundle, call)) for call in calls
@@ -94,7 +94,7 @@ def test_many_are_decided_as_each_alone(policy: Policy, calls: list[ActionReques
 
 @SETTINGS
 @given(policies(), st.lists(json_requests, min_size=1, max_size=5))
-def test_a_request_as_json_is_decided_as_the_request(policy: Policy, calls: list[ActionRequest]) -> None:
+def test_a_request_as_json_is_decided_as_the_request(policy: IrPolicy, calls: list[ActionRequest]) -> None:
     bundle = PolicyBundle.from_policy(policy)
     lines = "\n".join(json.dumps(json.loads(request_to_json(call))) for call in calls).encode()
     assert [shown(item) for item in _core.evaluate_json(bundle, lines)] == [
@@ -105,14 +105,14 @@ def test_a_request_as_json_is_decided_as_the_request(policy: Policy, calls: list
 @SETTINGS
 @given(policies(), requests)
 def test_an_explanation_has_the_decision_and_judges_every_rule_as_the_reference_does(
-    policy: Policy, call: ActionRequest
+    policy: IrPolicy, call: ActionRequest
 ) -> None:
     bundle = PolicyBundle.from_policy(policy)
     decision, traces = _core.explain(bundle, call)
     assert shown(decision) == shown(_core.evaluate(bundle, call))
     assert [trace[0] for trace in traces] == list(range(len(policy.rules)))
     for rule, (_, outcome, code, *_) in zip(policy.rules, traces, strict=True):
-        if outcome == "not_reached" or not isinstance(rule, Rule):
+        if outcome == "not_reached" or not isinstance(rule, IrRule):
             continue
         truth = judge(rule.match, call, rule.verdict in ("allow", "transform"))
         if code != "cannot_transform":
@@ -175,7 +175,7 @@ def _host_rules() -> list[HostFn]:
 
 
 @st.composite
-def _with_host_rules(draw: st.DrawFn) -> tuple[Policy, tuple[HostFn, ...]]:
+def _with_host_rules(draw: st.DrawFn) -> tuple[IrPolicy, tuple[HostFn, ...]]:
     policy = draw(policies())
     chosen = draw(st.lists(st.sampled_from(_host_rules()), max_size=4))
     hosts = [
@@ -190,7 +190,7 @@ def _with_host_rules(draw: st.DrawFn) -> tuple[Policy, tuple[HostFn, ...]]:
 @SETTINGS
 @given(_with_host_rules(), st.lists(requests, min_size=1, max_size=4))
 def test_host_rules_are_heard_as_the_reference_hears_them(
-    mixed: tuple[Policy, tuple[HostFn, ...]], calls: list[ActionRequest]
+    mixed: tuple[IrPolicy, tuple[HostFn, ...]], calls: list[ActionRequest]
 ) -> None:
     policy, functions = mixed
     bundle = PolicyBundle.from_policy(policy, host_rules=functions)
@@ -201,7 +201,7 @@ def test_host_rules_are_heard_as_the_reference_hears_them(
 @SETTINGS
 @given(policies(), requests, requests)
 def test_the_context_that_is_passed_replaces_that_of_the_request(
-    policy: Policy, call: ActionRequest, other: ActionRequest
+    policy: IrPolicy, call: ActionRequest, other: ActionRequest
 ) -> None:
     bundle = PolicyBundle.from_policy(policy)
     assert shown(_core.evaluate(bundle, call, other.context)) == shown(decide(policy, call, other.context))

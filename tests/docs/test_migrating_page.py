@@ -8,20 +8,20 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bobcat.kernel.manner import INCUMBENT, SAFE, Manner
+from bobcat.runtime.compat import DEFAULTS, LYNX_2_5, CompatOptions
 from lynx_differences import EXTRA_FIELDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "migrating-from-lynx.md").read_text()
 SWITCHES = [cells.rsplit("|", 2)[1] for cells in PAGE.splitlines() if cells.startswith("| ")]
 
 
-@pytest.mark.parametrize("field", Manner.__struct_fields__)
+@pytest.mark.parametrize("field", CompatOptions.__struct_fields__)
 def test_every_habit_of_a_run_is_a_switch_on_the_page(field: str) -> None:
     assert any(re.search(rf"`{field}`", cell) for cell in SWITCHES)
 
 
 def test_the_two_manners_differ_in_every_habit() -> None:
-    safe, incumbent = msgspec.structs.asdict(SAFE), msgspec.structs.asdict(INCUMBENT)
+    safe, incumbent = msgspec.structs.asdict(DEFAULTS), msgspec.structs.asdict(LYNX_2_5)
     assert {name for name in safe if safe[name] == incumbent[name]} == set()
 
 

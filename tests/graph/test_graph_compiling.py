@@ -84,7 +84,8 @@ def refusal(text: str) -> GraphCompileError:
 
 
 @pytest.mark.parametrize(("code", "text", "message", "help", "place"), REFUSED)
-def test_u72_a_mistake_is_refused_with_its_place(
+# lynx-agent defect 72
+def test_a_mistake_is_refused_with_its_place(
     code: str, text: str, message: str, help: str | None, place: tuple[int, int]
 ) -> None:
     error = refusal(text)
@@ -174,23 +175,23 @@ def test_what_a_graph_says_is_what_the_spec_holds() -> None:
     spec = compile_graph(
         "version: 1\nstart: no\nmax_transitions: 3\nedges:\n"
         "- {from: no, when: {status: failed, error_matches: x, denials_gt: 0, steps_gt: 5}, to: on}\n"
-        "- {from: on, when: {answer_matches: y}, to: done}\n"
+        "- {from: on, when: {answer_matches: ^y$}, to: done}\n"
     )
     assert (spec.start, spec.max_transitions) == ("no", 3)
     assert spec.edges == (
         Edge("no", "on", "failed", None, TextPattern("x", "re2"), 0, 5),
-        Edge("on", "done", answer_matches=TextPattern("y", "re2")),
+        Edge("on", "done", answer_matches=TextPattern("^y$", "re2")),
     )
     assert compile_graph("start: a\n" + ONE).max_transitions == 12
 
 
 def test_specs_can_be_compared_and_pickled() -> None:
-    text = "start: a\nedges: [{from: a, to: b, when: {answer_matches: x+}}]"
+    text = "start: a\nedges: [{from: a, to: b, when: {answer_matches: ^x+$}}]"
     spec = compile_graph(text)
     again = pickle.loads(pickle.dumps(spec))
     assert again == spec == compile_graph("# a comment\n" + text)
     assert hash(again) == hash(spec)
-    assert repr(spec.edges[0].answer_matches) == "TextPattern('x+', 're2')"
+    assert repr(spec.edges[0].answer_matches) == "TextPattern('^x+$', 're2')"
     assert spec != compile_graph(text.replace("x+", "x*"))
     assert TextPattern("x", "re2") != "x"
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bobcat import CancelToken, DuplicateRecord, MemoryStore, NodeOutcome, StepRecord, run_graph
 from bobcat.graph.journal import LOST_ERROR
-from bobcat.graph.run import GraphManner, drive
+from bobcat.graph.run import GraphCompat, run_graph_with
 from graph_nodes import FORBIDDEN, WORK, Died, DyingStore, Nodes, Seen, records, run
 
 NEXT = {"a": "b", "b": "c"}
@@ -64,7 +64,8 @@ def test_the_journal_of_a_graph_says_what_happened() -> None:
     }  # fmt: skip
 
 
-def test_u70_a_finished_graph_runs_no_node_again_failed_ones_included() -> None:
+# lynx-agent defect 70
+def test_a_finished_graph_runs_no_node_again_failed_ones_included() -> None:
     store, nodes = MemoryStore(), three()
     first = resume(nodes, store)
     written, asked = len(records(store)), {name: agent.asked for name, agent in nodes.agents.items()}
@@ -78,7 +79,8 @@ def test_u70_a_finished_graph_runs_no_node_again_failed_ones_included() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_u70_after_a_crash_at_any_write_no_finished_node_runs_again(after: bool) -> None:
+# lynx-agent defect 70
+def test_after_a_crash_at_any_write_no_finished_node_runs_again(after: bool) -> None:
     at = 0
     while True:
         at += 1
@@ -168,7 +170,8 @@ def test_a_worker_that_lost_the_graph_stops(run_id: str, kind: str, error: str, 
     assert seen.bodies("graph.superseded") == [{"hop": 0}]
 
 
-def test_u71_two_workers_of_one_graph_run_each_node_once() -> None:
+# lynx-agent defect 71
+def test_two_workers_of_one_graph_run_each_node_once() -> None:
     """The lease decides: the first worker is alive, and the second one does nothing."""
     store, nodes = MemoryStore(), three()
 
@@ -182,7 +185,8 @@ def test_u71_two_workers_of_one_graph_run_each_node_once() -> None:
     assert nodes.ran == ["a:a", "b:a", "c:a"]
 
 
-def test_u71_a_journal_of_another_graph_is_named_as_what_it_is() -> None:
+# lynx-agent defect 71
+def test_a_journal_of_another_graph_is_named_as_what_it_is() -> None:
     store, nodes = MemoryStore(), three()
     resume(nodes, store)
     seen = run(nodes, router, start="b", store=store, run_id="g")
@@ -304,7 +308,8 @@ def test_records_that_are_none_end_the_graph(body: dict[str, Any]) -> None:
     assert nodes.ran == []
 
 
-def test_u69_only_the_store_s_own_failure_ends_a_graph() -> None:
+# lynx-agent defect 69
+def test_only_the_store_s_own_failure_ends_a_graph() -> None:
     store = MemoryStore()
     nodes = Nodes().add("a", RuntimeError("datastore.connect refused")).add("b", RuntimeError("store.append failed: x"))
     seen = run(nodes.add("c", "three"), router, start="a", store=store, run_id="g")
@@ -314,7 +319,9 @@ def test_u69_only_the_store_s_own_failure_ends_a_graph() -> None:
 def plain_run(nodes: Nodes, store: MemoryStore) -> Any:
     """Journal as lynx-agent 2.5 does."""
     rest = {"start": "a", "max_transitions": None, "compose_task": None, "sinks": (), "run_id": "g", "cancel": None}
-    return asyncio.run(drive(GraphManner(plain=True), nodes.nodes, "the task", router=router, store=store, **rest))
+    return asyncio.run(
+        run_graph_with(GraphCompat(plain=True), nodes.nodes, "the task", router=router, store=store, **rest)
+    )
 
 
 def test_a_plain_journal_holds_handoffs_at_their_hop() -> None:
@@ -340,7 +347,8 @@ def test_a_plain_journal_is_resumed_and_its_failed_nodes_are_not_run_again(plain
 
 
 @given(crashes=st.lists(st.tuples(st.integers(1, 25), st.booleans()), max_size=5))
-def test_u70_after_any_number_of_crashes_a_graph_comes_to_the_same_end(crashes: list[tuple[int, bool]]) -> None:
+# lynx-agent defect 70
+def test_after_any_number_of_crashes_a_graph_comes_to_the_same_end(crashes: list[tuple[int, bool]]) -> None:
     store, nodes = DyingStore(0), three()
     for at, after in crashes:
         store.at, store.after, store.count = at, after, 0

@@ -16,6 +16,7 @@ from bobcat import (
     GraphSpec,
     MemoryStore,
     NodeOutcome,
+    PolicyWarning,
     Router,
     RunResult,
     ToolCall,
@@ -122,11 +123,11 @@ def test_the_task_of_a_later_node_can_be_composed() -> None:
         ("{answer_is: [approved, Approved]}", {"answer": "approved Approved"}, False),
         ("{answer_is: approved, denials_gt: 0}", {"answer": "approved"}, False),
         ("{answer_is: a.b}", {"answer": "axb"}, False),
-        ("{answer_matches: b+}", {"answer": "abbc"}, True),
-        ("{answer_matches: ^b}", {"answer": "abbc"}, False),
+        ("{answer_matches: ^ab+c$}", {"answer": "abbc"}, True),
+        ("{answer_matches: ^b+c$}", {"answer": "abbc"}, False),
         ("{answer_matches: ^$}", {"error": "no answer at all"}, True),
-        ("{answer_matches: c$}", {"answer": "abbc\n"}, False),
-        ('{answer_matches: "b"}', {"answer": "\ud800b"}, True),
+        ("{answer_matches: ^abbc$}", {"answer": "abbc\n"}, False),
+        ('{answer_matches: "^.b$"}', {"answer": "\ud800b"}, True),
         ("{error_matches: budget}", {"error": "step budget exhausted (5)"}, True),
         ("{error_matches: budget}", {"answer": "budget"}, False),
         ("{denials_gt: 1}", {"denials": 1}, False),
@@ -140,6 +141,14 @@ def test_the_task_of_a_later_node_can_be_composed() -> None:
 )
 def test_an_edge_is_taken_when_all_its_conditions_hold(when: str, fields: dict[str, Any], taken: bool) -> None:
     assert edge_taken(when, **fields) is taken
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer", "taken"), [("b+", "abbc", True), ("^b", "abbc", False), ("b", "\ud800b", True)]
+)
+def test_a_pattern_without_anchors_is_found_inside_an_answer(pattern: str, answer: str, taken: bool) -> None:
+    with pytest.warns(PolicyWarning, match="G20"):
+        assert edge_taken(f"{{answer_matches: {pattern}}}", answer=answer) is taken
 
 
 def test_a_pattern_of_an_edge_is_searched_in_linear_time() -> None:
@@ -175,7 +184,7 @@ def test_the_kill_switch_ends_a_graph_between_nodes_and_inside_one() -> None:
     switch = CancelToken()
     switch.cancel("enough")
     seen = run(Nodes().add("a"), lambda _: None, start="a", cancel=switch)
-    assert seen.result == GraphResult(None, (), 0, "cancelled: enough")
+    assert seen.result == GraphResult(None, (), 0, "cancelled: enough", "cancelled")
     assert seen.bodies("graph.cancelled") == [{"reason": "enough", "hops": 0}]
 
     inside = CancelToken()
@@ -235,7 +244,8 @@ def leaves(*_: object) -> Any:
         (lambda _: "b", lambda *_: None, "compose_task returned NoneType, not a string"),
     ],
 )
-def test_u71_what_a_router_or_a_composer_does_wrong_is_the_graph_s_error(router: Any, compose: Any, error: str) -> None:
+# lynx-agent defect 71
+def test_what_a_router_or_a_composer_does_wrong_is_the_graph_s_error(router: Any, compose: Any, error: str) -> None:
     seen = run(Nodes().add("a", "x").add("b"), router, start="a", compose_task=compose)
     assert (seen.result.error, seen.path) == (error, ["a"])
     assert seen.result.final is not None
@@ -269,7 +279,7 @@ def test_nodes_that_cannot_run_are_refused_before_any_runs() -> None:
     for bad, message in (
         (agent, "node 'b' must be a GraphNode, got Agent"),
         (GraphNode(agent, [], POLICY), "the tools of node 'b' must be a ToolSet, got list"),  # type: ignore[arg-type]
-        (GraphNode(agent, tools, {}), "the policy of node 'b' must be a PolicyBundle, got dict"),  # type: ignore[arg-type]
+        (GraphNode(agent, tools, {}), "the policy of node 'b' must be a Policy, got dict"),  # type: ignore[arg-type]
     ):
         with pytest.raises(TypeError) as caught:
             run({**good.nodes, "b": bad}, lambda _: "b", start="a")  # type: ignore[dict-item]

@@ -25,7 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bobcat.stores.urls import open_store
-from kernel.mortal import AMOUNTS, Bank, Mortal, attempt, tools, writes_of_a_run
+from kernel.mortal import AMOUNTS, Bank, CrashingStore, attempt, tools, writes_of_a_run
 
 PREFIX = sys.argv[4] if len(sys.argv) > 4 else ""
 LEASE_SECONDS = 8.0
@@ -59,7 +59,7 @@ class Ledger(Bank):
             os.fsync(file.fileno())
 
 
-class Signalled(Mortal):
+class Signalled(CrashingStore):
     """Sends its own process a signal before or after write `at`."""
 
     def __init__(self, inner: Any, at: int, *, after: bool, number: signal.Signals) -> None:
@@ -115,7 +115,7 @@ def work(url: str, run_id: str, ledger: Path, owner: str, **options: Any) -> str
 
     async def go() -> str:
         inner = open_store(url)
-        store = Mortal(inner) if how is None else Signalled(inner, how[0], after=how[1], number=how[2])
+        store = CrashingStore(inner) if how is None else Signalled(inner, how[0], after=how[1], number=how[2])
         try:
             return (await attempt(store, run_id, found, owner=owner, **options)).status
         finally:

@@ -20,7 +20,7 @@ class Died(BaseException):
     """The process is gone."""
 
 
-class Mortal:
+class CrashingStore:
     """A `TransactionalStore` over another one, for one worker: it dies before or after write `at`, counted from 1."""
 
     def __init__(self, inner: Any, at: int = 0, *, after: bool = False) -> None:
@@ -91,12 +91,12 @@ class Mortal:
 
 for _name in ("load", "load_from", "runs", "run", "get", "scan", "now", "aclose"):  # a protocol asks the class
 
-    def _forward(self: Mortal, *args: Any, _name: str = _name, **options: Any) -> Any:
+    def _forward(self: CrashingStore, *args: Any, _name: str = _name, **options: Any) -> Any:
         if self.dead:
             raise Died
         return getattr(self._inner, _name)(*args, **options)
 
-    setattr(Mortal, _name, _forward)
+    setattr(CrashingStore, _name, _forward)
 
 
 class Payer:
@@ -192,10 +192,10 @@ async def survive(
     found = tools(bank, effect, reconciled=reconciled, run_id=run_id)
     for death in deaths:
         try:
-            await attempt(Mortal(inner, death.at, after=death.after), run_id, found)
+            await attempt(CrashingStore(inner, death.at, after=death.after), run_id, found)
         except Died:
             continue
-    result = await attempt(Mortal(inner), run_id, found)
+    result = await attempt(CrashingStore(inner), run_id, found)
     records = await inner.load(run_id)
     results = {record.body["step"]: record.body for record in records if record.kind == "action.result"}
     doubtful = {AMOUNTS[step] for step, body in results.items() if body.get("uncertain_retry")}
@@ -205,7 +205,7 @@ async def survive(
 
 async def writes_of_a_run(inner: Any, effect: Any = "unsafe", run_id: str = "whole") -> int:
     """How often a run that does not die writes."""
-    store = Mortal(inner)
+    store = CrashingStore(inner)
     await attempt(store, run_id, tools(Bank(), effect, reconciled=False, run_id=run_id))
     return store.writes
 

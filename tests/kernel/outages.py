@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bobcat import Happened, NotHappened, RunResult, ToolSet, tool
-from kernel.mortal import AMOUNTS, Mortal, attempt
+from kernel.mortal import AMOUNTS, CrashingStore, attempt
 
 
 class Outage:
@@ -57,7 +57,7 @@ class Point(NamedTuple):
         return f"{'tool' if self.in_tool else 'write'}{self.at}{'after' if self.after else 'before'}"
 
 
-class Halted(Mortal):
+class Halted(CrashingStore):
     """A store on whose write a run stands."""
 
     def __init__(self, inner: Any, run: Halting) -> None:
@@ -176,7 +176,7 @@ class Halting:
     async def resume(self, inner: Any, **options: Any) -> RunResult:
         """An attempt that meets none."""
         self.ended = True
-        return await attempt(Mortal(inner), self.run_id, self.tools(), **options)
+        return await attempt(CrashingStore(inner), self.run_id, self.tools(), **options)
 
 
 class Account(NamedTuple):

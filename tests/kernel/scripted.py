@@ -9,6 +9,8 @@ from typing import Any
 
 import bobcat
 from bobcat import AuditEvent, FinalAnswer, Message, PolicyBundle, RunResult, ToolCall, ToolSet, run_agent, tool
+from bobcat.runtime.loop import run_with
+from bobcat.runtime.options import Options
 
 POLICY = """
 defaults: {on_no_match: deny, on_missing_shadow: deny}
@@ -138,7 +140,7 @@ class Seen:
         return [dict(event.body) for event in self.events if event.kind == kind]
 
     @property
-    def told(self) -> list[str]:
+    def tool_messages(self) -> list[str]:
         """The messages of the tools, as the agent saw them at its last step."""
         return [message.content for message in self.agent.seen[-1] if message.role == "tool"]
 
@@ -154,6 +156,10 @@ async def run(
 
     sinks = (sink, *options.pop("sinks", ()))
     bundle = bobcat.compile_policy(policy) if isinstance(policy, str) else policy
+    if "compat" in options:
+        compat = options.pop("compat")
+        given = Options(tools=tools.toolset(), policy=bundle, sinks=sinks, **options)
+        return Seen(await run_with(compat, agent, "task", given), events, agent, tools.ran)
     result = await run_agent(agent, "task", tools=tools.toolset(), policy=bundle, sinks=sinks, **options)
     return Seen(result, events, agent, tools.ran)
 

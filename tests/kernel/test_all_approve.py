@@ -48,11 +48,13 @@ def granted(approver: str = "gate") -> ConfirmationGate:
 
 
 def test_both_must_grant() -> None:
-    assert run(Allowlist(["restart"]), granted()).told == ["[ok] restarted"]
+    assert run(Allowlist(["restart"]), granted()).tool_messages == ["[ok] restarted"]
     assert run(Allowlist(["restart"]), ConfirmationGate()).ran == []
     assert run(Allowlist(["other"]), granted()).ran == []
-    assert run(Allowlist(["other"], otherwise=granted())).told == ["[ok] restarted"], "`otherwise` is one of the two"
-    assert run(auto_deny("no"), auto_approve()).told == ["[denied] approval refused by system — no"]
+    assert run(Allowlist(["other"], otherwise=granted())).tool_messages == ["[ok] restarted"], (
+        "`otherwise` is one of the two"
+    )
+    assert run(auto_deny("no"), auto_approve()).tool_messages == ["[denied] approval refused by system — no"]
 
 
 @pytest.mark.parametrize("odd", [None, 1, True, ApprovalDecision(1, "x"), ApprovalDecision("yes", "x")])  # type: ignore[arg-type]
@@ -70,7 +72,7 @@ def test_a_grant_is_not_spent_on_a_call_that_another_one_refuses_or_leaves_open(
     first = seen(call("restart", targets=["a"]), **journaled)
     assert first.result.status == "suspended"
     asyncio.run(Approvals(store).grant(first.result.approvals[0], approver="alice"))
-    assert seen(**journaled).told == ["[ok] restarted"]
+    assert seen(**journaled).tool_messages == ["[ok] restarted"]
     assert gate.consume("restart") is None
 
 
@@ -78,7 +80,7 @@ def test_arguments_that_one_of_them_edits_refuse() -> None:
     edits = Says(ApprovalDecision(True, "alice", args={"targets": ["b"]}))
     finished = run(edits, auto_approve())
     assert finished.ran == []
-    assert "arguments cannot be edited where several handlers must grant" in finished.told[0]
+    assert "arguments cannot be edited where several handlers must grant" in finished.tool_messages[0]
 
 
 def test_all_are_asked_about_the_same_call() -> None:
@@ -99,7 +101,7 @@ def test_where_several_are_needed_all_are_asked_for_each() -> None:
     gate.grant("restart", approver="bob")
     finished = run(Allowlist(["restart"]), gate, policy=TWO)
     assert finished.bodies("approval.granted")[0]["approver"] == "alice, bob"
-    assert run(Says("alice"), Says("bob"), policy=TWO).told == ["[ok] restarted"]
+    assert run(Says("alice"), Says("bob"), policy=TWO).tool_messages == ["[ok] restarted"]
     assert run(Allowlist(["restart"]), Says("alice"), policy=TWO).ran == []
 
 

@@ -15,7 +15,7 @@ import pytest
 import bobcat
 from bobcat import Approvals, FinalAnswer, MemoryStore, Message, RunResult, SQLiteStore, ToolCall, durable_approvals
 from bobcat.approvals import Approval
-from kernel.mortal import Bank, Death, Died, Mortal, all_of, tools
+from kernel.mortal import Bank, CrashingStore, Death, Died, all_of, tools
 
 POLICY = bobcat.compile_policy("""
 rules:
@@ -45,7 +45,7 @@ async def survive(
     for number in range(ATTEMPTS):
         death = deaths[number] if number < len(deaths) else None
         try:
-            store = Mortal(inner) if death is None else Mortal(inner, death.at, after=death.after)
+            store = CrashingStore(inner) if death is None else CrashingStore(inner, death.at, after=death.after)
             result = await attempt(store, run_id, bank, reconciled=reconciled)
         except Died:
             continue
@@ -66,12 +66,12 @@ async def survive(
 async def deaths_of(inner: Any) -> list[tuple[Death | None, ...]]:
     """No death; one death at every write of the attempt that asks, or of the one that pays; and one in both."""
     bank = Bank()
-    asks = Mortal(inner)
+    asks = CrashingStore(inner)
     await attempt(asks, "whole", bank, reconciled=False)
     for approver in ("alice", "bob"):
         (asked,) = await Approvals(inner).list(run_id="whole")
         await Approvals(inner).grant(asked.id, approver=approver)
-    pays = Mortal(inner)
+    pays = CrashingStore(inner)
     await attempt(pays, "whole", bank, reconciled=False)
     first = [Death(at, after) for at in range(1, asks.writes + 1) for after in (False, True)]
     second = [Death(at, after) for at in range(1, pays.writes + 3) for after in (False, True)]

@@ -22,7 +22,7 @@ rules:
 def test_somebody_who_is_not_named_cannot_approve() -> None:
     finished = seen(call("deploy", version="1"), on_approval=auto_approve("mallory"))
     assert finished.ran == []
-    assert finished.told == ["[denied] 'mallory' is not among the approvers (alice, oncall)"]
+    assert finished.tool_messages == ["[denied] 'mallory' is not among the approvers (alice, oncall)"]
 
 
 class Anybody(str):
@@ -39,7 +39,7 @@ class Anybody(str):
 def test_a_name_that_is_equal_to_every_other_is_not_among_the_approvers() -> None:
     finished = seen(call("deploy", version="1"), on_approval=auto_approve(Anybody("mallory")))
     assert finished.ran == []
-    assert finished.told == ["[denied] 'mallory' is not among the approvers (alice, oncall)"]
+    assert finished.tool_messages == ["[denied] 'mallory' is not among the approvers (alice, oncall)"]
 
 
 def test_an_answer_that_cannot_be_read_refuses() -> None:
@@ -51,11 +51,11 @@ def test_an_answer_that_cannot_be_read_refuses() -> None:
         return ApprovalDecision(False, "alice", Torn())  # type: ignore[arg-type]
 
     finished = seen(call("deploy", version="1"), on_approval=handler)
-    assert finished.told == ["[denied] the approval handler's answer cannot be read: ValueError: torn"]
+    assert finished.tool_messages == ["[denied] the approval handler's answer cannot be read: ValueError: torn"]
 
 
 def test_anybody_can_approve_where_nobody_is_named() -> None:
-    assert seen(call("restart", targets=["a"]), on_approval=auto_approve("x")).told == ["[ok] restarted"]
+    assert seen(call("restart", targets=["a"]), on_approval=auto_approve("x")).tool_messages == ["[ok] restarted"]
 
 
 def test_a_timeout_of_zero_asks_nobody() -> None:
@@ -66,7 +66,7 @@ def test_a_timeout_of_zero_asks_nobody() -> None:
         return ApprovalDecision(True, "alice")
 
     finished = seen(call("restart", targets=[]), policy=TIMED.format(seconds=0), on_approval=handler)
-    assert finished.told == ["[denied] approval handler timed out after 0s"]
+    assert finished.tool_messages == ["[denied] approval handler timed out after 0s"]
     assert asked == []
 
 
@@ -77,7 +77,7 @@ def test_an_approver_who_takes_too_long_refuses() -> None:
     started = time.monotonic()
     finished = seen(call("restart", targets=[]), policy=TIMED.format(seconds=0.05), on_approval=sleeps)
     assert time.monotonic() - started < 5
-    assert finished.told == ["[denied] approval handler timed out after 0.05s"]
+    assert finished.tool_messages == ["[denied] approval handler timed out after 0.05s"]
 
 
 def test_an_approver_who_swallows_the_timeout_is_late_all_the_same() -> None:
@@ -112,7 +112,7 @@ def test_a_timeout_that_is_no_number_of_seconds_asks_nobody(seconds: Any) -> Non
 
     question = ApprovalRequest(None, Decision(Verdict.APPROVE_REQUIRED, timeout_seconds=seconds), "c")  # type: ignore[arg-type]
     answer = asyncio.run(ask(handler, question))
-    assert answer == Answer("system", f"denied: the approval timeout {seconds!r} is no number of seconds")
+    assert answer == Answer("system", f"denied: the approval timeout {seconds!r} is not a number of seconds")
     assert asked == []
 
 
@@ -121,7 +121,7 @@ def test_a_question_that_is_kept_nowhere_is_a_refusal() -> None:
         return Pending("")
 
     finished = seen(call("restart", targets=["a"]), on_approval=nowhere, store=MemoryStore(), run_id="r")
-    assert finished.told == ["[denied] approval handler returned Pending, not ApprovalDecision"]
+    assert finished.tool_messages == ["[denied] approval handler returned Pending, not ApprovalDecision"]
 
 
 def test_an_agent_that_changes_its_arguments_while_waiting_changes_nothing() -> None:
@@ -162,7 +162,7 @@ def test_arguments_edited_by_the_approver_are_judged_again(edited: Any, ran: lis
 
     finished = seen(call("deploy", version="1"), policy=EDIT, on_approval=edits)
     assert finished.ran == ran
-    assert finished.told[0].startswith(told)
+    assert finished.tool_messages[0].startswith(told)
 
 
 def test_what_an_approver_granted_is_in_the_audit_before_it_runs() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bobcat import ApprovalDecision, ApprovalRequest, MemoryStore, StepRecord, compile_policy
-from bobcat.journal import step_record_from_json, step_record_to_json
+from bobcat.journal.records import step_record_from_json, step_record_to_json
 from kernel.scripted import POLICY, Seen, call, seen
 
 
@@ -156,7 +156,7 @@ def test_a_refusal_on_record_stays_a_refusal() -> None:
     run = resumed(shelf, approver)
     assert run.ran == []
     assert len(approver.asked) == 1
-    assert run.told[0].startswith("[denied] approval refused by alice")
+    assert run.tool_messages[0].startswith("[denied] approval refused by alice")
 
 
 def test_records_of_approvals_name_what_is_asked() -> None:

@@ -42,8 +42,10 @@ from bobcat import (
     run_agent,
     tool,
 )
-from bobcat.frozen import MAX_DEPTH
-from bobcat.tools import ArgumentError, bind_arguments, definition_of
+from bobcat.errors import ArgumentError
+from bobcat.model.frozen import MAX_DEPTH
+from bobcat.tools.decorator import definition_of
+from bobcat.tools.signature import bind_arguments
 from kernel.scripted import Scripted
 
 ALL = compile_policy("rules: [{id: all, match: {}, decision: allow}]")
@@ -382,7 +384,7 @@ def test_a_host_rule_cannot_hand_a_tool_what_it_refuses() -> None:
         "rules: [{id: all, match: {}, decision: allow}]",
         python_rules=[change],
         python_rule_priorities={"change": 1},
-        host="allow",
+        uncompiled="callable",
     )
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy)
     assert ran.told[0].startswith("[denied] ")
@@ -555,7 +557,7 @@ def test_a_tool_that_is_a_method_is_checked_by_its_annotations() -> None:
 
 
 def test_opaque_arguments_are_parameters_of_the_tool() -> None:
-    with pytest.raises(ValueError, match="opaque_args names parameters of the tool; it has none called"):
+    with pytest.raises(ValueError, match="opaque_args must name parameters of the tool; it lacks"):
 
         @tool(opaque_args=("handel",))
         async def it(handle: object) -> None: ...

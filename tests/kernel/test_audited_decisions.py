@@ -28,7 +28,7 @@ from bobcat import (
     run_agent,
     tool,
 )
-from bobcat.audit import parse_line, recorded
+from bobcat.runtime.decide_again import parse_line, recorded
 from kernel.scripted import Scripted, Seen, call, seen
 from kernel.test_doubts import Shop
 

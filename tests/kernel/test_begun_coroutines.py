@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from bobcat._core import begin
-from bobcat.kernel.begun import resumed
+from bobcat._core import first_step
+from bobcat.runtime.coroutine import await_started
 
 Body = Callable[[list[str]], Awaitable[Any]]
 
@@ -21,10 +21,10 @@ async def whole(body: Body, log: list[str]) -> Any:
 
 async def in_two_parts(body: Body, log: list[str]) -> Any:
     writing = body(log)
-    waits = begin(writing)
+    waits = first_step(writing)
     if waits is None:
         return None
-    return await (resumed(writing, waits[0]) if waits else writing)
+    return await (await_started(writing, waits[0]) if waits else writing)
 
 
 async def at_once(log: list[str]) -> None:
@@ -160,13 +160,13 @@ def test_closing_closes_what_has_begun(take: Any) -> None:
 
 def test_what_is_no_coroutine_is_left_alone() -> None:
     log: list[str] = []
-    assert begin(Custom(log)) == ()
-    assert begin(old_style(log)) == ()
+    assert first_step(Custom(log)) == ()
+    assert first_step(old_style(log)) == ()
     assert log == []
 
 
 def test_a_coroutine_begins_once() -> None:
     writing = at_once([])
-    assert begin(writing) is None
+    assert first_step(writing) is None
     with pytest.raises(RuntimeError, match="cannot reuse already awaited coroutine"):
-        begin(writing)
+        first_step(writing)

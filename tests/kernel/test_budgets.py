@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bobcat import Budget, FinalAnswer, MemoryStore, ToolCall, Usage
-from bobcat.limits import Meter, duration_stop, exceeded
+from bobcat.runtime.budget import Meter, duration_stop, exceeded
 from kernel.scripted import call, seen
 
 

@@ -16,6 +16,7 @@ from bobcat import (
     Happened,
     MemoryStore,
     NotHappened,
+    Reconciled,
     RunResult,
     ToolCall,
     ToolSet,
@@ -221,8 +222,9 @@ def test_of_an_intent_that_names_no_effect_only_what_is_harmless_by_itself_is_ru
     assert shop.began == (2 if again else 1)
 
 
-def test_what_happened_is_not_run_again_and_its_value_is_the_result() -> None:
-    shop = Shop(answer=Happened("paid, says the bank")).died()
+@pytest.mark.parametrize("answer", [Happened("paid, says the bank"), Reconciled.happened("paid, says the bank")])
+def test_what_happened_is_not_run_again_and_its_value_is_the_result(answer: Reconciled) -> None:
+    shop = Shop(answer=answer).died()
     shop.run()
     assert (shop.began, shop.told) == (1, ["[ok] paid, says the bank"])
     intent = next(record for record in asyncio.run(shop.store.load("r")) if record.kind == "action.intent")
@@ -233,8 +235,9 @@ def test_what_happened_is_not_run_again_and_its_value_is_the_result() -> None:
     assert shop.bodies("policy.evaluated") == []
 
 
-def test_what_did_not_happen_is_judged_and_run_as_if_for_the_first_time() -> None:
-    shop = Shop(answer=NotHappened()).died()
+@pytest.mark.parametrize("answer", [NotHappened(), Reconciled.not_happened()])
+def test_what_did_not_happen_is_judged_and_run_as_if_for_the_first_time(answer: Reconciled) -> None:
+    shop = Shop(answer=answer).died()
     shop.run()
     assert (shop.began, shop.told) == (2, ["[ok] paid"])
     assert shop.bodies("policy.evaluated")[0]["matched_rules"] == ["pay"]
@@ -246,10 +249,11 @@ def test_what_did_not_happen_is_judged_and_run_as_if_for_the_first_time() -> Non
     ("answer", "reason"),
     [
         (Unknown("no route to the bank"), "no route to the bank"),
+        (Reconciled.unknown("no route to the bank"), "no route to the bank"),
         (ValueError("no"), "reconcile raised ValueError: no"),
         (SystemExit(3), "reconcile raised SystemExit: 3"),
         (asyncio.CancelledError("by hand"), "reconcile raised CancelledError: by hand"),
-        (True, "reconcile returned bool, not Happened, NotHappened or Unknown"),
+        (True, "reconcile returned bool, not a Reconciled"),
     ],
 )
 def test_a_reconciler_that_cannot_tell_leaves_the_doubt_to_the_effect(answer: Any, reason: str) -> None:
@@ -262,7 +266,8 @@ def test_a_reconciler_that_cannot_tell_leaves_the_doubt_to_the_effect(answer: An
 
 
 @pytest.mark.parametrize("deaths", [1, 2, 3])
-def test_u61_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
+# lynx-agent defect 61
+def test_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
     """Every attempt but the last dies in the tool, or right behind the intent that its approval allowed."""
     shop = Shop(deaths=deaths)
     for _ in range(deaths):
@@ -274,7 +279,8 @@ def test_u61_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
 
 
 @pytest.mark.parametrize("again", [1, 2])
-def test_u61_a_refusal_whose_attempt_dies_before_its_result_settles_nothing(again: int) -> None:
+# lynx-agent defect 61
+def test_a_refusal_whose_attempt_dies_before_its_result_settles_nothing(again: int) -> None:
     """The refusal has its intent on record, which must not stand for the one that may have run."""
     shop = Shop().died()
     deny = ABOUT.replace("DECISION", "deny")
@@ -297,7 +303,8 @@ def test_u61_a_refusal_whose_attempt_dies_before_its_result_settles_nothing(agai
     assert shop.told[0].endswith(MAY)
 
 
-def test_u49_a_run_stopped_between_intent_and_action_leaves_no_doubt() -> None:
+# lynx-agent defect 49
+def test_a_run_stopped_between_intent_and_action_leaves_no_doubt() -> None:
     token = CancelToken()
 
     class Throwing(MemoryStore):
@@ -334,15 +341,17 @@ def test_an_attempt_that_was_stopped_in_time_settles_no_earlier_doubt() -> None:
     assert shop.told[0].endswith(MAY)
 
 
-def test_u64_the_key_of_an_action_is_its_own() -> None:
-    from bobcat.journal import action_key_of, idempotency_key
+# lynx-agent defect 64
+def test_the_key_of_an_action_is_its_own() -> None:
+    from bobcat.journal.keys import action_key_of, idempotency_key
 
     assert idempotency_key("r", 1, "2|x", {}) == idempotency_key("r|1", 2, "x", {})
     assert action_key_of("r", 1, "2|x", {}) != action_key_of("r|1", 2, "x", {})
     assert action_key_of("r", 1, "x", {}) == idempotency_key("r", 1, "x", {})
 
 
-def test_u67_a_call_of_an_unknown_tool_has_its_result_on_record() -> None:
+# lynx-agent defect 67
+def test_a_call_of_an_unknown_tool_has_its_result_on_record() -> None:
     shop = Shop(deaths=0)
     shop.tools = ToolSet()
     shop.run()

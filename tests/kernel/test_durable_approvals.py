@@ -15,7 +15,7 @@ import pytest
 from bobcat import MemoryStore, StepRecord, ToolSet, tool
 from bobcat.approvals import Approval, Approvals, durable_approvals
 from bobcat.errors import ApprovalError
-from bobcat.journal import DuplicateRecord
+from bobcat.journal.records import DuplicateRecord
 from bobcat.stores import SQLiteStore
 from bobcat.workers.job import Job
 from kernel.scripted import Seen, Tools, call, run
@@ -101,7 +101,7 @@ def test_a_grant_is_executed_exactly_once(desk: Desk) -> None:
         assert answered.changed
         assert answered.approval.status == "granted"
         second = await desk.run()
-        assert second.told == ["[ok] restarted"]
+        assert second.tool_messages == ["[ok] restarted"]
         assert second.bodies("approval.granted")[0]["approver"] == "bob"
         third = await desk.run()
         assert third.result.final_answer == "done"
@@ -116,7 +116,7 @@ def test_a_denial_is_told_to_the_model(desk: Desk) -> None:
         id = await desk.ask()
         await desk.approvals.deny(id, approver="carol", reason="not today")
         second = await desk.run()
-        assert second.told == ["[denied] approval refused by carol — not today"]
+        assert second.tool_messages == ["[denied] approval refused by carol — not today"]
         assert desk.tools.ran == []
 
     asyncio.run(main())
@@ -150,7 +150,7 @@ def test_of_a_grant_and_a_denial_at_once_the_denial_stands_until_the_run_went_on
         await desk.approvals.grant(id, approver="alice")
         taken_back = await desk.approvals.deny(id, approver="bob")
         assert taken_back.changed
-        assert (await desk.run()).told == ["[denied] approval refused by bob"]
+        assert (await desk.run()).tool_messages == ["[denied] approval refused by bob"]
         await desk.refuses("run_over", desk.approvals.grant(id, approver="alice"))
 
     asyncio.run(main())
@@ -163,7 +163,7 @@ def test_a_grant_that_was_taken_up_cannot_be_taken_back(desk: Desk) -> None:
         await desk.run()
         await desk.refuses("run_over", desk.approvals.deny(id, approver="bob"))
         await desk.store.set_status("r", "failed")  # as after an attempt that failed behind the action
-        assert "took the grant" in await desk.refuses("used", desk.approvals.deny(id, approver="bob"))
+        assert "consumed the grant" in await desk.refuses("used", desk.approvals.deny(id, approver="bob"))
         assert (await desk.approvals.show(id)).status == "granted"
         assert len(desk.tools.ran) == 1
 
@@ -177,7 +177,7 @@ def test_a_run_is_not_woken_again_by_an_answer_that_it_took_up(desk: Desk) -> No
         await desk.run()
         await desk.store.set_status("r", "suspended", detail={"approvals": ["another"]})
         again = await desk.approvals.grant(id, approver="alice")
-        assert (again.changed, again.woken) == (False, False)
+        assert (again.changed, again.requeued) == (False, False)
         assert (await desk.store.run("r")).status == "suspended"
 
     asyncio.run(main())
@@ -217,7 +217,7 @@ def test_a_late_answer_counts_for_nothing(timed: Desk) -> None:
         assert await timed.approvals.list() == ()
         await timed.refuses("expired", timed.approvals.grant(id, approver="alice"))
         second = await timed.run()
-        assert second.told[0].startswith("[denied] approval refused by system — nobody answered before 2030")
+        assert second.tool_messages[0].startswith("[denied] approval refused by system — no answer before 2030")
         assert timed.tools.ran == []
 
     asyncio.run(main())
@@ -229,7 +229,7 @@ def test_an_answer_in_time_counts_whenever_the_run_goes_on(timed: Desk) -> None:
         timed.clock.time += timedelta(seconds=3599)  # type: ignore[union-attr]
         await timed.approvals.grant(id, approver="alice")
         timed.clock.time += timedelta(days=30)  # type: ignore[union-attr]
-        assert (await timed.run()).told == ["[ok] restarted"]
+        assert (await timed.run()).tool_messages == ["[ok] restarted"]
 
     asyncio.run(main())
 
@@ -249,7 +249,7 @@ def test_edited_arguments_are_what_runs_after_being_judged(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
         await desk.approvals.grant(id, approver="alice", args={"targets": ["b"]})
-        assert (await desk.run()).told == ["[ok] restarted"]
+        assert (await desk.run()).tool_messages == ["[ok] restarted"]
         assert desk.tools.ran == [("restart", {"targets": ["b"]})]
 
     asyncio.run(main())
@@ -260,7 +260,7 @@ def test_edited_arguments_that_the_policy_denies_do_not_run(desk: Desk) -> None:
         id = await desk.ask()
         await desk.approvals.grant(id, approver="alice", args={"targets": ["db"]})
         second = await desk.run()
-        assert second.told == ["[denied] the arguments as edited by alice are decided deny — not the database"]
+        assert second.tool_messages == ["[denied] the arguments as edited by alice are decided deny — not the database"]
         assert desk.tools.ran == []
         await desk.refuses("not_editable", Desk(desk.store).approvals.grant(id, approver="bob", args={"x": math.nan}))
 
@@ -320,7 +320,7 @@ def test_a_step_that_may_have_run_needs_another_approval(desk: Desk) -> None:
         assert (await desk.approvals.show(asked)).uncertain
         assert "make it happen twice" in await desk.refuses("uncertain", desk.approvals.grant(asked, approver="alice"))
         await desk.approvals.grant(asked, approver="alice", uncertain=True)
-        assert (await desk.run()).told == ["[ok] restarted"]
+        assert (await desk.run()).tool_messages == ["[ok] restarted"]
         assert len(desk.tools.ran) == 2
 
     asyncio.run(main())
@@ -338,7 +338,7 @@ def test_two_of_three_are_asked_for_and_counted(desk: Desk) -> None:
         second = await desk.approvals.grant(id, approver="carol")
         assert second.approval.status == "granted"
         done = await desk.run(policy=two)
-        assert done.told == ["[ok] restarted"]
+        assert done.tool_messages == ["[ok] restarted"]
         assert done.bodies("approval.granted")[0]["approver"] == "alice, carol"
 
     asyncio.run(main())
@@ -349,7 +349,7 @@ def test_an_answer_puts_a_suspended_run_back_in_the_queue(desk: Desk) -> None:
         id = await desk.ask()
         await desk.store.set_status("r", "suspended", detail={"approvals": [id]})
         await desk.store.put("job", "r", Job("r", "restart", {}, datetime.now(UTC)).to_json(), expected=0)
-        assert (await desk.approvals.grant(id, approver="alice")).woken
+        assert (await desk.approvals.grant(id, approver="alice")).requeued
         summary = await desk.store.run("r")
         assert summary.status == "queued"
         assert summary.detail["woken_by"] == id
@@ -360,10 +360,10 @@ def test_an_answer_puts_a_suspended_run_back_in_the_queue(desk: Desk) -> None:
 def test_a_run_that_no_worker_can_make_is_not_put_in_the_queue(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
-        assert not (await desk.approvals.grant(id, approver="alice")).woken
+        assert not (await desk.approvals.grant(id, approver="alice")).requeued
         summary = await desk.store.run("r")
         assert summary.status == "suspended"
-        assert (await desk.run()).told == ["[ok] restarted"]
+        assert (await desk.run()).tool_messages == ["[ok] restarted"]
 
     asyncio.run(main())
 
@@ -405,16 +405,20 @@ def test_a_notifier_that_fails_leaves_the_question_open_and_is_tried_again(
                 raise OSError("the chat is \x1b[2Jdown")
 
         first = await desk.run(call("restart", targets=["a"]), durable={"notify": notify})
-        assert (first.result.status, first.told, len(calls)) == ("suspended", [], 3)
+        assert (first.result.status, first.tool_messages, len(calls)) == ("suspended", [], 3)
         (asked,) = await desk.approvals.list()
-        assert (asked.status, asked.told, asked.notify_error) == ("pending", False, "OSError: the chat is \x1b[2Jdown")
+        assert (asked.status, asked.notified, asked.notify_error) == (
+            "pending",
+            False,
+            "OSError: the chat is \x1b[2Jdown",
+        )
         assert [record.name for record in caplog.records] == ["bobcat.approvals"]
         assert "OSError: the chat is \\x1b[2Jdown" in caplog.text
         await desk.run(durable={"notify": notify})
         (asked,) = await desk.approvals.list()
-        assert (asked.told, asked.notify_error, len(calls)) == (True, "", 5)
+        assert (asked.notified, asked.notify_error, len(calls)) == (True, "", 5)
         await desk.approvals.grant(asked.id, approver="alice")
-        assert (await desk.run(durable={"notify": notify})).told == ["[ok] restarted"]
+        assert (await desk.run(durable={"notify": notify})).tool_messages == ["[ok] restarted"]
 
     asyncio.run(main())
 
@@ -429,7 +433,7 @@ def test_a_notifier_that_does_not_end_leaves_the_question_open(desk: Desk, monke
         first = await desk.run(call("restart", targets=["a"]), durable={"notify": notify})
         assert first.result.status == "suspended"
         (asked,) = await desk.approvals.list()
-        assert asked.notify_error == "no end after 0.01 s"
+        assert asked.notify_error == "not finished after 0.01 s"
 
     asyncio.run(main())
 
@@ -455,9 +459,9 @@ def test_an_approval_that_was_changed_in_its_store_lets_nothing_happen(desk: Des
         await desk.store.put("approval", id, {**entry.body, **change}, expected=entry.version)
         await desk.refuses("damaged", desk.approvals.show(id))
         await desk.refuses("damaged", desk.approvals.grant(id, approver="bob"))
-        assert [item.id for item in (await desk.approvals.look(status=None)).damaged] == [id]
+        assert [item.id for item in (await desk.approvals.list_all(status=None)).unreadable] == [id]
         again = await desk.run()
-        assert "ApprovalError" in again.told[0]
+        assert "ApprovalError" in again.tool_messages[0]
         assert desk.tools.ran == []
 
     asyncio.run(main())
@@ -483,20 +487,6 @@ def test_an_approval_under_the_id_of_another_one_is_damaged(desk: Desk) -> None:
         entry = await desk.store.get("approval", id)
         await desk.store.put("approval", "other", dict(entry.body), expected=0)
         assert f"holds `{id}`" in await desk.refuses("damaged", desk.approvals.grant("other", approver="alice"))
-
-    asyncio.run(main())
-
-
-def test_an_approval_of_an_older_version_is_read(desk: Desk) -> None:
-    async def main() -> None:
-        id = await desk.ask()
-        await desk.approvals.grant(id, approver="alice")
-        entry = await desk.store.get("approval", id)
-        body = {name: value for name, value in entry.body.items() if name not in ("uncertain", "notify_error")}
-        body["answers"] = [{name: one[name] for name in one if name != "digest"} for one in body["answers"]]
-        await desk.store.put("approval", id, body, expected=entry.version)
-        assert not (await desk.approvals.show(id)).uncertain
-        assert (await desk.run()).told == ["[ok] restarted"]
 
     asyncio.run(main())
 
@@ -530,7 +520,9 @@ class AnyTool:
 def test_arguments_that_cannot_be_put_on_record_are_refused(desk: Desk) -> None:
     async def main() -> None:
         finished = await desk.run(call("restart", targets=["\ud800"]), policy=policy().split("  - {id: forbidden")[0])
-        assert finished.told[0].startswith("[denied] approval refused by system — the question cannot be put on")
+        assert finished.tool_messages[0].startswith(
+            "[denied] approval refused by system — the question cannot be recorded"
+        )
         assert await desk.approvals.list(status=None) == ()
 
     asyncio.run(main())
@@ -546,7 +538,7 @@ def test_a_store_of_two_methods_is_refused() -> None:
 
     with pytest.raises(TypeError, match="need a DurableStore, such as SQLiteStore, got Two"):
         durable_approvals(Two())  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="some seconds"):
+    with pytest.raises(ValueError, match="a positive number"):
         durable_approvals(MemoryStore(), seconds=0)
 
 
@@ -554,7 +546,7 @@ def test_runs_are_told_apart_in_a_listing(desk: Desk) -> None:
     async def main() -> None:
         for number in range(3):
             await desk.run(call("restart", targets=["a"]), run_id=f"r{number}")
-        assert [approval.run_id for approval in await desk.approvals.list()] == ["r0", "r1", "r2"]
+        assert {approval.run_id for approval in await desk.approvals.list()} == {"r0", "r1", "r2"}
         assert [approval.run_id for approval in await desk.approvals.list(run_id="r1")] == ["r1"]
 
     asyncio.run(main())
@@ -593,11 +585,11 @@ def test_an_approval_that_cannot_be_read_hides_no_other(desk: Desk) -> None:
     async def main() -> None:
         await desk.run(call("restart", targets=["a"]), run_id="r0")
         await desk.store.put("approval", "broken", {"status": "pending"}, expected=0)
-        found = await desk.approvals.look()
+        found = await desk.approvals.list_all()
         assert [approval.run_id for approval in found.approvals] == ["r0"]
-        assert [item.id for item in found.damaged] == ["broken"]
-        assert "cannot be read" in found.damaged[0].problem
-        with pytest.warns(RuntimeWarning, match="the approval `broken` is left out"):
+        assert [item.id for item in found.unreadable] == ["broken"]
+        assert "cannot be read" in found.unreadable[0].problem
+        with pytest.warns(RuntimeWarning, match="the approval `broken` is omitted"):
             assert await desk.approvals.list() == found.approvals
         with pytest.raises(ApprovalError, match="cannot be read"):
             await desk.approvals.show("broken")

@@ -10,7 +10,7 @@ import pytest
 
 import bobcat
 from bobcat import ActionResult, MemoryStore, ToolCall, ToolSet, inline_executor, tool
-from bobcat.mediator import mediate
+from bobcat.runtime.mediator import mediate
 from kernel.scripted import Scripted
 from unsafe_rows import call, decide
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import bobcat
-from bobcat.analysis.check import check_source
+from bobcat.lint.check import check_source
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

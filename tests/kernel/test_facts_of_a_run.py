@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ from bobcat import (
     run_graph,
     tool,
 )
-from bobcat.kernel import extra as extras
+from bobcat.runtime import extra as extras
 from bobcat.workers import Workers
 from kernel.scripted import Scripted, call, seen
 from kernel.test_doubts import Shop
@@ -40,7 +41,7 @@ rules:
   - {id: ask, match: {tool: deploy, context.extra.open: true}, decision: approve_required}
   - {id: named, match: {tool: query, context.extra.tables.contains: users}, decision: allow}
 """
-DENIED = "[denied] the facts that this call is judged by cannot be had"
+DENIED = "[denied] the facts for this call cannot be obtained"
 
 
 class Provider:
@@ -60,11 +61,11 @@ class Provider:
 
 def test_rules_read_the_facts_of_a_run() -> None:
     run = seen(call("echo", text="a"), policy=POLICY, extra={"open": True})
-    assert run.told == ["[ok] a"]
+    assert run.tool_messages == ["[ok] a"]
     assert run.bodies("policy.evaluated")[0]["context"]["extra"] == {"open": True}
     assert run.bodies("run.started")[0]["extra"] == {"open": True}
-    assert seen(call("echo", text="a"), policy=POLICY, extra={"open": False}).told == ["[denied] closed"]
-    assert seen(call("query", text="a"), policy=POLICY, extra={"tables": ["users"]}).told == ["[ok] a"]
+    assert seen(call("echo", text="a"), policy=POLICY, extra={"open": False}).tool_messages == ["[denied] closed"]
+    assert seen(call("query", text="a"), policy=POLICY, extra={"tables": ["users"]}).tool_messages == ["[ok] a"]
 
 
 def _unobserved(extra: object) -> list[str]:
@@ -93,15 +94,15 @@ def test_the_facts_are_a_copy_that_later_changes_do_not_reach() -> None:
         return call("echo", text="b")
 
     run = seen(call("echo", text="a"), close, policy=POLICY, extra=facts)
-    assert run.told == ["[ok] a", "[ok] b"]
+    assert run.tool_messages == ["[ok] a", "[ok] b"]
     assert run.bodies("policy.evaluated")[1]["context"]["extra"]["nested"] == {"list": [1]}
 
 
 def test_a_provider_is_asked_before_each_decision_with_the_proposed_call() -> None:
     provider = Provider({"balance": 10}, {"balance": 9})
     run = seen(call("echo", text="a"), call("echo", text="b"), policy=POLICY, extra=provider)
-    assert run.told[0] == "[ok] a"
-    assert run.told[1].startswith("[denied]")
+    assert run.tool_messages[0] == "[ok] a"
+    assert run.tool_messages[1].startswith("[denied]")
     assert [(request.tool, request.args["text"], request.context.step_seq) for request in provider.asked] == [
         ("echo", "a", 0),
         ("echo", "b", 1),
@@ -122,9 +123,9 @@ async def _two(request: ActionRequest, other: object) -> dict[str, Any]:
 
 
 def test_a_provider_may_take_no_argument() -> None:
-    assert seen(call("echo", text="a"), policy=POLICY, extra=_always).told == ["[ok] a"]
-    assert seen(call("echo", text="a"), policy=POLICY, extra=_optional).told == ["[ok] a"]
-    with pytest.raises(TypeError, match="extra must be an async function of one argument"):
+    assert seen(call("echo", text="a"), policy=POLICY, extra=_always).tool_messages == ["[ok] a"]
+    assert seen(call("echo", text="a"), policy=POLICY, extra=_optional).tool_messages == ["[ok] a"]
+    with pytest.raises(TypeError, match="extra must be an async function with one argument"):
         seen(call("echo", text="a"), policy=POLICY, extra=_two)
 
 
@@ -167,6 +168,11 @@ WRONG: dict[str, tuple[Any, type[Exception]]] = {
     "key of a subclass": ({Text("x"): 1}, TypeError),
     "enum": ({"a": Level.HIGH}, TypeError),
     "long": ({"a": 10**5000}, ValueError),
+    "long in a list": ({"a": [{"b": 10**5000}]}, ValueError),
+    "bytes in a mapping": ({"a": {"b": b"x"}}, TypeError),
+    "bytearray": ({"a": bytearray(b"x")}, TypeError),
+    "frozen set": ({"a": frozenset({1})}, TypeError),
+    "timestamp": ({"a": [datetime(2030, 1, 1, tzinfo=UTC)]}, TypeError),
 }
 
 
@@ -175,7 +181,7 @@ def test_facts_that_are_no_json_values_or_have_a_reserved_name_are_refused(facts
     with pytest.raises(error, match="extra"):
         seen(call("echo", text="a"), policy=POLICY, extra=facts)
     run = seen(call("echo", text="a"), policy=POLICY, extra=Provider(facts))
-    assert (run.ran, run.told) == ([], [DENIED])
+    assert (run.ran, run.tool_messages) == ([], [DENIED])
 
 
 @pytest.mark.parametrize("extra", ["open", 5, [("open", True)], dict])
@@ -187,8 +193,29 @@ def test_what_is_neither_a_mapping_nor_a_function_is_refused(extra: Any) -> None
 def test_facts_that_contain_themselves_are_refused() -> None:
     facts: dict[str, Any] = {}
     facts["self"] = facts
-    with pytest.raises(ValueError, match="deeper than 64"):
+    with pytest.raises(ValueError, match="contains itself cannot be in extra"):
         seen(call("echo", text="a"), policy=POLICY, extra=facts)
+
+
+def nested(levels: int) -> dict[str, Any]:
+    facts: dict[str, Any] = {"open": True}
+    for _ in range(levels - 1):
+        facts = {"open": True, "in": facts}
+    return facts
+
+
+def test_facts_are_as_deep_as_a_request_has_room_for() -> None:
+    journaled: dict[str, Any] = {"policy": POLICY, "store": MemoryStore(), "run_id": "r"}
+    run = seen(call("echo", text="a"), extra=nested(126), **journaled)
+    assert seen(extra=nested(126), **journaled).result.final_answer == "done"
+    assert (run.tool_messages, run.bodies("run.started")[0]["extra"]) == (["[ok] a"], nested(126))
+    with pytest.raises(ValueError, match=r"`extra\.in.*: nested deeper than 126 levels"):
+        seen(call("echo", text="a"), policy=POLICY, extra=nested(127))
+
+
+def test_a_fact_that_is_refused_is_named_by_its_path() -> None:
+    with pytest.raises(TypeError, match=r"`extra\.a\[1\]\.b`: expected a JSON value, got an object of type `bytes`"):
+        seen(call("echo", text="a"), policy=POLICY, extra={"a": [1, {"b": b"x"}]})
 
 
 FAILURES = {
@@ -207,7 +234,7 @@ def test_a_call_whose_facts_cannot_be_had_is_denied_and_recorded(answer: object)
         "run_id": "r",
     }
     run = seen(call("echo", text="a"), call("echo", text="b"), extra=provider, **options)
-    assert run.told == [DENIED, "[ok] b"]
+    assert run.tool_messages == [DENIED, "[ok] b"]
     body = run.bodies("policy.evaluated")[0]
     assert (body["verdict"], body["code"], body["tool"]) == ("deny", "extra_failed", "echo")
     assert body["error"]
@@ -218,14 +245,14 @@ def test_a_call_whose_facts_cannot_be_had_is_denied_and_recorded(answer: object)
 
 
 def test_a_provider_that_takes_too_long_denies_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bobcat.kernel.loop.EXTRA_SECONDS", 0.01)
+    monkeypatch.setattr("bobcat.runtime.loop.EXTRA_SECONDS", 0.01)
 
     async def hangs(_: object) -> Mapping[str, Any]:
         await asyncio.sleep(60)
         return {}
 
     run = seen(call("echo", text="a"), policy=POLICY, extra=hangs)
-    assert run.told == [DENIED]
+    assert run.tool_messages == [DENIED]
     assert "no answer within" in run.bodies("policy.evaluated")[0]["error"]
 
 

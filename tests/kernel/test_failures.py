@@ -79,7 +79,7 @@ def test_a_reply_that_is_none_fails_the_run(reply: object, error: str) -> None:
 def test_arguments_that_are_none_fail_the_action_and_the_run_goes_on(args: Any, told: str, journaled: bool) -> None:
     options: dict[str, Any] = {"store": MemoryStore(), "run_id": "r"} if journaled else {}
     run = seen(ToolCall("echo", args), budget=Budget(max_repeated_calls=5), **options)
-    assert run.told == [told]
+    assert run.tool_messages == [told]
     assert run.result.final_answer == "done"
     assert run.ran == []
 
@@ -105,7 +105,7 @@ class Unreadable(Mapping[str, Any]):
 def test_arguments_that_cannot_be_read_fail_the_action(error: BaseException, nested: bool) -> None:
     unreadable = Unreadable(error)
     run = seen(ToolCall("echo", {"text": unreadable} if nested else unreadable))
-    assert run.told == [f"[error] arguments cannot be used: {type(error).__name__}: {error}"]
+    assert run.tool_messages == [f"[error] arguments cannot be used: {type(error).__name__}: {error}"]
     assert run.result.final_answer == "done"
 
 
@@ -125,13 +125,13 @@ def test_a_name_that_compares_as_it_likes_is_the_tool_that_it_says() -> None:
     run = seen(ToolCall(Masked("echo"), {"text": "a"}))
     assert run.ran == [("echo", {"text": "a", "times": 1})]
     run = seen(ToolCall(Masked("nothing"), {"path": "a"}))
-    assert (run.ran, run.told) == ([], ["[error] unknown tool: 'nothing'"])
+    assert (run.ran, run.tool_messages) == ([], ["[error] unknown tool: 'nothing'"])
 
 
 def test_a_second_argument_under_the_same_text_fails_the_action() -> None:
     run = seen(ToolCall("echo", {"text": "harmless", Masked("text"): "force"}))
     assert run.ran == []
-    assert run.told == [
+    assert run.tool_messages == [
         "[error] arguments cannot be used: ValueError: a key of type Masked does not compare like the text it is"
     ]
 
@@ -144,11 +144,11 @@ def test_a_python_rule_that_exits_denies() -> None:
         "rules: [{id: all, match: {}, decision: allow}]",
         python_rules=[leave],
         python_rule_priorities={"leave": 1},
-        host="allow",
+        uncompiled="callable",
     )
     run = seen(call("echo", text="a"), policy=policy)
     assert run.ran == []
-    assert run.told == ["[denied] the policy could not be evaluated (SystemExit: 3); denied"]
+    assert run.tool_messages == ["[denied] the policy could not be evaluated (SystemExit: 3); denied"]
 
 
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(1), asyncio.CancelledError()])
@@ -176,14 +176,14 @@ def test_an_agent_that_raises_fails_the_run(error: BaseException) -> None:
 def test_a_tool_that_misbehaves_is_a_result_and_the_run_goes_on(kind: str, told: str) -> None:
     store = MemoryStore()
     run = seen(call("broken", kind=kind), store=store, run_id="r")
-    assert run.told[0].startswith(told)
+    assert run.tool_messages[0].startswith(told)
     assert run.result.final_answer == "done"
     assert [record.kind for record in asyncio.run(_load(store))][-3:] == ["action.result", "model.output", "final"]
 
 
 def test_a_granted_action_that_fails_is_a_failure_and_no_denial() -> None:
     run = seen(call("deploy", version="broken"), on_approval=auto_approve("alice"))
-    assert run.told[0].startswith("[error] RuntimeError: deployment failed")
+    assert run.tool_messages[0].startswith("[error] RuntimeError: deployment failed")
     assert run.kinds[-4:-1] == ["approval.requested", "approval.granted", "action.failed"]
 
 
@@ -202,7 +202,7 @@ def test_an_executor_that_misbehaves_is_a_failed_action(outcome: object, told: s
             raise outcome
         return outcome
 
-    assert seen(call("echo", text="a"), executor=executor).told == [told]
+    assert seen(call("echo", text="a"), executor=executor).tool_messages == [told]
 
 
 def test_sinks_that_raise_or_are_not_async_do_not_touch_the_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -284,14 +284,16 @@ def test_a_default_that_cannot_be_bound_fails_the_action() -> None:
         def toolset(self) -> ToolSet:
             return ToolSet.from_functions(odd)
 
-    assert seen(call("odd"), tools=Odd()).told == ["[error] a container that contains itself cannot be an argument"]
+    assert seen(call("odd"), tools=Odd()).tool_messages == [
+        "[error] a container that contains itself cannot be an argument"
+    ]
 
 
 def test_a_malformed_decision_denies(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bobcat.pdp.evaluate", lambda *_: Decision(Verdict.ALLOW, matched_rules=None))  # type: ignore[arg-type]
     run = seen(call("echo", text="a"))
     assert run.ran == []
-    assert run.told == ["[denied] the policy gave Decision, not a well-formed Decision; denied"]
+    assert run.tool_messages == ["[denied] the policy gave Decision, not a well-formed Decision; denied"]
 
 
 def test_every_audit_line_is_valid_json_whatever_the_arguments() -> None:
@@ -347,7 +349,7 @@ def test_a_policy_that_cannot_be_asked_denies(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("bobcat.pdp.evaluate", explode)
     run = seen(call("echo", text="a"))
     assert run.ran == []
-    assert run.told == ["[denied] the policy could not be evaluated (MemoryError: out of it); denied"]
+    assert run.tool_messages == ["[denied] the policy could not be evaluated (MemoryError: out of it); denied"]
 
 
 @pytest.mark.parametrize("verdict", ["allow", None, "alow", 1])
@@ -355,7 +357,7 @@ def test_a_decision_with_an_unknown_verdict_denies(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("bobcat.pdp.evaluate", lambda *_: Decision(verdict))
     run = seen(call("echo", text="a"))
     assert run.ran == []
-    assert run.told == [f"[denied] unknown verdict {str(verdict)!r}"]
+    assert run.tool_messages == [f"[denied] unknown verdict {str(verdict)!r}"]
 
 
 def test_arguments_that_are_no_run_at_all_are_refused_at_once() -> None:
@@ -364,7 +366,7 @@ def test_arguments_that_are_no_run_at_all_are_refused_at_once() -> None:
         asyncio.run(run_agent(agent, "t", tools=tools, policy=None, store=MemoryStore()))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="tools must be a ToolSet, got list"):
         asyncio.run(run_agent(agent, "t", tools=[], policy=None))  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="policy must be a PolicyBundle, got str"):
+    with pytest.raises(TypeError, match="policy must be a Policy, got str"):
         asyncio.run(run_agent(agent, "t", tools=tools, policy="p"))  # type: ignore[arg-type]
 
 
@@ -382,7 +384,9 @@ def test_an_approver_who_returns_anything_but_a_decision_refuses() -> None:
     async def raises(_: object) -> Any:
         raise ConnectionError("chat is down")
 
-    told = [seen(call("deploy", version="1"), on_approval=handler).told[0] for handler in (nothing, truthy, raises)]
+    told = [
+        seen(call("deploy", version="1"), on_approval=handler).tool_messages[0] for handler in (nothing, truthy, raises)
+    ]
     assert told == [
         "[denied] approval handler returned NoneType, not ApprovalDecision",
         "[denied] approval handler returned granted='no', not a bool",

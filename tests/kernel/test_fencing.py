@@ -12,8 +12,10 @@ import pytest
 
 import bobcat
 from bobcat import AuditEvent, CancelToken, FinalAnswer, MemoryStore, RunResult, ToolCall, ToolSet, tool
-from bobcat.kernel.manner import INCUMBENT
-from bobcat.stores.durable import Lease, LeaseLost
+from bobcat.runtime.compat import LYNX_2_5
+from bobcat.runtime.loop import run_with
+from bobcat.runtime.options import Options
+from bobcat.stores.protocol import Lease, LeaseLost
 from kernel.scripted import Scripted
 
 ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
@@ -102,7 +104,8 @@ def test_a_run_is_leased_while_it_works_and_free_afterwards() -> None:
     assert (summary.status, summary.detail["records"]) == ("succeeded", 9)
 
 
-def test_u63_a_redelivered_job_does_not_pre_empt_a_healthy_worker() -> None:
+# lynx-agent defect 63
+def test_a_redelivered_job_does_not_pre_empt_a_healthy_worker() -> None:
     store = MemoryStore()
 
     async def main() -> None:
@@ -142,7 +145,8 @@ def test_the_same_job_twice_in_one_process_is_two_workers() -> None:
     assert ran == ["act"]
 
 
-def test_u62_a_worker_that_wakes_after_its_lease_was_taken_executes_nothing_more() -> None:
+# lynx-agent defect 62
+def test_a_worker_that_wakes_after_its_lease_was_taken_executes_nothing_more() -> None:
     """The first worker stands still between the intent and the tool, as a frozen process does."""
     clock = Clock()
     first_acted: list[str] = []
@@ -293,7 +297,8 @@ def test_a_fenced_tool_gets_the_number_of_its_lease_and_a_later_attempt_a_higher
 
 
 @pytest.mark.parametrize("how", ["cancelled", "failed", "budget"])
-def test_u67_the_end_of_a_run_is_on_record_and_in_the_store(how: str) -> None:
+# lynx-agent defect 67
+def test_the_end_of_a_run_is_on_record_and_in_the_store(how: str) -> None:
     store, token = MemoryStore(), CancelToken()
     options: dict[str, Any] = {"cancel": token} if how == "cancelled" else {}
     if how == "budget":
@@ -462,9 +467,7 @@ def test_the_incumbent_s_manner_holds_no_lease_and_refuses_tools_that_need_one(e
     async def act(fence: int = 0, transaction: Any = None) -> None:
         raise AssertionError("it must not run")
 
-    run = bobcat.run_agent(
-        Scripted(), "task", tools=ToolSet.from_functions(act), policy=ALLOW, store=MemoryStore(), run_id="r",
-        manner=INCUMBENT,
-    )  # fmt: skip
+    options = Options(tools=ToolSet.from_functions(act), policy=ALLOW, store=MemoryStore(), run_id="r")
+    run = run_with(LYNX_2_5, Scripted(), "task", options)
     with pytest.raises(ValueError, match=f"tool 'act' is {effect}: it needs a store with"):
         bounded(run)

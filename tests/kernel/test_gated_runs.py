@@ -27,9 +27,9 @@ def test_a_grant_lets_one_call_through() -> None:
     gate.grant("restart")
     finished = seen(call("restart", targets=["a"]), call("restart", targets=["b"]), on_approval=gate)
     assert finished.ran == [("restart", {"targets": ["a"]})]
-    assert finished.told == [
+    assert finished.tool_messages == [
         "[ok] restarted",
-        "[denied] approval refused by gate — nobody has granted 'restart'",
+        "[denied] approval refused by gate — no grant for 'restart'",
     ]
 
 
@@ -39,7 +39,7 @@ def test_a_grant_by_somebody_who_may_not_grant_is_not_spent() -> None:
     assert seen(call("deploy", version="1"), on_approval=gate).ran == []
     assert gate.consume("deploy") is not None
     gate.grant("deploy", approver="alice")
-    assert seen(call("deploy", version="1"), on_approval=gate).told == ["[ok] deployed 1"]
+    assert seen(call("deploy", version="1"), on_approval=gate).tool_messages == ["[ok] deployed 1"]
 
 
 def test_a_grant_for_exact_arguments_is_for_the_arguments_that_run() -> None:
@@ -61,20 +61,20 @@ def test_the_target_can_be_an_argument() -> None:
     gate.grant("1.2")
     finished = seen(call("deploy", version="1.3"), call("restart", targets=[]), on_approval=gate)
     assert finished.ran == []
-    assert finished.told[1].startswith("[denied] approval handler raised ActionBlocked: the call of 'restart'")
+    assert finished.tool_messages[1].startswith("[denied] approval handler raised ActionBlocked: the call of 'restart'")
 
 
 def test_without_a_grant_somebody_else_is_asked() -> None:
     gate = ConfirmationGate(otherwise=auto_approve("bob"))
-    assert seen(call("restart", targets=[]), on_approval=gate).told == ["[ok] restarted"]
+    assert seen(call("restart", targets=[]), on_approval=gate).tool_messages == ["[ok] restarted"]
 
 
 def test_what_is_on_the_allowlist_needs_nobody() -> None:
     listed = Allowlist(["restart"])
-    assert seen(call("restart", targets=[]), on_approval=listed).told == ["[ok] restarted"]
+    assert seen(call("restart", targets=[]), on_approval=listed).tool_messages == ["[ok] restarted"]
     assert seen(call("deploy", version="1"), on_approval=listed).ran == []
     answered = seen(call("deploy", version="1"), on_approval=Allowlist([], otherwise=auto_approve("alice")))
-    assert answered.told == ["[ok] deployed 1"]
+    assert answered.tool_messages == ["[ok] deployed 1"]
 
 
 def test_a_run_that_dies_after_its_grant_was_spent_gets_it_again() -> None:
@@ -98,7 +98,7 @@ def test_a_run_that_dies_after_its_grant_was_spent_gets_it_again() -> None:
         assert tools.ran == []
         journal.broken = False
         second = await run(**options)
-        assert second.told == ["[ok] restarted"]
+        assert second.tool_messages == ["[ok] restarted"]
         assert tools.ran == [("restart", {"targets": ["a"]})]
         assert await gate.consume("restart") is None
 
@@ -119,8 +119,8 @@ def test_a_tool_knows_the_scope_it_runs_in_and_can_require_a_grant() -> None:
     gate.grant("a", scope="c-1")
     finished = seen(call("echo", text="a"), call("echo", text="a"), tools=tools, correlation_id="c-1")
     assert scopes == ["c-1", "c-1"]
-    assert finished.told[0] == "[ok] a"
-    assert finished.told[1].startswith("[error] ActionBlocked: nobody has granted 'a'")
+    assert finished.tool_messages[0] == "[ok] a"
+    assert finished.tool_messages[1].startswith("[error] ActionBlocked: no grant for 'a'")
     assert current_scope() is None
     with pytest.raises(ActionBlocked):
         gate.require("a", scope="c-1")

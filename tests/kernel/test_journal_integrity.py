@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import bobcat
 from bobcat import FinalAnswer, MemoryStore, Principal, RunResult, StepRecord, ToolCall, ToolSet, tool
-from bobcat.kernel.integrity import DamagedJournal, check_chain
+from bobcat.runtime.hash_chain import DamagedJournal, check_chain
 from kernel.scripted import Scripted
 
 ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
@@ -98,7 +98,8 @@ TAMPERINGS: dict[str, Callable[[list[StepRecord]], Any]] = {
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
-def test_u66_a_journal_that_was_changed_is_refused(name: str) -> None:
+# lynx-agent defect 66
+def test_a_journal_that_was_changed_is_refused(name: str) -> None:
     shelf = whole()
     TAMPERINGS[name](shelf.records)
     before = list(shelf.records)
@@ -110,7 +111,7 @@ def test_u66_a_journal_that_was_changed_is_refused(name: str) -> None:
 def test_a_journal_of_another_run_is_refused() -> None:
     shelf = whole()
     shelf.records = [replace(record, run_id="s") for record in shelf.records]
-    assert run(shelf).error == "journal refused: record 0 is of another run, 's'"
+    assert run(shelf).error == "journal refused: record 0 belongs to another run, 's'"
 
 
 @pytest.mark.parametrize("cut", range(1, 9))
@@ -121,7 +122,7 @@ def test_a_tail_that_was_cut_off_is_found_where_the_store_keeps_a_status(cut: in
     for seq in range(cut, 9):
         del store._runs["r"][seq]
     result = run(store, *REPLIES)
-    assert str(result.error).startswith("journal refused: the store says that the run ")
+    assert str(result.error).startswith("journal refused: the store reports ")
     assert RAN == []
 
 
@@ -131,7 +132,7 @@ def test_a_tail_of_a_failed_run_that_was_cut_off_is_found_too() -> None:
     RAN.clear()
     del store._runs["r"][7]
     result = run(store, *REPLIES)
-    assert result.error == "journal refused: the store says that the run had 8 records, and 7 are there"
+    assert result.error == "journal refused: the store reports 8 records for the run, but 7 exist"
     assert RAN == []
 
 
@@ -142,7 +143,9 @@ def test_an_answer_that_is_missing_is_found_also_where_the_store_counts_no_recor
     del store._runs["r"][8]
     asyncio.run(store.set_status("r", "succeeded"))
     result = run(store, *REPLIES)
-    assert result.error == "journal refused: the store says that the run succeeded, and its answer is not on record"
+    assert (
+        result.error == "journal refused: the store reports that the run succeeded, but the journal has no final answer"
+    )
     assert RAN == []
 
 
@@ -153,7 +156,7 @@ def test_another_journal_with_hashes_of_its_own_is_not_the_one_that_the_store_kn
     run(another, ToolCall("act", {"n": 8}), ToolCall("act", {"n": 9}), FinalAnswer("forged"))
     store._runs["r"] = {record.seq: record for record in another.records}
     result = run(store)
-    assert result.error == "journal refused: the last record is not the one that the store says it was"
+    assert result.error == "journal refused: the last record does not match the hash that the store reports"
 
 
 def test_a_cut_tail_is_what_a_crash_leaves_in_a_store_of_two_methods() -> None:
@@ -207,10 +210,11 @@ def test_a_journal_without_hashes_is_gone_on_with_and_hashed_from_there() -> Non
     kept = list(shelf.records)
     assert run(shelf, FinalAnswer("over")).final_answer == "over"
     forge(kept, "action.result", message="[ok] nothing")
-    assert str(run(Shelf(kept)).error).startswith("journal refused: record 4 is not what was written")
+    assert str(run(Shelf(kept)).error).startswith("journal refused: record 4 was changed")
 
 
-def test_u66_a_forged_record_without_a_hash_must_at_least_make_sense() -> None:
+# lynx-agent defect 66
+def test_a_forged_record_without_a_hash_must_at_least_make_sense() -> None:
     shelf = whole()
     plain = [unchained(record) for record in shelf.records]
     for kind, changed in (("action.result", {"tool": "other"}), ("final", {"final_answer": "forged"})):
@@ -221,7 +225,7 @@ def test_u66_a_forged_record_without_a_hash_must_at_least_make_sense() -> None:
         gap = [*plain[:position], *plain[position + 1 :]]
         assert str(run(Shelf(gap)).error).startswith(f"journal refused: record {position + 1} follows record ")
     twice = [*plain, plain[3]]
-    assert run(Shelf(twice)).error == "journal refused: record 3 is there twice"
+    assert run(Shelf(twice)).error == "journal refused: record 3 is duplicated"
     half = [*plain[:3], *shelf.records[3:]]
     assert run(Shelf(half)).error == "journal refused: record 3 has a hash, and those before it do not"
     forged = list(plain)
@@ -259,7 +263,8 @@ def unsafe_act() -> ToolSet:
         ("principal", {"principal": Principal("user", "eve")}, "principal `user:anonymous`, not `user:eve`"),
     ],
 )
-def test_u65_a_run_is_resumed_as_what_it_was_begun_as(
+# lynx-agent defect 65
+def test_a_run_is_resumed_as_what_it_was_begun_as(
     name: str, options: dict[str, Any], text: str, finished: bool
 ) -> None:
     shelf = whole(finished=finished)
@@ -316,7 +321,8 @@ def test_a_store_that_gives_back_no_records_at_all_fails_as_before() -> None:
     assert str(run(shelf).error).startswith("store.load failed: AttributeError")
 
 
-def test_u68_what_is_on_record_of_a_failure_has_no_paths_of_ours() -> None:
+# lynx-agent defect 68
+def test_what_is_on_record_of_a_failure_has_no_paths_of_ours() -> None:
     """The text of a failing tool ends its traceback at the tool's own frame; see `docs/explanation/durability.md`."""
 
     @tool()
@@ -326,5 +332,5 @@ def test_u68_what_is_on_record_of_a_failure_has_no_paths_of_ours() -> None:
     shelf = Shelf()
     run(shelf, ToolCall("fails", {}), tools=ToolSet.from_functions(fails))
     result = next(record for record in shelf.records if record.kind == "action.result")
-    assert "bobcat/kernel" not in result.body["message"]
+    assert "bobcat/runtime" not in result.body["message"]
     assert "bobcat/executors" not in result.body["message"]

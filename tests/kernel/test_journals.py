@@ -121,7 +121,7 @@ def test_a_resumed_run_replays_what_is_on_record_and_goes_on() -> None:
     journaled(store, call("echo", text="a"), [call("echo", text="b"), call("query", text="c")], lambda _: 1 / 0)
     again = journaled(store, call("echo", text="d"))
     assert again.ran == [("echo", {"text": "d", "times": 1})]
-    assert again.told == ["[ok] a", "[ok] b", "[ok] c LIMIT 1", "[ok] d"]
+    assert again.tool_messages == ["[ok] a", "[ok] b", "[ok] c LIMIT 1", "[ok] d"]
     assert again.bodies("run.resumed") == [{"records": 10, "attempt": 2}]
     assert [body["tool"] for body in again.bodies("step.replayed")] == ["echo", "echo", "query"]
     assert len(again.agent.seen) == 2
@@ -179,7 +179,7 @@ def test_a_policy_can_refuse_to_run_again_what_may_have_run() -> None:
         journaled(store, tools=tools, policy=DENY_RETRIES)
     third = journaled(store, tools=tools, policy=DENY_RETRIES)
     assert len(tools.ran) == 1
-    assert third.told == ["[denied] may have run; an earlier attempt of this action may have taken effect"]
+    assert third.tool_messages == ["[denied] may have run; an earlier attempt of this action may have taken effect"]
 
 
 def test_a_switch_thrown_during_an_approval_leaves_no_false_doubt() -> None:
@@ -232,4 +232,4 @@ def test_records_survive_json() -> None:
 def test_a_journal_of_arguments_that_are_none_replays_the_same_refusal() -> None:
     store = MemoryStore()
     journaled(store, ToolCall("echo", [1]), lambda _: 1 / 0)  # type: ignore[arg-type]
-    assert journaled(store).told == ["[error] arguments must be a mapping, got list"]
+    assert journaled(store).tool_messages == ["[error] arguments must be a mapping, got list"]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bobcat import RunResult, SQLiteStore
-from kernel.mortal import AMOUNTS, Bank, Mortal, attempt, tools
+from kernel.mortal import AMOUNTS, Bank, CrashingStore, attempt, tools
 from kernel.outages import Halting, Outage, account, points
 
 LOCKER = """
@@ -66,7 +66,7 @@ async def through(
     store: SQLiteStore, locker: Locker, *, locked: float, effect: str
 ) -> tuple[list[Halting], list[RunResult]]:
     """Runs, one for each point, that all meet the lock there."""
-    counted = Mortal(store)
+    counted = CrashingStore(store)
     await attempt(counted, f"{effect}-whole", tools(Bank(), "unsafe", reconciled=False))
     places = points(counted.writes)
     outage = Outage(len(places))
@@ -108,7 +108,7 @@ def test_a_run_whose_file_is_locked_for_too_long_says_so_and_goes_on_later(
             assert len(errors) > len(runs) / 2
             for error in errors:
                 assert error.startswith("store."), error
-                assert f"StoreError: `{path}` is being written by somebody else for too long" in error
+                assert f"StoreError: `{path}` is locked by another writer for too long" in error
             resumed = await asyncio.gather(*(run.resume(store) for run in runs))
             assert {each.error for each in resumed} == {None}
             for run in runs:

@@ -27,7 +27,7 @@ from bobcat import (
 )
 from bobcat.errors import StoreError
 from bobcat.logs import log_to, logger, stop_logging, traceback_of
-from bobcat.stores.refusals import unavailable
+from bobcat.stores.errors import unavailable
 from bobcat.workers import Jobs, Runner, Workers
 from kernel.scripted import Scripted, call, run, seen
 
@@ -69,7 +69,7 @@ def test_the_end_of_a_run_is_logged_with_what_it_is_about(caplog: pytest.LogCapt
         run = seen(correlation_id="c")
         failed = seen(_raises, correlation_id="d")
     assert run.result.status == "succeeded"
-    ended = [record for record in caplog.records if record.name == "bobcat.kernel"]
+    ended = [record for record in caplog.records if record.name == "bobcat.runtime"]
     fields = [(r.levelname, r.__dict__["correlation_id"], r.__dict__["status"]) for r in ended]
     assert fields == [("INFO", "c", "succeeded"), ("WARNING", "d", "failed")]
     assert failed.result.error is not None
@@ -82,7 +82,7 @@ def test_decisions_are_logged_for_those_who_debug(caplog: pytest.LogCaptureFixtu
 
     policy = compile_policy("rules: [{id: e, match: {tool: echo}, decision: allow}]")
     agent = Scripted(call("echo", text="a"), call("echo", text="b"))
-    with caplog.at_level(logging.DEBUG, "bobcat.kernel"):
+    with caplog.at_level(logging.DEBUG, "bobcat.runtime"):
         asyncio.run(
             run_agent(agent, "t", tools=ToolSet.from_functions(echo), policy=policy, run_id="r", store=MemoryStore())
         )

@@ -22,7 +22,7 @@ from bobcat import (
     run_agent,
     tool,
 )
-from bobcat.stores.durable import RunBusy
+from bobcat.stores.protocol import RunBusy
 
 ALLOW = compile_policy("rules: [{id: pay, match: {tool: pay}, decision: allow}]")
 LEASE = 0.6

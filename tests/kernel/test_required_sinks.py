@@ -91,7 +91,7 @@ def test_a_required_sink_that_hangs_stops_the_run() -> None:
     async def hangs(event: AuditEvent) -> None:
         await asyncio.sleep(60)
 
-    run = seen(call("echo", text="a"), sinks=[callback_sink(hangs, required=True)], manner=_hasty())
+    run = seen(call("echo", text="a"), sinks=[callback_sink(hangs, required=True)], compat=_hasty())
     assert run.ran == []
     assert run.result.error is not None
     assert "no answer within 0.1s" in run.result.error
@@ -116,6 +116,6 @@ def test_a_graph_hands_nothing_on_once_a_required_sink_has_failed(kind: str, nod
 def _hasty() -> object:
     import msgspec
 
-    from bobcat.kernel.manner import SAFE
+    from bobcat.runtime.compat import DEFAULTS
 
-    return msgspec.structs.replace(SAFE, sinks_may_take=0.1)
+    return msgspec.structs.replace(DEFAULTS, sink_timeout_seconds=0.1)

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from bobcat import PostgresStore, RedisStore, RunResult
-from kernel.mortal import AMOUNTS, Bank, Mortal, attempt, tools
+from kernel.mortal import AMOUNTS, Bank, CrashingStore, attempt, tools
 from kernel.outages import Account, Halting, Outage, Point, account, points
 from services import Server
 
@@ -59,7 +59,7 @@ def make_table(server: Server) -> None:
 
 async def writes_of(kind: str, store: Any, prefix: str) -> int:
     """How often a run writes."""
-    counted = Mortal(store)
+    counted = CrashingStore(store)
     await attempt(counted, f"{prefix}whole", tools(Bank(), "unsafe", reconciled=False))
     return counted.writes
 

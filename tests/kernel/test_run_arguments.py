@@ -62,8 +62,8 @@ async def function(conversation: Sequence[Message]) -> FinalAnswer:
     ("agent", "message"),
     [
         (Agent, "agent must be an object, got the class Agent; write Agent(...)"),
-        (function, "agent must have a method `async def step(self, conversation)`; function has none"),
-        (object(), "agent must have a method `async def step(self, conversation)`; object has none"),
+        (function, "agent must have a method `async def step(self, conversation)`, which function lacks"),
+        (object(), "agent must have a method `async def step(self, conversation)`, which object lacks"),
     ],
     ids=["class", "function", "object"],
 )
@@ -76,22 +76,22 @@ def test_what_is_no_agent_is_told(agent: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policy": "policy.yaml"}, "policy must be a PolicyBundle, got str; build one with compile_policy(...)"),
+        ({"policy": "policy.yaml"}, "policy must be a Policy, got str; build one with compile_policy(...)"),
         ({"tools": [function]}, "tools must be a ToolSet, got list; build one with ToolSet.from_functions(...)"),
         ({"sinks": stdout_sink()}, "sinks must be a list of sinks, got function; write sinks=[...]"),
         ({"sinks": "audit.jsonl"}, "sinks must be a list of sinks, got str; write sinks=[...]"),
         ({"sinks": None}, "sinks must be a list of sinks, got NoneType; write sinks=[...]"),
-        ({"sinks": [stdout_sink]}, "a sink must be what stdout_sink returns, got the function itself; "
+        ({"sinks": [stdout_sink]}, "a sink must be the result of stdout_sink(), got the function itself; "
                                    "write stdout_sink(...)"),
         ({"sinks": ["audit.jsonl"]}, "a sink must be a function, or an object that can be called; got str"),
         ({"on_approval": True}, "on_approval must be a function, or an object that can be called; got bool"),
-        ({"on_approval": auto_approve}, "on_approval must be what auto_approve returns, got the function itself; "
+        ({"on_approval": auto_approve}, "on_approval must be the result of auto_approve(), got the function itself; "
                                         "write auto_approve(...)"),
-        ({"on_approval": durable_approvals}, "on_approval must be what durable_approvals returns, got the function "
+        ({"on_approval": durable_approvals}, "on_approval must be the result of durable_approvals(), got the function "
                                              "itself; write durable_approvals(...)"),
         ({"on_approval": Agent}, "on_approval must be an object, got the class Agent; write Agent(...)"),
         ({"executor": "process"}, "executor must be a function, or an object that can be called; got str"),
-        ({"executor": inline_executor}, "executor must be what inline_executor returns, got the function itself; "
+        ({"executor": inline_executor}, "executor must be the result of inline_executor(), got the function itself; "
                                         "write inline_executor(...)"),
         ({"budget": 5}, "budget must be a Budget, got int; write Budget(steps=5)"),
         ({"budget": None}, "budget must be a Budget, got NoneType"),
@@ -99,8 +99,8 @@ def test_what_is_no_agent_is_told(agent: Any, message: str) -> None:
         ({"principal": "ann"}, "principal must be a Principal, got str; write Principal(\"user\", 'ann')"),
         ({"cancel": asyncio.Event()}, "cancel must have an attribute `cancelled`, as a CancelToken() has; got Event"),
         ({"store": "runs.db"}, "store must be an object; write SQLiteStore('runs.db'); got str"),
-        ({"store": "redis://h"}, "store must be an object; `bobcat.stores.urls.open_store('redis://h')` makes one of a "
-                                 "URL; got str"),
+        ({"store": "redis://h"}, "store must be an object; `bobcat.stores.urls.open_store('redis://h')` opens a store "
+                                 "from a URL; got str"),
         ({"store": MemoryStore}, "store must be an object; write MemoryStore(...); got the class MemoryStore"),
         ({"store": {}}, "store must be an object with `append` and `load`, such as SQLiteStore('runs.db'); got dict"),
     ],
@@ -180,7 +180,7 @@ def test_tool_needs_no_parentheses() -> None:
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda: tool("add"), r"@tool takes keyword arguments only, got 'add'; a name is written @tool\(name='add'\)"),
+        (lambda: tool("add"), r"@tool takes keyword arguments only, got 'add'; write @tool\(name='add'\)"),
         (lambda: tool(cost="hgih"), "cost must be one of 'low', 'medium', 'high', got 'hgih'"),
         (lambda: tool(reversible="no"), "reversible must be True or False, got 'no'"),
         (lambda: tool(scope=("fs", 1)), r"scope must be a tuple of strings, got \('fs', 1\)"),

@@ -85,7 +85,7 @@ def test_the_number_belongs_to_approvals_only() -> None:
 def test_two_of_three_let_the_action_happen() -> None:
     handler = InTurn("carol", "alice")
     finished = seen(call("restart", targets=["a"]), policy=TWO, on_approval=handler)
-    assert finished.told == ["[ok] restarted"]
+    assert finished.tool_messages == ["[ok] restarted"]
     assert handler.granted_by == [(), ("carol",)]
     assert finished.bodies("approval.granted")[0]["approver"] == "carol, alice"
 
@@ -106,7 +106,7 @@ def test_two_of_three_let_the_action_happen() -> None:
 def test_less_than_two_are_not_enough(answers: list[object], told: str) -> None:
     finished = _run(*answers)
     assert finished.ran == []
-    assert finished.told == [f"[denied] {told}"]
+    assert finished.tool_messages == [f"[denied] {told}"]
 
 
 def test_a_handler_that_speaks_for_one_cannot_grant_alone() -> None:
@@ -118,7 +118,7 @@ def test_grants_given_ahead_of_time_count_when_they_are_by_different_people() ->
     for approver in ("alice", "alice", "bob"):
         gate.grant("restart", approver=approver)
     finished = seen(call("restart", targets=["a"]), policy=TWO, on_approval=gate)
-    assert finished.told == ["[ok] restarted"]
+    assert finished.tool_messages == ["[ok] restarted"]
     left = gate.consume("restart")
     assert left is not None
     assert left.approver == "alice"
@@ -127,7 +127,7 @@ def test_grants_given_ahead_of_time_count_when_they_are_by_different_people() ->
 def test_two_different_people_are_needed_where_nobody_is_named() -> None:
     policy = "rules: [{id: ask, match: {tool: restart}, decision: approve_required, approvals_needed: 2}]"
     assert _run("x", "x", policy=policy).ran == []
-    assert _run("x", "y", policy=policy).told == ["[ok] restarted"]
+    assert _run("x", "y", policy=policy).tool_messages == ["[ok] restarted"]
 
 
 def test_a_python_rule_can_need_several() -> None:
@@ -172,7 +172,7 @@ def test_both_grants_are_on_record_and_count_when_the_run_is_resumed() -> None:
     _run("alice", "bob", store=store, run_id="r")
     store.broken = False
     finished = seen(policy=TWO, on_approval=InTurn(), store=store, run_id="r")
-    assert finished.told == ["[ok] restarted"]
+    assert finished.tool_messages == ["[ok] restarted"]
     assert finished.ran == [("restart", {"targets": ["a"]})]
 
 

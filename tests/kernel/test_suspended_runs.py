@@ -54,7 +54,7 @@ def _resumed(answer: object, **options: Any) -> tuple[Any, Later, Tools, MemoryS
 
 def test_a_resumed_run_executes_once_what_was_granted() -> None:
     finished, _, tools, store = _resumed(ApprovalDecision(True, "bob"))
-    assert finished.told == ["[ok] restarted"]
+    assert finished.tool_messages == ["[ok] restarted"]
     assert finished.result.status == "succeeded"
     again = seen(on_approval=Later(), store=store, run_id="r", tools=tools)
     assert again.result.final_answer == "done"
@@ -63,7 +63,7 @@ def test_a_resumed_run_executes_once_what_was_granted() -> None:
 
 def test_a_resumed_run_tells_the_model_what_was_refused() -> None:
     finished, _, tools, _ = _resumed(ApprovalDecision(False, "bob", "not today"))
-    assert finished.told == ["[denied] approval refused by bob — not today"]
+    assert finished.tool_messages == ["[denied] approval refused by bob — not today"]
     assert tools.ran == []
 
 
@@ -78,7 +78,7 @@ def test_a_run_that_is_resumed_too_early_is_suspended_again() -> None:
 
 def test_arguments_edited_in_a_late_answer_are_judged_again() -> None:
     finished, _, tools, _ = _resumed(ApprovalDecision(True, "bob", args={"targets": ["b"]}))
-    assert finished.told == ["[ok] restarted"]
+    assert finished.tool_messages == ["[ok] restarted"]
     assert tools.ran == [("restart", {"targets": ["b"]})]
     finished, _, tools, _ = _resumed(ApprovalDecision(True, "bob", args={"text": "force"}))
     assert tools.ran == []
@@ -87,7 +87,9 @@ def test_arguments_edited_in_a_late_answer_are_judged_again() -> None:
 def test_a_run_without_a_store_cannot_be_suspended() -> None:
     finished = seen(call("restart", targets=["a"]), on_approval=Later())
     assert finished.ran == []
-    assert finished.told == ["[denied] the approval was left open, and a run without a store cannot wait for it"]
+    assert finished.tool_messages == [
+        "[denied] the approval is still pending, and a run without a store cannot wait for it"
+    ]
 
 
 def test_a_grant_on_record_does_not_count_under_another_policy() -> None:
@@ -109,7 +111,7 @@ def test_a_grant_on_record_does_not_count_under_another_policy() -> None:
         assert changed.result.status == "suspended"
         assert tools.ran == []
         same = await run(policy=ASKS.replace("RULE", "one"), **every)
-        assert same.told == ["[ok] deployed 1"]
+        assert same.tool_messages == ["[ok] deployed 1"]
         assert len(later.asked) == 2
 
     asyncio.run(main())

@@ -60,7 +60,7 @@ async def twice(store: Any, tools: ToolSet) -> list[RunResult]:
         (lambda found: found.execute("COMMIT"), "not authorized"),
         (lambda found: found.execute("ROLLBACK"), "not authorized"),
         (lambda found: found.__exit__(None, None, None), "not authorized"),
-        (lambda found: found.close(), "the tool ended the transaction that it was given"),
+        (lambda found: found.close(), "the tool ended its transaction"),
     ],
     ids=["commit", "rollback", "COMMIT", "ROLLBACK", "with", "close"],
 )
@@ -87,9 +87,9 @@ async def _fails(connection: Any) -> None:
     [
         (_fails, "a statement of the tool failed, so PostgreSQL undoes all of its transaction", 0),
         (lambda found: found.commit(), "Explicit commit() forbidden", 0),
-        (lambda found: found.execute("ROLLBACK"), "the tool ended the transaction that it was given", 0),
-        (lambda found: found.execute("COMMIT"), "the tool ended the transaction that it was given", 1),
-        (lambda found: found.close(), "the tool ended the transaction that it was given", 0),
+        (lambda found: found.execute("ROLLBACK"), "the tool ended its transaction", 0),
+        (lambda found: found.execute("COMMIT"), "the tool ended its transaction", 1),
+        (lambda found: found.close(), "the tool ended its transaction", 0),
     ],
     ids=["swallowed", "commit", "ROLLBACK", "COMMIT", "close"],
 )

@@ -26,7 +26,7 @@ DROP = "{id: drop, match: {tool: sh}, decision: transform, transform: {jsonpath:
 DENY = "{id: no-rm, priority: 5, match: {args.cmd.starts_with: rm}, decision: deny, reason: not that}"
 
 
-def _run(rules: str, *, python_rules: Any = (), host: Any = "refuse", **options: Any) -> tuple[list[Any], str]:
+def _run(rules: str, *, python_rules: Any = (), uncompiled: Any = "error", **options: Any) -> tuple[list[Any], str]:
     """What ran, and what the model was told, of a call of `sh` under `rules`."""
     ran: list[Any] = []
 
@@ -36,7 +36,7 @@ def _run(rules: str, *, python_rules: Any = (), host: Any = "refuse", **options:
         return "done"
 
     agent = Scripted(call("sh", cmd="ls", note="n"))
-    policy = compile_policy(f"rules: [{rules}]", python_rules=python_rules, host=host)
+    policy = compile_policy(f"rules: [{rules}]", python_rules=python_rules, uncompiled=uncompiled)
     asyncio.run(run_agent(agent, "task", tools=ToolSet.from_functions(sh), policy=policy, **options))
     return ran, agent.seen[-1][-1].content
 
@@ -54,8 +54,8 @@ def test_so_it_does_when_a_python_rule_replaces_them() -> None:
     def only_a_note(request: ActionRequest, context: ExecutionContext) -> Decision | None:
         return transform({"note": "other"})
 
-    for host in ("refuse", "allow"):
-        assert _run(DENY, python_rules=[only_a_note], host=host) == ([], "[denied] not that")
+    for uncompiled in ("error", "callable"):
+        assert _run(DENY, python_rules=[only_a_note], uncompiled=uncompiled) == ([], "[denied] not that")
 
 
 def test_a_rule_in_error_over_the_default_denies() -> None:

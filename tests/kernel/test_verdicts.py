@@ -14,7 +14,7 @@ END = ["run.succeeded"]
 def test_an_allowed_call_runs_and_its_result_reaches_the_model() -> None:
     run = seen(call("echo", text="hi", times=2))
     assert run.ran == [("echo", {"text": "hi", "times": 2})]
-    assert run.told == ["[ok] hihi"]
+    assert run.tool_messages == ["[ok] hihi"]
     assert run.kinds == [
         *LIFE, "step.proposed", "policy.evaluated", "action.started", "action.completed", *END,
     ]  # fmt: skip
@@ -28,7 +28,7 @@ def test_an_allowed_call_runs_and_its_result_reaches_the_model() -> None:
 def test_a_denied_call_does_not_run_and_the_model_is_told_why() -> None:
     run = seen(call("echo", text="force"))
     assert run.ran == []
-    assert run.told == ["[denied] not like this"]
+    assert run.tool_messages == ["[denied] not like this"]
     assert run.kinds == [*LIFE, "step.proposed", "policy.evaluated", "action.started", "action.denied", *END]
     assert run.bodies("action.denied") == [{"seq": 0, "reason": "denied: not like this"}]
 
@@ -36,7 +36,7 @@ def test_a_denied_call_does_not_run_and_the_model_is_told_why() -> None:
 def test_a_dry_run_calls_the_shadow_and_not_the_tool() -> None:
     run = seen(call("delete", path="notes/x"))
     assert run.ran == []
-    assert run.told == ["[dry_run] {'dry_run': True, 'preview': 'would delete notes/x'}"]
+    assert run.tool_messages == ["[dry_run] {'dry_run': True, 'preview': 'would delete notes/x'}"]
     assert run.kinds == [
         *LIFE, "step.proposed", "policy.evaluated", "action.dry_run", "action.dry_run_completed", *END,
     ]  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_dry_run_calls_the_shadow_and_not_the_tool() -> None:
 def test_a_granted_approval_is_announced_before_the_action_runs() -> None:
     run = seen(call("deploy", version="1"), on_approval=auto_approve("alice"))
     assert run.ran == [("deploy", {"version": "1"})]
-    assert run.told == ["[ok] deployed 1"]
+    assert run.tool_messages == ["[ok] deployed 1"]
     assert run.kinds == [
         *LIFE, "step.proposed", "policy.evaluated", "action.started", "approval.requested", "approval.granted",
         "action.completed", *END,
@@ -56,7 +56,7 @@ def test_a_granted_approval_is_announced_before_the_action_runs() -> None:
 def test_a_refused_approval_does_not_run_the_action() -> None:
     run = seen(call("deploy", version="1"))
     assert run.ran == []
-    assert run.told == ["[denied] approval refused by system — no on_approval handler configured"]
+    assert run.tool_messages == ["[denied] approval refused by system — no on_approval handler configured"]
     assert run.kinds[-4:-1] == ["approval.requested", "approval.denied", "action.denied"]
 
 
@@ -71,13 +71,13 @@ def test_a_transform_runs_with_the_new_arguments_and_the_audit_shows_them() -> N
 def test_defaults_of_the_signature_are_part_of_what_is_judged_and_audited() -> None:
     policy = "rules: [{id: once, match: {tool: echo, args.times: 1}, decision: allow}]"
     run = seen(call("echo", text="a"), policy=policy)
-    assert run.told == ["[ok] a"]
+    assert run.tool_messages == ["[ok] a"]
     assert run.bodies("policy.evaluated")[0]["args"] == {"text": "a", "times": 1}
 
 
 def test_an_unknown_tool_and_unknown_or_missing_arguments_are_refused_before_the_policy() -> None:
     run = seen(call("nope", a=1), call("echo", txt="a"), call("echo"))
-    assert run.told == [
+    assert run.tool_messages == [
         "[error] unknown tool: 'nope'",
         "[error] unknown argument `txt` for tool 'echo'; it takes `text`, `times`",
         "[error] missing argument `text` for tool 'echo'",
@@ -91,7 +91,7 @@ def test_an_unknown_tool_and_unknown_or_missing_arguments_are_refused_before_the
 def test_several_calls_of_one_reply_run_in_order_as_steps_of_their_own() -> None:
     run = seen([call("echo", text="a"), call("echo", text="force"), call("query", text="b")])
     assert [name for name, _ in run.ran] == ["echo", "query"]
-    assert run.told == ["[ok] a", "[denied] not like this", "[ok] b LIMIT 1"]
+    assert run.tool_messages == ["[ok] a", "[denied] not like this", "[ok] b LIMIT 1"]
     assert [body["seq"] for body in run.bodies("step.proposed")] == [0, 1, 2]
     assert run.result.steps_taken == 3
     roles = [message.role for message in run.agent.seen[-1]]

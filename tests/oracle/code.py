@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from bobcat import decisions
 from bobcat.ir import code as ir
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import FunctionRule
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Verdict
+from bobcat.model import constructors
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
 
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
@@ -34,8 +34,8 @@ _TYPES: dict[str, Any] = {
     "NoneType": type(None), "Sequence": Sequence, "set": set, "str": str, "tuple": tuple,
 }  # fmt: skip
 _DECISIONS: dict[str, Callable[..., Decision]] = {
-    "allow": decisions.allow, "deny": decisions.deny, "dry_run": decisions.dry_run,
-    "approve_required": decisions.approve_required, "transform": decisions.transform,
+    "allow": constructors.allow, "deny": constructors.deny, "dry_run": constructors.dry_run,
+    "approve_required": constructors.approve_required, "transform": constructors.transform,
 }  # fmt: skip
 
 
@@ -88,7 +88,7 @@ class _Run:
         match node:
             case ir.Assign(target, value):
                 self.assign(target, self.value(value))
-            case ir.Append(slot, value):
+            case ir.AppendItem(slot, value):
                 item = self.value(value)
                 held = self.slots[slot]
                 # A new object: nobody else may hold the old one, and a test would see it if somebody did.
@@ -145,7 +145,7 @@ class _Run:
 
     def assign(self, target: ir.Target, value: Any) -> None:
         match target:
-            case ir.Slot(slot):
+            case ir.SlotTarget(slot):
                 self.slots[slot] = value
             case ir.Unpack(targets):
                 items = list(value)
@@ -176,7 +176,7 @@ class _Run:
             case ir.Slice(of, start, stop, step):
                 owner = self.value(of)
                 return owner[slice(*(None if part is None else self.value(part) for part in (start, stop, step)))]
-            case ir.Call(function, args):
+            case ir.CallFunction(function, args):
                 if function == "sorted_by":
                     items, keys = (self.value(item) for item in args)
                     order = sorted(range(len(items)), key=list(keys).__getitem__)
@@ -224,7 +224,7 @@ class _Run:
                 for slot, given in parameters:
                     self.slots[slot] = self.value(given)
                 return _Run(self.roots, self.slots).function(body)
-            case ir.Decide(verdict, args):
+            case ir.MakeDecision(verdict, args):
                 return self.decide(verdict, args)
             case _:
                 assert_never(node)

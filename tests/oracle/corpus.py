@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata
 
 CASES = Path(__file__).parent.parent / "cases"
 

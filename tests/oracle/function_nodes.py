@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from bobcat.ir import code
-from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 TEXTS = [
     *("", "a", "ab", "rm -rf /", "a/b/../c", "x@example.com", "Ünïcode ß", "ΑΣ", "10", " 7 ", "-3", "1.5", "nan"),
@@ -164,7 +164,7 @@ class Functions:
         if roll < 70:
             over = self.code("list", 2)
             slot = self.fresh()
-            target: code.Target = code.Slot(slot)
+            target: code.Target = code.SlotTarget(slot)
             self.scope.append(slot)
             was, self.in_loop = self.in_loop, True
             body = self.body(depth - 1, 2)
@@ -173,7 +173,7 @@ class Functions:
             self.in_loop = was
             return code.For(target, over, body, self.body(0, 1) if self.chance(20) else ())
         if roll < 78 and self.lists:
-            return code.Append(self.pick(self.lists), self.code("any", 2))
+            return code.AppendItem(self.pick(self.lists), self.code("any", 2))
         if roll < 86:
             handlers = tuple(
                 code.Handler((self.pick(EXCEPTIONS),), self.body(depth - 1, 1))
@@ -190,16 +190,16 @@ class Functions:
         if self.chance(15):
             slot = self.fresh()
             self.lists.append(slot)
-            return code.Assign(code.Slot(slot), code.Display("list", ()))
+            return code.Assign(code.SlotTarget(slot), code.Display("list", ()))
         if self.chance(15):
             targets = (self.fresh(), self.fresh())
             value = self.code("list", depth)
             self.scope += targets
-            return code.Assign(code.Unpack(tuple(map(code.Slot, targets))), value)
+            return code.Assign(code.Unpack(tuple(map(code.SlotTarget, targets))), value)
         value = self.code(self.kind(), depth)
         slot = self.fresh()
         self.scope.append(slot)
-        return code.Assign(code.Slot(slot), value)
+        return code.Assign(code.SlotTarget(slot), value)
 
     def decide(self, depth: int) -> code.Code:
         verdict = self.pick(["allow", "deny", "dry_run", "approve_required", "transform"])
@@ -221,7 +221,7 @@ class Functions:
             args.append(
                 ("matched_rules", self.pick([code.Constant({"tuple": ["f"]}), code.Constant({"tuple": ["x", "y"]})]))
             )
-        return code.Decide(verdict, tuple(args))
+        return code.MakeDecision(verdict, tuple(args))
 
     # --- expressions ---
 
@@ -356,7 +356,7 @@ class Functions:
         if roll < 52:
             return code.Item(self.code(self.pick(["text", "texts"]), depth), self.code("small", depth))
         if roll < 58:
-            return code.Call(self.pick(["str", "repr"]), (self.code("any", depth),))
+            return code.CallFunction(self.pick(["str", "repr"]), (self.code("any", depth),))
         if roll < 60:
             return code.Binary("mul", self.code("text", depth), *self.few(1))
         if roll < 82:
@@ -404,17 +404,19 @@ class Functions:
         if roll < 52:
             return code.Unary(self.pick(["neg", "pos", "invert"]), self.code("number", depth))
         if roll < 62:
-            return code.Call("len", (self.code(self.pick(["text", "list", "dict"]), depth),))
+            return code.CallFunction("len", (self.code(self.pick(["text", "list", "dict"]), depth),))
         if roll < 70:
-            return code.Call(
+            return code.CallFunction(
                 self.pick(["int", "float", "abs", "round"]), (self.code(self.pick(["number", "text"]), depth),)
             )
         if roll < 74:
-            return code.Call("round", (self.code("number", depth), *self.few(1)))
+            return code.CallFunction("round", (self.code("number", depth), *self.few(1)))
         if roll < 80:
-            return code.Call(self.pick(["sum", "min", "max"]), (self.code("list", depth),))
+            return code.CallFunction(self.pick(["sum", "min", "max"]), (self.code("list", depth),))
         if roll < 84:
-            return code.Call(self.pick(["min", "max"]), (self.code("number", depth), self.code("number", depth)))
+            return code.CallFunction(
+                self.pick(["min", "max"]), (self.code("number", depth), self.code("number", depth))
+            )
         if roll < 90:
             return self.text_method(self.pick(["find", "count", "rfind", "index", "rindex"]), depth)
         if roll < 94:
@@ -438,7 +440,7 @@ class Functions:
         if roll < 84:
             return self.text_method(self.pick(sorted(set(TEXT_METHODS) - TEXT_RESULTS)), depth)
         if roll < 88:
-            return code.Call(self.pick(["bool", "any", "all"]), (self.code("list", depth),))
+            return code.CallFunction(self.pick(["bool", "any", "all"]), (self.code("list", depth),))
         if roll < 96:
             return self.collected(self.pick(["any", "all"]), depth)
         return self.leaf("bool")
@@ -466,20 +468,25 @@ class Functions:
         if roll < 40:
             return self.text_method(self.pick(["split", "rsplit", "splitlines", "partition", "rpartition"]), depth)
         if roll < 50:
-            return code.Call(self.pick(["sorted", "list", "tuple"]), (self.code(self.pick(["list", "text"]), depth),))
+            return code.CallFunction(
+                self.pick(["sorted", "list", "tuple"]), (self.code(self.pick(["list", "text"]), depth),)
+            )
         if roll < 58:
-            return code.Call(
+            return code.CallFunction(
                 "list", (code.Method(self.code("dict", depth), self.pick(["keys", "values", "items"]), ()),)
             )
         if roll < 64:
-            return code.Call(
-                "list", (code.Call("range", (code.Call("len", (self.code("text", depth),)), *self.few(1))),)
+            return code.CallFunction(
+                "list",
+                (code.CallFunction("range", (code.CallFunction("len", (self.code("text", depth),)), *self.few(1))),),
             )
         if roll < 70:
             name = self.pick(["enumerate", "reversed"])
-            return code.Call("list", (code.Call(name, (self.code("list", depth),)),))
+            return code.CallFunction("list", (code.CallFunction(name, (self.code("list", depth),)),))
         if roll < 74:
-            return code.Call("list", (code.Call("zip", (self.code("list", depth), self.code("text", depth))),))
+            return code.CallFunction(
+                "list", (code.CallFunction("zip", (self.code("list", depth), self.code("text", depth))),)
+            )
         if roll < 80:
             return self.sliced("list", depth)
         if roll < 84:
@@ -505,7 +512,7 @@ class Functions:
         if roll < 75:
             return self.collected("dict", depth)
         if roll < 80:
-            return code.Call("dict", (self.code("dict", depth),))
+            return code.CallFunction("dict", (self.code("dict", depth),))
         return self.leaf("dict")
 
     def collected(self, kind: Any, depth: int) -> code.Code:
@@ -516,7 +523,7 @@ class Functions:
             slot = self.fresh()
             self.scope = [*self.scope, slot]
             conditions = tuple(self.closed("any", depth) for _ in range(self.random.randint(0, 1)))
-            loops.append(code.Loop(code.Slot(slot), over, conditions))
+            loops.append(code.Loop(code.SlotTarget(slot), over, conditions))
         value = self.closed("number" if kind in ("sum", "min", "max") else "any", depth)
         key = self.closed("text", depth) if kind == "dict" else None
         self.scope = scope

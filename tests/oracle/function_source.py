@@ -8,9 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from bobcat.decisions import allow, approve_required, deny, dry_run, transform
 from bobcat.ir import code
-from bobcat.model import ActionRequest, Decision, ExecutionContext
+from bobcat.model.constructors import allow, approve_required, deny, dry_run, transform
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
 
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "in": "in", "not_in": "not in",
             "is": "is", "is_not": "is not"}  # fmt: skip
@@ -66,7 +66,7 @@ class _Printer:
         match node:
             case code.Assign(target, value):
                 return [f"{pad}{self.target(target)} = {self.code(value)}"]
-            case code.Append(slot, value):
+            case code.AppendItem(slot, value):
                 return [f"{pad}append(s{slot}, {self.code(value)})"]
             case code.Store(slot, key, value):
                 return [f"{pad}s{slot}[{self.code(key)}] = {self.code(value)}"]
@@ -95,7 +95,7 @@ class _Printer:
 
     def target(self, node: code.Target) -> str:
         match node:
-            case code.Slot(slot):
+            case code.SlotTarget(slot):
                 return f"s{slot}"
             case code.Unpack(targets):
                 return f"[{', '.join(map(self.target, targets))}]"
@@ -118,7 +118,7 @@ class _Printer:
             case code.Slice(of, start, stop, step):
                 bounds = ":".join("" if bound is None else self.code(bound) for bound in (start, stop, step))
                 return f"{self.code(of)}[{bounds}]"
-            case code.Call(name, args):
+            case code.CallFunction(name, args):
                 return f"{name}({self.args(args)})"
             case code.IsInstance(of, types):
                 return f"isinstance({self.code(of)}, ({''.join(f'{name}, ' for name in types)}))"
@@ -164,7 +164,7 @@ class _Printer:
                 slots = ", ".join(f"s{slot}" for slot, _ in parameters)
                 self.inlines[place] = [f"{_INDENT}def {name}({slots}):", *lines]
                 return f"{name}({self.args(tuple(value for _, value in parameters))})"
-            case code.Decide(verdict, args):
+            case code.MakeDecision(verdict, args):
                 return f"{verdict}({', '.join(f'{name}={self.code(value)}' for name, value in args)})"
 
     def part(self, part: str | code.Shown) -> str:

@@ -20,9 +20,9 @@ if __name__ == "__main__":
 
 from bobcat.compiler import compile_policy
 from bobcat.errors import RequestError
-from bobcat.frontend.pyrules.lower import lower_function
+from bobcat.frontend.python.lower import lower_function
 from bobcat.ir.canonical import encode_value
-from bobcat.requests import request_to_json
+from bobcat.model.request_json import request_to_json
 from oracle.function_nodes import Functions, request
 from pattern_grammar import pattern, soup, texts
 from pyrules.calls import request as call

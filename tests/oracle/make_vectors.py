@@ -17,9 +17,9 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from bobcat.frontend.strict import compile_strict
+from bobcat.frontend.strict.policy import compile_strict
 from bobcat.ir.canonical import encode
-from bobcat.ir.schema import Policy
+from bobcat.ir.schema import IrPolicy
 from oracle.corpus import Case, Group, build_request, load, plain, untag
 from oracle.reference import decide
 
@@ -56,7 +56,7 @@ def _has_string_keys(value: Any) -> bool:
     return all(map(_has_string_keys, value)) if isinstance(value, list) else True
 
 
-def lower(policy: Any) -> Policy:
+def lower(policy: Any) -> IrPolicy:
     """A corpus policy as IR."""
     lowered = compile_strict(policy, "policy.yaml")
     assert lowered.policy is not None, lowered.diagnostics

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from bobcat.ir import schema as ir
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
 from oracle.operators import ABSENT, FALSE, Kind, Truth, all_of, any_of, negate, operate, truth
 from oracle.values import Missing, Ref, Unjudgeable, constant, read, view
 
@@ -25,11 +25,11 @@ def judge(expr: ir.Expr, request: ActionRequest, permits: bool, context: Executi
     """How `expr` comes out on `request`, in a rule that permits or in one that restricts."""
     here = request.context if context is None else context
     match expr:
-        case ir.All(items):
+        case ir.AllExpr(items):
             return all_of([judge(item, request, permits, here) for item in items])
-        case ir.AnyOf(items):
+        case ir.AnyExpr(items):
             return any_of([judge(item, request, permits, here) for item in items])
-        case ir.Not(item):
+        case ir.NotExpr(item):
             return negate(judge(item, request, permits, here))
         case ir.Leaf():
             return _judge_leaf(expr, request, permits, here)
@@ -107,7 +107,7 @@ class _Fired:
 
 @dataclass(slots=True)
 class _Run:
-    policy: ir.Policy
+    policy: ir.IrPolicy
     host_rules: dict[int, HostFn]
     context: ExecutionContext
     markers: list[str]
@@ -132,7 +132,7 @@ class _Run:
         reason = f"rule `{name}` could not be judged ({code}); denied"
         return _Fired(Decision(Verdict.DENY, reason, (marker,)))
 
-    def rule(self, rule: ir.Rule, request: ActionRequest) -> _Fired | None:
+    def rule(self, rule: ir.IrRule, request: ActionRequest) -> _Fired | None:
         permits = rule.verdict in ("allow", "transform")
         outcome = judge(rule.match, request, permits, self.context)
         if outcome.kind is Kind.ERROR:
@@ -177,7 +177,7 @@ class _Run:
 
 
 def decide(
-    policy: ir.Policy,
+    policy: ir.IrPolicy,
     request: ActionRequest,
     context: ExecutionContext | None = None,
     host_rules: tuple[HostFn, ...] = (),
@@ -218,7 +218,7 @@ def decide(
     )
 
 
-def _default(policy: ir.Policy, request: ActionRequest, markers: list[str]) -> Decision:
+def _default(policy: ir.IrPolicy, request: ActionRequest, markers: list[str]) -> Decision:
     flags = [getattr(request.declared, name, None) for name in ("reversible", "has_shadow")]
     if not all(isinstance(flag, bool) for flag in flags) or flags == [False, False]:
         return Decision(

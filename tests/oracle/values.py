@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bobcat.ir import schema as ir
-from bobcat.model import ActionRequest, ExecutionContext
+from bobcat.model.decision import ActionRequest, ExecutionContext
 
 MAX_INT_BITS = 4096
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -106,7 +106,7 @@ def _literal_addresses(path: Path) -> PolicyBundle:
     module = _module(path)
     rules = [module.no_private_address]
     return compile_policy(
-        module.POLICY, python_rules=rules, python_rule_priorities={"no_private_address": 10}, host="allow"
+        module.POLICY, python_rules=rules, python_rule_priorities={"no_private_address": 10}, uncompiled="callable"
     )
 
 

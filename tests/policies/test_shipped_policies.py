@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from bobcat import Decision, PolicyBundle, evaluate
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 from policies.shipped import PERMITS, shipped_policies
 
 TABLES: dict[str, dict[str, list[list[Any]]]] = yaml.safe_load(

@@ -13,12 +13,12 @@ import strategies
 from bobcat import load_bundle
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import canonical, construct
-from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not, Policy, Rule
+from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
 
 
 @settings(max_examples=campaign.examples(60))
 @given(strategies.policies(), st.lists(strategies.requests, max_size=3))
-def test_a_policy_survives_its_bundle_file(policy: Policy, requests: list[Any]) -> None:
+def test_a_policy_survives_its_bundle_file(policy: IrPolicy, requests: list[Any]) -> None:
     bundle = PolicyBundle.from_policy(policy)
     data = bundle.to_bytes()
     loaded = load_bundle(data)
@@ -32,11 +32,11 @@ def test_a_policy_survives_its_bundle_file(policy: Policy, requests: list[Any]) 
 
 def normal(expr: Expr) -> Expr:
     match expr:
-        case All(items):
+        case AllExpr(items):
             return construct.all_(normal(item) for item in items)
-        case AnyOf(items):
+        case AnyExpr(items):
             return construct.any_(normal(item) for item in items)
-        case Not(item):
+        case NotExpr(item):
             return construct.not_(normal(item))
         case Leaf():
             return construct.leaf(expr.head, expr.path, expr.op, expr.operand, expr.dialect)
@@ -44,10 +44,10 @@ def normal(expr: Expr) -> Expr:
 
 @settings(max_examples=campaign.examples(60))
 @given(strategies.policies())
-def test_generated_policies_are_in_normal_form(policy: Policy) -> None:
+def test_generated_policies_are_in_normal_form(policy: IrPolicy) -> None:
     again = construct.policy(
         [
-            msgspec.structs.replace(rule, match=normal(rule.match)) if isinstance(rule, Rule) else rule
+            msgspec.structs.replace(rule, match=normal(rule.match)) if isinstance(rule, IrRule) else rule
             for rule in policy.rules
         ],
         profile=policy.profile,
@@ -58,7 +58,7 @@ def test_generated_policies_are_in_normal_form(policy: Policy) -> None:
 
 @settings(max_examples=campaign.examples(60))
 @given(strategies.policies(), strategies.policies())
-def test_two_policies_share_a_digest_only_if_they_share_their_bytes(one: Policy, other: Policy) -> None:
+def test_two_policies_share_a_digest_only_if_they_share_their_bytes(one: IrPolicy, other: IrPolicy) -> None:
     same = canonical.encode(one) == canonical.encode(other)
     assert (canonical.policy_digest(one) == canonical.policy_digest(other)) is same
 
@@ -66,12 +66,12 @@ def test_two_policies_share_a_digest_only_if_they_share_their_bytes(one: Policy,
 @settings(max_examples=campaign.examples(60))
 @given(strategies.policies(), st.data())
 def test_a_changed_rule_changes_its_digest_and_that_of_the_policy_and_no_other(
-    policy: Policy, data: st.DataObject
+    policy: IrPolicy, data: st.DataObject
 ) -> None:
     assume(policy.rules)
     index = data.draw(st.integers(0, len(policy.rules) - 1))
     rule = policy.rules[index]
-    assert isinstance(rule, Rule)
+    assert isinstance(rule, IrRule)
     edit: dict[str, Any] = data.draw(
         st.sampled_from(
             [

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 import campaign
 import strategies
 from bobcat._core import Pattern
-from bobcat.analysis.calls import Call
-from bobcat.analysis.pattern_syntax import Unreadable, is_anchored, parse
-from bobcat.analysis.registry import run_lints
-from bobcat.analysis.subject import Subject
-from bobcat.analysis.text_search import Automaton, Budget, OutOfBudget, find_text
 from bobcat.bundle import PolicyBundle
 from bobcat.bundle.source_map import RuleSource, SourceMap
-from bobcat.frontend.patterns import check_pattern
+from bobcat.frontend.strict.patterns import check_pattern
 from bobcat.ir import construct
-from bobcat.ir.schema import Policy
-from bobcat.requests import request_from_json
+from bobcat.ir.schema import IrPolicy
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.pattern_syntax import PatternSyntaxError, is_anchored, parse
+from bobcat.lint.registry import run_lints
+from bobcat.lint.subject import LintContext
+from bobcat.lint.text_search import Automaton, OutOfBudget, SearchBudget, find_text
+from bobcat.model.request_json import request_from_json
 from pattern_grammar import pattern, texts
 
 PARTS = 4
@@ -50,7 +50,7 @@ def test_the_tree_of_a_pattern_means_what_the_core_means(part: int) -> None:
                 if "\\B" in text and not sample.isascii():
                     continue  # the core finds `\B` between the bytes of a character
                 assert found_in(sample, machine) == core.search(sample), (text, sample)
-        except Unreadable:  # scripts, and counts of many states
+        except PatternSyntaxError:  # scripts, and counts of many states
             unread += 1
         else:
             read += 1
@@ -72,34 +72,36 @@ def test_an_anchored_pattern_is_found_in_whole_texts_only(part: int) -> None:
             start, end = Automaton(parse(f"^(?:{text})")), Automaton(parse(f"(?:{text})$"))
             machine = Automaton(parse(text))
             for other in (start, end):
-                found = find_text([(machine, True), (other, False)], Budget(5_000))
+                found = find_text([(machine, True), (other, False)], SearchBudget(5_000))
                 assert found is None, (text, found)
-        except (Unreadable, OutOfBudget):
+        except (PatternSyntaxError, OutOfBudget):
             continue
     assert seen > 20
 
 
-def bundle_of(policy: Policy) -> tuple[PolicyBundle, SourceMap]:
+def bundle_of(policy: IrPolicy) -> tuple[PolicyBundle, SourceMap]:
     places = SourceMap(("p",), tuple(RuleSource(0, 1, 1, 1, 2, "", index) for index in range(len(policy.rules))))
     return PolicyBundle.from_policy(policy), places
 
 
 @given(strategies.policies())
 @settings(max_examples=campaign.examples(60), deadline=None)
-def test_lints_end_on_every_policy(policy: Policy) -> None:
+def test_lints_end_on_every_policy(policy: IrPolicy) -> None:
     _, places = bundle_of(policy)
     run_lints(policy, places)
 
 
 @given(strategies.policies(), strategies.leaves(), st.data())
 @settings(max_examples=campaign.examples(120), deadline=None)
-def test_a_call_that_is_found_is_permitted_and_none_is_certain(policy: Policy, goal: Any, data: st.DataObject) -> None:
+def test_a_call_that_is_found_is_permitted_and_none_is_certain(
+    policy: IrPolicy, goal: Any, data: st.DataObject
+) -> None:
     bundle, places = bundle_of(policy)
-    subject = Subject(policy, places)
+    subject = LintContext(policy, places)
     goal_rule = PolicyBundle.from_policy(construct.policy([construct.rule("goal", goal, "allow")]))
     for facts in subject.permitting:
         answer = subject.find(facts, goal)
-        if isinstance(answer, Call):
+        if isinstance(answer, ExampleCall):
             request = request_from_json(answer.request)
             assert facts.rule.id in bundle.evaluate(request).matched_rules
             assert bundle.evaluate(request).verdict in ("allow", "transform")

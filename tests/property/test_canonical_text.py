@@ -15,8 +15,8 @@ from hypothesis import given, settings
 import campaign
 from bobcat import journal
 from bobcat._core import action_key, canonical_text, chained_hash
-from bobcat.frozen import FrozenDict, FrozenList
-from bobcat.plain_json import any_json_text, any_loose_json_text, json_text, loose_json_text
+from bobcat.model.frozen import FrozenDict, FrozenList
+from bobcat.text.json_text import any_json_text, any_loose_json_text, json_text, loose_json_text
 from odd_values import pick
 from odd_values import values as odd_values
 

@@ -14,12 +14,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat import decisions
-from bobcat.frontend.pyrules.lower import lower_function
+from bobcat.frontend.python.lower import lower_function
 from bobcat.ir import code as ir
 from bobcat.ir.pretty import rule_text
 from bobcat.ir.pretty_code import body_lines, local_names
 from bobcat.ir.schema import FunctionRule
+from bobcat.model import constructors
 from oracle import function_source
 from oracle.function_nodes import Functions, request
 from pyrules.grammar import forget, rule_of
@@ -27,7 +27,7 @@ from pyrules.rules import corpus
 from pyrules.test_corpus import LOWERED
 
 NAMES = {
-    **{name: getattr(decisions, name) for name in ("allow", "deny", "dry_run", "approve_required", "transform")},
+    **{name: getattr(constructors, name) for name in ("allow", "deny", "dry_run", "approve_required", "transform")},
     "re": re,
     "datetime": datetime,
     "NoneType": types.NoneType,
@@ -112,7 +112,7 @@ def test_expressions_read_like_python() -> None:
     assert sample(ir.Text((ir.Shown(item, "", ""), " x"))) == "\"{} x\".format(request.args['a'])"
     table = {"pairs": [["a", {"tuple": [1, {"set": []}]}], ["b", {"float": "nan"}]]}
     assert sample(ir.Constant(table)) == "{'a': (1, set()), 'b': float('nan')}"
-    loop = ir.Loop(ir.Unpack((ir.Slot(0),)), item, (ir.Local(0),))
+    loop = ir.Loop(ir.Unpack((ir.SlotTarget(0),)), item, (ir.Local(0),))
     assert sample(ir.Collect("min", None, ir.Local(0), (loop,), ir.Constant(0)), "n") == (
         "min((n for (n,) in request.args['a'] if n), default=0)"
     )

@@ -10,7 +10,7 @@ import pytest
 
 import campaign
 from bobcat import PolicyCompileError, PolicyWarning, compile_policy, request_from_json
-from bobcat.analysis.doctor import examine, probes
+from bobcat.doctor import examine, probe_requests
 from oracle.lynx_policies import as_text, policy
 
 pytestmark = pytest.mark.campaign
@@ -24,7 +24,7 @@ def test_what_the_doctor_shows_is_what_the_profiles_decide(seed: int) -> None:
     if text is None:  # not every policy that is a mapping can be written down
         return
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
-        patch.setattr(probes, "MAX_REQUESTS", 2000)
+        patch.setattr(probe_requests, "MAX_REQUESTS", 2000)
         warnings.simplefilter("ignore", PolicyWarning)
         try:
             found = examine(text)

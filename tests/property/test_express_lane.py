@@ -16,10 +16,10 @@ from hypothesis import given, settings
 
 import bobcat
 import campaign
-from bobcat.kernel.express import Express
-from bobcat.kernel.loop import run_in_manner
-from bobcat.kernel.manner import INCUMBENT, SAFE, Manner
-from bobcat.kernel.options import Options
+from bobcat.runtime.compat import DEFAULTS, LYNX_2_5, CompatOptions
+from bobcat.runtime.fast_path import FastPath
+from bobcat.runtime.loop import run_with
+from bobcat.runtime.options import Options
 from lynx_runs import SCRIPTS, Death, Script, comparable, play
 
 ALLOW = bobcat.compile_policy("rules: [{id: r, match: {}, decision: allow}]")
@@ -31,8 +31,8 @@ CALLS = (
 class Api:
     """`bobcat`, with a `run_agent` that nobody watches."""
 
-    def __init__(self, *, by_express: bool, manner: Manner = SAFE) -> None:
-        self._by_express, self._manner = by_express, manner
+    def __init__(self, *, use_fast_path: bool, compat: CompatOptions = DEFAULTS) -> None:
+        self._use_fast_path, self._compat = use_fast_path, compat
 
     def __getattr__(self, name: str) -> Any:
         return getattr(bobcat, name)
@@ -41,15 +41,15 @@ class Api:
         defaults = dict.fromkeys(("correlation_id", "store", "run_id", "executor", "cancel", "on_approval"))
         surroundings = {"principal": bobcat.Principal("user", "u"), "environment": "dev", "workspace": "."}
         given: dict[str, Any] = {**defaults, **surroundings, **options, "sinks": ()}
-        return await run_in_manner(self._manner, agent, task, Options(**given), by_express=self._by_express)
+        return await run_with(self._compat, agent, task, Options(**given), use_fast_path=self._use_fast_path)
 
 
 def both(script: Script) -> tuple[Any, Any]:
     """The run with the lane, and without, in either manner."""
     outcomes: dict[bool, list[Any]] = {True: [], False: []}
-    for by_express, found in outcomes.items():
-        for manner in (SAFE, INCUMBENT):
-            api: Any = Api(by_express=by_express, manner=manner)
+    for use_fast_path, found in outcomes.items():
+        for compat in (DEFAULTS, LYNX_2_5):
+            api: Any = Api(use_fast_path=use_fast_path, compat=compat)
             found.append(comparable(play(api, script, bobcat.compile_policy, bobcat.DuplicateRecord)))
     return outcomes[True], outcomes[False]
 
@@ -95,10 +95,10 @@ class Plain:
         return self.reply
 
 
-def outcomes(act: Callable[..., Any], manner: Any = SAFE, reply: Any = None, **options: Any) -> list[Any]:
+def outcomes(act: Callable[..., Any], compat: Any = DEFAULTS, reply: Any = None, **options: Any) -> list[Any]:
     """Results, journals and what the agent saw of a run whose tool is `act`, with the lane and without."""
     found: list[Any] = []
-    for by_express in (True, False):
+    for use_fast_path in (True, False):
         name, metadata = options.get("name", "act"), bobcat.ToolMetadata("low", True, ())
         tools = bobcat.ToolSet({name: bobcat.ToolDef(name, "", act, None, metadata)})
         policy = options.get("policy", ALLOW)
@@ -112,7 +112,7 @@ def outcomes(act: Callable[..., Any], manner: Any = SAFE, reply: Any = None, **o
         full.pop("name", None)
         if callable(full["cancel"]):
             full["cancel"] = full["cancel"]()
-        result = asyncio.run(run_in_manner(manner, agent, "t", Options(**full), by_express=by_express))
+        result = asyncio.run(run_with(compat, agent, "t", Options(**full), use_fast_path=use_fast_path))
         records = asyncio.run(store.load("r"))
         kept = [(r.seq, r.kind, comparable(dict(r.body)), r.idempotency_key) for r in records]
         found.append((result, kept, agent.seen))
@@ -142,10 +142,10 @@ ODD_REPLIES = {
 }
 
 
-@pytest.mark.parametrize("manner", [SAFE, INCUMBENT], ids=lambda manner: manner.name)
+@pytest.mark.parametrize("compat", [DEFAULTS, LYNX_2_5], ids=lambda compat: compat.name)
 @pytest.mark.parametrize("reply", ODD_REPLIES.values(), ids=ODD_REPLIES)
-def test_a_reply_that_is_not_plain_goes_the_same_way(reply: Any, manner: Manner) -> None:
-    with_lane, without = outcomes(takes, manner, reply)
+def test_a_reply_that_is_not_plain_goes_the_same_way(reply: Any, compat: CompatOptions) -> None:
+    with_lane, without = outcomes(takes, compat, reply)
     assert with_lane == without
 
 
@@ -156,10 +156,10 @@ rules:
 """)
 
 
-@pytest.mark.parametrize("manner", [SAFE, INCUMBENT], ids=lambda manner: manner.name)
-def test_arguments_that_rules_change_are_those_that_run(manner: Manner) -> None:
+@pytest.mark.parametrize("compat", [DEFAULTS, LYNX_2_5], ids=lambda compat: compat.name)
+def test_arguments_that_rules_change_are_those_that_run(compat: CompatOptions) -> None:
     call = bobcat.ToolCall("act", {"text": "a", "times": 1})
-    with_lane, without = outcomes(takes, manner, call, policy=CHANGED_AND_ALLOWED)
+    with_lane, without = outcomes(takes, compat, call, policy=CHANGED_AND_ALLOWED)
     assert with_lane == without
     assert with_lane[2][-1] == "[ok] changed 1"
 
@@ -187,13 +187,13 @@ def test_a_model_that_swallows_its_cancellation_is_too_late() -> None:
     async def act() -> str:
         raise AssertionError("it must not run")
 
-    async def run(*, by_express: bool) -> Any:
-        api = Api(by_express=by_express)
+    async def run(*, use_fast_path: bool) -> Any:
+        api = Api(use_fast_path=use_fast_path)
         tools = bobcat.ToolSet({"act": bobcat.ToolDef("act", "", act, None, bobcat.ToolMetadata("low", True, ()))})
         budget = bobcat.Budget(duration_seconds=0.05)
         return await api.run_agent(Late(), "t", tools=tools, policy=ALLOW, budget=budget, correlation_id="c")
 
-    with_lane, without = (asyncio.run(run(by_express=by_express)) for by_express in (True, False))
+    with_lane, without = (asyncio.run(run(use_fast_path=use_fast_path)) for use_fast_path in (True, False))
     assert with_lane == without
     assert with_lane.error == "duration budget exhausted (0.05s)"
 
@@ -270,7 +270,7 @@ def test_a_store_that_hangs_fails_the_run(at: int) -> None:
         return "done"
 
     store = type("HangingAt", (Hanging,), {"hangs_at": at})
-    with_lane, without = outcomes(act, msgspec.structs.replace(SAFE, store_seconds=0.05), store=store)
+    with_lane, without = outcomes(act, msgspec.structs.replace(DEFAULTS, store_timeout_seconds=0.05), store=store)
     assert with_lane == without
     assert with_lane[0].error == "store.append failed: TimeoutError: "
 
@@ -288,7 +288,7 @@ def test_a_late_write_counts() -> None:
     async def act() -> str:
         return "done"
 
-    with_lane, without = outcomes(act, msgspec.structs.replace(SAFE, store_seconds=0.02), store=Stubborn)
+    with_lane, without = outcomes(act, msgspec.structs.replace(DEFAULTS, store_timeout_seconds=0.02), store=Stubborn)
     assert with_lane == without
     assert with_lane[0].error == "step budget exhausted (2)"
 
@@ -339,15 +339,15 @@ def test_ctrl_c_and_cancellation_from_outside_come_out() -> None:
 
 def test_plain_steps_really_take_the_lane(monkeypatch: pytest.MonkeyPatch) -> None:
     came_to: list[Any] = []
-    go = Express.go
+    go = FastPath.run
 
-    async def watched(self: Express) -> Any:
+    async def watched(self: FastPath) -> Any:
         came_to.append(await go(self))
         return came_to[-1]
 
-    monkeypatch.setattr(Express, "go", watched)
+    monkeypatch.setattr(FastPath, "run", watched)
     script = Script((("echo", "a", 0),) * 5)
-    api: Any = Api(by_express=True)
+    api: Any = Api(use_fast_path=True)
     play(api, script, bobcat.compile_policy, bobcat.DuplicateRecord)
     assert [type(event).__name__ for event in came_to] == ["ModelReplied"]
     play(api, replace(script, calls=CALLS), bobcat.compile_policy, bobcat.DuplicateRecord)

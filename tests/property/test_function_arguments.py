@@ -16,7 +16,7 @@ import msgspec
 from hypothesis import given
 
 from bobcat import AuditEvent, FinalAnswer, MemoryStore, ToolCall, ToolSet, compile_policy, run_agent, tool
-from bobcat.tool_schema import tooldef_to_json_schema
+from bobcat.tools.schema import tooldef_to_json_schema
 from json_schemas import values
 from kernel.scripted import Scripted
 

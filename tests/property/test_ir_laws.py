@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import campaign
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
-from bobcat.ir.schema import All, AnyOf, Expr, Leaf, Not
-from bobcat.requests import request_from_json
+from bobcat.ir.schema import AllExpr, AnyExpr, Expr, Leaf, NotExpr
+from bobcat.model.request_json import request_from_json
 from oracle.reference import judge
 
 SCALARS = st.one_of(
@@ -99,9 +99,9 @@ def raw_leaves(draw: st.DrawFn) -> Leaf:
 RAW = st.recursive(
     raw_leaves(),
     lambda inner: st.one_of(
-        st.lists(inner, max_size=4).map(lambda items: All(tuple(items))),
-        st.lists(inner, max_size=4).map(lambda items: AnyOf(tuple(items))),
-        inner.map(Not),
+        st.lists(inner, max_size=4).map(lambda items: AllExpr(tuple(items))),
+        st.lists(inner, max_size=4).map(lambda items: AnyExpr(tuple(items))),
+        inner.map(NotExpr),
     ),
     max_leaves=8,
 )
@@ -118,11 +118,11 @@ ARGUMENTS = st.dictionaries(st.sampled_from(["x", "y"]), VALUES, max_size=2)
 
 def normal(expr: Expr) -> Expr:
     match expr:
-        case All(items):
+        case AllExpr(items):
             return construct.all_(normal(item) for item in items)
-        case AnyOf(items):
+        case AnyExpr(items):
             return construct.any_(normal(item) for item in items)
-        case Not(item):
+        case NotExpr(item):
             return construct.not_(normal(item))
         case Leaf():
             return construct.leaf(expr.head, expr.path, expr.op, expr.operand, expr.dialect)
@@ -130,12 +130,12 @@ def normal(expr: Expr) -> Expr:
 
 def shuffled(expr: Expr) -> Expr:
     match expr:
-        case All(items):
-            return All((*(shuffled(item) for item in reversed(items)), *items[:1]))
-        case AnyOf(items):
-            return AnyOf((*(shuffled(item) for item in reversed(items)), *items[:1]))
-        case Not(item):
-            return Not(shuffled(item))
+        case AllExpr(items):
+            return AllExpr((*(shuffled(item) for item in reversed(items)), *items[:1]))
+        case AnyExpr(items):
+            return AnyExpr((*(shuffled(item) for item in reversed(items)), *items[:1]))
+        case NotExpr(item):
+            return NotExpr(shuffled(item))
         case Leaf():
             if isinstance(expr.operand, dict) and "tests" in expr.operand:
                 items = expr.operand["tests"]
@@ -184,13 +184,13 @@ Z = Leaf("args", ("z",), "gt", 3)
         (construct.any_([X, construct.FALSE]), X),
         (construct.all_([X, construct.FALSE]), construct.FALSE),
         (construct.any_([X, construct.TRUE]), construct.TRUE),
-        (construct.all_([Y, X]), All((X, Y))),
-        (construct.all_([Z, construct.all_([Y, X])]), All((X, Y, Z))),
-        (construct.any_([construct.any_([Y, X]), X]), AnyOf((X, Y))),
+        (construct.all_([Y, X]), AllExpr((X, Y))),
+        (construct.all_([Z, construct.all_([Y, X])]), AllExpr((X, Y, Z))),
+        (construct.any_([construct.any_([Y, X]), X]), AnyExpr((X, Y))),
         (construct.not_(construct.not_(X)), X),
         (construct.not_(construct.TRUE), construct.FALSE),
         (construct.not_(construct.FALSE), construct.TRUE),
-        (construct.not_(X), Not(X)),
+        (construct.not_(X), NotExpr(X)),
         (construct.not_(construct.leaf("args", ("x",), "exists", True)), Leaf("args", ("x",), "exists", False)),
         (construct.leaf("args", ("x",), "in", [1]), X),
         (construct.leaf("args", ("x",), "in", [1.0, 1]), X),
@@ -222,6 +222,6 @@ def test_each_law_gives_its_documented_form(built: Expr, expected: Expr) -> None
 
 def test_a_bool_and_its_number_are_two_items() -> None:
     both = construct.any_([Leaf("args", ("x",), "eq", 1), Leaf("args", ("x",), "eq", True)])
-    assert isinstance(both, AnyOf)
+    assert isinstance(both, AnyExpr)
     assert len(both.items) == 2
     assert construct.leaf("args", ("x",), "in", [True, 1]) == Leaf("args", ("x",), "in", [1, True])

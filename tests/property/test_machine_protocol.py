@@ -12,26 +12,17 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import campaign
 from bobcat.approvals import Answer
-from bobcat.journal import EMPTY_JOURNAL, StepRecord, index_journal
-from bobcat.kernel import commands as c
-from bobcat.kernel.doubt import is_about_doubt, with_approval
-from bobcat.kernel.machine import Machine, ProtocolError
-from bobcat.kernel.reply import reply_from_body
-from bobcat.kernel.state import Setup
-from bobcat.model import (
-    ActionResult,
-    Budget,
-    Decision,
-    FinalAnswer,
-    Happened,
-    NotHappened,
-    Principal,
-    ToolCall,
-    Unknown,
-    Usage,
-    Verdict,
-)
-from bobcat.tools import ToolSet, tool
+from bobcat.journal.index import EMPTY_JOURNAL, index_journal
+from bobcat.journal.records import StepRecord
+from bobcat.model.decision import Decision, Principal, Verdict
+from bobcat.model.run import ActionResult, Budget, FinalAnswer, Happened, NotHappened, ToolCall, Unknown, Usage
+from bobcat.runtime import commands as c
+from bobcat.runtime.machine import Machine, ProtocolError
+from bobcat.runtime.reply import reply_from_body
+from bobcat.runtime.state import Setup
+from bobcat.runtime.uncertainty import depends_on_uncertainty, require_approval
+from bobcat.tools.decorator import tool
+from bobcat.tools.toolset import ToolSet
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 MAY_RUN = {Verdict.ALLOW, Verdict.TRANSFORM, Verdict.APPROVE_REQUIRED}
@@ -95,7 +86,7 @@ ANSWERS = st.one_of(
     st.just(Answer("alice", None, {"n": 7})),
     st.just(Answer("alice", None, {"m": 7})),
 )
-WRONG = (c.StoreAcked(), c.Moment(0.0, NOW), c.Decided(Decision(Verdict.ALLOW)), c.Interrupted())
+WRONG = (c.StoreAcked(), c.ClockReading(0.0, NOW), c.Decided(Decision(Verdict.ALLOW)), c.Interrupted())
 INTERRUPTIONS = st.sampled_from(
     [None] * 12
     + [c.Interrupted(), c.Interrupted("stop"), c.Interrupted(started=False), c.Interrupted(lost=c.Superseded(""))]
@@ -206,10 +197,10 @@ class Protocol(RuleBasedStateMachine):
                 self.executed.append(command.key)
                 self.in_doubt.discard(command.key)
 
-    @precondition(lambda self: isinstance(self.command, c.Look))
+    @precondition(lambda self: isinstance(self.command, c.ReadClock))
     @rule(cancelled=st.sampled_from([None] * 12 + ["stop"]))
     def looked(self, cancelled: str | None) -> None:
-        self.answer(c.Moment(0.5, NOW, cancelled))
+        self.answer(c.ClockReading(0.5, NOW, cancelled))
         if cancelled:
             assert isinstance(self.command, (c.Emit, c.Append, c.Finish))
             self.stopped = True
@@ -234,8 +225,8 @@ class Protocol(RuleBasedStateMachine):
         unsafe = command.request.declared.effect == "unsafe"
         if first is not None:
             assert not doubtful
-            self.weighed, self.about_doubt = None, is_about_doubt(first, decision)
-            self.settle(first if self.about_doubt else with_approval(first))
+            self.weighed, self.about_doubt = None, depends_on_uncertainty(first, decision)
+            self.settle(first if self.about_doubt else require_approval(first))
         elif doubtful and unsafe and decision.verdict in (Verdict.ALLOW, Verdict.TRANSFORM):
             self.weighed = decision
         else:
@@ -290,7 +281,7 @@ class Protocol(RuleBasedStateMachine):
         assert isinstance(self.command, c.Reconcile)
         assert self.command.key in self.in_doubt, "a reconciler was asked about what is not in doubt"
         self.cleared = isinstance(answer, NotHappened) and interruption is None
-        self.answer(self.or_interrupted(c.Reconciled(answer), interruption))
+        self.answer(self.or_interrupted(c.ReconcilerReplied(answer), interruption))
 
     @precondition(lambda self: isinstance(self.command, c.Append))
     @rule(fate=st.sampled_from(["ok"] * 16 + ["failed", "superseded", "dies before", "dies after"]))

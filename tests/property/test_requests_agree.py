@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import campaign
 from bobcat import _core, compile_policy
 from bobcat.errors import RequestError
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 
 FULL = (
     '{"tool":"pay","args":{"n":12,"f":1.5e3,"deep":[{"x":null},true,"\\u00e9\\ud83d\\ude00"]},'

@@ -9,10 +9,11 @@ import jsonschema
 from hypothesis import given
 
 from bobcat import ToolDef, ToolMetadata
-from bobcat.frozen import deep_freeze
-from bobcat.schema_check import Compiler, Work
-from bobcat.tool_schema import with_input_schema
-from bobcat.tools import ArgumentError, bind_arguments
+from bobcat.errors import ArgumentError
+from bobcat.model.frozen import deep_freeze
+from bobcat.tools.schema import with_input_schema
+from bobcat.tools.schema_check import Compiler, Work
+from bobcat.tools.signature import bind_arguments
 from json_schemas import arguments, documents, documents_with_defaults
 
 

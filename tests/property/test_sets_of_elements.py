@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import campaign
 from bobcat import compile_policy
-from bobcat.frontend.strict import compile_strict
-from bobcat.model import ActionRequest
-from bobcat.requests import request_from_json
+from bobcat.frontend.strict.policy import compile_strict
+from bobcat.model.decision import ActionRequest
+from bobcat.model.request_json import request_from_json
 from oracle.reference import decide
 
 SCALARS = [

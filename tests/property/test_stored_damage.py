@@ -43,8 +43,8 @@ from bobcat.cli.json_option import json_object
 from bobcat.cli.timeline import timeline
 from bobcat.cli.trace import trace
 from bobcat.errors import JobError
-from bobcat.journal import StepRecord, step_record_to_json
-from bobcat.stores.durable import RunSummary
+from bobcat.journal.records import StepRecord, step_record_to_json
+from bobcat.stores.protocol import RunSummary
 from bobcat.workers.job import Job, job_from_json
 from documents import Documents
 from odd_json import odd_json, odd_text
@@ -102,9 +102,9 @@ def test_an_odd_approval_is_answered_or_refused(body: Any, approver: str) -> Non
         approvals = Approvals(store)
         await store.put("approval", "a1", body, expected=0)
         before = await settled(approvals.show("a1"))
-        listed = await approvals.look(status=None)
+        listed = await approvals.list_all(status=None)
         assert listed.approvals == (() if before is None else (before,))
-        assert [item.id for item in listed.damaged] == (["a1"] if before is None else [])
+        assert [item.id for item in listed.unreadable] == (["a1"] if before is None else [])
         try:
             answered = await approvals.grant("a1", approver=approver)
         except ApprovalError:

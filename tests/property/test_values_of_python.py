@@ -14,7 +14,7 @@ import campaign
 from bobcat import _core
 from bobcat.ir import construct, schema
 from bobcat.ir.canonical import encode
-from bobcat.model import ActionRequest, ExecutionContext, Principal
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal
 from odd_values import NUMBERS, TEXTS, LoudDict, PlainMapping, readable_values, scalars, values
 from oracle import reference
 from programs import METADATA
@@ -59,7 +59,7 @@ def leaves(draw: st.DrawFn) -> schema.Expr:
     return construct.leaf("args", draw(paths), op, draw(operands), dialect)  # type: ignore[arg-type]
 
 
-def program_of(policy: schema.Policy) -> _core.Program:
+def program_of(policy: schema.IrPolicy) -> _core.Program:
     return _core.Program(encode(policy))
 
 

@@ -17,7 +17,7 @@ from bobcat import _core
 from bobcat.ir import schema
 from bobcat.ir.canonical import EncodingError, encode
 from bobcat.ir.constants import from_const, to_const
-from bobcat.model import ActionRequest
+from bobcat.model.decision import ActionRequest
 from odd_values import KEYS, SCALARS, TEXTS, values
 from programs import CONTEXT, METADATA
 
@@ -70,9 +70,9 @@ def both(path: tuple[str, ...], op: str, operand: Any, *, negated: bool) -> tupl
     dialect: Any = "python" if op == "matches" else None
     expression: schema.Expr = schema.Leaf(head, path[1:], op, constant, dialect)  # type: ignore[arg-type]
     if negated:
-        expression = schema.Not(expression)
-    rule = schema.Rule("r", 0, expression, "allow", "", (), None)
-    return theirs, _core.Program(encode(schema.Policy(1, "lynx", 1, DEFAULTS, (rule,))))
+        expression = schema.NotExpr(expression)
+    rule = schema.IrRule("r", 0, expression, "allow", "", (), None)
+    return theirs, _core.Program(encode(schema.IrPolicy(1, "lynx", 1, DEFAULTS, (rule,))))
 
 
 def same(theirs: lynx.PolicyBundle, ours: _core.Program, request: Any) -> None:

@@ -10,7 +10,7 @@ from bobcat.bundle.host_code import host_code
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import construct
 from bobcat.ir.schema import FunctionRule, HostRule
-from bobcat.model import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision
 from pyrules.calls import typed
 
 OWN_ERRORS = ("unsupported", "too_large", "too_many_steps", "out_of_range", "bad_unicode")

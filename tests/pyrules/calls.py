@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from random import Random
 from typing import Any
 
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata
 
 TOOLS = [
     "read_file", "write_file", "delete_file", "send_email", "send_sms", "issue_refund", "query", "deploy", "shell",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bobcat.frontend.pyrules.lower import LoweredFunction, lower_function
+from bobcat.frontend.python.lower import LoweredFunction, lower_function
 from oracle.code import as_rule
 from pyrules.both_ways import compiled, differ, hosted
 from pyrules.calls import outcome, request

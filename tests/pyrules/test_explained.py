@@ -17,7 +17,7 @@ from bobcat.bundle.explanation import Explanation, RuleExplanation
 from bobcat.bundle.model import PolicyBundle
 from bobcat.ir import construct
 from bobcat.ir.schema import FunctionRule
-from bobcat.model import ActionRequest, Decision, ExecutionContext
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
 from oracle.function_nodes import Functions
 from oracle.function_nodes import request as node_request
 from pyrules.calls import request as made_request
@@ -208,7 +208,7 @@ def test_a_callable_has_no_function_to_explain() -> None:
             return deny("no")
         return None
 
-    bundle = compile_policy({}, python_rules=[opaque], host="allow")
+    bundle = compile_policy({}, python_rules=[opaque], uncompiled="callable")
     explanation = bundle.explain(call("x"))
     assert (explanation.rules[0].kind, explanation.rules[0].function) == ("host", None)
     assert "opaque (Python callable): true" in explanation.to_text()

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import campaign
-from bobcat.frontend.pyrules.lower import lower_function
+from bobcat.frontend.python.lower import lower_function
 from oracle.code import as_rule
 from pyrules.both_ways import compiled, differ, hosted, is_own_error
 from pyrules.calls import outcome, request

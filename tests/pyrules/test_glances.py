@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bobcat import ActionRequest, Decision, compile_policy, deny, explain, request_from_json
-from bobcat.frontend.pyrules.lower import lower_function
+from bobcat.frontend.python.lower import lower_function
 from pyrules.both_ways import compiled, hosted, is_own_error, shown
 
 

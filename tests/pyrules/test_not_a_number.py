@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bobcat import compile_policy, deny, request_from_json
-from bobcat.model import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision
 
 
 def same_arguments(req: Any, ctx: Any) -> Decision | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import linecache
 import re
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bobcat
-from bobcat import PolicyCompileError, compile_policy
+from bobcat import PolicyCompileError, compile_policy, load_policy_file
 
 HEADER = """\
 import datetime
@@ -94,7 +95,7 @@ SHAPES = [
     ("with open('x'):\n    pass", "uses `with`"),
     ("return yields(req.tool)", "yields"),
     ("return loop(req.tool)", "calls `loop`, which calls itself"),
-    ("return any_name(x=req.tool)", "takes any arguments by name"),
+    ("return any_name(x=req.tool)", "accepts arbitrary keyword arguments"),
     ("return cached(req.tool)", "calls the function `cached`"),
     ("return req", "uses the request as a value"),
     ("return f'{ctx.principal}'", "uses the principal as a value"),
@@ -107,46 +108,49 @@ SHAPES = [
     ("return 'a %05.1f' % 5", "formats text with `%`"),
     ("return req.tool % 5", "formats text with `%`"),
     ("return req.tool.format(5)", "calls the method `format`"),
-    ("return '{x[0]}'.format(x=req.tool)", "formats with the field `x[0]`"),
-    ("return '{:{}}'.format(req.tool, 5)", "formats with the field"),
-    ("return '{} {1}'.format(1, 2)", "numbers some fields"),
-    ("return '{'.format(1)", "that Python refuses"),
-    ("return int(req.tool, 16)", "gives `int` two arguments"),
+    ("return '{x[0]}'.format(x=req.tool)", "uses the format field `x[0]`"),
+    ("return '{:{}}'.format(req.tool, 5)", "uses the format field"),
+    ("return '{} {1}'.format(1, 2)", "mixes numbered and"),
+    ("return '{'.format(1)", "that Python rejects"),
+    ("return int(req.tool, 16)", "passes `int` two arguments"),
     ("return type(req.args['x']) is list", "compares a type"),
     ("return type(req.args['x'])", "calls `type`"),
-    ("return sorted(req.args['x'], key=req.args['y'])", "only known when the rule runs"),
-    ("return max((x for x in req.args['x']), key=len)", "hands a generator to `max` with a key"),
+    ("return sorted(req.args['x'], key=req.args['y'])", "only known at run time"),
+    ("return max((x for x in req.args['x']), key=len)", "passes a generator to `max` with a key"),
     ("return getattr(ctx, 'timestamp')", "calls `getattr`"),
     ("return req.args['x'] << 2", "has no lowered form"),
     ("return req.tool is ctx.environment", "compares by identity"),
     ("return getattr(req, req.tool)", "calls `getattr`"),
     ("return type(req.tool)", "calls `type`"),
     ("return req.args['path'].parts", "reads the attribute `parts`"),
-    ("return ctx.timestamp - ctx.timestamp", "calculates with points in time"),
-    ("return ctx.timestamp.strftime('%H')", "calls `strftime` of a point in time"),
+    ("return ctx.timestamp - ctx.timestamp", "uses arithmetic on datetimes"),
+    ("return ctx.timestamp.strftime('%H')", "calls `strftime` of a datetime"),
     ("return str(ctx.timestamp)", "shows a datetime"),
-    ("req.args['x'] = 5", "changes something that it did not make"),
-    ("x = req.args\nx['y'] = 5", "changes `x`, which something else may hold"),
-    ("x = []\ny = x\nx.append(1)\nreturn y", "changes `x`, which something else may hold"),
+    ("req.args['x'] = 5", "mutates a value that it did not create"),
+    ("x = req.args\nx['y'] = 5", "changes `x`, which may have another reference"),
+    ("x = []\ny = x\nx.append(1)\nreturn y", "changes `x`, which may have another reference"),
     (
         "x = [1]\nfor a in x:\n    if a == 1:\n        x.append(2)\nreturn len(x)",
-        "changes `x`, which something else may hold",
+        "changes `x`, which may have another reference",
     ),
-    ("x = [1]\nfor a, b in enumerate(x):\n    x.append(b)", "changes `x`, which something else may hold"),
-    ("x = [1]\ndef f():\n    return x\ny = f()\nx.append(2)\nreturn y", "changes `x`, which something else may hold"),
-    ("x = [1]\nx.extend(list(x))", "extends a list by itself"),
-    ("x = {'a': req.args['l']}\nx['a'] *= 3\nreturn x", "changes an item in place, which may be a list"),
-    ("x = {'a': req.tool}\nx['a'] %= 3\nreturn x", "changes an item in place, which may be a list"),
-    ("return grow(req.args['l'])", "changes `x`, which something else may hold"),
-    ("x = req.args['l']\nx += [1]", "changes `x` in place"),
-    ("for x in {1, 2}:\n    pass", "goes over a set"),
-    ("return ', '.join({req.tool})", "goes over a set"),
+    ("x = [1]\nfor a, b in enumerate(x):\n    x.append(b)", "changes `x`, which may have another reference"),
+    (
+        "x = [1]\ndef f():\n    return x\ny = f()\nx.append(2)\nreturn y",
+        "changes `x`, which may have another reference",
+    ),
+    ("x = [1]\nx.extend(list(x))", "extends a list with itself"),
+    ("x = {'a': req.args['l']}\nx['a'] *= 3\nreturn x", "mutates an item in place, which may be a shared list"),
+    ("x = {'a': req.tool}\nx['a'] %= 3\nreturn x", "mutates an item in place, which may be a shared list"),
+    ("return grow(req.args['l'])", "changes `x`, which may have another reference"),
+    ("x = req.args['l']\nx += [1]", "mutates `x`"),
+    ("for x in {1, 2}:\n    pass", "iterates over a set"),
+    ("return ', '.join({req.tool})", "iterates over a set"),
     ("return f'{ {req.tool} }'", "shows a set"),
-    ("return list(set(req.args['x']))", "goes over a set"),
+    ("return list(set(req.args['x']))", "iterates over a set"),
     ("x = req.args.items()\nreturn x", "keeps a view"),
     ("return lambda: 5", "keeps a function as a value"),
     ("return (x for x in req.args)", "keeps a generator"),
-    ("return re.search(req.tool, 'x')", "only known when the rule runs"),
+    ("return re.search(req.tool, 'x')", "only known at run time"),
     ("return re.sub('a', 'b', req.tool)", "calls the function `sub`"),
     ("return WORD.findall(req.tool)", "calls `findall` of a pattern"),
     ("return re.search(r'(a)\\1', req.tool)", "cannot run in linear time"),
@@ -156,41 +160,41 @@ SHAPES = [
     ("return deny('x', why='y')", "the argument `why`"),
     ("return Decision(req.tool)", "verdict is only known"),
     ("return Decision(Verdict.ALLOW, approvers=('a',))", "the field `approvers`"),
-    ("raise re.error('x')", "none of the builtin"),
+    ("raise re.error('x')", "not a builtin one"),
     ("try:\n    pass\nfinally:\n    pass", "uses `finally`"),
-    ("try:\n    pass\nexcept KeyError as e:\n    return deny(e)", "looks at the exception"),
+    ("try:\n    pass\nexcept KeyError as e:\n    return deny(e)", "reads the exception"),
     ("try:\n    pass\nexcept KeyError:\n    raise", "raises again"),
     ("import no_such_module", "imports `no_such_module`"),
     ("match req:\n    case _:\n        pass", "uses the request as a value"),
     ("return req.tool @ 5", "uses an operator"),
-    ("for a, *b in req.args['x']: pass", "takes several values with `*`"),
+    ("for a, *b in req.args['x']: pass", "unpacks several values with `*`"),
     ("return f'{req.tool:{ctx.step_seq}}'", "calculates a format"),
     ("return f'{req.tool:z<x}'", "formats with `z<x`"),
     ("return " + "(" * 120 + "req.tool" + " + 'a')" * 120, "code is deeper than 100 levels"),
     ("class X: pass", "defines a class"),
     ("return undefined_name", "which is not defined"),
     ("return Box", "the class `Box`"),
-    ("if req.tool:\n    word = WORD\nreturn word.search(req.tool)", "reads `word`, which may have no value here"),
-    ("if req.tool:\n    f = len\nreturn f(req.tool)", "reads `f`, which may have no value here"),
-    ("if req.tool:\n    def f(x):\n        return x\nreturn f(req.tool)", "reads `f`, which may have no value here"),
-    ("if req.tool:\n    import math\nreturn math.floor(5)", "reads `math`, which may have no value here"),
-    ("if req.tool:\n    x = 'a'\nreturn re.search(x, req.tool)", "only known when the rule runs"),
-    ("if req.tool:\n    get = req.args.get\nreturn get('x')", "reads `get`, which may have no value here"),
+    ("if req.tool:\n    word = WORD\nreturn word.search(req.tool)", "reads `word`, which may be unassigned here"),
+    ("if req.tool:\n    f = len\nreturn f(req.tool)", "reads `f`, which may be unassigned here"),
+    ("if req.tool:\n    def f(x):\n        return x\nreturn f(req.tool)", "reads `f`, which may be unassigned here"),
+    ("if req.tool:\n    import math\nreturn math.floor(5)", "reads `math`, which may be unassigned here"),
+    ("if req.tool:\n    x = 'a'\nreturn re.search(x, req.tool)", "only known at run time"),
+    ("if req.tool:\n    get = req.args.get\nreturn get('x')", "reads `get`, which may be unassigned here"),
     ("get = req.args.get\nreturn str(get)", "uses `get` as a value"),
-    ("if req.tool:\n    rule = RULES.get(req.tool)\nreturn rule(req)", "reads `rule`, which may have no value here"),
+    ("if req.tool:\n    rule = RULES.get(req.tool)\nreturn rule(req)", "reads `rule`, which may be unassigned here"),
     ("return [RULES.get(req.tool)]", "keeps an object of a table"),
-    ("return deny(str(ctx.timestamp.time()))", "calls `time` of a point in time"),
+    ("return deny(str(ctx.timestamp.time()))", "calls `time` of a datetime"),
     ("return ctx.timestamp.time() < req.args['x']", "compares a time of day with something else"),
     ("return ctx.timestamp.time() < ctx.timestamp.date()", "compares a time of day with a date"),
     ("return any_name(**req.args)", "calls with `**`"),
-    ("return sum(req.args[p.pattern] for p in (WORD,))", "gives `sum` what may be no number"),
+    ("return sum(req.args[p.pattern] for p in (WORD,))", "passes `sum` a value that may not be a number"),
     (
         "for p in (WORD,):\n    if req.tool:\n        break\n    continue",
         "uses both `break` and `continue` in a loop over a table",
     ),
     ("return math", "a value of type `module`"),
     ("import urllib.parse\nreturn urllib.parse.urlparse(req.tool)", "calls the function `urlparse`"),
-    ("return [x for x in req.args['x'] if (lambda: y)()]\ny = 5", "may have no value here"),
+    ("return [x for x in req.args['x'] if (lambda: y)()]\ny = 5", "may be unassigned here"),
 ]
 IMPURE = [
     ("return time.time()", "reads a clock"),
@@ -201,11 +205,11 @@ IMPURE = [
     ("return os.getenv('X')", "reads the environment"),
     ("return os.path.exists(req.tool)", "reads files"),
     ("return open(req.tool)", "reads files"),
-    ("return random.random()", "reads chance"),
-    ("return random.choice([1, 2])", "reads chance"),
+    ("return random.random()", "uses randomness"),
+    ("return random.choice([1, 2])", "uses randomness"),
     ("return hash(req.tool)", "differs from process to process"),
     ("return id(req.args)", "differs from process to process"),
-    ("print(req.tool)", "has effects of its own"),
+    ("print(req.tool)", "has side effects"),
     ("LIMITS['x'] = 5", "reads `LIMITS`, which changes in line"),
     ("return changing", "reads `changing`, which changes in line"),
     ("return later", "reads `later`, which changes in line"),
@@ -222,7 +226,7 @@ def test_what_has_no_exact_counterpart_is_refused_where_it_stands(body: str, say
     assert found[0].span is not None
     assert found[0].span.file == FILE
     assert found[0].help is not None
-    assert found[0].help.endswith('`host="allow"` keeps the rule as a callable')
+    assert found[0].help.endswith('`uncompiled="callable"` keeps the rule as a callable')
 
 
 @pytest.mark.parametrize(("body", "says"), IMPURE)
@@ -237,7 +241,7 @@ def test_what_reads_more_than_the_call_is_named_as_impure(body: str, says: str) 
 @pytest.mark.parametrize(("body", "says"), SHAPES[:5] + IMPURE[:5])
 def test_a_host_rule_is_a_warning_that_says_the_same(body: str, says: str) -> None:
     rule = rule_of(body)
-    bundle = compile_policy("rules: []", python_rules=[rule], host="allow")
+    bundle = compile_policy("rules: []", python_rules=[rule], uncompiled="callable")
     assert [fn for _, _, fn in bundle.python_rules] == [rule]
     assert any(item.code in ("W0115", "W0116") and says in item.message for item in bundle.warnings)
 
@@ -275,7 +279,7 @@ def test_a_text_that_has_changed_since_is_no_source() -> None:
     rule = rule_of("return deny('old')")
     rule_of("return deny('new')")
     (found,) = findings(rule)
-    assert "not the one that it was compiled from" in found.message
+    assert "has changed since it was compiled" in found.message
 
 
 @pytest.mark.parametrize("head", ["def made(req):", "def made():", "def made(req, *ctx):", "def made(a, b, c):"])
@@ -312,7 +316,7 @@ def test_nothing_is_changed_in_place_where_a_name_of_the_builtins_is_somebody_el
     body = f"x = [1]\ny = {name}(x)\nz = []\nz.append(2)\nreturn deny('both') if x == [1] else None"
     found = findings(rule_of(body, f"def {name}(x):\n    return x\n\n\ndef made(req, ctx):"))
     assert "E0807" in [item.code for item in found]
-    assert any("changes `z`, which something else may hold" in item.message for item in found)
+    assert any("changes `z`, which may have another reference" in item.message for item in found)
 
 
 def test_a_rule_inside_of_a_decorator_is_refused_as_that() -> None:
@@ -362,29 +366,52 @@ def test_a_loop_over_patterns_may_change_what_the_rule_made() -> None:
         assert bundle.evaluate(request).reason == rule(request, request.context).reason
 
 
-def test_an_unknown_answer_to_host_rules_is_a_mistake_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="refuse, allow"):
-        compile_policy("rules: []", host="maybe")  # type: ignore[arg-type]
+@pytest.mark.parametrize("options", [{"uncompiled": "maybe"}, {"host": "maybe"}])
+def test_an_unknown_word_for_uncompiled_rules_is_a_mistake_of_the_caller(options: Any) -> None:
+    with pytest.raises(ValueError, match="`uncompiled` must be one of error, callable, not 'maybe'"):
+        compile_policy("rules: []", **options)
+
+
+@pytest.mark.parametrize("options", [{"host": "allow"}, {"host": "callable"}, {"uncompiled": "allow"}])
+def test_the_older_keyword_and_its_words_are_read_with_a_warning(options: Any, tmp_path: Path) -> None:
+    rule = rule_of("vars(req)")
+    (tmp_path / "empty.yaml").write_text("rules: []")
+    word, value = next(iter(options.items()))
+    for compile_it, source in ((compile_policy, "rules: []"), (load_policy_file, tmp_path / "empty.yaml")):
+        with pytest.warns(DeprecationWarning, match=f"`{word}='{value}'` is now `uncompiled='callable'`") as caught:
+            bundle = compile_it(source, python_rules=[rule], **options)  # type: ignore[operator]
+        assert [fn for _, _, fn in bundle.python_rules] == [rule]
+        assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(DeprecationWarning, match="uncompiled='error'"), pytest.raises(PolicyCompileError):
+        compile_policy("rules: []", python_rules=[rule], host="refuse")
 
 
 MISTAKES = [
-    ("return 'deny'", "returns `'deny'`, which is no decision", 12),
-    ("return True", "returns `True`, which is no decision", 12),
-    ("if req.tool:\n    return False", "returns `False`, which is no decision", 16),
-    ("return {'decision': 'deny'}", "returns `{'decision': 'deny'}`, which is no decision", 12),
-    ("return deny('a'), 'b'", "returns `(deny('a'), 'b')`, which is no decision", 12),
-    ("x = 'deny'\nreturn x", "returns `x`, which is no decision", 12),
-    ("return deny('a') if req.tool else 0", "returns `0`, which is no decision", 39),
-    ("return req.tool == 'x' and deny('a')", "returns `req.tool == 'x'` where what stands before `and` is false", 12),
-    ("return req.tool or deny('a')", "returns `req.tool` where what stands before `or` is true", 12),
+    ("return 'deny'", "returns `'deny'`, which is not a decision", 12),
+    ("return True", "returns `True`, which is not a decision", 12),
+    ("if req.tool:\n    return False", "returns `False`, which is not a decision", 16),
+    ("return {'decision': 'deny'}", "returns `{'decision': 'deny'}`, which is not a decision", 12),
+    ("return deny('a'), 'b'", "returns `(deny('a'), 'b')`, which is not a decision", 12),
+    ("x = 'deny'\nreturn x", "returns `x`, which is not a decision", 12),
+    ("return deny('a') if req.tool else 0", "returns `0`, which is not a decision", 39),
+    ("return req.tool == 'x' and deny('a')", "returns `req.tool == 'x'` where the value before `and` is false", 12),
+    ("return req.tool or deny('a')", "returns `req.tool` where the value before `or` is true", 12),
     ("deny('a')", "makes `deny('a')` and does not return it", 5),
-    ("return deny(5)", "gives a decision `5` as its `reason`", 17),
-    ("return transform([1])", "gives a decision `[1]` as its `transform_args`", 22),
-    ("return Decision(Verdict.DENY, None)", "gives a decision `None` as its `reason`", 35),
-    ("return deny('x') if req.name == 't' else None", "reads `name`, which is nothing that a request has", 25),
-    ("return deny('x') if ctx.user else None", "reads `user`, which is nothing that a context has", 25),
-    ("return deny('x') if req.declared.costs else None", "reads `costs`, which is nothing that a tool declares", 25),
-    ("return deny('x') if ctx.principal.roles else None", "reads `roles`, which is nothing that a principal has", 25),
+    ("return deny(5)", "passes a decision `5` as its `reason`", 17),
+    ("return transform([1])", "passes a decision `[1]` as its `transform_args`", 22),
+    ("return Decision(Verdict.DENY, None)", "passes a decision `None` as its `reason`", 35),
+    ("return deny('x') if req.name == 't' else None", "reads `name`, which is not a field that a request has", 25),
+    ("return deny('x') if ctx.user else None", "reads `user`, which is not a field that a context has", 25),
+    (
+        "return deny('x') if req.declared.costs else None",
+        "reads `costs`, which is not a field that a tool declares",
+        25,
+    ),
+    (
+        "return deny('x') if ctx.principal.roles else None",
+        "reads `roles`, which is not a field that a principal has",
+        25,
+    ),
 ]
 
 
@@ -418,12 +445,12 @@ def test_what_may_be_a_decision_is_none(body: str) -> None:
         ("return deny('x') if ctx.user else None", "write `context.principal.id`"),
         ("return deny('x') if ctx.enviroment else None", "did you mean `environment`?"),
         ("return deny('x') if req.args['x'].startwith('a') else None", "did you mean `startswith`?"),
-        ("return Verdict.DENY", "make a decision: `deny(...)`"),
+        ("return Verdict.DENY", "return a decision: `deny(...)`"),
     ],
 )
 def test_a_slip_in_a_name_is_answered_with_the_name(body: str, help: str) -> None:
     (found,) = findings(rule_of(body))
-    assert found.code == ("W0118" if "nothing that" in found.message else "E0807")
+    assert found.code == ("W0118" if "not a field" in found.message else "E0807")
     assert found.help is not None
     assert found.help.startswith(help)
 

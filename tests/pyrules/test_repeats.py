@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bobcat import deny
-from bobcat.frontend.pyrules.lower import lower_function
-from bobcat.model import ActionRequest, Decision
+from bobcat.frontend.python.lower import lower_function
+from bobcat.model.decision import ActionRequest, Decision
 from pyrules.both_ways import compiled, differ, hosted
 from pyrules.calls import request
 

@@ -11,9 +11,9 @@ import pytest
 
 from bobcat import compile_policy, deny, explain, request_from_json
 from bobcat.bundle.model import PolicyBundle
-from bobcat.frontend.pyrules.lower import lower_function
+from bobcat.frontend.python.lower import lower_function
 from bobcat.ir import construct
-from bobcat.model import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision
 from pyrules.both_ways import shown
 from pyrules.calls import request
 from pyrules.grammar import forget, rule_of

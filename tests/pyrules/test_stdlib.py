@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bobcat.frontend.pyrules import stdlib
+from bobcat.frontend.python.analysis import stdlib
 
 PIECES = ["", "/", "//", "///", ".", "..", "a", "b.c", ".x", "...", "a..b", "a.", "é"]
 PATHS = {"".join(pieces) for count in range(1, 4) for pieces in itertools.product(PIECES, repeat=count)}

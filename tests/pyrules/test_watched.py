@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bobcat import compile_policy, deny, explain, request_from_json
-from bobcat.model import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision
 from pyrules.both_ways import shown
 
 POLICIES = 40

@@ -25,7 +25,7 @@ from bobcat import (
     compile_policy,
     tool,
 )
-from bobcat.stores.durable import LeaseLost, RunBusy
+from bobcat.stores.protocol import LeaseLost, RunBusy
 from bobcat.testing import run_store_contract
 from bobcat.workers import Job, Jobs, Runner, Workers
 from stores.appender import entry

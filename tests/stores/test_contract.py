@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bobcat import FileStore, MemoryStore, PostgresStore, RedisStore, SQLiteStore
-from bobcat.stores.durable import DurableStore, TransactionalStore
+from bobcat.stores.protocol import DurableStore, TransactionalStore
 from bobcat.testing import run_store_contract
 
 TRANSACTIONS = {"a_transaction_is_all_or_nothing", "a_cancelled_transaction_leaves_nothing"}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bobcat import DuplicateRecord, MemoryStore, StepRecord
-from bobcat.stores.durable import Entry, Lease, LeaseLost, RunBusy, RunSummary, StatusConflict
+from bobcat.stores.protocol import Entry, Lease, LeaseLost, RunBusy, RunSummary, StatusConflict
 from bobcat.testing import ContractReport, StoreContractError, run_store_contract
 
 
@@ -462,5 +462,5 @@ def test_a_crash_that_loses_an_acknowledged_record_is_found() -> None:
 
 
 def test_a_clause_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="there is no clause `nonsense`; there are a_cancelled_append"):
+    with pytest.raises(ValueError, match="unknown clause `nonsense`; the clauses are a_cancelled_append"):
         asyncio.run(run_store_contract(MemoryStore, only=["nonsense"]))

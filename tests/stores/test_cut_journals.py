@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bobcat import FileStore, MemoryStore, PostgresStore, RedisStore, SQLiteStore
-from kernel.mortal import Bank, Died, Mortal, attempt, tools
+from kernel.mortal import Bank, CrashingStore, Died, attempt, tools
 
 WRITES = 7
 """Writes after which the worker dies: acquire, status, run.started, model.output, intent, result, model.output."""
@@ -93,7 +93,7 @@ def test_a_cut_tail_of_a_killed_run_is_refused_and_nothing_is_paid(
     async def main() -> tuple[Any, Any]:
         async with aclosing(make()) as store:
             with pytest.raises(Died):
-                await attempt(Mortal(store, WRITES, after=True), "r", found)
+                await attempt(CrashingStore(store, WRITES, after=True), "r", found)
             paid = list(bank.paid)
             assert paid
             cut(kept)
@@ -103,7 +103,7 @@ def test_a_cut_tail_of_a_killed_run_is_refused_and_nothing_is_paid(
             return refused, await store.load("r")
 
     refused, left = asyncio.run(main())
-    assert refused.error == f"journal refused: the store says that the run had 5 records, and {kept} are there"
+    assert refused.error == f"journal refused: the store reports 5 records for the run, but {kept} exist"
     assert len(left) == kept
 
 
@@ -116,7 +116,7 @@ def test_a_killed_run_whose_journal_is_whole_goes_on(storage: tuple[Callable[[],
     async def main() -> Any:
         async with aclosing(make()) as store:
             with pytest.raises(Died):
-                await attempt(Mortal(store, WRITES, after=True), "r", found)
+                await attempt(CrashingStore(store, WRITES, after=True), "r", found)
             return await attempt(store, "r", found)
 
     assert asyncio.run(main()).error is None
@@ -131,7 +131,7 @@ def test_a_file_store_without_a_mark_of_the_end_goes_on_as_before(tmp_path: Path
     async def main() -> Any:
         async with aclosing(FileStore(path)) as store:
             with pytest.raises(Died):
-                await attempt(Mortal(store, WRITES, after=True), "r", found)
+                await attempt(CrashingStore(store, WRITES, after=True), "r", found)
             (path / "runs" / "r.head").unlink()
             return await attempt(store, "r", found)
 

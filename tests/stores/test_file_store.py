@@ -116,7 +116,7 @@ def test_a_damaged_line_before_the_last_is_named_and_nothing_is_written(tmp_path
     lines = path.read_bytes().splitlines(keepends=True)
     damaged = lines[0] + lines[1][:40] + b"\n" + lines[2]
     path.write_bytes(damaged)
-    assert refused(tmp_path) == ("damaged", f"`{path}`, line 2: no record (JSONDecodeError)")
+    assert refused(tmp_path) == ("damaged", f"`{path}`, line 2: not a record (JSONDecodeError)")
     assert refused(tmp_path, lambda store: store.append(small(3)))[0] == "damaged"
     assert path.read_bytes() == damaged
 
@@ -168,7 +168,7 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "format").write_text("jpeg")
     assert refused(tmp_path) == (
         "damaged",
-        f"`{tmp_path / 'format'}` is not of bobcat: give a directory of journals, or a new one",
+        f"`{tmp_path / 'format'}` is not a Bobcat store: give a directory of journals, or a new one",
     )
 
 
@@ -186,7 +186,7 @@ def test_a_damaged_state_is_named(tmp_path: Path) -> None:
     path.write_text("{")
     assert refused(tmp_path, lambda store: store.run("r")) == (
         "damaged",
-        f"`{path}` does not say where a run stands (JSONDecodeError)",
+        f"`{path}` has no valid run status (JSONDecodeError)",
     )
 
 
@@ -219,5 +219,5 @@ def test_a_store_that_was_closed_says_so(tmp_path: Path) -> None:
         await store.aclose()
         await store.append(small(1))
 
-    with pytest.raises(StoreError, match="was closed; make another store"):
+    with pytest.raises(StoreError, match="was closed; create another store"):
         asyncio.run(late())

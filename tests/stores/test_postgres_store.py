@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from bobcat import PostgresStore, StoreError, StoreWarning
-from bobcat.stores.durable import LeaseLost
 from bobcat.stores.postgres.schema import MIGRATIONS
+from bobcat.stores.protocol import LeaseLost
 from bobcat.testing import run_store_contract
 from services import PostgresServer, Server
 from stores.appender import entry
@@ -285,7 +285,7 @@ def test_a_second_event_loop_at_the_same_time_is_refused(make: Callable[..., Pos
         finally:
             await store.aclose()
 
-    with pytest.raises(StoreError, match="serves one event loop at a time: make one for each") as caught:
+    with pytest.raises(StoreError, match="serves one event loop at a time: create one for each") as caught:
         asyncio.run(here_and_there())
     assert caught.value.code == "other_loop"
 
@@ -297,12 +297,12 @@ def test_a_store_that_was_closed_says_so(make: Callable[..., PostgresStore]) -> 
         await store.aclose()
         await store.append(entry("r", 1))
 
-    with pytest.raises(StoreError, match="was closed; make another store"):
+    with pytest.raises(StoreError, match="was closed; create another store"):
         asyncio.run(late())
 
 
 def test_a_schema_with_an_odd_name_is_refused() -> None:
-    with pytest.raises(StoreError, match='a schema is named with a-z, 0-9 and _, not `bob"cat`'):
+    with pytest.raises(StoreError, match='the name of a schema must consist of a-z, 0-9 and _, not `bob"cat`'):
         PostgresStore("postgresql://x", schema='bob"cat')
 
 

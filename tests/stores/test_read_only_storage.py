@@ -92,7 +92,7 @@ def demand_readable(make: Callable[[], Any], url: str) -> None:
 
     code, text = asyncio.run(main())
     assert code == "read_only", text
-    assert "it can be listed and traced, and not written" in text
+    assert "it can be listed and traced, but not written" in text
     look(url)
 
 

@@ -16,7 +16,7 @@ import pytest
 import redis
 
 from bobcat import RedisStore, StoreError, StoreWarning
-from bobcat.stores.redis.link import SCHEMA
+from bobcat.stores.redis.connection import SCHEMA
 from bobcat.testing import run_store_contract
 from services import RedisServer, Server, Unavailable, absent
 from stores.appender import entry
@@ -106,7 +106,7 @@ def refused(store: RedisStore) -> tuple[str, str]:
     return caught.value.code, str(caught.value)
 
 
-ADVICE = '. Set it so, or pass `durability="warn"`'
+ADVICE = '. Change these settings, or pass `durability="warn"`'
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ ADVICE = '. Set it so, or pass `durability="warn"`'
         ),
         (
             ["--appendonly", "yes", "--appendfsync", "everysec"],
-            "`appendfsync` is `everysec`, so a power cut loses the last moments: set `appendfsync always`",
+            "`appendfsync` is `everysec`, so a power cut loses the latest writes: set `appendfsync always`",
         ),
         (
             "--appendonly yes --appendfsync always --maxmemory 100mb --maxmemory-policy allkeys-lru".split(),
@@ -126,14 +126,14 @@ ADVICE = '. Set it so, or pass `durability="warn"`'
         ),
         (
             ["--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""],
-            "it does not tell its settings (`CONFIG GET` is refused)",
+            "its settings cannot be read (`CONFIG GET` is refused)",
         ),
     ],
     ids=["appendonly", "appendfsync", "maxmemory-policy", "no CONFIG"],
 )
 def test_a_server_that_can_lose_what_it_acknowledged_is_refused_or_warned_about(settings: list[str], lack: str) -> None:
     with server_with(*settings) as server:
-        text = f"the Redis server can lose what it acknowledged: {lack}"
+        text = f"the Redis server can lose acknowledged writes: {lack}"
         assert refused(RedisStore(server.url)) == ("not_durable", text + ADVICE)
         with pytest.warns(StoreWarning) as warned:
             assert asyncio.run(kept(RedisStore(server.url, durability="warn"))) == []
@@ -152,7 +152,7 @@ def test_replicas_are_stated_waited_for_and_never_written_to(own_redis: Server) 
     prefix = "replicated:"
     assert refused(RedisStore(own_redis.url, replicas=1)) == (
         "not_durable",
-        "the Redis server can lose what it acknowledged: it has 0 replicas, and writes are to reach 1" + ADVICE,
+        "the Redis server can lose acknowledged writes: it has 0 replicas, and writes must reach 1" + ADVICE,
     )
     with server_with("--replicaof", "127.0.0.1", primary) as replica:
         with redis.Redis.from_url(own_redis.url) as client:
@@ -160,7 +160,7 @@ def test_replicas_are_stated_waited_for_and_never_written_to(own_redis: Server) 
                 if client.info("replication")["connected_slaves"] and client.wait(1, 1000):  # type: ignore[index]
                     break
         assert refused(RedisStore(replica.url))[0] == "read_only"
-        with pytest.warns(StoreWarning, match="has 1 replicas: when one takes over"):
+        with pytest.warns(StoreWarning, match="has 1 replicas: after a failover"):
             asyncio.run(kept(RedisStore(own_redis.url, prefix=prefix)))
 
         async def write() -> str:
@@ -175,7 +175,7 @@ def test_replicas_are_stated_waited_for_and_never_written_to(own_redis: Server) 
                     return str(error)
             return ""
 
-        assert asyncio.run(write()) == "Redis: the write reached 0 of 1 replicas; it may be lost yet"
+        assert asyncio.run(write()) == "Redis: the write reached 0 of 1 replicas; it may still be lost"
 
 
 def test_a_server_that_does_not_answer_is_said_at_once() -> None:
@@ -231,7 +231,7 @@ def test_a_second_event_loop_at_the_same_time_is_refused(make: Callable[..., Red
             await store.append(entry("r", 0))
             await asyncio.to_thread(asyncio.run, store.append(entry("r", 1)))
 
-    with pytest.raises(StoreError, match="serves one event loop at a time: make one for each"):
+    with pytest.raises(StoreError, match="serves one event loop at a time: create one for each"):
         asyncio.run(here_and_there())
 
 
@@ -242,7 +242,7 @@ def test_a_store_that_was_closed_says_so(make: Callable[..., RedisStore]) -> Non
         await store.aclose()
         await store.append(entry("r", 1))
 
-    with pytest.raises(StoreError, match="was closed; make another store"):
+    with pytest.raises(StoreError, match="was closed; create another store"):
         asyncio.run(late())
 
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from bobcat import FileStore, PostgresStore, SQLiteStore, StoreError, step_record_to_json
+from bobcat.stores.codec import FENCE_JUMP
 from bobcat.stores.file.store import FORMAT
 from bobcat.stores.postgres import schema as postgres
 from bobcat.stores.sqlite import schema as sqlite
-from bobcat.stores.written import FENCE_JUMP
 from stores.make_released import RELEASED, SCHEMA, records
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bobcat import ApprovalDecision, FileStore, MemoryStore, PostgresStore, RedisStore, SQLiteStore, StoreError
-from bobcat.kernel.loop import run_agent
-from kernel.mortal import POLICY, Bank, Died, Mortal, Payer, attempt, tools
+from bobcat.runtime.loop import run_agent
+from kernel.mortal import POLICY, Bank, CrashingStore, Died, Payer, attempt, tools
 from services import Server
 
 
@@ -27,7 +27,7 @@ def copy_of(path: Path, to: Path) -> None:
 async def die(store: Any, bank: Bank, writes: int, effect: str = "unsafe", *, reconciled: bool = False) -> None:
     found = tools(bank, effect, reconciled=reconciled, run_id="r")
     with pytest.raises(Died):
-        await attempt(Mortal(store, writes, after=True), "r", found)
+        await attempt(CrashingStore(store, writes, after=True), "r", found)
 
 
 async def go_on(store: Any, bank: Bank, effect: str = "unsafe", *, reconciled: bool = False, **options: Any) -> Any:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from bobcat import SQLiteStore, StoreError
-from bobcat.stores.durable import LeaseLost
+from bobcat.stores.codec import MAX_BODY_BYTES, MAX_NAME_BYTES, MAX_SEQ
+from bobcat.stores.protocol import LeaseLost
 from bobcat.stores.sqlite import schema
-from bobcat.stores.written import MAX_BODY_BYTES, MAX_NAME_BYTES, MAX_SEQ
 from stores.appender import entry
 
 
@@ -94,7 +94,7 @@ def test_a_record_of_another_run_is_refused_in_a_transaction(tmp_path: Path) -> 
         async with store.transaction(await store.acquire("r", owner="a", seconds=60)) as transaction:
             await transaction.append(entry("another", 0))
 
-    with pytest.raises(LeaseLost, match="a lease on run 'r' is none on run 'another'"):
+    with pytest.raises(LeaseLost, match="a lease on run 'r' is not valid for run 'another'"):
         asyncio.run(mixed_up())
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     path.write_text("dear diary, " * 100)
     code, text = refused(path)
     assert code == "damaged"
-    assert text == f"`{path}` is no usable SQLite file (file is not a database)"
+    assert text == f"`{path}` is not a usable SQLite file (file is not a database)"
     assert path.read_text().startswith("dear diary")
 
 
@@ -178,7 +178,7 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["", ":memory:", "file:runs.db?mode=memory"])
 def test_a_path_that_is_no_file_is_refused(path: str) -> None:
-    with pytest.raises(StoreError, match="is no file: give a path, or take a `MemoryStore`") as caught:
+    with pytest.raises(StoreError, match="is not a file: give a path, or use a `MemoryStore`") as caught:
         SQLiteStore(path)
     assert caught.value.code == "bad_path"
 
@@ -204,7 +204,7 @@ def test_a_writer_that_waits_for_too_long_says_so(tmp_path: Path) -> None:
     holder.execute("BEGIN IMMEDIATE")
     code, text = refused(path, lambda store: store.append(entry("r", 1)), busy_seconds=0.2)
     assert code == "busy"
-    assert text == f"`{path}` is being written by somebody else for too long (database is locked)"
+    assert text == f"`{path}` is locked by another writer for too long (database is locked)"
     holder.rollback()
     holder.close()
     assert kept(path) == [0]
@@ -218,7 +218,7 @@ def test_a_store_that_was_closed_says_so(tmp_path: Path) -> None:
         await store.aclose()
         await store.append(entry("r", 1))
 
-    with pytest.raises(StoreError, match=r"was closed; make another store") as caught:
+    with pytest.raises(StoreError, match=r"was closed; create another store") as caught:
         asyncio.run(late())
     assert caught.value.code == "closed"
     assert kept(tmp_path / "runs.db") == [0]

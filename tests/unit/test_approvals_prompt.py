@@ -197,8 +197,8 @@ def test_an_abandoned_prompt_eats_no_later_answer(keyboard: int) -> None:
 def test_a_process_with_an_abandoned_prompt_exits() -> None:
     script = """
         import asyncio
+        from bobcat import ActionRequest, ApprovalRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
         from bobcat import cli_prompt_approval
-        from bobcat.model import *
         from datetime import datetime, UTC
         context = ExecutionContext(Principal("user", "u"), "dev", ".", "c", 0, datetime.now(UTC))
         action = ActionRequest("deploy", {}, ToolMetadata("low", True, ()), context)
@@ -228,7 +228,7 @@ def test_a_timeout_that_is_no_number_of_seconds_refuses(timeout: Any) -> None:
 
     decision = Decision(Verdict.APPROVE_REQUIRED, timeout_seconds=timeout)
     answer = asyncio.run(ask(callback_approval(grants), ApprovalRequest(REQUEST.request, decision, "c")))
-    assert answer.refusal == f"denied: the approval timeout {timeout!r} is no number of seconds"
+    assert answer.refusal == f"denied: the approval timeout {timeout!r} is not a number of seconds"
 
 
 def test_an_endless_timeout_waits() -> None:

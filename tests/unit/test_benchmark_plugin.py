@@ -30,7 +30,7 @@ def session(tmp_path: Path) -> Path:
 
 def run(session: Path, *options: str) -> tuple[int, str]:
     # By its module, so that it makes no difference whether this checkout's entry point is installed.
-    plugin = ("-p", "no:bobcat", "-p", "bobcat.pytest_plugin", "-p", "no:cacheprovider")
+    plugin = ("-p", "no:bobcat", "-p", "bobcat.benchmark.pytest_plugin", "-p", "no:cacheprovider")
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugin, *options],
@@ -95,15 +95,15 @@ def test_a_policy_that_is_not_utf_8_is_reported_with_its_place(session: Path) ->
 
 def test_the_plugin_is_declared_where_pytest_looks() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["entry-points"]["pytest11"] == {"bobcat": "bobcat.pytest_plugin"}
+    assert project["entry-points"]["pytest11"] == {"bobcat": "bobcat.benchmark.pytest_plugin"}
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ("requests=[5]", "TypeError: `requests[0]` must be a request or a mapping, not int"),
-        ('requests={"tool": "t"}', "TypeError: `requests` is a file, or a list of requests, not dict"),
-        ("seconds=0", "ValueError: `seconds` says for how long to measure, and is above 0, not 0"),
+        ('requests={"tool": "t"}', "TypeError: `requests` must be a file or a list of requests, not dict"),
+        ("seconds=0", "ValueError: `seconds` is the duration of the measurement and must be above 0, not 0"),
     ],
 )
 def test_a_mistake_in_the_call_is_said_in_its_words(session: Path, options: str, message: str) -> None:

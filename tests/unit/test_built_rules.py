@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from bobcat import PolicyCompileError, compile_policy, load_bundle, request_from_json
-from bobcat.analysis.check import check_source
 from bobcat.build import Policy, Rule, all_of, always, any_of, args, context, declared, path, tool, when
 from bobcat.bundle.model import PolicyBundle
-from bobcat.decisions import deny
+from bobcat.lint.check import check_source
+from bobcat.model.constructors import deny
 
 
 def module(text: str, name: str = "rules_under_test.py") -> Any:  # Any: a namespace
@@ -55,7 +55,7 @@ def test_the_truth_of_a_condition_is_an_error_that_names_the_operators(build: Ca
         (lambda: when(args.x), r"`args.x` is a path, not a condition: compare it, or write `args.x.exists\(\)`"),
         (lambda: when(args), "`args` is a path, not a condition"),
         (lambda: when(args.user.length == 5), r'`args.cmd\["length"\] == 5`'),
-        (lambda: when("args.x"), "a condition is expected, not a value of type `str`"),
+        (lambda: when("args.x"), "expected a condition, not a value of type `str`"),
         (lambda: when([args.x == 1, 5]), "not a value of type `int`"),
         (lambda: operator.and_(args.x == 1, args.y), "`args.y` is a path, not a condition"),
         (lambda: (args.x == 1) | True, "`True` is not a condition"),
@@ -66,14 +66,14 @@ def test_the_truth_of_a_condition_is_an_error_that_names_the_operators(build: Ca
         (lambda: bool(args.x), r"compare it, or write `args.x.exists\(\)`"),
         (lambda: ~args.x, "put each comparison in parentheses"),
         (lambda: args[0], "a step of a path is a string, not `0`"),
-        (lambda: args.items.any().price, "there is no path into what `any` makes"),
+        (lambda: args.items.any().price, "the result of `any` has no fields"),
         (lambda: args.x == (args.y == 1), "is a condition, not a value to compare with"),
         (lambda: args.x == context, "is a group of paths"),
         (lambda: args == {}, "is a group of paths"),
-        (lambda: path("args").length(), "judges no mapping"),
-        (lambda: Policy(when(args.x == 1)), r"decides nothing: add `.allow\(\)`"),
-        (lambda: Policy(deny("no")), "a rule is expected, not a value of type `Decision`"),
-        (lambda: when(args.x == 1).transform(args.y == 2), "`transform` takes what"),  # type: ignore[arg-type]
+        (lambda: path("args").length(), "does not apply to a mapping"),
+        (lambda: Policy(when(args.x == 1)), r"has no verdict: add `.allow\(\)`"),
+        (lambda: Policy(deny("no")), "expected a rule, not a value of type `Decision`"),
+        (lambda: when(args.x == 1).transform(args.y == 2), "`transform` takes an edit"),  # type: ignore[arg-type]
         (lambda: Policy(on_no_match="deny") + Policy(on_no_match="allow"), "both policies have defaults"),
     ],
 )
@@ -252,5 +252,5 @@ def test_the_lynx_profile_has_no_built_rules() -> None:
 
 
 def test_paths_that_are_made_from_values_are_no_operands() -> None:
-    with pytest.raises(TypeError, match="only paths as they stand"):
+    with pytest.raises(TypeError, match="only a path without operators"):
         Policy(when(args.x == args.y.lower()).deny()).compile()

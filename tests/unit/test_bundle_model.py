@@ -17,7 +17,7 @@ import pytest
 import bobcat
 from bobcat import BundleError, Verdict, compile_policy, load_bundle, load_policy_file
 from bobcat.bundle import PolicyBundle, file, is_bundle, sign
-from bobcat.model import Decision
+from bobcat.model.decision import Decision
 
 POLICY = """\
 version: 1
@@ -63,7 +63,7 @@ def denying(request: Any, context: Any) -> Decision | None:
 
 
 def with_host_rules(*rules: Any, **options: Any) -> PolicyBundle:
-    return compile_policy(POLICY, python_rules=rules, host="allow", **options)
+    return compile_policy(POLICY, python_rules=rules, uncompiled="callable", **options)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_bundle_tells_what_it_was_compiled_from(bundle: PolicyBundle) -> None:
     assert (reads.span.line, reads.span.column) == (4, 5)
     assert bundle.rule_digests == (ask.digest, reads.digest)
     assert bundle.python_rules == ()
-    assert repr(bundle) == f"<PolicyBundle {bundle.id[:16]} strict, 2 rules>"
+    assert repr(bundle) == f"<Policy {bundle.id[:16]} strict, 2 rules>"
 
 
 def test_a_bundle_comes_back_from_its_bytes_the_same(bundle: PolicyBundle) -> None:

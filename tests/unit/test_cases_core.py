@@ -9,7 +9,7 @@ import pytest
 from bobcat import _core
 from bobcat.bundle.model import PolicyBundle
 from bobcat.compiler import compile_policy
-from bobcat.requests import request_from_json
+from bobcat.model.request_json import request_from_json
 from oracle.corpus import Group, load
 from oracle.make_vectors import VECTORS, json_request, lower, vectors
 

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bobcat.frontend.strict import compile_strict
-from bobcat.ir.schema import Policy
+from bobcat.frontend.strict.policy import compile_strict
+from bobcat.ir.schema import IrPolicy
 from oracle.corpus import Group, load
 from oracle.reference import decide
 
 GROUPS = load()
 
 
-def lower(policy: Any) -> Policy:
+def lower(policy: Any) -> IrPolicy:
     lowered = compile_strict(policy, "policy.yaml")
     assert lowered.policy is not None, lowered.diagnostics
     return lowered.policy

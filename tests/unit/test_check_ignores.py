@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from bobcat.analysis.check import check_source
 from bobcat.compiler import compile_policy
-from bobcat.render import render_json, render_sarif, render_text
+from bobcat.diagnostics.render import render_json, render_sarif, render_text
+from bobcat.lint.check import check_source
 
 RULE = "{id: reads, match: {tool.starts_with: read_}, decision: allow}"
 BLOCK = """\
@@ -79,13 +79,13 @@ def test_several_codes_are_separated_by_commas() -> None:
         ("ignore W9999 because of this", "there is no finding `W9999`"),
         ("ignore w0131 because of this", "there is no finding `w0131`; did you mean `W0131`?"),
         ("ignore E0301 because of this", "`E0301` is an error, and cannot be ignored"),
-        ("ignore W0136 because of this", "`W0136` is about such comments, and cannot be ignored"),
+        ("ignore W0136 because of this", "`W0136` is about ignore comments, and cannot be ignored"),
     ],
 )
 def test_a_comment_that_can_ignore_nothing_is_a_finding(comment: str, problem: str) -> None:
     found = check_source(f"rules:\n  - {RULE}  # bobcat: {comment}\n", "p")
     assert [item.code for item in found] == ["W0131", "W0137"]
-    assert found[1].message == f"this ignores nothing: {problem}"
+    assert found[1].message == f"invalid ignore comment: {problem}"
 
 
 def test_a_comment_without_a_finding_is_one() -> None:

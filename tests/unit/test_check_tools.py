@@ -7,10 +7,10 @@ from typing import Any, Literal
 import pytest
 
 from bobcat import tool
-from bobcat.analysis.argument_schema import ToolFacts
-from bobcat.analysis.check import check_source
-from bobcat.tool_schema import tooldef_to_json_schema, with_input_schema
-from bobcat.tools import ToolSet
+from bobcat.lint.argument_schema import ToolFacts
+from bobcat.lint.check import check_source
+from bobcat.tools.schema import tooldef_to_json_schema, with_input_schema
+from bobcat.tools.toolset import ToolSet
 
 
 @tool(scope=("fs:write",), reversible=False, cost="high")

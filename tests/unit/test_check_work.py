@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bobcat.analysis import calls, text_search
-from bobcat.analysis.check import check_source
-from bobcat.analysis.lints import shadowed_rule
-from bobcat.frontend import matches, suggest
+from bobcat.frontend import suggest
 from bobcat.frontend.report import MAX_FINDINGS
+from bobcat.frontend.strict import matches
+from bobcat.lint import calls, text_search
+from bobcat.lint.check import check_source
+from bobcat.lint.lints import shadowed_rule
 
 
 def misspelt(count: int) -> str:
@@ -36,7 +37,9 @@ def test_suggestions_for_misspelt_names_share_one_budget(monkeypatch: pytest.Mon
     assert compared[0] <= suggest.MAX_COMPARISONS
     assert {item.code for item in found} == {"E0501"}
     assert found[0].help == "did you mean `pred_000000`?"
-    assert found[-1].help == ("define it under `predicates`; no similar name was looked for, after 20,000 comparisons")
+    assert found[-1].help == (
+        "define it under `predicates`; the search for a similar name stopped after 20,000 comparisons"
+    )
 
 
 def test_misspelt_names_of_a_short_source_are_all_compared() -> None:
@@ -72,7 +75,15 @@ def test_rules_that_could_shadow_each_other_are_compared_within_a_budget(monkeyp
     found = check_source(bounds(1_000), "p")
     assert compared[0] <= 1_000 * shadowed_rule.LEAST_CANDIDATES
     assert [item.code for item in found] == ["N0101"]
-    assert found[0].message == "the lints have not compared all of the policy: shadowed-rule for 979 rules"
+    assert found[0].message == "the lints have compared only part of the policy: shadowed-rule for 979 rules"
+
+
+def test_beginnings_and_ends_are_compared_with_what_can_imply_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadowed_rule, "MAX_COMPARISONS", 10_000)
+    matches = [{f"args.x.{op}": f"/p{i:03}/"} for i in range(500) for op in ("starts_with", "ends_with")]
+    matches += [{"args.x.starts_with": ["/p498/a", "/p499/"]}, {"args.x": "/a/p499/"}, {"args.x": "/a/p500/"}]
+    found = check_source({"rules": [{"match": match, "decision": "deny"} for match in matches]}, "p")
+    assert [(item.code, item.span.path if item.span else "") for item in found] == [("W0101", "$.rules[1001]")]
 
 
 def test_a_policy_of_ordinary_size_is_compared_as_a_whole() -> None:

@@ -64,7 +64,7 @@ def test_a_damaged_approval_is_named_beside_the_others(run: Run, id: str, form: 
     done = run("approvals", "list", "--format", form)
     assert done.code == 3
     assert id in done.out
-    assert done.err.startswith("error[damaged]: the approval `broken` is left out: ")
+    assert done.err.startswith("error[damaged]: the approval `broken` is omitted: ")
 
 
 def test_one_approval_is_shown_in_full(run: Run, id: str) -> None:
@@ -79,7 +79,7 @@ def test_a_granted_run_goes_on(run: Run, id: str) -> None:
     assert done.code == 0
     assert done.out.startswith(f"{id} granted by bob\n")
     tools = Tools()
-    assert agent(tools=tools).told == ["[ok] restarted"]
+    assert agent(tools=tools).tool_messages == ["[ok] restarted"]
     assert tools.ran == [("restart", {"targets": ["a"]})]
     assert "granted    bob, " in run("approvals", "show", id).out
     assert run("approvals", "list", "--status", "all").out.startswith(f"{id}  granted")
@@ -96,11 +96,11 @@ def test_arguments_can_be_edited(run: Run, id: str) -> None:
 def test_a_denied_run_is_told_why(run: Run, id: str) -> None:
     done = run("approvals", "deny", id, "--approver", "alice", "--reason", "no")
     assert done.out.startswith(f"{id} denied by alice\n")
-    assert agent().told == ["[denied] approval refused by alice — no"]
+    assert agent().tool_messages == ["[denied] approval refused by alice — no"]
 
 
 def test_an_answer_says_how_the_run_goes_on(run: Run, id: str) -> None:
-    unqueued = "run r-1 is suspended and was never queued: it goes on when its program calls `run_agent` for it again\n"
+    unqueued = "run r-1 is suspended and was never queued: it resumes when its program calls `run_agent` for it again\n"
     assert run("approvals", "grant", id, "--approver", "bob").out == f"{id} granted by bob\n{unqueued}"
     assert run("runs", "list").out.startswith("r-1  suspended")
     assert "was not queued" in run("runs", "resume", "r-1").err
@@ -161,7 +161,7 @@ def test_several_approvals_are_counted(run: Run) -> None:
     id = agent(call("deploy", version="1")).result.approvals[0]
     assert "2 of alice, bob" in run("approvals", "show", id).out
     assert run("approvals", "grant", id, "--approver", "bob").out == f"{id} granted by bob: 1 of 2 approvals\n"
-    assert run("approvals", "grant", id, "--approver", "bob").out == f"{id} had this answer already\n"
+    assert run("approvals", "grant", id, "--approver", "bob").out == f"{id} already had this answer\n"
     assert run("approvals", "grant", id, "--approver", "alice").out.startswith(f"{id} granted by alice\n")
 
 
@@ -179,14 +179,14 @@ def test_an_answer_that_does_not_count_says_why(run: Run, id: str) -> None:
     [
         (
             "runs.db",
-            "`runs.db` names no store: a store's URL begins with `sqlite://`, `file:`, `postgres://`, `redis://`; "
-            "write `sqlite:///runs.db` for a file",
+            "`runs.db` does not name a store: a store's URL begins with `sqlite://`, `file:`, `postgres://`, "
+            "`redis://`; write `sqlite:///runs.db` for a file",
         ),
         ("file:typo", "there is no store at `typo`"),
         ("typo/", "there is no store at `typo/`"),
         ("sqlite:///typo.db", "there is no store at `typo.db`"),
-        ("sqlite://runs.db", "`sqlite://runs.db` names no file: write `sqlite:///runs.db`, with three slashes"),
-        ("mysql://me:secret@host/x", "`mysql://…` names no store"),
+        ("sqlite://runs.db", "`sqlite://runs.db` has no file: write `sqlite:///runs.db`, with three slashes"),
+        ("mysql://me:secret@host/x", "`mysql://…` does not name a store"),
     ],
 )
 def test_a_store_that_cannot_be_opened_is_named(run: Run, url: str, told: str) -> None:

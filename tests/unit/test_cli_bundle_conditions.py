@@ -18,9 +18,17 @@ COMMANDS = {
     "inspect": (),
     "bundle-id": (),
     "bench": ("--seconds", "0.1"),
+    "log": ("events.jsonl",),
 }
-DECIDING = ("eval", "explain", "bench")
+DECIDING = ("eval", "explain", "bench", "log")
 CONDITIONS = [("--trusted-key", public_key(KEY)), ("--trusted-key", ""), ("--expected-id", "x"), ("--min-epoch", "0")]
+
+
+def line(command: str, policy: str) -> tuple[str, ...]:
+    """The command line of a command that loads `policy`."""
+    if command == "log":
+        return (command, *COMMANDS[command], "--decide-again", policy)
+    return (command, policy, *COMMANDS[command])
 
 
 @pytest.fixture
@@ -29,6 +37,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     (tmp_path / "policy.yaml").write_text(TEXT)
     (tmp_path / "rules.py").write_text("raise SystemExit('imported')\n")
     (tmp_path / "key").write_text(KEY.hex())
+    (tmp_path / "events.jsonl").write_text("")
     return runner(capsys, monkeypatch)
 
 
@@ -36,10 +45,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_condition_on_a_source_is_an_error(run: Run, command: str, condition: tuple[str, str]) -> None:
     for source in ("policy.yaml", "rules.py"):
-        done = run(command, source, *COMMANDS[command], *condition)
+        done = run(*line(command, source), *condition)
         assert (done.code, done.out) == (3, "")
         assert done.err == (
-            f"error: `{source}` is a policy source, which carries no signature, id or epoch; "
+            f"error: `{source}` is a policy source, which has no signature, id or epoch; "
             f"`{condition[0]}` needs a bundle\n"
         )
 
@@ -56,21 +65,21 @@ def test_every_command_refuses_what_the_conditions_refuse(run: Run, command: str
         ("old_epoch", "--min-epoch", "5"),
         ("profile_mismatch", "--profile", "lynx"),
     ]:
-        refused = run(command, "p.bobcat", *COMMANDS[command], *condition)
+        refused = run(*line(command, "p.bobcat"), *condition)
         assert (refused.code, refused.err.partition(":")[0]) == (3, f"error[{code}]")
     met = ("--trusted-key", public_key(KEY), "--expected-id", identity, "--min-epoch", "4")
-    assert run(command, "p.bobcat", *COMMANDS[command], *met).code == 0
+    assert run(*line(command, "p.bobcat"), *met).code == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_bundle_of_the_lynx_profile_decides_only_when_asked_for(run: Run, command: str) -> None:
     assert run("compile", "policy.yaml", "-o", "lax.bobcat", "--profile", "lynx").code == 0
-    done = run(command, "lax.bobcat", *COMMANDS[command])
+    done = run(*line(command, "lax.bobcat"))
     if command in DECIDING:
         assert (done.code, "error[profile_mismatch]" in done.err, "--profile lynx" in done.err) == (3, True, True)
     else:
         assert done.code == 0
-    assert run(command, "lax.bobcat", *COMMANDS[command], "--profile", "lynx").code == 0
+    assert run(*line(command, "lax.bobcat"), "--profile", "lynx").code == 0
 
 
 def test_an_epoch_is_written_and_shown(run: Run) -> None:
@@ -93,3 +102,10 @@ def test_an_epoch_is_a_whole_number(run: Run, epoch: str) -> None:
 def test_an_epoch_beyond_the_largest_is_refused(run: Run) -> None:
     done = run("compile", "policy.yaml", "-o", "p.bobcat", "--epoch", str(2**53))
     assert (done.code, "error[bad_epoch]" in done.err, Path("p.bobcat").exists()) == (3, True, False)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_condition_on_a_log_that_is_not_decided_again_is_an_error(run: Run, condition: tuple[str, str]) -> None:
+    done = run("log", "events.jsonl", *condition)
+    assert (done.code, done.out) == (2, "")
+    assert f"`{condition[0]}` needs `--decide-again`" in done.err

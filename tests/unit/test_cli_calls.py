@@ -85,7 +85,7 @@ def test_a_call_that_the_tools_refuse_is_a_deny(run: Run, command: str, tool: st
 def test_what_tools_declare_cannot_be_declared_otherwise(run: Run) -> None:
     done = run("eval", "policy.yaml", "--tools", "mytools.py", "--tool", "pay", "--declared", '{"cost": "low"}')
     assert done.code == 3
-    assert "`declared` is what the tools of `mytools.py` declare" in done.err
+    assert "the tools of `mytools.py` already set `declared`" in done.err
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_every_policy_below_a_directory_is_checked(run: Run, here: Path) -> None
     assert done.code == 0
     assert done.out.splitlines()[-1] == "2 policies: 0 errors, 1 warning, 2 notes"
     assert "`policies/ci.yaml` is skipped: it has none of the keys" in done.out
-    assert "`policies/role.yaml` is skipped: its `apiVersion` says" in done.out
+    assert "`policies/role.yaml` is skipped: its `apiVersion` marks" in done.out
     assert "hidden" not in done.out
 
 
@@ -65,7 +65,7 @@ def test_the_exit_code_is_that_of_the_files(run: Run, here: Path) -> None:
 def test_a_directory_without_a_policy_is_an_error_of_the_input(run: Run, here: Path) -> None:
     (here / "empty").mkdir()
     done = run("check", "empty")
-    assert (done.code, done.err) == (3, "error: there is no policy below `empty`\n")
+    assert (done.code, done.err) == (3, "error: no policy found below `empty`\n")
 
 
 def test_json_and_sarif_are_of_all_files_in_the_order_of_their_paths(run: Run, here: Path) -> None:

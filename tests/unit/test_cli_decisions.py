@@ -147,7 +147,7 @@ def test_explain_shows_the_clauses_of_every_rule_when_asked(run: Run) -> None:
 def test_explain_shows_what_could_not_be_judged(run: Run) -> None:
     out = run("explain", "policy.yaml", "--tool", "pay", "--args", '{"amount": "70"}').out
     assert out.splitlines()[0].startswith("deny")
-    assert "cannot be judged: wrong_type" in out
+    assert "error: wrong_type" in out
     assert 'read "70"' in out
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import bobcat
-from bobcat.analysis.doctor import examine
+from bobcat.doctor import examine
 from bobcat.errors import PolicyWarning
 from unit.cli_runner import Run, runner
 
@@ -68,7 +68,7 @@ def test_a_transform_past_a_rule_that_outranks_it_is_found() -> None:
     assert ("raise", "transform", "deny") in [
         (item.rule, item.lynx.verdict, item.strict.verdict) for item in found.differences
     ]
-    assert "judges the transformed arguments again" in found.differences[-1].cause
+    assert "evaluates the transformed arguments again" in found.differences[-1].cause
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,8 @@ def test_the_text_names_the_place_the_cause_and_both_decisions(run: Run, tmp_pat
     done = run("doctor", "p.yaml")
     assert done.code == 1
     assert done.out.splitlines()[:4] == [
-        "p.yaml:3:3: rule `r`: strict cannot judge the rule (wrong_type) and denies; lynx-agent skips it (TypeError)",
+        "p.yaml:3:3: rule `r`: strict cannot evaluate the rule (wrong_type) and denies; "
+        "lynx-agent skips it (TypeError)",
         '    call    {"tool": "some_tool", "args": {"amount": "501"}, "declared": {"reversible": true}}',
         "    lynx    allow  <rule_error:r:TypeError>, <default:on_no_match>",
         "    strict  deny  <rule_error:r:wrong_type>",
@@ -183,7 +184,7 @@ def test_a_text_that_cannot_be_compared_is_said_to_be_so(run: Run, text: str) ->
 def test_a_bundle_has_no_source_to_examine(run: Run, tmp_path: Path) -> None:
     bobcat.compile_policy("rules: []").save(tmp_path / "p.bobcat")
     done = run("doctor", "p.bobcat")
-    assert (done.code, done.err) == (3, "error: `p.bobcat` is a bundle; the doctor reads the source of a policy\n")
+    assert (done.code, done.err) == (3, "error: `p.bobcat` is a bundle; `doctor` needs the source of a policy\n")
 
 
 def test_a_missing_file_is_unreadable(run: Run) -> None:

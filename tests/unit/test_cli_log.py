@@ -172,8 +172,7 @@ def test_decisions_are_made_again_and_differences_shown(run: Run, audit: Path, t
     done = run("log", "audit.jsonl", "--decide-again", "other.yaml")
     assert done.code == 1
     assert done.err == (
-        "2 decisions are the same, 2 differ; 1 were refused by the run, not by a policy; "
-        "4 were made by another policy\n"
+        "2 decisions are the same, 2 differ; 1 were refused by the run, not by a policy; 4 are from another policy\n"
     )
     assert done.out.count("    decided now: allow [sh]") == 2
     done = run("log", "audit.jsonl", "--decide-again", "other.yaml", "--format", "json", "--run", "run-1")
@@ -191,7 +190,7 @@ def test_decisions_that_cannot_be_made_again_are_counted(run: Run, tmp_path: Pat
     (tmp_path / "p.yaml").write_text(POLICY)
     (tmp_path / "audit.jsonl").write_text(lines_of(LS, args="digest"))
     done = run("log", "audit.jsonl", "--decide-again", "p.yaml")
-    assert (done.code, done.err) == (0, "0 decisions are the same, 0 differ; 1 not decided again (digested)\n")
+    assert (done.code, done.err) == (0, "0 decisions are the same, 0 differ; 1 not evaluated again (digested)\n")
 
 
 def test_a_changed_line_is_a_difference(run: Run, audit: Path, tmp_path: Path) -> None:
@@ -246,10 +245,10 @@ def test_a_line_for_people_shows_nothing_unsafe(kind: str, body: dict[str, Any],
 def test_any_body_can_be_filtered_and_decided_again(body: dict[str, Any]) -> None:
     from datetime import UTC, datetime
 
-    from bobcat.cli.log import Again, Filter
+    from bobcat.cli.log import Filter, ReEvaluation
 
     event = AuditEvent("c", "b", 0, "policy.evaluated", datetime(2026, 1, 31, tzinfo=UTC), body)
     every = frozenset({"x"})
     Filter(every, every, True, every, ("x",), every, ("x",), None, None).keeps(event)
     Filter(frozenset(), every, True, every, (), frozenset(), (), None, None).keeps(event)
-    Again(NOTHING).look(event, "text", None)
+    ReEvaluation(NOTHING).check(event, "text", None)

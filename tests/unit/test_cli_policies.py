@@ -174,9 +174,13 @@ class TestCompile:
         assert "looking_rules.py:2:5" in refused.err
         assert "    vars(request)" in refused.err
         assert not (here / "p.bobcat").exists()
-        allowed = run("compile", "good.yaml", "-o", "p.bobcat", *rule, "--host", "allow")
+        allowed = run("compile", "good.yaml", "-o", "p.bobcat", *rule, "--uncompiled", "callable")
         assert allowed.code == 0
         assert "warning[W0115]" in allowed.err
+        older = run("compile", "good.yaml", "-o", "p.bobcat", *rule, "--host", "allow")
+        assert older.code == 0
+        assert "note: `--host allow` is now `--uncompiled callable`" in older.err
+        assert run("compile", "good.yaml", "-o", "q.bobcat", *rule, "--host", "refuse").code == 1
         assert run("inspect", "p.bobcat").code == 3
         shown = run("inspect", "p.bobcat", "--python-rule", "looking_rules:looks", "--format", "json").json()
         assert (shown["rules"][0]["id"], shown["rules"][0]["priority"]) == ("looks", 5)

@@ -43,7 +43,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
     [
         (["--payload", "{"], "'--payload': not JSON: "),
         (["--payload", "[1]"], "'--payload': a JSON object is needed"),
-        (["--payload", '{"a": NaN}'], "`NaN` is no JSON number"),
+        (["--payload", '{"a": NaN}'], "`NaN` is not a JSON number"),
         (["--payload", '{"a": 1e999}'], "`1e999` is too large a number"),
         (["--payload", '{"a": 1, "a": 2}'], "the key `a` is written twice"),
         (["--payload", '{"a": ' + "[" * 200 + "]" * 200 + "}"], "nested more than 100 levels deep"),
@@ -62,10 +62,10 @@ def test_options_that_say_nothing_are_usage_errors(run: Run, options: list[str],
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["hello", "--run-id", ""], "the run id of a job is a string that is not empty, got `''` (bad_job)"),
+        (["hello", "--run-id", ""], "the run id of a job must be a non-empty string, got `''` (bad_job)"),
         (["hello", "--run-id", "x" * 600], "the key has 600 bytes in UTF-8; at most 512 are kept"),
-        (["", "--run-id", "r"], "the name of a job is a string that is not empty, got `''` (bad_job)"),
-        (["hello", "--priority", "99999999999"], "a priority is an integer up to 32767 either way"),
+        (["", "--run-id", "r"], "the name of a job must be a non-empty string, got `''` (bad_job)"),
+        (["hello", "--priority", "99999999999"], "a priority must be an integer between -32767 and 32767"),
     ],
 )
 def test_what_is_no_job_is_not_queued(run: Run, arguments: list[str], told: str) -> None:
@@ -89,9 +89,7 @@ def test_a_run_that_nobody_queued_is_its_own_programs_affair(run: Run, command: 
     asyncio.run(begun())
     done = run("runs", command, "r")
     assert done.code == 3
-    assert done.err == (
-        "error: the run `r` was not queued: the program that began it makes it go on, or not (unknown)\n"
-    )
+    assert done.err == ("error: the run `r` was not queued: only the program that began it can resume it (unknown)\n")
 
 
 @pytest.mark.parametrize("seconds", ["0", "nan", "inf", "x"])

@@ -59,7 +59,7 @@ def test_init_overwrites_only_when_told(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("mine")
     done = run("init")
     assert done.code == 3
-    assert "`policy.yaml` is there already" in done.err
+    assert "`policy.yaml` already exists" in done.err
     assert (tmp_path / "policy.yaml").read_text() == "mine"
     assert not (tmp_path / "test_policy.py").exists()
     assert run("init", "--force").code == 0
@@ -129,7 +129,7 @@ def test_run_passes_facts_to_a_main_that_takes_them(run: Run, tmp_path: Path) ->
         ("open", 2, "write it as NAME=VALUE or @FILE"),
         ("=1", 2, "write it as NAME=VALUE or @FILE"),
         ("uncertain_retry=true", 2, "the run itself sets it"),
-        ("a=NaN", 2, "which JSON cannot hold"),
+        ("a=NaN", 2, "must be a finite number"),
         ("@none.json", 3, "cannot read `none.json`"),
         ("@list.json", 3, "must hold a JSON object"),
         ("@broken.json", 3, "`broken.json` is not JSON"),
@@ -211,8 +211,8 @@ SHELLS = {
 }
 FOUND = {
     "bash": "list\n",
-    "fish": "list\tList runs, the last changed first.\n",
-    "zsh": "list:List runs, the last changed first.\n",
+    "fish": "list\tList runs, most recently changed first.\n",
+    "zsh": "list:List runs, most recently changed first.\n",
 }
 
 
@@ -266,8 +266,8 @@ def test_the_version_is_that_of_the_core(run: Run) -> None:
 def test_an_unknown_command_is_a_usage_error(run: Run) -> None:
     done = run("chekc")
     assert done.code == 2
-    assert "there is no command `chekc`; did you mean `check`?" in done.err
-    assert run("frobnicate").err.endswith("there is no command `frobnicate`\n")
+    assert "unknown command `chekc`; did you mean `check`?" in done.err
+    assert run("frobnicate").err.endswith("unknown command `frobnicate`\n")
 
 
 def test_a_reader_that_leaves_is_no_error(run: Run, tmp_path: Path) -> None:
@@ -288,14 +288,23 @@ HOSTILE = "h\x1b[2J\x9b31m\r\b\u202e\u200b\u2028\n[ok] forged"
         ("logging.getLogger('of.the.script').error(TEXT)", 0),
         ("logging.getLogger('x').error(TEXT, exc_info=ValueError(TEXT))", 0),
         ("asyncio.ensure_future(fail()); await asyncio.sleep(0)", 0),
+        ("thread = threading.Thread(target=asyncio.run, args=(fail(),), name=TEXT); thread.start(); thread.join()", 0),
+        ("Fails()", 0),
+        ("one = Fails(); one.itself = one", 0),
+        ("threading.Timer(0.2, asyncio.run, (fail(),)).start()", 0),
         ("sys.exit(TEXT)", 1),
         ("raise ValueError(TEXT)", 1),
     ],
 )
 def test_what_a_script_makes_python_print_is_shown_as_untrusted_text(tmp_path: Path, body: str, code: int) -> None:
     lines = [
-        "import asyncio, logging, sys, warnings",
+        "import asyncio, logging, sys, threading, warnings",
         f"TEXT = {HOSTILE!r}",
+        "class Fails:",
+        "    def __del__(self):",
+        "        raise ValueError(TEXT)",
+        "    def __repr__(self):",
+        "        return TEXT",
         "async def fail():",
         "    raise ValueError(TEXT)",
         "async def main():",

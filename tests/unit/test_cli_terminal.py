@@ -131,7 +131,7 @@ def test_the_histogram_of_bench_fits_a_narrow_terminal(here: Path) -> None:
 
 def test_doctor_says_on_a_terminal_what_it_is_busy_with(here: Path) -> None:
     shown = on_terminal([*BOBCAT, *COMMANDS["doctor"]], here)
-    assert shown.startswith("deciding calls by both profiles ...\r\n")
+    assert shown.startswith("evaluating calls with both profiles ...\r\n")
 
 
 def test_the_demo_has_no_bold_without_colours(tmp_path: Path) -> None:

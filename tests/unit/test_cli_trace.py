@@ -99,7 +99,7 @@ def test_an_approval_is_waited_for_or_was_given(run: Run) -> None:
     asked = ("approval.requested", body)
     granted = ("approval.granted", {**body, "approver": "bob", "edited": {"to": "eve"}})
     out = run("trace", "-", stdin=journal(STARTED, CALL, asked)).out
-    assert 'pay(to="ann")  -  waiting\n             an approval is waited for\n' in out
+    assert 'pay(to="ann")  -  waiting\n             waiting for an approval\n' in out
     out = run("trace", "-", stdin=journal(STARTED, CALL, asked, granted)).out
     assert 'pay(to="eve")  -  unfinished\n             granted by bob\n' in out
     intent = ("action.intent", {**INTENT[1], "args": {"to": "eve"}})
@@ -211,13 +211,13 @@ def test_an_attempt_that_ended_short_of_an_answer_says_how(run: Run) -> None:
 def test_an_intent_that_came_to_nothing_is_no_doubt(run: Run) -> None:
     abandoned = ("action.abandoned", {"step": 0, "tool": "pay", "reason": "stopped", "intents": [2]})
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, abandoned))
-    assert "allow  unfinished\n             begun, and not done: stopped\n" in done.out
+    assert "allow  unfinished\n             begun, but not finished: stopped\n" in done.out
 
 
 def test_what_became_of_a_doubt_is_told(run: Run) -> None:
     reconciled = ("action.result", {**RESULT[1], "reconciled": True})
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, reconciled))
-    assert "not run again: the reconciler says that an earlier attempt happened\n" in done.out
+    assert "not run again: the reconciler found that an earlier attempt happened\n" in done.out
     denied = {**RESULT[1], "uncertain_retry": True, "ok": False, "message": "[denied] no"}
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, ("action.result", denied)))
     assert "not run again after an uncertain attempt, which may have been executed\n" in done.out
@@ -226,9 +226,7 @@ def test_what_became_of_a_doubt_is_told(run: Run) -> None:
 def test_a_journal_that_was_changed_is_named(run: Run) -> None:
     changed = ("run.started", {**STARTED[1], "chain": "0" * 64})
     done = run("trace", "-", "--exit-code", stdin=journal(changed, CALL, INTENT, RESULT, ANSWER, FINAL))
-    assert (
-        "  the journal was changed: record 0 is not what was written, or does not follow those before it\n" in done.out
-    )
+    assert "  the journal was changed: record 0 was changed, or does not follow the records before it\n" in done.out
     assert done.code == 1
 
 
@@ -245,7 +243,7 @@ def test_a_run_is_shown_out_of_a_store(run: Run, monkeypatch: pytest.MonkeyPatch
     assert done.code == 0
     assert done.out == run("trace", "-", stdin=whole).out
     done = run("trace", "--store", "sqlite:///runs.db", "--run-id", "r2")
-    assert (done.code, done.err) == (3, "error: there is no record of a run `r2` in this store\n")
+    assert (done.code, done.err) == (3, "error: no records of a run `r2` in this store\n")
     done = run("trace", "--store", "sqlite:///none.db", "--run-id", "r1")
     assert (done.code, done.err) == (3, "error: the store cannot be used (not_there): there is no store at `none.db`\n")
     (tmp_path / "j.jsonl").write_text(journal(STARTED, run_id="r3"))
@@ -257,7 +255,7 @@ def test_a_run_is_shown_out_of_a_store(run: Run, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ([], "a FILE, or `--store` and `--run-id`, is needed"),
+        ([], "give a FILE, or `--store` and `--run-id`"),
         (["--store", "sqlite:///runs.db"], "`--store` needs `--run-id`; `bobcat runs list` lists the runs"),
         (["j.jsonl", "--store", "sqlite:///runs.db"], "give a FILE or `--store`, not both"),
     ],

@@ -77,7 +77,7 @@ def looking(name: str) -> Any:
 
 def test_host_rules_and_compiled_ones_stand_in_one_order() -> None:
     rules = (refuse, looking("first"), permit, looking("second"))
-    bundle = compile_policy(POLICY, python_rules=rules, python_rule_priorities=(5, 5, 0, 9), host="allow")
+    bundle = compile_policy(POLICY, python_rules=rules, python_rule_priorities=(5, 5, 0, 9), uncompiled="callable")
     assert evaluation_order(bundle) == ["second", "mid", "refuse", "first", "low", "permit"]
     assert [(name, priority) for name, priority, _ in bundle.python_rules] == [("second", 9), ("first", 5)]
 
@@ -150,7 +150,7 @@ def test_a_dependency_that_no_digest_covers_is_a_warning() -> None:
     def logging_rule(request: Any, context: Any) -> None:
         log.info("seen")
 
-    bundle = compile_policy(POLICY, python_rules=(logging_rule,), host="allow")
+    bundle = compile_policy(POLICY, python_rules=(logging_rule,), uncompiled="callable")
     assert "W0114" in [item.code for item in bundle.warnings]
     assert all(item.severity is Severity.WARNING for item in bundle.warnings)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import bobcat
-from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 POLICY = """
 version: 1

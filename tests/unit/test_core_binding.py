@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bobcat import _core, compile_policy, request_from_json
-from bobcat.frozen import FrozenDict
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Principal, Verdict
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, Verdict
+from bobcat.model.frozen import FrozenDict
 from programs import CONTEXT, EVERY, METADATA, SHELL, host_rule, program_of, request_of, tool_is
 
 

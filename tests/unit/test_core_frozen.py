@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bobcat.frozen import MAX_DEPTH, FrozenDict, FrozenList, deep_freeze, thaw
+from bobcat.model.frozen import MAX_DEPTH, FrozenDict, FrozenList, deep_freeze, thaw
 
 MAPPING_WRITES: list[Callable[[Any], object]] = [
     lambda d: d.__setitem__("a", 2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bobcat._core import Gauge
+from bobcat._core import ComposerLimits
 
 
 class Past(Exception):
@@ -16,7 +16,7 @@ def refuse(cap: str, node: object) -> None:
 
 
 def test_a_level_that_was_left_counts_no_longer_and_its_values_do() -> None:
-    gauge = Gauge(2, 4, refuse)
+    gauge = ComposerLimits(2, 4, refuse)
     for _ in range(2):
         gauge.descend(None, None)
         gauge.descend("holder", 0)
@@ -28,7 +28,7 @@ def test_a_level_that_was_left_counts_no_longer_and_its_values_do() -> None:
 
 
 def test_the_first_level_too_deep_is_refused_with_the_node_that_holds_it() -> None:
-    gauge = Gauge(2, 100, refuse)
+    gauge = ComposerLimits(2, 100, refuse)
     gauge.descend(None, None)
     gauge.descend("outer", 0)
     with pytest.raises(Past) as raised:
@@ -37,12 +37,12 @@ def test_the_first_level_too_deep_is_refused_with_the_node_that_holds_it() -> No
 
 
 def test_a_value_whose_author_wrote_no_tag_has_none() -> None:
-    assert Gauge(1, 1, refuse).resolve(object, "text", (True, False)) == ""
+    assert ComposerLimits(1, 1, refuse).resolve(object, "text", (True, False)) == ""
 
 
 def test_items_of_a_list_under_a_key_of_the_root_are_told_before_they_are_made() -> None:
     told: list[object] = []
-    gauge = Gauge(9, 99, refuse, lambda *item: told.append(item))
+    gauge = ComposerLimits(9, 99, refuse, lambda *item: told.append(item))
 
     def value(parent: object, index: object, *inside: tuple[object, object]) -> None:
         gauge.descend(parent, index)
@@ -61,7 +61,7 @@ def test_items_of_a_list_under_a_key_of_the_root_are_told_before_they_are_made()
 
 def test_items_of_lists_in_a_list_are_not_told() -> None:
     told: list[object] = []
-    gauge = Gauge(9, 99, refuse, lambda *item: told.append(item))
+    gauge = ComposerLimits(9, 99, refuse, lambda *item: told.append(item))
     gauge.descend(None, None)
     gauge.descend("root", 0)
     gauge.descend("list", 0)
@@ -69,7 +69,7 @@ def test_items_of_lists_in_a_list_are_not_told() -> None:
 
 
 def test_what_is_raised_before_an_item_stops_the_composer() -> None:
-    gauge = Gauge(9, 99, refuse, refuse_item)
+    gauge = ComposerLimits(9, 99, refuse, refuse_item)
     gauge.descend(None, None)
     gauge.descend("root", "key")
     with pytest.raises(Past):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bobcat.frozen import FrozenDict, FrozenList
 from bobcat.ir import construct, schema
-from bobcat.model import Decision, ExecutionContext, Principal, Verdict
+from bobcat.model.decision import Decision, ExecutionContext, Principal, Verdict
+from bobcat.model.frozen import FrozenDict, FrozenList
 from programs import CONTEXT, EVERY, host_rule, program_of, request_of, tool_is
 
 ALLOW_ALL = construct.rule("allow-all", EVERY, "allow", priority=-1)

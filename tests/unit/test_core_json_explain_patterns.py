@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bobcat import _core
-from bobcat.frozen import FrozenDict
 from bobcat.ir import construct
-from bobcat.model import Decision, Verdict
+from bobcat.model.decision import Decision, Verdict
+from bobcat.model.frozen import FrozenDict
 from programs import EVERY, SHELL, host_rule, program_of, request_of
 
 

@@ -11,19 +11,19 @@ from lynx.core import policy as lynx
 from lynx.core import types as lynx_types
 
 from bobcat import _core
-from bobcat.frozen import FrozenDict
 from bobcat.ir import schema
 from bobcat.ir.canonical import encode
 from bobcat.ir.constants import to_const
-from bobcat.model import ActionRequest, Decision, Verdict
+from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.frozen import FrozenDict
 from programs import CONTEXT, METADATA, host_rule, request_of
 
 DEFAULTS = schema.Defaults("deny", "approve_required", "continue")
-EVERY = schema.All(())
+EVERY = schema.AllExpr(())
 
 
 def lynx_program(*rules: schema.AnyRule, host_rules: tuple[Any, ...] = ()) -> _core.Program:
-    return _core.Program(encode(schema.Policy(1, "lynx", 1, DEFAULTS, rules)), host_rules)
+    return _core.Program(encode(schema.IrPolicy(1, "lynx", 1, DEFAULTS, rules)), host_rules)
 
 
 def plain(decision: Any) -> tuple[Any, ...]:
@@ -71,7 +71,7 @@ def test_a_host_rule_means_what_it_means_there(answer: Any, *, failing: bool) ->
         {"rules": [{"id": "first", "match": match, "decision": "allow", "priority": 1}]}, python_rules=(host,)
     )
     leaf = schema.Leaf("args", ("n",), "gt", "text") if failing else schema.Leaf("tool", (), "eq", "other")
-    first = schema.Rule("first", 1, leaf, "allow", "", (), None)
+    first = schema.IrRule("first", 1, leaf, "allow", "", (), None)
     ours = lynx_program(first, host_rule("host"), host_rules=(host,))
     request = request_of(n=1)
     assert plain(ours.evaluate(request)) == plain(lynx.evaluate(theirs, request, request.context))
@@ -112,7 +112,7 @@ def test_a_transform_means_what_it_means_there(spec: dict[str, Any], wrap: Any) 
     op: Any = next(iter(spec.keys() - {"jsonpath"}))
     key = spec.get("jsonpath", "$.args").removeprefix("$.args.")
     transform = schema.Transform(op, (key,), None if op == "delete" else to_const(spec[op], "lynx"))
-    ours = lynx_program(schema.Rule("r", 0, EVERY, "transform", "why", (), None, transform))
+    ours = lynx_program(schema.IrRule("r", 0, EVERY, "transform", "why", (), None, transform))
     args = wrap({"cmd": "ls", "n": 1, "none": None, "list": [1]})
     request = ActionRequest("t", args, METADATA, CONTEXT)
     assert plain(ours.evaluate(request)) == plain(lynx.evaluate(theirs, request, request.context))
@@ -131,20 +131,20 @@ def test_requests_of_the_incumbent_are_requests() -> None:
     principal = lynx_types.Principal("user", "u")
     context = lynx_types.ExecutionContext(principal, "prod", ".", "", 0, CONTEXT.timestamp)
     request: Any = lynx_types.ActionRequest("t", {}, lynx_types.ToolMetadata("low", True, ("a",)), context)
-    leaves = schema.All(
+    leaves = schema.AllExpr(
         (
             schema.Leaf("context", ("environment",), "eq", "prod"),
             schema.Leaf("context", ("principal", "id"), "eq", "u"),
             schema.Leaf("declared", ("scope",), "eq", {"tuple": ["a"]}),
         )
     )
-    program = lynx_program(schema.Rule("r", 0, leaves, "allow", "", (), None))
+    program = lynx_program(schema.IrRule("r", 0, leaves, "allow", "", (), None))
     assert program.evaluate(request).verdict is Verdict.ALLOW
 
 
 def test_rules_read_the_request_and_host_rules_get_the_context_passed() -> None:
     seen: list[Any] = []
-    rule = schema.Rule("r", -1, schema.Leaf("context", ("environment",), "eq", "prod"), "allow", "", (), None)
+    rule = schema.IrRule("r", -1, schema.Leaf("context", ("environment",), "eq", "prod"), "allow", "", (), None)
     program = lynx_program(host_rule("spy"), rule, host_rules=(lambda *given: seen.append(given),))
     prod = dataclasses.replace(CONTEXT, environment="prod")
     assert program.evaluate(request_of(), prod).verdict is Verdict.DENY

@@ -11,20 +11,21 @@ from typing import Any
 
 import pytest
 
-from bobcat import journal, model, run_values
-from bobcat._core import Maker, frozen_if_flat
-from bobcat.frozen import FrozenDict, deep_freeze
-from bobcat.quick import maker, quick
+from bobcat._core import SlotConstructor, frozen_if_flat
+from bobcat.journal import index, records, views
+from bobcat.model import decision, run
+from bobcat.model.fast_init import fast_init, positional_factory
+from bobcat.model.frozen import FrozenDict, deep_freeze
 
 VALUE_TYPES: list[Any] = [
     kind
-    for module in (model, run_values, journal)
+    for module in (decision, run, index, records, views)
     for kind in vars(module).values()
     if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
 ]
 
 
-@quick
+@fast_init
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pair:
     a: object
@@ -34,7 +35,7 @@ class Pair:
 @pytest.mark.parametrize("kind", VALUE_TYPES, ids=lambda kind: kind.__name__)
 def test_a_maker_makes_what_the_class_makes(kind: Any) -> None:
     values = [f"value {number}" for number in range(len(dataclasses.fields(kind)))]
-    made, constructed = maker(kind)(*values), kind(*values)
+    made, constructed = positional_factory(kind)(*values), kind(*values)
     assert made == constructed
     assert type(made) is kind
     assert repr(made) == repr(constructed)
@@ -42,9 +43,9 @@ def test_a_maker_makes_what_the_class_makes(kind: Any) -> None:
     assert dataclasses.asdict(made) == dataclasses.asdict(constructed)
 
 
-@pytest.mark.parametrize("kind", [model.ActionRequest, model.ExecutionContext, journal.StepRecord])
+@pytest.mark.parametrize("kind", [decision.ActionRequest, decision.ExecutionContext, records.StepRecord])
 def test_the_values_of_a_step_are_made_without_their_constructors(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = maker(kind)
+    make = positional_factory(kind)
 
     def forbidden(*_: object) -> None:
         raise AssertionError("constructed")
@@ -56,12 +57,12 @@ def test_the_values_of_a_step_are_made_without_their_constructors(kind: Any, mon
 @pytest.mark.parametrize("count", [0, 1, 3, 9])
 def test_a_wrong_number_of_values_is_refused(count: int) -> None:
     with pytest.raises(TypeError, match=f"a maker of 2 values was given {count}"):
-        maker(Pair)(*range(count))
+        positional_factory(Pair)(*range(count))
 
 
 def test_a_maker_keeps_one_reference_to_each_value_and_lets_go_of_it() -> None:
     value = object()
-    make = maker(Pair)
+    make = positional_factory(Pair)
     before = sys.getrefcount(value)
     made = [make(value, "id") for _ in range(10)]
     assert sys.getrefcount(value) == before + 10
@@ -75,7 +76,7 @@ def test_what_a_maker_makes_is_collected_when_it_is_part_of_a_cycle() -> None:
 
     alive, body = Alive(), dict[str, Any]()
     seen = weakref.ref(alive)
-    body["self"] = maker(Pair)(body, alive)
+    body["self"] = positional_factory(Pair)(body, alive)
     del alive, body
     gc.collect()
     assert seen() is None
@@ -88,7 +89,7 @@ class WithDict:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WithMore(model.Principal):
+class WithMore(decision.Principal):
     extra: object = None
 
 
@@ -97,7 +98,7 @@ class WithWeakrefs:
     a: object
 
 
-@quick
+@fast_init
 @dataclasses.dataclass(frozen=True, slots=True)
 class Small:
     a: object
@@ -106,16 +107,16 @@ class Small:
 @pytest.mark.parametrize("kind", [WithDict, WithMore, WithWeakrefs, Small])
 def test_a_class_of_another_layout_is_made_all_the_same(kind: Any) -> None:
     values = list(range(len(dataclasses.fields(kind))))
-    assert maker(kind)(*values) == kind(*values)
+    assert positional_factory(kind)(*values) == kind(*values)
 
 
 def test_a_maker_of_some_of_the_fields_calls_the_class() -> None:
-    assert Maker(model.Decision, ["verdict", "reason"])("deny", "x") == model.Decision("deny", "x")  # type: ignore[arg-type]
+    assert SlotConstructor(decision.Decision, ["verdict", "reason"])("deny", "x") == decision.Decision("deny", "x")  # type: ignore[arg-type]
 
 
 def test_a_maker_of_fields_that_are_none_calls_the_class() -> None:
     with pytest.raises(TypeError):
-        Maker(Small, ["nothing", "more"])(1, 2)
+        SlotConstructor(Small, ["nothing", "more"])(1, 2)
 
 
 def test_flat_arguments_are_frozen_in_one_step() -> None:

@@ -17,7 +17,7 @@ import pytest
 from bobcat import _core
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
-from bobcat.model import Decision, Verdict
+from bobcat.model.decision import Decision, Verdict
 from odd_values import BrokenMapping
 from programs import EVERY, host_rule, program_of, request_of, tool_is
 
@@ -110,7 +110,7 @@ def test_a_panic_of_the_core_is_a_deny() -> None:
         from bobcat import _core
         from bobcat.ir import construct
         from bobcat.ir.canonical import encode
-        from bobcat.model import ActionRequest
+        from bobcat import ActionRequest
         program = _core.Program(encode(construct.policy([construct.rule("r", construct.all_([]), "allow")])))
         request = ActionRequest("t", {}, None, None)
         decision = _core._panic_for_tests(program, request)

@@ -10,8 +10,8 @@ import string
 
 import pytest
 
-from bobcat.codes import CODES
-from bobcat.diagnostics import Severity
+from bobcat.diagnostics.catalogue import CODES
+from bobcat.diagnostics.model import Severity
 from diagnostic_examples import ROOT, Section, check, raised, rendered, sections
 
 SNAPSHOTS = ROOT / "tests" / "snapshots"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat.codes import diagnose
-from bobcat.diagnostics import Diagnostic, Related, Span
-from bobcat.frontend.strict import compile_strict
-from bobcat.render import WIDTH, place, render_json, render_sarif, render_text, summary
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Related, Span
+from bobcat.diagnostics.render import WIDTH, place, render_json, render_sarif, render_text, summary
+from bobcat.frontend.strict.policy import compile_strict
 
 
 def at(line: int, column: int, end_column: int, end_line: int | None = None, file: str = "p.yaml") -> Diagnostic:

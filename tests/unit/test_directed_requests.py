@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bobcat.analysis.doctor.probes import probes
 from bobcat.bundle.model import PolicyBundle
 from bobcat.compiler import compile_policy
-from bobcat.requests import request_from_json
+from bobcat.doctor.probe_requests import probe_requests
+from bobcat.model.request_json import request_from_json
 
 CLAUSES = [
     "args.x.starts_with: /etc",
@@ -42,6 +42,6 @@ def test_some_request_meets_the_clause_and_some_other_does_not(clause: str) -> N
     policy = bundle(clause)
     found = {
         str(policy.evaluate(request_from_json(request)).matched_rules[0]).partition(":")[0]
-        for request in probes(policy.ir)
+        for request in probe_requests(policy.ir)
     }
     assert found == {"r", "<default", "<rule_error"}

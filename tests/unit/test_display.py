@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat.display import MAX_MARKS, safe_args, safe_json, safe_name, safe_text, wrapped
+from bobcat.text.display import MAX_MARKS, safe_args, safe_json, safe_name, safe_text, wrapped
 from untrusted import untrusted_text
 
 INVISIBLE = [

@@ -22,7 +22,7 @@ from bobcat import (
     ToolMetadata,
     Verdict,
 )
-from bobcat.approvals.grants import entitled, slot_for
+from bobcat.approvals.grants import grant_key, may_approve
 
 
 class Chameleon(str):
@@ -97,7 +97,7 @@ def test_a_grant_for_exact_arguments_is_not_spent_on_objects(args: Any) -> None:
     gate.grant("send", args={"to": "ops@example.com"})
     assert gate.consume("send", args=args) is None
     with pytest.raises(ValueError):
-        slot_for("send", args, None)
+        grant_key("send", args, None)
 
 
 @pytest.mark.parametrize("item", [Chameleon("a"), Thing(), 1, "", None], ids=lambda item: type(item).__name__)
@@ -107,7 +107,7 @@ def test_an_allowlist_holds_exact_strings(item: Any) -> None:
 
 
 def test_an_approver_is_compared_by_the_characters_of_the_name() -> None:
-    assert not entitled(Chameleon("mallory"), ("ops@example.com",))
-    assert not entitled("mallory", (Chameleon("alice"),))
-    assert entitled("alice", (Chameleon("alice"),))
-    assert not entitled(Chameleon("alice"), (), ("alice",))
+    assert not may_approve(Chameleon("mallory"), ("ops@example.com",))
+    assert not may_approve("mallory", (Chameleon("alice"),))
+    assert may_approve("alice", (Chameleon("alice"),))
+    assert not may_approve(Chameleon("alice"), (), ("alice",))

@@ -119,10 +119,10 @@ def without_its_parentheses(request: Any, context: Any) -> Any:
     ("call", "message"),
     [
         (lambda: route_executor(inline_executor()), "routes must be a mapping of isolations"),  # type: ignore[arg-type]
-        (lambda: Approvals("runs.db"), "approvals are kept in a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
-        (lambda: Jobs("runs.db"), "jobs are kept in a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
+        (lambda: Approvals("runs.db"), "approvals need a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
+        (lambda: Jobs("runs.db"), "jobs need a DurableStore, such as SQLiteStore, got str"),  # type: ignore[arg-type]
         (lambda: compile_policy("rules: []", python_rules=without_its_parentheses), "python_rules is a list of rules"),
-        (lambda: asyncio.run(run_store_contract(MemoryStore())), "make is a function that returns a store"),  # type: ignore[arg-type]
+        (lambda: asyncio.run(run_store_contract(MemoryStore())), "make must be a function that returns a store"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_what_is_not_wrapped_is_told_how(call: Any, message: str) -> None:
@@ -135,6 +135,6 @@ def test_a_rule_that_forgets_to_call_a_constructor_is_told() -> None:
         compile_policy("rules: []", python_rules=[without_its_parentheses])
     (finding,) = raised.value.diagnostics
     assert finding.message.endswith(
-        "it uses `deny`, which cannot be frozen into the policy: the function `deny` is no constant"
+        "it uses `deny`, which cannot be frozen into the policy: the function `deny` cannot be a constant"
     )
-    assert finding.help == 'call it, `deny(...)`; `host="allow"` keeps the rule as a callable'
+    assert finding.help == 'call it, `deny(...)`; `uncompiled="callable"` keeps the rule as a callable'

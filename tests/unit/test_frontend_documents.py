@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bobcat.frontend.lowered import Lowered
-from bobcat.frontend.strict import compile_strict
-from bobcat.ir.schema import AnyOf, Leaf, Not, Policy, Rule, Transform
+from bobcat.frontend.result import LoweringResult
+from bobcat.frontend.strict.policy import compile_strict
+from bobcat.ir.schema import AnyExpr, IrPolicy, IrRule, Leaf, NotExpr, Transform
 
 
-def lower(text: str) -> Lowered:
+def lower(text: str) -> LoweringResult:
     return compile_strict(text, "p.yaml")
 
 
@@ -20,15 +20,15 @@ def codes(text: str) -> list[str]:
     return [item.code for item in lower(text).diagnostics]
 
 
-def policy(source: Any) -> Policy:
+def policy(source: Any) -> IrPolicy:
     lowered = compile_strict(source, "p.yaml")
     assert lowered.policy is not None, lowered.diagnostics
     return lowered.policy
 
 
-def rule(text: str) -> Rule:
+def rule(text: str) -> IrRule:
     found = policy(f"rules: [{{{text}}}]").rules[0]
-    assert isinstance(found, Rule)
+    assert isinstance(found, IrRule)
     return found
 
 
@@ -141,7 +141,7 @@ def test_a_rule_key_of_the_wrong_type_is_refused(entry: str, code: str) -> None:
         ("rules: [{match: {}, decision: approve}]", "did you mean `approve_required`?"),
         ("ruels: []", "did you mean `rules`?"),
         ("default: {}", "did you mean `defaults`?"),
-        ("on_no_match: deny", "it stands under `defaults`: `defaults: {on_no_match: ...}`"),
+        ("on_no_match: deny", "it belongs under `defaults`: `defaults: {on_no_match: ...}`"),
         ("rules: [{match: {tool: [a, b]}, decision: deny}]", "write `tool.in` for one of these values"),
         (
             "rules: [{match: {args: {cmd: rm}}, decision: deny}]",
@@ -287,11 +287,11 @@ def test_predicates_stand_wherever_a_match_may_and_use_each_other() -> None:
     )
     prod, safe = Leaf("context", ("environment",), "eq", "prod"), Leaf("tool", (), "eq", "ls")
     first, second = found.rules
-    assert isinstance(first, Rule)
-    assert isinstance(second, Rule)
-    assert set(first.match.items) == {prod, Not(safe)}  # type: ignore[union-attr]
-    assert isinstance(second.match, AnyOf)
-    assert set(second.match.items) == {safe, Not(prod)}
+    assert isinstance(first, IrRule)
+    assert isinstance(second, IrRule)
+    assert set(first.match.items) == {prod, NotExpr(safe)}  # type: ignore[union-attr]
+    assert isinstance(second.match, AnyExpr)
+    assert set(second.match.items) == {safe, NotExpr(prod)}
 
 
 def test_the_body_of_an_unused_predicate_is_checked() -> None:
@@ -361,7 +361,7 @@ def test_a_transform_that_does_nothing_certain_is_refused(transform: str, code: 
 
 def test_rules_without_an_id_are_numbered_and_ordered_by_priority() -> None:
     found = policy("rules: [{match: {}, decision: deny}, {match: {}, decision: allow, priority: 5}]")
-    assert [rule.id for rule in found.rules if isinstance(rule, Rule)] == ["rule_1", "rule_0"]
+    assert [rule.id for rule in found.rules if isinstance(rule, IrRule)] == ["rule_1", "rule_0"]
 
 
 def test_everything_a_rule_may_say_reaches_the_ir() -> None:
@@ -369,7 +369,7 @@ def test_everything_a_rule_may_say_reaches_the_ir() -> None:
         "id: r, priority: -3, description: d, match: {tool: x}, decision: approve_required, reason: why, "
         "approvers: [alice, bob], timeout_seconds: 1.5"
     )
-    assert found == Rule("r", -3, Leaf("tool", (), "eq", "x"), "approve_required", "why", ("alice", "bob"), 1.5, None)
+    assert found == IrRule("r", -3, Leaf("tool", (), "eq", "x"), "approve_required", "why", ("alice", "bob"), 1.5, None)
 
 
 def test_names_are_suggested_and_never_guessed() -> None:

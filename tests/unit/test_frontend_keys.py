@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat.frontend.key_syntax import written
-from bobcat.frontend.keys import Key, KeyProblem, parse_key
-from bobcat.frontend.vocabulary import BELOW_ARGS, NESTING, OPERATORS
+from bobcat.frontend.strict.key_syntax import written
+from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
+from bobcat.frontend.strict.vocabulary import BELOW_ARGS, NESTING, OPERATORS
 
 
 def parsed(text: str) -> Key:
@@ -107,7 +107,7 @@ def test_the_fields_of_elements_are_out_of_reach_and_it_is_said_so(text: str) ->
     found = problem(text)
     assert found.code == "E0303"
     assert found.help is not None
-    assert "elements are judged whole" in found.help
+    assert "elements are tested as a whole" in found.help
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat.frontend.strict import compile_strict
-from bobcat.ir.schema import Leaf, Rule
+from bobcat.frontend.strict.policy import compile_strict
+from bobcat.ir.schema import IrRule, Leaf
 
 
 def operand(text: str) -> Any:
     lowered = compile_strict(f"rules:\n  - match:\n      args.x: {text}\n    decision: deny\n", "p.yaml")
     assert lowered.policy is not None, lowered.diagnostics
     rule = lowered.policy.rules[0]
-    assert isinstance(rule, Rule)
+    assert isinstance(rule, IrRule)
     assert isinstance(rule.match, Leaf)
     return rule.match.operand
 

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 import yaml
 
-from bobcat.frontend.strict import compile_strict
-from bobcat.frontend.vocabulary import OPERATORS
-from bobcat.schema_json import policy_schema
+from bobcat.frontend.strict.json_schema import policy_schema
+from bobcat.frontend.strict.policy import compile_strict
+from bobcat.frontend.strict.vocabulary import OPERATORS
 from diagnostic_examples import sections
 from oracle.corpus import load
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
-from bobcat.diagnostics import Span
-from bobcat.frontend.pyrules.host import PythonRules
-from bobcat.frontend.strict import NO_PYTHON, compile_strict
+from bobcat.diagnostics.model import Span
+from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.strict.policy import NO_PYTHON, compile_strict
 from bobcat.ir import construct
-from bobcat.ir.schema import HostRule, Policy, Rule
+from bobcat.ir.schema import HostRule, IrPolicy, IrRule
 from bobcat.ir.visit import leaves
 
 TEXT = """\
@@ -30,7 +30,7 @@ rules:
 """
 
 
-def lowered(source: object, python: PythonRules = NO_PYTHON) -> tuple[Policy, SourceMap]:
+def lowered(source: object, python: PythonRules = NO_PYTHON) -> tuple[IrPolicy, SourceMap]:
     found = compile_strict(source, "p.yaml", python)  # type: ignore[arg-type]
     assert found.policy is not None
     assert found.source_map is not None
@@ -47,7 +47,7 @@ def written(span: Span | None) -> str:
 
 def test_rules_stand_in_evaluation_order_with_their_place_in_the_file() -> None:
     policy, source_map = lowered(TEXT)
-    assert [rule.id for rule in policy.rules if isinstance(rule, Rule)] == ["early", "late"]
+    assert [rule.id for rule in policy.rules if isinstance(rule, IrRule)] == ["early", "late"]
     assert [place.order for place in source_map.rules] == [1, 0]
     assert written(source_map.rule_span(0)) == "id: early\n    decision: allow"
     assert written(source_map.rule_span(1)) == "id: late\n    decision: deny"
@@ -57,7 +57,7 @@ def test_rules_stand_in_evaluation_order_with_their_place_in_the_file() -> None:
 def test_every_leaf_of_the_normal_form_leads_to_its_text() -> None:
     policy, source_map = lowered(TEXT)
     late = policy.rules[1]
-    assert isinstance(late, Rule)
+    assert isinstance(late, IrRule)
     found = {leaf.path: written(source_map.leaf_span(1, number)) for number, leaf in enumerate(leaves(late.match))}
     assert found == {
         (): "tool.in: [b, a]",

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bobcat.frontend.strict import compile_strict
-from bobcat.model import Verdict
+from bobcat.frontend.strict.policy import compile_strict
+from bobcat.model.decision import Verdict
 from stable_ids import stable_id
 
 RULES = "rules: [{id: a, match: {tool: x}, decision: deny}]"
@@ -315,7 +315,7 @@ def test_the_parser_without_libyaml_gives_the_same_policy_and_findings() -> None
 import sys, yaml
 if "without" in sys.argv:
     del yaml.CSafeLoader
-from bobcat.frontend.strict import compile_strict
+from bobcat.frontend.strict.policy import compile_strict
 sources = ["rules: [{id: a, match: {tool: x, args.n: 0o17}, decision: deny}]", "[" * 9999,
            "rules: [{match: {arg.x: no}, decision: Deny}]",
            "rules:\\n  - match: {}\\n    decision: deny\\n    decision: allow\\n", "a: !!str 5", "a: *b", "x: &a [*a]"]

@@ -15,16 +15,16 @@ import pytest
 
 from bobcat.ir import canonical, construct, schema
 from bobcat.ir.canonical import EncodingError
-from bobcat.ir.schema import Defaults, HostRule, Leaf, Policy, Rule
+from bobcat.ir.schema import Defaults, HostRule, IrPolicy, IrRule, Leaf
 
 HASH_FILE = Path(__file__).parents[1] / "vectors" / "schema_hash.txt"
 
 
-def policy(*rules: Rule | HostRule, **fields: object) -> Policy:
+def policy(*rules: IrRule | HostRule, **fields: object) -> IrPolicy:
     return construct.policy(rules, **fields)  # type: ignore[arg-type]
 
 
-def rule(id: str = "r", **fields: object) -> Rule:
+def rule(id: str = "r", **fields: object) -> IrRule:
     match = construct.leaf("tool", (), "eq", "shell")
     return construct.rule(id, match, "deny", **fields)  # type: ignore[arg-type]
 
@@ -33,7 +33,7 @@ HOST = HostRule("h", 0, "m", "q", "cpython-311:00")
 
 
 def test_the_schema_of_the_ir_is_the_committed_one() -> None:
-    found = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(Policy), order="sorted")).hexdigest()
+    found = hashlib.sha256(msgspec.json.encode(msgspec.json.schema(IrPolicy), order="sorted")).hexdigest()
     assert f"{schema.IR_VERSION} {found}" == HASH_FILE.read_text(encoding="ascii").strip(), (
         "the IR changed: raise IR_VERSION, keep the old bundles loading, then write this hash to tests/vectors"
     )
@@ -99,7 +99,7 @@ def test_a_policy_is_its_header_around_its_rules() -> None:
         assert data == header[:-2] + b",".join(canonical.encode(item) for item in node.rules) + b"]}"
         assert canonical.has_header(data, header)
         assert not canonical.has_header(data, canonical.header(policy(profile="lynx")))
-        assert msgspec.json.decode(data, type=Policy) == node
+        assert msgspec.json.decode(data, type=IrPolicy) == node
 
 
 def test_the_host_rules_can_be_read_from_the_bytes() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bobcat.ir import construct, pretty, visit
-from bobcat.ir.schema import All, AnyOf, HostRule, Leaf, Not
+from bobcat.ir.schema import AllExpr, AnyExpr, HostRule, Leaf, NotExpr
 
 A = Leaf("args", ("a",), "eq", 1)
 B = Leaf("args", ("b c", "d"), "matches", "^x", "re2")
 C = Leaf("context", ("timestamp",), "gt", {"timestamp": 0})
-TREE = All((A, Not(AnyOf((B, C)))))
+TREE = AllExpr((A, NotExpr(AnyExpr((B, C)))))
 
 
 def test_leaves_come_in_pre_order() -> None:

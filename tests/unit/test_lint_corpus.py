@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from bobcat.analysis.check import check_source
-from bobcat.codes import CODES
+from bobcat.diagnostics.catalogue import CODES
+from bobcat.lint.check import check_source
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = sorted((ROOT / "tests" / "lint_corpus").glob("*.yaml"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bobcat import compile_policy
-from bobcat.analysis.check import check_source
-from bobcat.diagnostics import Diagnostic
-from bobcat.render import render_text
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.render import render_text
+from bobcat.lint.check import check_source
 
 
 def policy(reason: str, approver: str = "alice") -> dict[str, object]:
@@ -25,12 +25,12 @@ def test_a_reason_with_a_hidden_character_compiles_with_a_finding(character: str
     (found,) = lint(f"a{character}b")
     assert character not in render_text([found], {})
     escape = f"\\x{ord(character):02x}" if ord(character) < 256 else f"\\u{ord(character):04x}"
-    assert f"shown as escapes: `{escape}`" in found.message
+    assert f"displayed as escapes: `{escape}`" in found.message
 
 
 def test_a_name_of_an_approver_is_looked_at_as_well() -> None:
     (found,) = lint("plain", "al\u202eice")
-    assert found.message.startswith("the name of an approver of the rule `r` holds")
+    assert found.message.startswith("the name of an approver of the rule `r` has characters")
 
 
 @pytest.mark.parametrize("reason", ["plain", "one line\n", "naïve café — “q”", "東京", "файл"])

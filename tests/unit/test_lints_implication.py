@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import campaign
-from bobcat.analysis.implication import conjuncts, contradict, disjoint, implies
 from bobcat.ir import construct
-from bobcat.ir.schema import Expr, Rule
-from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.ir.schema import Expr, IrRule
+from bobcat.lint.implication import conjuncts, contradict, disjoint, implies
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 from oracle.operators import TRUE
 from oracle.reference import judge
 
@@ -78,7 +78,7 @@ def request(tool: str, args: dict[str, Any]) -> ActionRequest:
     return ActionRequest(tool, args, ToolMetadata("low", True, ()), context)
 
 
-def is_true(rule: Rule, call: ActionRequest) -> bool:
+def is_true(rule: IrRule, call: ActionRequest) -> bool:
     return judge(rule.match, call, permits=rule.verdict == "allow") == TRUE
 
 
@@ -87,7 +87,7 @@ REQUESTS = st.builds(request, st.sampled_from(["a", "b"]), ARGS)
 
 @settings(max_examples=campaign.examples(300))
 @given(RULES, RULES, REQUESTS)
-def test_what_is_concluded_from_two_rules_holds(left: Rule, right: Rule, call: ActionRequest) -> None:
+def test_what_is_concluded_from_two_rules_holds(left: IrRule, right: IrRule, call: ActionRequest) -> None:
     if implies(left, right) and is_true(left, call):
         assert is_true(right, call)
     if disjoint(left, right):
@@ -95,7 +95,7 @@ def test_what_is_concluded_from_two_rules_holds(left: Rule, right: Rule, call: A
 
 
 @given(RULES, leaves(), REQUESTS, VERDICTS)
-def test_one_condition_more_implies_one_less(rule: Rule, more: Expr, call: ActionRequest, verdict: str) -> None:
+def test_one_condition_more_implies_one_less(rule: IrRule, more: Expr, call: ActionRequest, verdict: str) -> None:
     narrow = construct.rule("n", construct.all_([rule.match, more]), verdict)  # type: ignore[arg-type]
     if implies(narrow, rule):
         assert is_true(rule, call) or not is_true(narrow, call)

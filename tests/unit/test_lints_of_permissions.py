@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from bobcat.analysis.check import check_source
-from bobcat.analysis.registry import LINTS
 from bobcat.compiler import compile_policy
-from bobcat.requests import request_from_json
+from bobcat.lint.check import check_source
+from bobcat.lint.registry import LINTS
+from bobcat.model.request_json import request_from_json
 
 CLIMBS = r"(^|/)\.\.(/|$)"
 OWN = {code for lint in LINTS for code in lint.codes if "W0119" <= code <= "W0199"} | {"W0102", "W0106"}
@@ -260,11 +260,11 @@ def test_what_has_no_hole_has_no_finding(rules: tuple[str, ...]) -> None:
 def test_the_call_that_a_finding_shows_is_permitted(rules: tuple[str, ...]) -> None:
     text = "rules:\n" + "".join(f"  - {{id: r{index}, {rule}}}\n" for index, rule in enumerate(rules))
     bundle = compile_policy(text)
-    shown = [item.message for item in check_source(text) if "; it lets `" in item.message]
+    shown = [item.message for item in check_source(text) if "; it permits `" in item.message]
     assert shown or findings(*rules) & {"W0106", "W0133"}
     for message in shown:
         found = re.search(
-            r"it lets `([^`]*)` with `(.*?)`(?: declared `(.*?)`)?(?: in the context `(.*)`)? through", message
+            r"it permits `([^`]*)` with `(.*?)`(?: declared `(.*?)`)?(?: in the context `(.*)`)?$", message
         )
         assert found is not None
         request = {"tool": found[1], "args": found[2], "declared": found[3], "context": found[4]}

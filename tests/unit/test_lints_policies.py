@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bobcat.analysis.check import check_source
-from bobcat.analysis.pattern_syntax import is_anchored
-from bobcat.analysis.registry import LINTS
-from bobcat.codes import CODES
+from bobcat.diagnostics.catalogue import CODES
+from bobcat.lint.check import check_source
+from bobcat.lint.pattern_syntax import is_anchored
+from bobcat.lint.registry import LINTS
 
 
 def codes(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bobcat.analysis.check import check_source
+from bobcat.lint.check import check_source
 
 
 def findings(*rules: str) -> list[tuple[str, str]]:

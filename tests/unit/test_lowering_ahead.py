@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from yaml.nodes import Node, SequenceNode
 
 import campaign
-from bobcat.frontend import document
-from bobcat.frontend.document import Document
-from bobcat.frontend.lowered import Lowered
-from bobcat.frontend.strict import compile_strict
+from bobcat.frontend.result import LoweringResult
+from bobcat.frontend.strict import document
+from bobcat.frontend.strict.document import Document
+from bobcat.frontend.strict.policy import compile_strict
 from bobcat.ir import canonical
 from diagnostic_examples import profile_of, sections
 
@@ -52,15 +52,15 @@ PLAIN = POLICY.replace("  - match: {tool: [y]}\n    decision: allow\n", "").spli
 """Without what is refused, and without predicates."""
 
 
-def outcome(lowered: Lowered) -> list[Any]:  # Any: whatever there is to compare
+def outcome(lowered: LoweringResult) -> list[Any]:  # Any: whatever there is to compare
     policy = None if lowered.policy is None else canonical.encode(lowered.policy)
     return [policy, lowered.source_map, lowered.diagnostics, lowered.source]
 
 
-def same_both_ways(text: str) -> Lowered:
-    ahead, first = compile_strict(text, "p.yaml"), compile_strict(text, "p.yaml", ahead=False)
-    assert outcome(ahead) == outcome(first)
-    return ahead
+def same_both_ways(text: str) -> LoweringResult:
+    eager, first = compile_strict(text, "p.yaml"), compile_strict(text, "p.yaml", eager=False)
+    assert outcome(eager) == outcome(first)
+    return eager
 
 
 def test_a_policy_is_the_same_with_its_warnings_and_places() -> None:
@@ -74,7 +74,7 @@ def test_a_policy_is_the_same_with_its_warnings_and_places() -> None:
 def let_go(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
     """Of each rule that was lowered ahead, whether its nodes are gone."""
     gone: list[bool] = []
-    lower_ahead = Document.lower_ahead
+    lower_ahead = Document.lower_eagerly
 
     def watched(self: Document, key: Node, items: SequenceNode, index: int) -> None:
         before = weakref.ref(items.value[index - 1]) if index else None
@@ -82,7 +82,7 @@ def let_go(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         if before is not None:
             gone.append(before() is None)
 
-    monkeypatch.setattr(Document, "lower_ahead", watched)
+    monkeypatch.setattr(Document, "lower_eagerly", watched)
     return gone
 
 

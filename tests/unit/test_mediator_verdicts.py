@@ -146,7 +146,7 @@ def test_an_approval_that_is_left_open_is_refused_where_nobody_can_wait() -> Non
         return Pending("a-1")
 
     assert result(Decision(Verdict.APPROVE_REQUIRED), approve=later).error == (
-        "denied: the approval was left open, and nobody here can wait for it"
+        "denied: the approval is pending, and this call cannot wait"
     )
     assert RAN == []
 
@@ -156,7 +156,7 @@ def test_an_approvers_edit_is_refused_where_nobody_can_judge_it() -> None:
         return ApprovalDecision(True, "alice", "", {"items": [2]})
 
     assert result(Decision(Verdict.APPROVE_REQUIRED), approve=edits).error == (
-        "denied: the approver edited the arguments; nobody judged them again"
+        "denied: the approver edited the arguments; not evaluated again"
     )
     assert RAN == []
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from bobcat import _core, compile_policy
 from bobcat.errors import RequestError
-from bobcat.model import ActionRequest, ExecutionContext, Principal, ToolMetadata
-from bobcat.requests import request_from_json, request_to_json
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.request_json import request_from_json, request_to_json
 
 FULL = {
     "tool": "pay",

@@ -9,7 +9,7 @@ from pathlib import Path
 TOOL = """
 import asyncio
 from dataclasses import dataclass
-from bobcat.sandbox import SandboxError, run_in_subprocess
+from bobcat.executors.sandbox import SandboxError, run_in_subprocess
 
 print("loaded", __name__)
 
@@ -69,7 +69,7 @@ def test_a_script_without_a_guard_is_told_so_and_starts_no_chain_of_processes(tm
     done = subprocess.run(
         [sys.executable, "ship.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
     )
-    assert 'put what it runs under `if __name__ == "__main__":`' in done.stderr
+    assert 'put its code under `if __name__ == "__main__":`' in done.stderr
 
 
 def test_a_program_without_a_file_is_refused(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import sandbox_tools as tools
-from bobcat import sandbox
-from bobcat.sandbox import SandboxError, run_in_subprocess
+from bobcat.executors import sandbox
+from bobcat.executors.sandbox import SandboxError, run_in_subprocess
 
 
 def run(fn: Any, args: dict[str, Any] | None = None, **options: Any) -> Any:
@@ -91,14 +91,15 @@ def test_only_the_end_of_standard_error_is_shown() -> None:
 def test_a_tool_that_leaves_the_interpreter_gave_no_result() -> None:
     assert error_of(tools.leaves, {"code": 0}).startswith("sandbox produced no result: ")
     assert error_of(tools.leaves, {"code": 7}).startswith("sandbox exited 7: ")
-    assert error_of(tools.dies) == "sandbox exited -9: it was killed: past a limit, or by somebody else"
+    assert error_of(tools.dies) == "sandbox exited -9: it was killed: at a limit, or by another process"
 
 
 def test_a_value_that_has_no_json_is_an_error() -> None:
     assert "Circular reference" in error_of(tools.unwritable)
 
 
-def test_u73_the_timeout_holds_when_a_grandchild_keeps_the_output_open(tmp_path: Path) -> None:
+# lynx-agent defect 73
+def test_the_timeout_holds_when_a_grandchild_keeps_the_output_open(tmp_path: Path) -> None:
     started = time.monotonic()
     text = error_of(
         tools.spawns, {"seconds": 60, "pids": str(tmp_path / "pids"), "wait": True}, timeout_seconds=3, workspace="."
@@ -108,19 +109,22 @@ def test_u73_the_timeout_holds_when_a_grandchild_keeps_the_output_open(tmp_path:
     assert soon_dead(*read_pids(tmp_path / "pids"))
 
 
-def test_u73_what_a_finished_tool_left_running_is_killed(tmp_path: Path) -> None:
+# lynx-agent defect 73
+def test_what_a_finished_tool_left_running_is_killed(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     assert run(tools.spawns, {"seconds": 0, "pids": str(pids), "wait": False}) == "left them running"
     assert soon_dead(*read_pids(pids))
 
 
-def test_u74_output_is_not_kept_in_this_process() -> None:
+# lynx-agent defect 74
+def test_output_is_not_kept_in_this_process() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert run(tools.prints, {"megabytes": 60}) == "printed"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20 * 1024
 
 
-def test_u75_a_missing_workspace_is_a_sandbox_error(tmp_path: Path) -> None:
+# lynx-agent defect 75
+def test_a_missing_workspace_is_a_sandbox_error(tmp_path: Path) -> None:
     missing = str(tmp_path / "nowhere")
     assert error_of(tools.echo, workspace=missing) == f"workspace {missing!r} is not a directory"
     (tmp_path / "file").touch()

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from bobcat import ToolDef, ToolMetadata
-from bobcat.schema_check import MAX_NODES
-from bobcat.tool_schema import tooldef_to_json_schema, with_input_schema
-from bobcat.tools import ArgumentError, bind_arguments
+from bobcat.errors import ArgumentError
+from bobcat.tools.schema import tooldef_to_json_schema, with_input_schema
+from bobcat.tools.schema_check import MAX_NODES
+from bobcat.tools.signature import bind_arguments
 
 
 def remote(schema: Mapping[str, Any]) -> ToolDef:
@@ -52,7 +53,7 @@ def one(member: Any, **more: Any) -> dict[str, Any]:
         (one({"pattern": r"(a)\1"}), "a `pattern` cannot be used"),
         (one({"patternProperties": {"(?!a)": True}}), "a `pattern` cannot be used"),
         (one({"uniqueItems": 1}), "`uniqueItems` must be a boolean"),
-        (one({"$ref": "#/properties/none"}), "`$ref` names a place that is not in the schema"),
+        (one({"$ref": "#/properties/none"}), "`$ref` names a location that is not in the schema"),
         (one({"$ref": "other.json"}), "`$ref` must lead into the same document"),
         (one({"$ref": "#anchor"}), "`$ref` must lead into the same document"),
         (one({"$ref": 1}), "`$ref` must lead into the same document"),

@@ -26,7 +26,8 @@ class Connection:
 
 
 @pytest.mark.parametrize("query", ["ANALYZE DELETE FROM users", "SELECT 1; DROP TABLE users", "SELECT 1"])
-def test_u76_a_sql_preview_sends_nothing_to_a_live_connection(query: str) -> None:
+# lynx-agent defect 76
+def test_a_sql_preview_sends_nothing_to_a_live_connection(query: str) -> None:
     preview = sql(query, Connection())
     assert "explain" not in preview
     assert preview["explain_error"] == "not asked: a database may run what it is asked to explain"
@@ -57,7 +58,8 @@ def test_u76_a_sql_preview_sends_nothing_to_a_live_connection(query: str) -> Non
         ("terraform destroy", ["terraform destroy"]),
     ],
 )
-def test_u77_a_program_that_destroys_is_found_behind_others(cmd: str, found: list[str]) -> None:
+# lynx-agent defect 77
+def test_a_program_that_destroys_is_found_behind_others(cmd: str, found: list[str]) -> None:
     assert shell(cmd)["destructive_tokens"] == found
 
 
@@ -65,7 +67,8 @@ def test_u77_a_program_that_destroys_is_found_behind_others(cmd: str, found: lis
     "cmd",
     ["cat <<EOF\nrm x\nEOF", "cat <<'EOF'\n$(rm x)\nEOF", "cat <<A <<B\nrm x\nA\nrm y\nB\nls", "echo 'rm x'", "ls rm"],
 )
-def test_u77_text_is_not_taken_for_commands(cmd: str) -> None:
+# lynx-agent defect 77
+def test_text_is_not_taken_for_commands(cmd: str) -> None:
     assert shell(cmd)["destructive_tokens"] == []
 
 
@@ -82,7 +85,8 @@ def test_u77_text_is_not_taken_for_commands(cmd: str) -> None:
         ("bash <<EOF\nrm x", "unclosed <<EOF"),
     ],
 )
-def test_u77_what_cannot_be_read_is_said(cmd: str, unresolved: str) -> None:
+# lynx-agent defect 77
+def test_what_cannot_be_read_is_said(cmd: str, unresolved: str) -> None:
     assert unresolved in shell(cmd)["unresolved"]
 
 
@@ -97,7 +101,8 @@ def test_u77_what_cannot_be_read_is_said(cmd: str, unresolved: str) -> None:
         ("cp a", []),
     ],
 )
-def test_u77_files_that_are_written_to_are_listed(cmd: str, files: list[str]) -> None:
+# lynx-agent defect 77
+def test_files_that_are_written_to_are_listed(cmd: str, files: list[str]) -> None:
     assert shell(cmd)["overwrites"] == files
 
 
@@ -112,7 +117,8 @@ def test_u77_files_that_are_written_to_are_listed(cmd: str, files: list[str]) ->
         ("INSERT OR REPLACE INTO t VALUES (1)", "INSERT", False),
     ],
 )
-def test_u77_a_statement_that_destroys_is_one_however_it_is_written(query: str, operation: str, where: bool) -> None:
+# lynx-agent defect 77
+def test_a_statement_that_destroys_is_one_however_it_is_written(query: str, operation: str, where: bool) -> None:
     preview = sql(query)
     assert (preview["operation"], preview["destructive"], preview["has_where_clause"]) == (operation, True, where)
 
@@ -129,18 +135,21 @@ def test_u77_a_statement_that_destroys_is_one_however_it_is_written(query: str, 
         ("SELECT * FROM t INTO OUTFILE '/x'", ["t"]),
     ],
 )
-def test_u77_every_table_of_a_statement_is_listed(query: str, tables: list[str]) -> None:
+# lynx-agent defect 77
+def test_every_table_of_a_statement_is_listed(query: str, tables: list[str]) -> None:
     assert sql(query)["tables"] == tables
 
 
-def test_u77_functions_that_a_statement_calls_are_listed() -> None:
+# lynx-agent defect 77
+def test_functions_that_a_statement_calls_are_listed() -> None:
     query = 'SELECT count(*), pg_terminate_backend(pid) FROM t WHERE a IN (1) AND EXISTS (SELECT "f"(1))'
     assert sql(query)["calls"] == ["count", "f", "pg_terminate_backend"]
     assert sql("INSERT INTO t (a) VALUES (1)")["calls"] == []
     assert sql("CREATE TABLE t (a int)")["calls"] == []
 
 
-def test_u77_an_http_preview_shows_no_credential() -> None:
+# lynx-agent defect 77
+def test_an_http_preview_shows_no_credential() -> None:
     headers = {"Proxy-Authorization": "s3cret", "X-Auth-Token": "s3cret", "Accept": "*/*"}
     preview = asyncio.run(http_shadow("GET", "https://bob:s3cret@host/x?api_key=s3cret&q=1", headers))
     assert "s3cret" not in str(preview)

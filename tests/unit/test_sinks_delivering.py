@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bobcat import AuditEvent, AuditGap, Sink, callback_sink, jsonl_sink, multi_sink, noop_sink, stdout_sink
-from bobcat.plain_json import json_text
 from bobcat.sinks.fanout import Fanout
+from bobcat.text.json_text import json_text
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from bobcat import Decision, PolicyBundle, PolicyWarning, Verdict, _core, compile_policy, rule
-from bobcat.model import ActionRequest, ExecutionContext
-from bobcat.requests import request_from_json
+from bobcat.model.decision import ActionRequest, ExecutionContext
+from bobcat.model.request_json import request_from_json
 
-BUDGET = 4_000_000
 LONG = ["x"] * 100_000
 SPENT = "budget_exceeded"
 
@@ -40,19 +39,6 @@ def every_answer(bundle: PolicyBundle, request: ActionRequest) -> list[Decision]
     (of_json,) = _core.evaluate_json(bundle, line)
     (of_many,) = _core.evaluate_many(bundle, [request])
     return [bundle.evaluate(request), of_many, of_json, explained]
-
-
-def steps(bundle: PolicyBundle, request: ActionRequest, *, plain: bool = False) -> int:
-    return _core._steps_for_tests(bundle, request, plain=plain)
-
-
-def test_a_clause_on_a_scalar_or_a_short_text_takes_no_step() -> None:
-    bundle = policy(
-        clause("args.n.gt", 5, "deny", "a"),
-        clause("args.text.matches", "[a-z]+[0-9]{3}$", "deny", "b"),
-        clause("args.text.contains", "zzz", "deny", "c"),
-    )
-    assert steps(bundle, call(n=1, text="x" * 1_000)) == 0
 
 
 def test_a_denying_rule_that_passes_the_budget_denies_however_it_is_asked() -> None:
@@ -88,39 +74,16 @@ def test_the_lynx_profile_denies_where_it_would_skip_an_error() -> None:
     assert (decision.verdict, SPENT in decision.matched_rules[-1]) == ("deny", True)
 
 
-def test_a_decision_takes_no_more_steps_than_there_are() -> None:
-    for key, operand in [("args.items.any", {"eq": "no"}), ("args.items.contains_any", [f"n{i}" for i in range(50)])]:
-        rules = [clause(key, operand if i == 0 else _other(operand, i), "deny", f"r{i}") for i in range(60)]
-        assert steps(policy(*rules), call(items=LONG)) <= BUDGET
-
-
-def _other(operand: Any, i: int) -> Any:
-    return {"eq": f"no {i}"} if isinstance(operand, dict) else [f"{word} {i}" for word in operand]
-
-
-@pytest.mark.parametrize("decision", ["allow", "deny"])
-def test_elements_looked_up_at_another_path_take_a_step_each(decision: str) -> None:
-    bundle = policy(clause("args.to.all", {"in": {"ref": "args.known"}}, decision, "r"))
-    known = [f"u{i}" for i in range(1_000)]
-    small, large = (
-        steps(bundle, call(to=[f"u{i % 1000}" for i in range(count)], known=known)) for count in (1_000, 100_000)
-    )
-    assert 1_000 <= small <= 5_000
-    assert 100_000 <= large <= 200_000
-
-
 @pytest.mark.parametrize("op", ["contains_any", "contains_all"])
-def test_a_list_is_gone_over_once_for_all_needles(op: str) -> None:
+def test_any_number_of_needles_is_looked_for_in_a_long_list(op: str) -> None:
     bundle = policy(clause(f"args.items.{op}", [f"n{i}" for i in range(1_000)], "deny", "r"))
-    assert 100_000 <= steps(bundle, call(items=LONG)) <= 200_000
     assert bundle.evaluate(call(items=LONG)).verdict != "deny"
     found = [*LONG, *(f"n{i}" for i in range(1_000))]
     assert bundle.evaluate(call(items=found)).verdict == "deny"
 
 
-def test_a_text_is_gone_over_once_for_all_needles() -> None:
+def test_any_number_of_needles_is_looked_for_in_a_long_text() -> None:
     bundle = policy(clause("args.text.contains_any", [f"n{i}" for i in range(1_000)], "deny", "r"))
-    assert steps(bundle, call(text="x" * 1_000_000)) < 20_000
     assert bundle.evaluate(call(text="x" * 1_000_000 + "n500")).verdict == "deny"
 
 
@@ -139,23 +102,6 @@ def test_finding_the_groups_of_a_match_takes_steps_for_what_it_visits() -> None:
     assert bundle.evaluate(call(text="abab")).verdict != "deny"
 
 
-@rule
-def counts(request: ActionRequest, context: ExecutionContext) -> Decision | None:
-    total = 0
-    for number in request.args["numbers"]:
-        total += number
-    if total == -1:
-        return Decision(verdict=Verdict.DENY, reason="x")
-    return None
-
-
-def test_the_steps_of_functions_are_those_of_the_decision() -> None:
-    bundle = compile_policy({"rules": many(30, "deny")}, python_rules=[counts], python_rule_priorities=[5])
-    numbers = list(range(100_000))
-    assert steps(bundle, call(numbers=numbers, items=[])) >= 100_000
-    assert steps(bundle, call(numbers=numbers, items=[])) == steps(bundle, call(numbers=numbers, items=[]), plain=True)
-
-
 def test_a_chain_of_transforms_ends() -> None:
     rules = [
         {
@@ -168,7 +114,6 @@ def test_a_chain_of_transforms_ends() -> None:
     ]
     request = call(n=1, **{f"k{i}": i for i in range(20_000)})
     bundle = policy(*rules)
-    assert steps(bundle, request) <= BUDGET
     for decision in every_answer(bundle, request):
         assert any(name.endswith(f":{SPENT}>") for name in decision.matched_rules)
         assert decision.verdict == "transform"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bobcat.tasks import being_cancelled, end, settle
+from bobcat.aio.tasks import being_cancelled, cancel_and_wait, wait_shielded
 
 
 async def _slow_to_end(entered: asyncio.Event, leave: asyncio.Event) -> None:
@@ -17,7 +17,7 @@ async def _slow_to_end(entered: asyncio.Event, leave: asyncio.Event) -> None:
         await leave.wait()
 
 
-@pytest.mark.parametrize("how", [end, settle])
+@pytest.mark.parametrize("how", [cancel_and_wait, wait_shielded])
 def test_a_cancellation_of_who_waits_is_passed_on_once_the_task_is_over(how: object) -> None:
     async def main() -> None:
         entered, leave = asyncio.Event(), asyncio.Event()
@@ -40,7 +40,7 @@ def test_a_cancellation_of_who_waits_is_passed_on_once_the_task_is_over(how: obj
 
 def test_the_end_of_a_task_is_no_cancellation_of_who_ends_it() -> None:
     async def main() -> None:
-        await end(asyncio.create_task(asyncio.sleep(60)))
+        await cancel_and_wait(asyncio.create_task(asyncio.sleep(60)))
         assert not being_cancelled()
 
     asyncio.run(main())
@@ -57,7 +57,7 @@ def test_what_a_task_raises_while_it_is_ended_comes_out() -> None:
         task = asyncio.create_task(breaks())
         await asyncio.sleep(0)
         with pytest.raises(OSError, match="broken"):
-            await end(task)
+            await cancel_and_wait(task)
 
     asyncio.run(main())
 

@@ -18,14 +18,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bobcat import ToolDef, ToolMetadata, ToolSet, tool
-from bobcat.tool_schema import (
+from bobcat.errors import ArgumentError
+from bobcat.tools.decorator import definition_of
+from bobcat.tools.schema import (
     Style,
     tooldef_to_json_schema,
     toolset_to_anthropic_tools,
     toolset_to_openai_tools,
     with_input_schema,
 )
-from bobcat.tools import ArgumentError, bind_arguments, definition_of
+from bobcat.tools.signature import bind_arguments
 from stable_ids import stable_id
 
 UserId = NewType("UserId", int)
@@ -147,16 +149,19 @@ def test_a_type_has_its_schema(annotation: object, expected: dict[str, Any]) -> 
     assert schema_of(annotation) == expected
 
 
-def test_u81_an_optional_written_with_a_bar_is_the_type_or_null() -> None:
+# lynx-agent defect 81
+def test_an_optional_written_with_a_bar_is_the_type_or_null() -> None:
     assert schema_of(str | None) == {"anyOf": [TEXT, NULL]} == schema_of(Optional[str])
 
 
-def test_u81_a_tuple_has_one_schema_per_place() -> None:
+# lynx-agent defect 81
+def test_a_tuple_has_one_schema_per_place() -> None:
     pair = {"type": "array", "prefixItems": [TEXT, WHOLE], "minItems": 2, "maxItems": 2}
     assert schema_of(tuple[str, int]) == pair
 
 
-def test_u81_variable_parameters_are_no_properties() -> None:
+# lynx-agent defect 81
+def test_variable_parameters_are_no_properties() -> None:
     async def call(path: str, *rest: str, **options: int) -> None: ...
 
     schema = tooldef_to_json_schema(definition(call))
@@ -164,7 +169,8 @@ def test_u81_variable_parameters_are_no_properties() -> None:
     assert schema["additionalProperties"] == WHOLE
 
 
-def test_u81_a_parameter_with_a_leading_underscore_is_shown_because_the_tool_needs_it() -> None:
+# lynx-agent defect 81
+def test_a_parameter_with_a_leading_underscore_is_shown_because_the_tool_needs_it() -> None:
     async def call(_id: int) -> None: ...
 
     assert tooldef_to_json_schema(definition(call))["required"] == ["_id"]

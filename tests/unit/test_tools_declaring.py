@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from bobcat import Happened, ToolDef, ToolMetadata, ToolSet, Unknown, reconcile, shadow, tool
-from bobcat.frozen import deep_freeze
-from bobcat.tool_schema import tooldef_to_json_schema, with_input_schema
-from bobcat.tools import ArgumentError, bind_arguments
+from bobcat.errors import ArgumentError
+from bobcat.model.frozen import deep_freeze
+from bobcat.tools.schema import tooldef_to_json_schema, with_input_schema
+from bobcat.tools.signature import bind_arguments
 
 
 @tool(cost="high", reversible=False, scope=("files:write",), blast_radius_hint=3, isolation="box")
@@ -200,7 +201,7 @@ def test_an_effect_needs_its_parameter(effect: Any, parameter: str) -> None:
 
     with pytest.raises(TypeError) as raised:
         tool(effect=effect)(fn)
-    assert str(raised.value) == f"@tool(effect='{effect}') requires a parameter `{parameter}`; fn has none"
+    assert str(raised.value) == f"@tool(effect='{effect}') requires a parameter `{parameter}`, which fn lacks"
 
 
 def test_an_effect_that_does_not_exist_is_named() -> None:

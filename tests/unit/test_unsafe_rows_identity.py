@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bobcat.compiler import compile_policy
-from bobcat.model import Decision, Verdict
+from bobcat.model.decision import Decision, Verdict
 from unsafe_rows import ALLOWING, call, context, refusal
 
 
@@ -26,7 +26,8 @@ from unsafe_rows import ALLOWING, call, context, refusal
         "{a: {all_of: [a, a]}}",
     ],
 )
-def test_u27_a_recursive_predicate_is_refused(predicates: str) -> None:
+# lynx-agent defect 27
+def test_a_recursive_predicate_is_refused(predicates: str) -> None:
     error = refusal(f"predicates: {predicates}\nrules: [{{id: r, match: a, decision: deny}}]")
     assert "a" in str(error)
 
@@ -37,26 +38,30 @@ def _refused_within(seconds: float, source: str) -> None:
     assert time.perf_counter() - begun < seconds
 
 
-def test_u28_an_alias_bomb_is_refused_before_it_is_expanded() -> None:
+# lynx-agent defect 28
+def test_an_alias_bomb_is_refused_before_it_is_expanded() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 12)]
     _refused_within(1.0, "\n".join(lines))
 
 
-def test_u28_doubling_predicates_are_refused_or_shared() -> None:
+# lynx-agent defect 28
+def test_doubling_predicates_are_refused_or_shared() -> None:
     lines = ["predicates:", "  p0: {args.x: 1, args.y: 2}"]
     lines += [f"  p{n}: {{any_of: [{{not: p{n - 1}}}, {{all_of: [p{n - 1}, {{args.z: {n}}}]}}]}}" for n in range(1, 40)]
     lines += ["rules: [{id: r, match: p39, decision: deny}]"]
     _refused_within(2.0, "\n".join(lines))
 
 
-def test_u28_a_deep_source_is_refused() -> None:
+# lynx-agent defect 28
+def test_a_deep_source_is_refused() -> None:
     _refused_within(1.0, "rules: " + "[" * 100_000)
     deep = "{not: " * 3_000 + "{tool: a}" + "}" * 3_000
     _refused_within(1.0, f"rules: [{{id: r, match: {deep}, decision: deny}}]")
 
 
-def test_u29_python_rules_of_one_name_and_other_code_have_other_digests() -> None:
+# lynx-agent defect 29
+def test_python_rules_of_one_name_and_other_code_have_other_digests() -> None:
     def make(verdict: Verdict) -> Callable[[Any, Any], Decision]:
         def rule(request: Any, context: Any) -> Decision:
             return Decision(verdict)
@@ -68,7 +73,8 @@ def test_u29_python_rules_of_one_name_and_other_code_have_other_digests() -> Non
     assert denying.id != allowing.id
 
 
-def test_u29_a_value_that_is_called_like_a_predicate_is_a_value() -> None:
+# lynx-agent defect 29
+def test_a_value_that_is_called_like_a_predicate_is_a_value() -> None:
     first = "predicates: {foo: {tool: x}}\nrules: [{id: r, match: {args.x: foo}, decision: deny}]"
     second = "rules: [{id: r, match: {args.x: {tool: x}}, decision: deny}]"
     third = "rules: [{id: r, match: {args.x.eq: {tool: x}}, decision: deny}]"
@@ -78,7 +84,8 @@ def test_u29_a_value_that_is_called_like_a_predicate_is_a_value() -> None:
     assert compile_policy(first).id == compile_policy(plain).id
 
 
-def test_u29_values_that_only_print_alike_are_refused_or_differ() -> None:
+# lynx-agent defect 29
+def test_values_that_only_print_alike_are_refused_or_differ() -> None:
     import datetime
 
     refusal({"rules": [{"id": "r", "match": {"args.x": datetime.date(2026, 1, 31)}, "decision": "deny"}]})
@@ -99,7 +106,8 @@ rules: [{id: r, match: {all_of: [p, {args.x.in: [c, a, b]}, {args.y.contains_any
 """
 
 
-def test_u30_an_id_is_a_full_digest_and_the_same_in_every_process() -> None:
+# lynx-agent defect 30
+def test_an_id_is_a_full_digest_and_the_same_in_every_process() -> None:
     found = set()
     for seed in ("0", "1", "77"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
@@ -111,13 +119,15 @@ def test_u30_an_id_is_a_full_digest_and_the_same_in_every_process() -> None:
     assert len(digest) == 64
 
 
-def test_u30_values_without_a_form_are_refused() -> None:
+# lynx-agent defect 30
+def test_values_without_a_form_are_refused() -> None:
     refusal("rules: [{id: r, match: {args.x: !!set {a, b}}, decision: deny}]")
     refusal({"rules": [{"id": "r", "match": {"args.x": {1, 2}}, "decision": "deny"}]})
     refusal({"rules": [{"id": "r", "match": {"args.x": object()}, "decision": "deny"}]})
 
 
-def test_u31_changing_the_source_after_compiling_changes_nothing() -> None:
+# lynx-agent defect 31
+def test_changing_the_source_after_compiling_changes_nothing() -> None:
     source: dict[str, Any] = {
         "rules": [
             {"id": "r", "match": {"args.x.in": ["a"]}, "decision": "deny"},
@@ -136,7 +146,8 @@ def test_u31_changing_the_source_after_compiling_changes_nothing() -> None:
     assert bundle.id == before
 
 
-def test_u31_a_decision_does_not_alias_the_policy() -> None:
+# lynx-agent defect 31
+def test_a_decision_does_not_alias_the_policy() -> None:
     policy = {"rules": [{"id": "t", "match": {}, "decision": "transform", "transform": {"set": {"y": ["s"]}}}]}
     bundle = compile_policy(policy)
     first = bundle.evaluate(call()).transform_args
@@ -148,7 +159,8 @@ def test_u31_a_decision_does_not_alias_the_policy() -> None:
     assert bundle.evaluate(call()).transform_args == {"y": ["s"]}
 
 
-def test_u32_bundles_are_equal_by_meaning_and_can_be_pickled() -> None:
+# lynx-agent defect 32
+def test_bundles_are_equal_by_meaning_and_can_be_pickled() -> None:
     first = compile_policy("rules: [{id: r, match: {tool: a}, decision: deny}]")
     second = compile_policy("# the same\nrules:\n- decision: deny\n  match: {tool.in: [a]}\n  id: r\n")
     assert first == second
@@ -158,14 +170,15 @@ def test_u32_bundles_are_equal_by_meaning_and_can_be_pickled() -> None:
     assert copy.evaluate(call("a")).verdict is Verdict.DENY
 
 
-def test_u33_the_context_that_is_passed_is_the_one_every_rule_sees() -> None:
+# lynx-agent defect 33
+def test_the_context_that_is_passed_is_the_one_every_rule_sees() -> None:
     seen: list[str] = []
 
     def look(request: Any, context: Any) -> None:
         seen.append(context.environment)
 
     policy = ALLOWING + "rules: [{id: r, match: {context.environment: prod}, decision: deny}]"
-    bundle = compile_policy(policy, python_rules=(look,), python_rule_priorities=(("look", 5),), host="allow")
+    bundle = compile_policy(policy, python_rules=(look,), python_rule_priorities=(("look", 5),), uncompiled="callable")
     request = call(at=context(environment="dev"))
     assert bundle.evaluate(request).verdict is Verdict.ALLOW
     assert bundle.evaluate(request, context(environment="prod")).verdict is Verdict.DENY

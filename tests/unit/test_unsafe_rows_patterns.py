@@ -9,7 +9,7 @@ import pytest
 
 from bobcat.compiler import compile_policy
 from bobcat.errors import PolicyCompileError
-from bobcat.model import Verdict
+from bobcat.model.decision import Verdict
 from unsafe_rows import call, one_rule, verdict
 
 CATASTROPHIC = [
@@ -46,23 +46,27 @@ def _allows(pattern: str, text: Any) -> bool:
     return compile_policy(policy).evaluate(call(args={"x": text})).verdict is Verdict.ALLOW
 
 
-def test_u23_the_end_of_a_pattern_is_the_end_of_the_text() -> None:
+# lynx-agent defect 23
+def test_the_end_of_a_pattern_is_the_end_of_the_text() -> None:
     assert _allows(r"^ls( [a-z]+)*$", "ls foo")
     assert not _allows(r"^ls( [a-z]+)*$", "ls foo\n")
 
 
-def test_u23_a_dot_crosses_lines_when_told_to() -> None:
+# lynx-agent defect 23
+def test_a_dot_crosses_lines_when_told_to() -> None:
     assert not _allows(r"rm.*-rf", "rm\n-rf /")
     assert _allows(r"(?s)rm.*-rf", "rm\n-rf /")
 
 
-def test_u23_a_caret_stands_for_lines_when_told_to() -> None:
+# lynx-agent defect 23
+def test_a_caret_stands_for_lines_when_told_to() -> None:
     assert not _allows(r"^rm", "true\nrm -rf /")
     assert _allows(r"(?m)^rm", "true\nrm -rf /")
 
 
 @pytest.mark.parametrize("pattern", CATASTROPHIC)
-def test_u24_u25_a_catastrophic_pattern_takes_linear_time(pattern: str) -> None:
+# lynx-agent defect 24, 25
+def test_a_catastrophic_pattern_takes_linear_time(pattern: str) -> None:
     policy = {"rules": [{"id": "r", "match": {"args.x.matches": pattern}, "decision": "allow"}]}
     bundle = compile_policy(policy)
     begun = time.perf_counter()
@@ -72,18 +76,21 @@ def test_u24_u25_a_catastrophic_pattern_takes_linear_time(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [r"(?=a)", r"(?!a)", r"(?<=a)b", r"(?<!a)b", r"(a)\1", r"(?P<x>a)(?P=x)", r"(?>a)"])
-def test_u24_what_linear_time_cannot_do_is_refused(pattern: str) -> None:
+# lynx-agent defect 24
+def test_what_linear_time_cannot_do_is_refused(pattern: str) -> None:
     with pytest.raises(PolicyCompileError):
         compile_policy({"rules": [{"id": "r", "match": {"args.x.matches": pattern}, "decision": "deny"}]})
 
 
-def test_u26_classes_are_ascii() -> None:
+# lynx-agent defect 26
+def test_classes_are_ascii() -> None:
     assert not _allows(r"^\d+$", "١٢٣")
     assert not _allows(r"^\w+$", "é")
     assert not _allows(r"^a\sb$", "a\u00a0b")
     assert _allows(r"^\pN+$", "١٢٣")
 
 
-def test_u26_letters_are_compared_as_they_are() -> None:
+# lynx-agent defect 26
+def test_letters_are_compared_as_they_are() -> None:
     assert verdict(one_rule("{args.x: k}"), x="\u212a") is Verdict.ALLOW
     assert not _allows(r"^k$", "\u212a")

@@ -40,7 +40,8 @@ def meddle(args: Any) -> None:
             continue
 
 
-def test_u34_an_approval_handler_cannot_change_what_runs() -> None:
+# lynx-agent defect 34
+def test_an_approval_handler_cannot_change_what_runs() -> None:
     async def handler(request: ApprovalRequest) -> ApprovalDecision:
         meddle(request.request.args)
         return ApprovalDecision(True, "alice")
@@ -49,7 +50,8 @@ def test_u34_an_approval_handler_cannot_change_what_runs() -> None:
     assert run.ran == [("deploy", {"version": "1"}), ("restart", {"targets": ["a"]})]
 
 
-def test_u35_an_agent_cannot_change_arguments_while_an_approval_is_waited_for() -> None:
+# lynx-agent defect 35
+def test_an_agent_cannot_change_arguments_while_an_approval_is_waited_for() -> None:
     targets = ["a"]
     args: dict[str, Any] = {"targets": targets}
 
@@ -63,7 +65,8 @@ def test_u35_an_agent_cannot_change_arguments_while_an_approval_is_waited_for() 
     assert run.bodies("step.proposed")[0]["args"] == {"targets": ["a"]}
 
 
-def test_u36_a_sink_cannot_change_what_runs_or_what_another_sink_sees() -> None:
+# lynx-agent defect 36
+def test_a_sink_cannot_change_what_runs_or_what_another_sink_sees() -> None:
     def meddler(event: AuditEvent) -> None:
         meddle(event.body)
         meddle(event.body.get("args", {}))
@@ -73,17 +76,19 @@ def test_u36_a_sink_cannot_change_what_runs_or_what_another_sink_sees() -> None:
     assert run.bodies("step.proposed")[0]["args"] == {"targets": ["a"]}
 
 
-def test_u36_a_python_rule_cannot_change_what_runs() -> None:
+# lynx-agent defect 36
+def test_a_python_rule_cannot_change_what_runs() -> None:
     def meddler(request: ActionRequest, context: object) -> None:
         meddle(request.args)
 
     tools, agent = Tools(), Scripted(call("restart", targets=["a"]))
-    policy = bobcat.compile_policy(POLICY, python_rules=[meddler], python_rule_priorities=[99], host="allow")
+    policy = bobcat.compile_policy(POLICY, python_rules=[meddler], python_rule_priorities=[99], uncompiled="callable")
     asyncio.run(run_agent(agent, "t", tools=tools.toolset(), policy=policy, on_approval=auto_approve()))
     assert tools.ran == [("restart", {"targets": ["a"]})]
 
 
-def test_u37_the_arguments_that_run_after_a_transform_are_audited_and_journaled() -> None:
+# lynx-agent defect 37
+def test_the_arguments_that_run_after_a_transform_are_audited_and_journaled() -> None:
     store = MemoryStore()
     run = seen(call("query", text="SELECT 1"), store=store, run_id="r")
     limited = {"text": "SELECT 1 LIMIT 1"}
@@ -102,15 +107,17 @@ rules:
 """
 
 
-def test_u38_transformed_arguments_are_judged_by_the_rules_that_outrank_the_transform() -> None:
+# lynx-agent defect 38
+def test_transformed_arguments_are_judged_by_the_rules_that_outrank_the_transform() -> None:
     run = seen(call("query", text="SELECT 1"), policy=RECHECKED)
     assert run.ran == []
     assert run.bodies("policy.evaluated")[0]["matched_rules"] == ["more", "no-drop"]
 
 
-def test_u39_defaults_of_the_signature_are_part_of_what_is_judged() -> None:
+# lynx-agent defect 39
+def test_defaults_of_the_signature_are_part_of_what_is_judged() -> None:
     policy = "rules: [{id: r, match: {tool: delete, args.force: false}, decision: dry_run}]"
-    assert seen(call("delete", path="a"), policy=policy).told[0].startswith("[dry_run]")
+    assert seen(call("delete", path="a"), policy=policy).tool_messages[0].startswith("[dry_run]")
     denied = (
         "defaults: {on_no_match: allow, on_missing_shadow: allow}\n"
         "rules: [{id: r, match: {args.times: 1}, decision: deny}]"
@@ -118,11 +125,12 @@ def test_u39_defaults_of_the_signature_are_part_of_what_is_judged() -> None:
     assert seen(call("echo", text="a"), policy=denied).ran == []
 
 
-def test_u39_arguments_that_the_tool_does_not_take_never_reach_the_policy() -> None:
+# lynx-agent defect 39
+def test_arguments_that_the_tool_does_not_take_never_reach_the_policy() -> None:
     run = seen(call("echo", text="a", sudo=True))
     assert run.kinds[2:4] == ["policy.evaluated", "action.failed"]
     assert run.bodies("policy.evaluated")[0]["matched_rules"] == []
-    assert run.told == ["[error] tool 'echo' takes no argument `sudo`"] or "sudo" in run.told[0]
+    assert run.tool_messages == ["[error] tool 'echo' takes no argument `sudo`"] or "sudo" in run.tool_messages[0]
     assert run.ran == []
 
 
@@ -134,31 +142,35 @@ def answered(answer: object, tool: str = "deploy", **args: object) -> Seen:
 
 
 @pytest.mark.parametrize("approver", ["mallory", "ALICE", "alice ", "", "ali", None, 5, ["alice"]])
-def test_u40_only_somebody_among_the_approvers_grants(approver: Any) -> None:
+# lynx-agent defect 40
+def test_only_somebody_among_the_approvers_grants(approver: Any) -> None:
     run = answered(ApprovalDecision(True, approver))
     assert run.ran == []
-    assert run.told[0].startswith("[denied] ")
-    assert "is not among the approvers (alice, oncall)" in run.told[0]
+    assert run.tool_messages[0].startswith("[denied] ")
+    assert "is not among the approvers (alice, oncall)" in run.tool_messages[0]
     assert answered(ApprovalDecision(True, "oncall")).ran == [("deploy", {"version": "1"})]
 
 
 @pytest.mark.parametrize("granted", ["no", "yes", 1, [0], None, object()])
-def test_u41_only_true_grants(granted: Any) -> None:
+# lynx-agent defect 41
+def test_only_true_grants(granted: Any) -> None:
     run = answered(ApprovalDecision(granted, "alice"))
     assert run.ran == []
     assert run.bodies("approval.denied")[0]["ok"] is False
     assert run.result.final_answer == "done"
 
 
-def test_u42_a_granted_action_that_fails_is_a_failure_in_the_audit_and_for_the_model() -> None:
+# lynx-agent defect 42
+def test_a_granted_action_that_fails_is_a_failure_in_the_audit_and_for_the_model() -> None:
     run = answered(ApprovalDecision(True, "alice"), version="broken")
     assert run.kinds[-5:-1] == ["action.started", "approval.requested", "approval.granted", "action.failed"]
-    assert run.told[0].startswith("[error] RuntimeError: deployment failed")
+    assert run.tool_messages[0].startswith("[error] RuntimeError: deployment failed")
     assert "action.denied" not in run.kinds
     assert "approval.denied" not in run.kinds
 
 
-def test_u43_the_answer_is_audited_before_the_action_runs() -> None:
+# lynx-agent defect 43
+def test_the_answer_is_audited_before_the_action_runs() -> None:
     order: list[str] = []
 
     async def sink(event: AuditEvent) -> None:
@@ -179,7 +191,8 @@ async def _note(order: list[str]) -> None:
     order.append("<tool runs>")
 
 
-def test_u44_a_timeout_of_zero_asks_nobody() -> None:
+# lynx-agent defect 44
+def test_a_timeout_of_zero_asks_nobody() -> None:
     asked: list[object] = []
 
     async def handler(request: ApprovalRequest) -> ApprovalDecision:
@@ -189,16 +202,18 @@ def test_u44_a_timeout_of_zero_asks_nobody() -> None:
     policy = "rules: [{id: r, match: {tool: slow}, decision: approve_required, timeout_seconds: 0}]"
     run = seen(call("slow"), policy=policy, on_approval=handler)
     assert (asked, run.ran) == ([], [])
-    assert run.told == ["[denied] approval handler timed out after 0s"]
+    assert run.tool_messages == ["[denied] approval handler timed out after 0s"]
 
 
-def test_u44_a_timeout_that_is_no_number_is_an_error_of_the_policy() -> None:
+# lynx-agent defect 44
+def test_a_timeout_that_is_no_number_is_an_error_of_the_policy() -> None:
     with pytest.raises(bobcat.PolicyCompileError) as found:
         bobcat.compile_policy("rules: [{id: r, match: {}, decision: approve_required, timeout_seconds: '30'}]")
     assert "timeout_seconds" in str(found.value)
 
 
-def test_u45_a_prompt_that_timed_out_eats_no_answer_and_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+# lynx-agent defect 45
+def test_a_prompt_that_timed_out_eats_no_answer_and_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
     policy = "rules: [{id: r, match: {tool: slow}, decision: approve_required, timeout_seconds: 0.2}]"
     before = threading.active_count()
@@ -211,11 +226,12 @@ def test_u45_a_prompt_that_timed_out_eats_no_answer_and_leaves_no_thread(monkeyp
 
         run = seen(call("slow"), answer, policy=policy, on_approval=cli_prompt_approval())
         os.close(writing)
-    assert run.told == ["[denied] approval handler timed out after 0.2s", "[ok] slept"]
+    assert run.tool_messages == ["[denied] approval handler timed out after 0.2s", "[ok] slept"]
     assert threading.active_count() == before
 
 
-def test_u46_an_answer_that_was_given_is_not_asked_for_again() -> None:
+# lynx-agent defect 46
+def test_an_answer_that_was_given_is_not_asked_for_again() -> None:
     store, asked = MemoryStore(), 0
 
     async def handler(request: ApprovalRequest) -> ApprovalDecision:
@@ -240,7 +256,8 @@ def test_u46_an_answer_that_was_given_is_not_asked_for_again() -> None:
     assert second.bodies("approval.granted")[0]["approver"] == "alice"
 
 
-def test_u46_a_pending_approval_is_on_record() -> None:
+# lynx-agent defect 46
+def test_a_pending_approval_is_on_record() -> None:
     store = MemoryStore()
     pending: list[Mapping[str, Any]] = []
 
@@ -252,7 +269,8 @@ def test_u46_a_pending_approval_is_on_record() -> None:
     assert [(dict(body)["step"], dict(body)["tool"]) for body in pending] == [(0, "deploy")]
 
 
-def test_u46_a_grant_covers_one_execution_of_what_was_granted() -> None:
+# lynx-agent defect 46
+def test_a_grant_covers_one_execution_of_what_was_granted() -> None:
     store, asked = MemoryStore(), []
 
     async def handler(request: ApprovalRequest) -> ApprovalDecision:

@@ -17,7 +17,8 @@ def records(store: MemoryStore) -> list[str]:
 
 @pytest.mark.parametrize("reply", [lambda _: None, {"tool": "echo"}, "echo", 5, object(), [None], [[]], Exception()])
 @pytest.mark.parametrize("journaled", [False, True])
-def test_u55_a_reply_that_is_none_fails_the_run(reply: object, journaled: bool) -> None:
+# lynx-agent defect 55
+def test_a_reply_that_is_none_fails_the_run(reply: object, journaled: bool) -> None:
     run = seen(reply, **({"store": MemoryStore(), "run_id": "r"} if journaled else {}))
     assert run.result.error is not None
     assert run.result.error.startswith("agent.step returned ")
@@ -37,22 +38,25 @@ def _cyclic() -> dict[str, Any]:
 )
 @pytest.mark.parametrize("gate", [None, 3])
 @pytest.mark.parametrize("journaled", [False, True])
-def test_u56_odd_arguments_never_end_a_run(args: Any, gate: int | None, journaled: bool) -> None:
+# lynx-agent defect 56
+def test_odd_arguments_never_end_a_run(args: Any, gate: int | None, journaled: bool) -> None:
     options: dict[str, Any] = {"store": MemoryStore(), "run_id": "r"} if journaled else {}
     run = seen(ToolCall("echo", args), budget=Budget(max_repeated_calls=gate), **options)
     assert run.result.final_answer == "done"
     assert run.kinds[-1] == "run.succeeded"
-    assert len(run.told) == 1
+    assert len(run.tool_messages) == 1
 
 
-def test_u57_a_result_without_a_text_is_journaled_and_told() -> None:
+# lynx-agent defect 57
+def test_a_result_without_a_text_is_journaled_and_told() -> None:
     store = MemoryStore()
     run = seen(call("broken", kind="unprintable"), store=store, run_id="r")
-    assert run.told == ["[ok] <Unprintable that cannot be shown: ValueError>"]
+    assert run.tool_messages == ["[ok] <Unprintable that cannot be shown: ValueError>"]
     assert records(store)[-3:] == ["action.result", "model.output", "final"]
 
 
-def test_u58_sinks_that_are_plain_or_raise_lose_no_result(capsys: pytest.CaptureFixture[str]) -> None:
+# lynx-agent defect 58
+def test_sinks_that_are_plain_or_raise_lose_no_result(capsys: pytest.CaptureFixture[str]) -> None:
     def plain(event: AuditEvent) -> None: ...
 
     def raises(event: AuditEvent) -> None:
@@ -71,21 +75,24 @@ class _Switch:
     cancelled = True
 
 
-def test_u59_a_kill_switch_without_a_reason_stops_the_run() -> None:
+# lynx-agent defect 59
+def test_a_kill_switch_without_a_reason_stops_the_run() -> None:
     run = seen(call("echo", text="a"), cancel=_Switch())
     assert run.result.error == "cancelled: cancelled by caller"
 
 
-def test_u59_an_approval_handler_that_returns_nothing_refuses() -> None:
+# lynx-agent defect 59
+def test_an_approval_handler_that_returns_nothing_refuses() -> None:
     async def nothing(request: ApprovalRequest) -> Any:
         return None
 
     run = seen(call("deploy", version="1"), on_approval=nothing)
-    assert run.told == ["[denied] approval handler returned NoneType, not ApprovalDecision"]
+    assert run.tool_messages == ["[denied] approval handler returned NoneType, not ApprovalDecision"]
 
 
 @pytest.mark.parametrize("loaded", [None, 5, [None], ["record"], [{"seq": 0}]])
-def test_u59_a_journal_that_is_none_fails_the_run(loaded: Any) -> None:
+# lynx-agent defect 59
+def test_a_journal_that_is_none_fails_the_run(loaded: Any) -> None:
     class Broken(MemoryStore):
         async def load(self, run_id: str) -> Any:
             return loaded
@@ -98,16 +105,18 @@ def test_u59_a_journal_that_is_none_fails_the_run(loaded: Any) -> None:
 
 @pytest.mark.parametrize(("kind", "name"), [("exit", "SystemExit"), ("cancelled", "CancelledError")])
 @pytest.mark.parametrize("tool", ["broken", "asked"])
-def test_u59_a_tool_that_raises_what_ends_programs_has_failed(kind: str, name: str, tool: str) -> None:
+# lynx-agent defect 59
+def test_a_tool_that_raises_what_ends_programs_has_failed(kind: str, name: str, tool: str) -> None:
     policy = "rules: [{id: r, match: {tool: broken}, decision: %s}]"
     verdict = "allow" if tool == "broken" else "approve_required"
     run: Seen = seen(call("broken", kind=kind), policy=policy % verdict, on_approval=auto_approve())
     assert run.result.final_answer == "done"
-    assert name in run.told[0]
-    assert run.told[0].startswith("[error] ")
+    assert name in run.tool_messages[0]
+    assert run.tool_messages[0].startswith("[error] ")
 
 
-def test_u60_a_timeout_that_an_agent_raises_is_an_error_of_the_agent() -> None:
+# lynx-agent defect 60
+def test_a_timeout_that_an_agent_raises_is_an_error_of_the_agent() -> None:
     def late(_: object) -> None:
         raise TimeoutError("provider")
 

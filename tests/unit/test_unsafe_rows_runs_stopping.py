@@ -22,11 +22,12 @@ from bobcat import (
     ToolCall,
     Usage,
 )
-from bobcat.kernel.manner import SAFE, Manner
+from bobcat.runtime.compat import DEFAULTS, CompatOptions
 from kernel.scripted import Tools, call, seen
 
 
-def test_u47_a_grant_after_the_kill_switch_was_thrown_runs_nothing() -> None:
+# lynx-agent defect 47
+def test_a_grant_after_the_kill_switch_was_thrown_runs_nothing() -> None:
     switch = CancelToken()
 
     async def handler(request: ApprovalRequest) -> ApprovalDecision:
@@ -39,7 +40,8 @@ def test_u47_a_grant_after_the_kill_switch_was_thrown_runs_nothing() -> None:
     assert run.kinds[-1] == "run.cancelled"
 
 
-def test_u48_the_kill_switch_ends_an_approval_wait() -> None:
+# lynx-agent defect 48
+def test_the_kill_switch_ends_an_approval_wait() -> None:
     switch = CancelToken()
 
     async def never(request: ApprovalRequest) -> ApprovalDecision:
@@ -53,7 +55,8 @@ def test_u48_the_kill_switch_ends_an_approval_wait() -> None:
     assert time.monotonic() - started < 5
 
 
-def test_u48_the_kill_switch_ends_a_tool() -> None:
+# lynx-agent defect 48
+def test_the_kill_switch_ends_a_tool() -> None:
     switch = CancelToken()
 
     async def during() -> None:
@@ -64,7 +67,8 @@ def test_u48_the_kill_switch_ends_a_tool() -> None:
     assert run.bodies("run.cancelled") == [{"reason": "stop", "at": "execute", "seq": 0}]
 
 
-def test_u49_a_run_that_is_stopped_before_an_action_leaves_no_intent() -> None:
+# lynx-agent defect 49
+def test_a_run_that_is_stopped_before_an_action_leaves_no_intent() -> None:
     store, switch = MemoryStore(), CancelToken()
 
     async def sink(event: AuditEvent) -> None:
@@ -80,7 +84,8 @@ def test_u49_a_run_that_is_stopped_before_an_action_leaves_no_intent() -> None:
     assert again.ran == [("echo", {"text": "a", "times": 1})]
 
 
-def test_u50_a_tool_that_hangs_ends_with_the_duration_of_the_run() -> None:
+# lynx-agent defect 50
+def test_a_tool_that_hangs_ends_with_the_duration_of_the_run() -> None:
     async def forever() -> None:
         await asyncio.sleep(60)
 
@@ -88,23 +93,25 @@ def test_u50_a_tool_that_hangs_ends_with_the_duration_of_the_run() -> None:
     assert run.result.error == "duration budget exhausted (0.1s)"
 
 
-def test_u50_a_store_that_hangs_fails_the_run() -> None:
+# lynx-agent defect 50
+def test_a_store_that_hangs_fails_the_run() -> None:
     class Hangs(MemoryStore):
         async def append(self, record: StepRecord) -> None:
             await asyncio.sleep(60)
 
-    run = seen(call("echo", text="a"), store=Hangs(), run_id="r", manner=hasty(0.1))
+    run = seen(call("echo", text="a"), store=Hangs(), run_id="r", compat=hasty(0.1))
     assert run.result.error is not None
     assert run.result.error.startswith("store.append failed: ")
     assert run.ran == []
 
 
-def hasty(seconds: float) -> Manner:
+def hasty(seconds: float) -> CompatOptions:
     """The safe manner with bounds that a test can wait for."""
-    return msgspec.structs.replace(SAFE, store_seconds=seconds, sinks_may_take=seconds)
+    return msgspec.structs.replace(DEFAULTS, store_timeout_seconds=seconds, sink_timeout_seconds=seconds)
 
 
-def test_u50_a_sink_that_hangs_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+# lynx-agent defect 50
+def test_a_sink_that_hangs_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     calls = 0
 
     async def hangs(event: AuditEvent) -> None:
@@ -112,32 +119,36 @@ def test_u50_a_sink_that_hangs_is_left_out(capsys: pytest.CaptureFixture[str]) -
         calls += 1
         await asyncio.sleep(60)
 
-    run = seen(call("echo", text="a"), sinks=[hangs], manner=hasty(0.1))
+    run = seen(call("echo", text="a"), sinks=[hangs], compat=hasty(0.1))
     assert run.result.final_answer == "done"
     assert calls == 1
     assert "it gets no further events" in capsys.readouterr().err
 
 
-def test_u51_calls_of_unknown_tools_count_as_repetitions() -> None:
+# lynx-agent defect 51
+def test_calls_of_unknown_tools_count_as_repetitions() -> None:
     run = seen(*[call("nothing")] * 9, budget=Budget(max_repeated_calls=2))
     assert run.result.error == "repeated call limit exhausted (2): nothing with identical args"
     assert run.kinds.count("action.failed") == 2
 
 
-def test_u52_only_calls_in_a_row_are_repetitions() -> None:
+# lynx-agent defect 52
+def test_only_calls_in_a_row_are_repetitions() -> None:
     calls = [call("echo", text=text) for text in "abababab"]
     run = seen(*calls, budget=Budget(max_repeated_calls=2))
     assert run.result.final_answer == "done"
     assert len(run.ran) == 8
 
 
-def test_u52_calls_that_were_refused_are_no_repetitions() -> None:
+# lynx-agent defect 52
+def test_calls_that_were_refused_are_no_repetitions() -> None:
     run = seen(*[call("echo", text="force")] * 4, budget=Budget(max_repeated_calls=2))
     assert run.result.final_answer == "done"
     assert run.kinds.count("action.denied") == 4
 
 
-def test_u52_repetitions_are_counted_over_resumes() -> None:
+# lynx-agent defect 52
+def test_repetitions_are_counted_over_resumes() -> None:
     store = MemoryStore()
 
     def fails(_: object) -> None:
@@ -151,14 +162,16 @@ def test_u52_repetitions_are_counted_over_resumes() -> None:
 
 
 @pytest.mark.parametrize("field", ["input_tokens", "tokens"])
-def test_u53_cache_tokens_count(field: str) -> None:
+# lynx-agent defect 53
+def test_cache_tokens_count(field: str) -> None:
     usage = Usage(input_tokens=1, output_tokens=1, cache_read_tokens=60, cache_write_tokens=60)
     run = seen(ToolCall("echo", {"text": "a"}, usage=usage), budget=Budget(**{field: 100}))
     assert run.result.error is not None
     assert "token budget exhausted (100)" in run.result.error
 
 
-def test_u53_a_cap_that_the_last_step_crosses_fails_the_run() -> None:
+# lynx-agent defect 53
+def test_a_cap_that_the_last_step_crosses_fails_the_run() -> None:
     answer = FinalAnswer("done", usage=Usage(input_tokens=10, output_tokens=101))
     run = seen(answer, budget=Budget(output_tokens=100))
     assert run.result.final_answer is None
@@ -168,14 +181,16 @@ def test_u53_a_cap_that_the_last_step_crosses_fails_the_run() -> None:
     assert seen(exact, budget=Budget(output_tokens=100)).result.final_answer == "done"
 
 
-def test_u53_a_budget_is_bounded_unless_somebody_says_otherwise() -> None:
+# lynx-agent defect 53
+def test_a_budget_is_bounded_unless_somebody_says_otherwise() -> None:
     assert (Budget().steps, Budget().duration_seconds) == (50, 600)
     assert not Budget().is_unbounded()
     assert "run.unbounded" in seen(budget=Budget.unlimited()).kinds
     assert seen(*[call("echo", text=str(n)) for n in range(60)]).result.error == "step budget exhausted (50)"
 
 
-def test_u54_what_an_agent_is_given_does_not_grow_with_the_conversation() -> None:
+# lynx-agent defect 54
+def test_what_an_agent_is_given_does_not_grow_with_the_conversation() -> None:
     sizes: list[int] = []
 
     def measure(conversation: Any) -> ToolCall:

@@ -13,7 +13,7 @@ import pytest
 
 import bobcat
 import bobcat.lynx
-from bobcat.journal import step_record_from_json, step_record_to_json
+from bobcat.journal.records import step_record_from_json, step_record_to_json
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -41,7 +41,7 @@ def values(api: Any) -> dict[str, Any]:
         api.StepView(0, "act", {}, "allow", True, "text"), api.RunView("r", 1, 1),
         api.GraphResult(result, (outcome,), 1),
         api.GraphNode(None, tools, api.compile_policy("{rules: [], version: 1}")),
-        api.compile_graph("{start: a, edges: [{from: a, to: b, when: {answer_matches: x}}]}"),
+        api.compile_graph("{start: a, edges: [{from: a, to: b, when: {answer_matches: ^x$}}]}"),
     )  # fmt: skip
     return {type(value).__name__: value for value in found}
 

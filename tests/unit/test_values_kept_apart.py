@@ -35,7 +35,8 @@ def strictly(line: str) -> Any:
     return json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
 
-def test_u83_a_tool_set_does_not_follow_the_mapping_it_was_made_of() -> None:
+# lynx-agent defect 83
+def test_a_tool_set_does_not_follow_the_mapping_it_was_made_of() -> None:
     @tool()
     async def work() -> None: ...
 
@@ -47,7 +48,8 @@ def test_u83_a_tool_set_does_not_follow_the_mapping_it_was_made_of() -> None:
         tools.tools["other"] = tools.get("work")  # type: ignore[index]
 
 
-def test_u83_a_shadow_attached_later_is_no_way_around_the_missing_one() -> None:
+# lynx-agent defect 83
+def test_a_shadow_attached_later_is_no_way_around_the_missing_one() -> None:
     """The set keeps what it was made of: policy and execution both see a tool without a shadow."""
     ran: list[str] = []
 
@@ -74,7 +76,8 @@ def test_u83_a_shadow_attached_later_is_no_way_around_the_missing_one() -> None:
     assert ToolSet.from_functions(wipe).get("wipe").metadata.has_shadow
 
 
-def test_u84_audit_lines_and_journal_lines_are_always_json() -> None:
+# lynx-agent defect 84
+def test_audit_lines_and_journal_lines_are_always_json() -> None:
     stream = io.StringIO()
     asyncio.run(jsonl_sink(stream)(AuditEvent("c", "b", 0, "step.proposed", NOW, {"args": ODD})))
     shown = {"nan": "NaN", "inf": "-Infinity", "set": ["a", "b", "c"], "bytes": "b'x'"}
@@ -84,8 +87,9 @@ def test_u84_audit_lines_and_journal_lines_are_always_json() -> None:
     assert step_record_from_json(line).body == {"args": shown}
 
 
-def test_u84_a_line_does_not_depend_on_the_order_of_hashes() -> None:
-    code = "from bobcat.plain_json import json_text; print(json_text({'s': {'a', 'b', 'c', ('d',), 5}}))"
+# lynx-agent defect 84
+def test_a_line_does_not_depend_on_the_order_of_hashes() -> None:
+    code = "from bobcat.text.json_text import json_text; print(json_text({'s': {'a', 'b', 'c', ('d',), 5}}))"
     lines = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True

@@ -12,7 +12,7 @@ import pytest
 
 from bobcat import FinalAnswer, MemoryStore, ToolSet, compile_policy
 from bobcat.errors import JobError
-from bobcat.stores.durable import StatusConflict
+from bobcat.stores.protocol import StatusConflict
 from bobcat.workers import Job, Jobs, Runner, StoreDispatcher, Workers
 from workers.conftest import House
 from workers.test_dead_workers import make_store

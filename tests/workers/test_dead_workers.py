@@ -178,7 +178,7 @@ def test_a_worker_that_was_only_frozen_does_nothing_after_its_run_was_ended(hous
         await asyncio.sleep(0.1)
         delivery = await Runner(house.app.workers, house.store, lease_seconds=0.05).execute("r")
         assert delivery.outcome == "failed"
-        from bobcat.stores.durable import LeaseLost
+        from bobcat.stores.protocol import LeaseLost
 
         with pytest.raises(LeaseLost):
             await house.store.renew(frozen, seconds=1)

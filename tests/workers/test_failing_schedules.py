@@ -49,13 +49,13 @@ def test_a_payload_that_is_not_json_stops_no_other_schedule(caplog: pytest.LogCa
         assert queued == ["good@2026-01-01T12:01:00+00:00", "good@2026-01-01T12:02:00+00:00"]
         entry = await store.get("schedule", "broken")
         assert entry is not None
-        assert entry.body["error"].startswith("a payload is JSON, and this one is not")
+        assert entry.body["error"].startswith("a payload must be JSON")
         assert entry.body["next"] == "2026-01-01T12:03:00+00:00"
         assert "error" not in (await store.get("schedule", "good")).body  # type: ignore[union-attr]
 
     with caplog.at_level(logging.WARNING, logger="bobcat.workers"):
         asyncio.run(main())
-    assert "the schedule broken failed: a payload is JSON" in caplog.text
+    assert "the schedule broken failed: a payload must be JSON" in caplog.text
 
 
 def test_a_run_id_that_is_taken_is_left_out_and_the_next_time_is_queued() -> None:

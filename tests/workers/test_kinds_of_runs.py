@@ -10,7 +10,7 @@ import pytest
 
 from bobcat.errors import JobError
 from bobcat.workers import Job, Jobs, ProcrastinateDispatcher, Runner, Workers
-from bobcat.workers.procrastinated import QUEUE, TASK, queue_of
+from bobcat.workers.procrastinate import QUEUE, TASK, queue_of
 from workers.conftest import House
 from workers.test_procrastinate import database, worker
 
@@ -100,11 +100,11 @@ def test_a_cancelled_run_of_an_unknown_kind_is_ended_by_anybody(house: House) ->
 
 @pytest.mark.parametrize("version", ["", 2])
 def test_a_version_that_is_none_is_refused(house: House, version: Any) -> None:
-    with pytest.raises(ValueError, match="a version is a string that is not empty"):
+    with pytest.raises(ValueError, match="a version must be a non-empty string"):
         Workers().run("a", version=version)
 
     async def main() -> None:
-        with pytest.raises(JobError, match="the version of a job is a string"):
+        with pytest.raises(JobError, match="the version of a job must be a non-empty string"):
             await house.jobs.enqueue("a", version=version)
 
     asyncio.run(main())

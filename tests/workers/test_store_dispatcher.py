@@ -32,7 +32,7 @@ def test_queueing_the_same_run_twice_is_queueing_it_once(house: House) -> None:
     async def main() -> None:
         first = await house.jobs.enqueue("note", {"text": "x"}, run_id="order-7")
         assert await house.jobs.enqueue("note", {"text": "x"}, run_id="order-7") == first
-        with pytest.raises(JobError, match="is another job's, `note`") as taken:
+        with pytest.raises(JobError, match="belongs to another job, `note`") as taken:
             await house.jobs.enqueue("note", {"text": "y"}, run_id="order-7")
         assert taken.value.code == "taken"
         await house.work()
@@ -106,7 +106,7 @@ def test_a_run_that_keeps_failing_has_failed(house: House) -> None:
     ("name", "error"),
     [
         ("exhausted", "step budget exhausted (2)"),
-        ("odd", "the run `odd` gave `store`, which the worker gives"),
+        ("odd", "the run `odd` returned `store`, which the worker supplies"),
     ],
 )
 def test_a_failure_that_does_not_pass_is_not_tried_again(house: House, name: str, error: str) -> None:
@@ -183,7 +183,7 @@ def test_a_suspended_run_frees_its_worker_and_goes_on_when_it_is_answered(house:
         assert await house.status(job.run_id) == "suspended"
         desk = Approvals(house.store)
         (asked,) = await desk.list()
-        assert (await desk.grant(asked.id, approver="alice")).woken
+        assert (await desk.grant(asked.id, approver="alice")).requeued
         assert await house.status(job.run_id) == "queued"
         await house.work()
         assert await house.status(job.run_id) == "succeeded"
@@ -200,7 +200,7 @@ def test_an_answer_that_comes_before_the_run_is_suspended_wakes_it_all_the_same(
         async def answered_first(run_id: str, status: Any, **options: Any) -> None:
             if status == "suspended":
                 (asked,) = await desk.list()
-                assert not (await desk.grant(asked.id, approver="alice")).woken
+                assert not (await desk.grant(asked.id, approver="alice")).requeued
             await set_status(run_id, status, **options)
 
         house.store.set_status = answered_first  # type: ignore[method-assign]
@@ -318,10 +318,10 @@ def test_a_schedule_goes_by_the_clocks_of_its_zone() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"cron": "every day"}, "is no schedule"),
-        ({"cron": "0 25 * * *"}, "is no schedule"),
-        ({"cron": "* * * * * *"}, "is no schedule"),
-        ({"cron": "0 3 * * *", "timezone": "Berlin"}, "is no time zone"),
+        ({"cron": "every day"}, "is not a schedule"),
+        ({"cron": "0 25 * * *"}, "is not a schedule"),
+        ({"cron": "* * * * * *"}, "is not a schedule"),
+        ({"cron": "0 3 * * *", "timezone": "Berlin"}, "is not a time zone"),
     ],
 )
 def test_a_schedule_that_is_none_is_refused(options: dict[str, Any], told: str) -> None:
@@ -336,7 +336,7 @@ def test_a_name_is_taken_once() -> None:
     def first(job: Job) -> dict[str, Any]:
         return {}
 
-    with pytest.raises(ValueError, match="two runs named `x`"):
+    with pytest.raises(ValueError, match="two runs are named `x`"):
         workers.run("x")
-    with pytest.raises(ValueError, match="not empty"):
+    with pytest.raises(ValueError, match="non-empty"):
         workers.run("")

@@ -153,7 +153,7 @@ def test_runs_are_listed_cancelled_and_resumed(house: House, processes: Processe
     [
         ("nowhere.py", "no file at `nowhere.py`"),
         ("json:dumps", "`dumps` is a function in `json`"),
-        ("json", "`workers` is not there in `json`"),
+        ("json", "`workers` is missing in `json`"),
         ("no_such_module_here", "cannot be loaded: ModuleNotFoundError"),
     ],
 )

@@ -1,12 +1,9 @@
-"""Agents and tools of other makers, behind the policy. Each needs its extra: `pip install 'bobcat[anthropic]'`.
+"""Adapters for agents and tools of other vendors. Each needs its extra: `pip install 'bobcat[anthropic]'`.
 
-| extra | what it gives |
-|---|---|
-| `anthropic` | `ClaudeAgent`: Claude, through the Messages API |
-| `openai` | `OpenAIAgent`: models behind a Chat Completions API |
-| `langgraph` | `LangGraphAgent`: a compiled LangGraph graph |
-| `crewai` | `CrewAIAgent`, `crewai_tools`: a crew, and its tools behind the policy |
-| `mcp` | `mcp_tools`: the tools of an MCP server; `mcp_pins`: the digests of their definitions |
+| extra | provides | |---|---| | `anthropic` | `ClaudeAgent`: Claude, through the Messages API | | `openai` |
+`OpenAIAgent`: models behind a Chat Completions API | | `langgraph` | `LangGraphAgent`: a compiled LangGraph graph | |
+`crewai` | `CrewAIAgent`, `crewai_tools`: a crew, and its tools behind the policy | | `mcp` | `mcp_tools`: the tools of
+an MCP server; `mcp_pins`: the digests of their definitions |
 
 Importing this package imports none of the vendors' packages; using a name does.
 """

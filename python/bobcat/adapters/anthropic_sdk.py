@@ -4,33 +4,33 @@
     async with ClaudeAgent(tools=tools, system="You are careful.") as agent:
         await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
 
-Needs `pip install 'bobcat[anthropic]'`. An agent holds its client and its configuration and nothing of a run, so one
-agent may serve many runs at a time.
+Needs `pip install 'bobcat[anthropic]'`. An agent has a client and a configuration, and no state of a run, so one agent
+may serve many runs at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from bobcat.adapters.aclose import ClientOwner
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
-from bobcat.adapters.closing import close
 from bobcat.adapters.request_options import fitting, options, send, with_limits
 from bobcat.adapters.token_counts import count
-from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
-from bobcat.adapters.wire_names import WireNames
-from bobcat.display import safe_text
+from bobcat.adapters.tool_name_mapping import ToolNameMapping
+from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
-from bobcat.model import FinalAnswer, Message, ToolCall, Usage
-from bobcat.tool_schema import toolset_to_anthropic_tools
-from bobcat.tools import ToolSet
+from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
+from bobcat.text.display import safe_text
+from bobcat.tools.schema import toolset_to_anthropic_tools
+from bobcat.tools.toolset import ToolSet
 
 __all__ = ["ClaudeAgent"]
 
 STREAMED_ABOVE_TOKENS = 8_192
-"""Replies that may be longer are streamed: the SDK refuses to wait for them in one piece, for some models from here."""
+"""Token limit above which replies are streamed: from here on the SDK refuses, for some models, to wait for them whole.
+"""
 DATA = "anthropic"
 """The name of the content blocks of a reply in `ToolCall.provider_data`."""
 
@@ -38,10 +38,10 @@ _CUT_SHORT = ("max_tokens", "model_context_window_exceeded")
 _RESERVED = ("model", "max_tokens", "messages", "system", "tools", "stream", "mcp_servers", "container")
 
 
-class ClaudeAgent:
+class ClaudeAgent(ClientOwner):
     """Asks Claude for the next step.
 
-    `client` is an `anthropic.AsyncAnthropic`, and stays the caller's to close. Without one the agent makes its own,
+    `client` is an `anthropic.AsyncAnthropic`, and stays the caller's to close. Without one the agent creates its own,
     from the environment, and closes it in `aclose` or at the end of `async with`.
 
     All tool calls of a reply are passed on. A reply that was cut off (`max_tokens`) fails the run when it is an answer,
@@ -49,8 +49,8 @@ class ClaudeAgent:
     came, signed, and in its place among text and calls.
 
     `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
-    Messages API by name, such as `thinking`. Raises `ValueError` when it names one that is the adapter's, or that has
-    the API run tools by itself.
+    Messages API by name, such as `thinking`. Raises `ValueError` when it names one that the adapter sets, or one that
+    makes the API run tools by itself.
     """
 
     def __init__(
@@ -64,61 +64,48 @@ class ClaudeAgent:
         top_p: float | None = None,
         timeout: float | None = None,
         retries: int | None = None,
-        # Any: parameters of the API, whatever it takes.
+        # Any: parameters of the API have any type.
         extra: Mapping[str, Any] | None = None,
-        # Any: a client of whatever release, or something that stands in for one.
+        # Any: a client of any release, or a substitute for one.
         client: Any | None = None,
     ) -> None:
         chosen = options(extra, _RESERVED, temperature=temperature, top_p=top_p)
         self._owns_client = client is None
         self._own = _client() if client is None else client
         self._client = with_limits(self._own, timeout=timeout, retries=retries)
-        self._names = WireNames(tools.tools)
+        self._names = ToolNameMapping(tools.tools)
         self._request: dict[str, Any] = {"model": model, "max_tokens": max_tokens, **chosen}
         if system:
             self._request["system"] = system
         offered = toolset_to_anthropic_tools(tools)
         if offered:
-            self._request["tools"] = [{**tool, "name": self._names.wire(tool["name"])} for tool in offered]
+            self._request["tools"] = [{**tool, "name": self._names.to_wire(tool["name"])} for tool in offered]
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
-        """What Claude does next. Raises `IncompleteReply` for an answer that is none, and what the SDK raises."""
+        """Claude's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
         messages = _to_messages(conversation, self._names)
         return self._read(await self._reply(messages))
 
-    # Any: messages and response are the SDK's, of whatever release.
+    # Any: messages and response are the SDK's, of any release.
     async def _reply(self, messages: list[dict[str, Any]]) -> Any:
-        """The response, in one piece or collected from a stream."""
+        """The response, whole or collected from a stream."""
         api, request = self._client.messages, {**self._request, "messages": messages}
         if self._request["max_tokens"] <= STREAMED_ABOVE_TOKENS or not hasattr(api, "stream"):
             return await send(api.create, request)
         async with api.stream(**fitting(api.stream, request)) as stream:
             message = await stream.get_final_message()
-        if message.stop_reason is None:  # half of a call reads like a call
+        if message.stop_reason is None:  # half of a call looks like a call
             raise IncompleteReply("the stream of the model's reply ended before the reply was complete")
         return message
 
-    async def aclose(self) -> None:
-        """Close the client, if it is the agent's own."""
-        if self._owns_client:
-            await close(self._own)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    # Any: the response is the SDK's, of whatever release.
+    # Any: the response is the SDK's, of any release.
     def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         usage = _usage(response, self._request["model"])
         reason = getattr(response, "stop_reason", None)
         blocks = list(response.content or ())
         text = "\n".join(block.text for block in blocks if _kind(block) == "text").strip()
         if reason == "refusal":
-            raise IncompleteReply(f"the model refused to go on{_why(response)}")
+            raise IncompleteReply(f"the model refused to continue{_why(response)}")
         foreign = next((block for block in blocks if _ran_elsewhere(block)), None)
         if foreign is not None:
             name = safe_text(str(getattr(foreign, "name", None) or _kind(foreign)))
@@ -135,7 +122,7 @@ class ClaudeAgent:
             if reason in _CUT_SHORT and block is blocks[-1]:
                 problem = CUT_OFF.format(reason=reason)
             first = not calls
-            name = self._names.tool(block.name)
+            name = self._names.to_tool(block.name)
             call = ToolCall(name, args, block.id, usage if first else None, text if first else "", problem)
             calls.append(replace(call, provider_data=data) if first and data else call)
         return calls[0] if len(calls) == 1 else tuple(calls)
@@ -156,7 +143,7 @@ def _kind(block: Any) -> object:
 
 
 def _ran_elsewhere(block: Any) -> bool:
-    """Whether a block is the call or the result of a tool that the provider, or a server of its, has run."""
+    """Return true if a block is the call or the result of a tool that the provider, or one of its servers, ran."""
     kind = _kind(block)
     return isinstance(kind, str) and (kind in ("server_tool_use", "mcp_tool_use") or kind.endswith("_tool_result"))
 
@@ -180,22 +167,22 @@ def _why(response: Any) -> str:
     return f": {explanation}" if explanation else ""
 
 
-def _to_messages(conversation: Sequence[Message], names: WireNames) -> list[dict[str, Any]]:
-    """The conversation in the shape of the Messages API, which wants the roles to take turns.
+def _to_messages(conversation: Sequence[Message], names: ToolNameMapping) -> list[dict[str, Any]]:
+    """The conversation in the format of the Messages API, which requires alternating roles.
 
-    System messages have no place in it: what the model is told about itself is the agent's `system`.
+    It has no system messages: the system prompt is the agent's `system`.
     """
     messages: list[dict[str, Any]] = []
     for turn in turns(conversation):
         blocks: list[dict[str, Any]]
         match turn:
-            case Said("system", _):
+            case TextTurn("system", _):
                 continue
-            case Said(_, text):
+            case TextTurn(_, text):
                 role, blocks = "user", [_text(text)]
-            case Replied(text, calls, data):
-                role, blocks = "assistant", _said(text, calls, data, names)
-            case Answered(answers):
+            case AssistantTurn(text, calls, data):
+                role, blocks = "assistant", _assistant_message(text, calls, data, names)
+            case ToolTurn(answers):
                 role, blocks = "user", [_tool_result(*answer) for answer in answers]
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += blocks
@@ -208,9 +195,9 @@ def _to_messages(conversation: Sequence[Message], names: WireNames) -> list[dict
     return messages
 
 
-# Any: blocks are the SDK's, of whatever release, or JSON.
+# Any: blocks are the SDK's, of any release, or JSON.
 def _data(blocks: Sequence[Any]) -> dict[str, Any] | None:
-    """The blocks of a reply in their order, calls by id only; None where text and calls say the same."""
+    """The blocks of a reply in their order, calls by id only; None where text and calls carry the same information."""
     kinds = [_kind(block) for block in blocks]
     texts = sum(kind == "text" for kind in kinds)
     if set(kinds) <= {"text", "tool_use"} and (not texts or (texts == 1 and kinds[0] == "text")):
@@ -224,14 +211,16 @@ def _data(blocks: Sequence[Any]) -> dict[str, Any] | None:
                 kept.append(_text(block.text))
         elif hasattr(block, "model_dump"):
             kept.append(block.model_dump(mode="json", exclude_none=True))
-        else:  # what stands in for a block of the SDK
+        else:  # a substitute for a block of the SDK
             names = ("type", "thinking", "signature", "data")
             kept.append({name: getattr(block, name) for name in names if hasattr(block, name)})
     return {DATA: kept}
 
 
-def _said(text: str, calls: Sequence[Call], data: Mapping[str, Any], names: WireNames) -> list[dict[str, Any]]:
-    """The blocks of a reply: as they came where that is on record, else the text before the calls."""
+def _assistant_message(
+    text: str, calls: Sequence[TurnCall], data: Mapping[str, Any], names: ToolNameMapping
+) -> list[dict[str, Any]]:
+    """The blocks of a reply: the recorded ones where available, else the text before the calls."""
     kept = data.get(DATA)
     left = list(calls)
     blocks: list[dict[str, Any]] = []
@@ -254,8 +243,8 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _tool_use(call: Call, names: WireNames) -> dict[str, Any]:
-    return {"type": "tool_use", "id": call.call_id, "name": names.wire(call.tool), "input": call.args}
+def _tool_use(call: TurnCall, names: ToolNameMapping) -> dict[str, Any]:
+    return {"type": "tool_use", "id": call.call_id, "name": names.to_wire(call.tool), "input": call.args}
 
 
 def _tool_result(call_id: str, _tool: str, text: str, failed: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Tool arguments as a model sent them: read strictly, kept as sent when they cannot be read.
+"""Tool arguments from a model: parsed strictly, kept as sent when they are invalid.
 
-Arguments that are no JSON object are a `problem` (see `ToolCall`): the call is recorded with what was sent, the model
-is told, and nothing runs.
+Arguments that are not a JSON object are a `problem` (see `ToolCall`): the call is recorded as it was sent, the model
+sees the problem, and nothing runs.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ from __future__ import annotations
 import json
 from typing import Any, Never
 
-from bobcat.plain_json import show
+from bobcat.text.json_text import safe_str
 
 RAW_ARGUMENTS = "_raw_arguments"
 """The argument under which unreadable arguments are recorded."""
 
 CUT_OFF = "the reply was cut off before this call was complete ({reason}); it was not run"
-"""The problem of a call that may be half of one."""
+"""The problem of a call that may be truncated."""
 
 
-# Any: arguments are what JSON can hold, for all that is known.
+# Any: arguments are JSON of unknown shape.
 def read_arguments(sent: object) -> tuple[dict[str, Any], str | None]:
-    """The arguments, and the problem with them or None. Nothing sent means no arguments."""
+    """The arguments, and the problem with them or None. An empty text means no arguments."""
     if isinstance(sent, dict):
         return dict(sent), None
     if sent is None or sent == "":
         return {}, None
     if not isinstance(sent, str):
-        return {RAW_ARGUMENTS: show(sent)}, _not_an_object(sent)
+        return {RAW_ARGUMENTS: safe_str(sent)}, _not_an_object(sent)
     try:
         read = json.loads(sent, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        return {RAW_ARGUMENTS: sent}, f"arguments are not JSON: {show(error)}"
+        return {RAW_ARGUMENTS: sent}, f"arguments are not JSON: {safe_str(error)}"
     if not isinstance(read, dict):
         return {RAW_ARGUMENTS: sent}, _not_an_object(read)
     return read, None

@@ -1,10 +1,11 @@
 """Inspection of a crew's tools: the ones it is built with, the ones CrewAI adds, and the ones an agent is about to use.
 
-A tool is the run's when `crewai_tools` made it. CrewAI adds others by itself, for what is switched on at agents and
-crew. `check` refuses such a crew before it runs. `while_running` looks at what each agent is really given, after CrewAI
-added what it adds and before the agent can use it.
+A tool belongs to the run when `crewai_tools` made it. CrewAI adds others by itself, for features enabled at agents and
+crew. `check` refuses such a crew before it runs. `while_running` checks the effective tools of each agent, after
+CrewAI's additions and before the agent can use them.
 
-INVARIANT: under `while_running`, no agent of a strictly inspected crew begins a task with a tool that is not the run's.
+INVARIANT: under `while_running`, no agent of a strictly inspected crew begins a task with a tool that does not belong
+to the run.
 """
 
 from __future__ import annotations
@@ -13,28 +14,28 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from bobcat.adapters.crew_exchange import Exchange, Link
-from bobcat.display import safe_text
+from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
+from bobcat.text.display import safe_text
 
 _OF_AGENTS = ("memory", "skills", "allow_code_execution", "multimodal", "apps", "mcps", "a2a")
 _OF_CREWS = ("memory", "skills", "manager_agent")
 _OF_TASKS = ("input_files",)
 _RESULT_READER = "DeferredToolResultReader"
-"""CrewAI's reader of long results, which shows an agent a result of the run again. It reads nothing else."""
+"""CrewAI's reader of long results, which shows an agent a result of the run again, and nothing else."""
 
 
 # Any throughout: crews, agents, tasks and tools are CrewAI's.
 class Inspection:
-    """The tools of one crew, which are to belong to `exchange`. A `lenient` one refuses none."""
+    """Inspection of the tools of one crew, all of which must belong to `bridge`. A `lenient` one refuses none."""
 
-    def __init__(self, crew: Any, exchange: Exchange, *, lenient: bool) -> None:
+    def __init__(self, crew: Any, bridge: CrewBridge, *, lenient: bool) -> None:
         self._crew = crew
-        self._exchange = exchange
+        self._exchange = bridge
         self._lenient = lenient
         self._refused: ValueError | None = None
 
     def check(self) -> None:
-        """Tie the crew's own tools to the exchange. Raises `ValueError` for a crew with others."""
+        """Connect the crew's own tools to the bridge. Raises `ValueError` for a crew with others."""
         outside: list[str] = []
         for owner, features in self._owners():
             outside += self._foreign(getattr(owner, "tools", None) or ())
@@ -43,13 +44,13 @@ class Inspection:
         if self._lenient:
             return
         outside += [f"the agent of type `{type(agent).__name__}`" for agent in self._agents() if not _is_agent(agent)]
-        if not outside:  # else the crew would connect to what it is refused for
+        if not outside:  # else the crew would connect to the feature for which it is refused
             outside += self._offered()
         self._refuse(outside)
 
     @contextmanager
     def while_running(self) -> Iterator[None]:
-        """Look at the tools of each task while the crew runs. Raises the refusal when the crew has swallowed it."""
+        """Check the tools of each task while the crew runs. Raises the refusal even when the crew swallowed it."""
         with ExitStack() as watched:
             if not self._lenient:
                 self._watch_crew(watched)
@@ -64,7 +65,7 @@ class Inspection:
         if prepare is None:
             return
 
-        def prepare_and_look(agent: Any, task: Any, tools: Any, *more: Any, **named: Any) -> Any:
+        def prepare_and_check(agent: Any, task: Any, tools: Any, *more: Any, **named: Any) -> Any:
             if not _is_agent(agent):
                 self._refuse([f"the agent of type `{type(agent).__name__}`"])
             self._watch_agent(watched, agent)
@@ -72,24 +73,24 @@ class Inspection:
             self._refuse(self._foreign(offered or ()))
             return offered
 
-        _replace(watched, self._crew, "_prepare_tools", prepare_and_look)
+        _replace(watched, self._crew, "_prepare_tools", prepare_and_check)
 
     def _watch_agent(self, watched: ExitStack, agent: Any) -> None:
         create: Callable[..., Any] | None = getattr(agent, "create_agent_executor", None)
         if create is None or "create_agent_executor" in vars(agent):
             return
 
-        def create_and_look(*given: Any, **named: Any) -> Any:
+        def create_and_check(*given: Any, **named: Any) -> Any:
             created = create(*given, **named)
             executor = getattr(agent, "agent_executor", None)
             tools = [*(getattr(executor, "original_tools", None) or ()), *(getattr(executor, "tools", None) or ())]
             self._refuse(self._foreign(tools))
             return created
 
-        _replace(watched, agent, "create_agent_executor", create_and_look)
+        _replace(watched, agent, "create_agent_executor", create_and_check)
 
     def _offered(self) -> list[str]:
-        """The names of tools that are not the run's, among those that the crew says it will offer for its tasks."""
+        """The names of foreign tools among those that the crew announces for its tasks."""
         prepare = getattr(self._crew, "_prepare_tools", None)
         if prepare is None:
             return ["a crew that cannot be asked for its tools"]
@@ -102,7 +103,7 @@ class Inspection:
         return outside
 
     def _of_process(self) -> list[str]:
-        """What makes agents tools of each other."""
+        """Features of the process that make agents tools of each other."""
         process = getattr(self._crew, "process", None)
         if getattr(process, "value", process) == "hierarchical":
             return ["`process=hierarchical`"]
@@ -112,13 +113,13 @@ class Inspection:
         ]
 
     def _foreign(self, tools: Iterable[Any]) -> list[str]:
-        """The names of those tools that are not the run's; the others are tied to the exchange."""
+        """The names of foreign tools; the others are connected to the bridge."""
         outside: list[str] = []
         for tool in tools:
             origin = getattr(tool, "_original_tool", None) or tool
-            link = getattr(origin, "bobcat_link", None)
-            if isinstance(link, Link):
-                link.tie(self._exchange)
+            handle = getattr(origin, "bobcat_link", None)
+            if isinstance(handle, BridgeHandle):
+                handle.attach(self._exchange)
             elif type(origin).__name__ != _RESULT_READER or not type(origin).__module__.startswith("crewai."):
                 outside.append(f"`{safe_text(str(getattr(tool, 'name', type(tool).__name__)))}`")
         return outside
@@ -127,12 +128,12 @@ class Inspection:
         if outside:
             self._refused = ValueError(
                 f"no policy sees these tools of the crew: {', '.join(dict.fromkeys(outside))}; give its agents "
-                "crewai_tools(tools) instead, or say allow_unmediated_tools=True"
+                "crewai_tools(tools) instead, or pass allow_unmediated_tools=True"
             )
             raise self._refused
 
     def _owners(self) -> Iterator[tuple[Any, tuple[str, ...]]]:
-        """Everything in a crew that can have tools, with the features that bring more."""
+        """Every part of a crew that can have tools, with the features that add more."""
         yield self._crew, _OF_CREWS
         for task in self._crew.tasks:
             yield task, _OF_TASKS
@@ -149,13 +150,13 @@ class Inspection:
 
 
 def _is_agent(agent: Any) -> bool:
-    """Whether an agent is CrewAI's own, whose tools can be looked at, not one of another framework."""
+    """Return true if an agent is CrewAI's own, with accessible tools, not one of another framework."""
     import crewai
 
     return isinstance(agent, crewai.Agent)
 
 
 def _replace(watched: ExitStack, owner: Any, name: str, method: Callable[..., Any]) -> None:
-    """Put a method in the place of another one of one object, until `watched` is left."""
+    """Replace a method of one object, until `watched` is left."""
     vars(owner)[name] = method
     watched.callback(vars(owner).pop, name, None)

@@ -7,7 +7,7 @@
         await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
 
 Needs `pip install 'bobcat[crewai]'`. A crew orchestrates itself: it runs in a thread, and each call of a tool from
-`crewai_tools` waits there while the run loop has it judged and carried out.
+`crewai_tools` waits there while the run loop evaluates and executes it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from bobcat.adapters.crew_exchange import Exchange, Link
+from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
 from bobcat.adapters.crew_tools import Inspection
 from bobcat.adapters.token_counts import count, without_cached
-from bobcat.model import FinalAnswer, Message, ToolCall, Usage
-from bobcat.plain_json import show
-from bobcat.tool_schema import tooldef_to_json_schema
-from bobcat.tools import ToolSet
+from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
+from bobcat.text.json_text import safe_str
+from bobcat.tools.schema import tooldef_to_json_schema
+from bobcat.tools.toolset import ToolSet
 
 __all__ = ["CrewAIAgent", "crewai_tools"]
 
 
 # Any throughout: crews, agents, tasks and tools are CrewAI's.
 def crewai_tools(tools: ToolSet) -> list[Any]:
-    """The tools of a set for the agents and tasks of a crew. They work while a `CrewAIAgent` runs that crew."""
+    """Create the tools of a set for the agents and tasks of a crew. They work while a `CrewAIAgent` runs that crew."""
     base = _crewai("crewai_tools").tools.BaseTool
-    link = Link()
+    handle = BridgeHandle()
 
     class PolicyTool(base):  # type: ignore[valid-type, misc]  # the base is known when CrewAI is imported
-        """A tool that asks the run loop."""
+        """A tool that submits its calls to the run loop."""
 
         bobcat_link: Any = None
         accepts: dict[str, Any]
 
         def _run(self, **kwargs: Any) -> str:
-            return link.ask(self.name, _given(kwargs, self.accepts))
+            return handle.call(self.name, _without_defaults(kwargs, self.accepts))
 
         async def _arun(self, **kwargs: Any) -> str:
             return await asyncio.to_thread(self._run, **kwargs)
@@ -57,7 +57,7 @@ def crewai_tools(tools: ToolSet) -> list[Any]:
                 description=definition.description or f"Tool {definition.name}",
                 args_schema={"title": f"{definition.name} arguments", **schema},
                 cache_function=_never,
-                bobcat_link=link,
+                bobcat_link=handle,
                 accepts=schema,
             )
         )
@@ -67,11 +67,11 @@ def crewai_tools(tools: ToolSet) -> list[Any]:
 class CrewAIAgent:
     """Runs a crew once, and answers with its result from then on.
 
-    A crew with tools that no policy sees is refused, unless `allow_unmediated_tools` says that this is meant: such
-    tools run without a decision, an audit event or a journal record. They are the agents' and the tasks' own, and those
-    that CrewAI adds for memory, skills, delegation, the hierarchical process, code execution, images, files, apps, MCP
-    and A2A. The crew is asked for its tools when the agent is made (`ValueError`), and again for each task before any
-    of them can run: then the run fails. `inputs` go to `kickoff`.
+    A crew with tools that no policy sees is refused, unless `allow_unmediated_tools` permits it: such tools run without
+    a decision, an audit event or a journal record. They are the agents' and the tasks' own, and those that CrewAI adds
+    for memory, skills, delegation, the hierarchical process, code execution, images, files, apps, MCP and A2A. The
+    crew's tools are checked when the agent is created (`ValueError`), and again for each task before any of them can
+    run: then the run fails. `inputs` go to `kickoff`.
 
     Ending the run ends the crew at its next tool call; a thread cannot be ended from outside. Leave the agent with
     `async with` or `aclose`, so that the crew does not wait for a run that is over.
@@ -83,27 +83,27 @@ class CrewAIAgent:
         _crewai("CrewAIAgent")
         self._crew = crew
         self._inputs = dict(inputs) if inputs is not None else None
-        self._exchange = Exchange()
-        self._inspection = Inspection(crew, self._exchange, lenient=allow_unmediated_tools)
+        self._bridge = CrewBridge()
+        self._inspection = Inspection(crew, self._bridge, lenient=allow_unmediated_tools)
         self._started = False
         self._check()
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
-        """The tool calls that the crew waits for, or its result. Raises what `kickoff` raises."""
+        """The tool calls that the crew waits for, or its result. Raises the exceptions of `kickoff`."""
         if not self._started:
             self._check()
             self._started = True
-            self._exchange.remember(conversation)
+            self._bridge.remember(conversation)
             context = contextvars.copy_context()
             threading.Thread(target=context.run, args=(self._kickoff,), name="crewai", daemon=True).start()
-        news = await self._exchange.next(conversation)
+        news = await self._bridge.next(conversation)
         if isinstance(news, FinalAnswer):
             return news
         return news[0] if len(news) == 1 else news
 
     async def aclose(self) -> None:
-        """Let no more tool calls through."""
-        self._exchange.close()
+        """Refuse further tool calls."""
+        self._bridge.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -117,11 +117,11 @@ class CrewAIAgent:
         try:
             with self._inspection.while_running():
                 result = self._crew.kickoff() if self._inputs is None else self._crew.kickoff(inputs=self._inputs)
-            answer = FinalAnswer(show(result), _usage(result))
-        except BaseException as error:  # whatever it is, the run must hear of it
-            self._exchange.finish(error)
+            answer = FinalAnswer(safe_str(result), _usage(result))
+        except BaseException as error:  # any exception must reach the run
+            self._bridge.finish(error)
         else:
-            self._exchange.finish(answer)
+            self._bridge.finish(answer)
 
     def _check(self) -> None:
         if getattr(self._crew, "stream", False):
@@ -129,8 +129,8 @@ class CrewAIAgent:
         self._inspection.check()
 
 
-def _given(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments without those that CrewAI filled in: it passes None for an optional argument that was not given."""
+def _without_defaults(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without those that CrewAI added: it passes None for an omitted optional argument."""
     required = schema.get("required", ())
     properties = schema.get("properties", {})
     return {
@@ -153,7 +153,7 @@ def _usage(result: Any) -> Usage | None:
 
 
 def _never(_arguments: Any = None, _result: Any = None) -> bool:
-    """CrewAI may not answer a call from its cache: the policy has to see it."""
+    """Keep CrewAI from answering a call from its cache: the policy must see it."""
     return False
 
 

@@ -6,9 +6,9 @@
     await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
 
 Needs `pip install 'bobcat[langgraph]'`. Every step runs the graph from its entry on the whole conversation, tool
-results included, up to the first message with tool calls, in whatever sub-graph; what comes after it, such as
-a `ToolNode`, never runs. A guard inside the graph (`langgraph_guard`) ends the step before a tool of LangChain's runs
-its body. A Python function that a node calls directly is that node's own code: no policy sees it.
+results included, up to the first message with tool calls, in whatever sub-graph; later nodes, such as a `ToolNode`,
+never run. A guard inside the graph (`langgraph_guard`) ends the step before a tool of LangChain's runs its body. A
+Python function that a node calls directly is that node's own code: no policy sees it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from bobcat.adapters.arguments import read_arguments
 from bobcat.adapters.token_counts import count, together, without_cached
-from bobcat.adapters.transcript import Answered, Replied, Said, turns
+from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, turns
 from bobcat.errors import IncompleteReply
-from bobcat.model import FinalAnswer, Message, ToolCall, Usage
+from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
     from langchain_core.messages import AIMessage, BaseMessage
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["LangGraphAgent"]
 
 DATA = "langchain"
-"""The name of what a message holds beside text and calls in `ToolCall.provider_data`."""
+"""Key in `ToolCall.provider_data` for the parts of a message other than text and calls."""
 _CALLS = ("tool_calls", "function_call")
 _FACTS = ("model_provider", "output_version")
 """The metadata by which LangChain reads content."""
@@ -47,7 +47,7 @@ class LangGraphAgent:
 
     The run fails with `IncompleteReply` when a node starts a tool by itself (the tool does not run), and when the
     graph's state has the result of a tool call that the run did not carry out. Raises `ValueError` for a graph with a
-    checkpointer and for one with a `RemoteGraph` in it, whose tools would run on its server.
+    checkpointer and for one that contains a `RemoteGraph`, whose tools would run on its server.
     """
 
     # Any: a graph is generic in four types of its own.
@@ -63,14 +63,14 @@ class LangGraphAgent:
         if getattr(compiled_graph, "checkpointer", None):
             raise ValueError(
                 "compile the graph without a checkpointer: every step gets the whole conversation, and the run's "
-                "journal is what makes it durable"
+                "journal makes it durable"
             )
         refuse_remote(compiled_graph)
         self._graph = compiled_graph
         self._config = dict(config) if config is not None else None
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
-        """What the graph does next. Raises what the graph raises."""
+        """The graph's next step. Raises the graph's exceptions."""
         from bobcat.adapters.langgraph_guard import GraphStopped, Guard, reach
 
         messages = _to_langchain(conversation)
@@ -88,7 +88,7 @@ class LangGraphAgent:
             except GraphStopped:
                 pass
             except Exception:
-                if guard.call is None and guard.violation is None:  # else: what a node made of being stopped
+                if guard.call is None and guard.violation is None:  # else: a node's reaction to being stopped
                     raise
         guard.check()
         usage: Usage | None = None
@@ -103,22 +103,22 @@ class LangGraphAgent:
 
 
 def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
-    """The conversation as LangChain's messages, with ids of this step only: by them the guard knows what is not new."""
+    """The conversation as LangChain's messages, with ids of this step only, by which the guard recognises new ones."""
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
     messages: list[BaseMessage] = []
     for turn in turns(conversation):
         match turn:
-            case Said("system", text):
+            case TextTurn("system", text):
                 messages.append(SystemMessage(text))
-            case Said(_, text):
+            case TextTurn(_, text):
                 messages.append(HumanMessage(text))
-            case Replied(text, calls, data):
+            case AssistantTurn(text, calls, data):
                 called = [{"name": call.tool, "args": call.args, "id": call.call_id} for call in calls]
                 kept = data.get(DATA)
-                said = {"content": text, **(kept if isinstance(kept, dict) else {})}
-                messages.append(AIMessage(**said, tool_calls=called))
-            case Answered(answers):
+                fields = {"content": text, **(kept if isinstance(kept, dict) else {})}
+                messages.append(AIMessage(**fields, tool_calls=called))
+            case ToolTurn(answers):
                 messages.extend(
                     ToolMessage(
                         answer.text,
@@ -134,7 +134,7 @@ def _to_langchain(conversation: Sequence[Message]) -> list[BaseMessage]:
     return messages
 
 
-# Any: an update is what the graph's nodes returned.
+# Any: an update is the return value of the graph's nodes.
 def _replies(update: Mapping[str, Any], guard: Guard) -> Iterator[AIMessage]:
     """The new messages of the model in one update of the graph."""
     from langchain_core.messages import AIMessage
@@ -142,7 +142,7 @@ def _replies(update: Mapping[str, Any], guard: Guard) -> Iterator[AIMessage]:
     from bobcat.adapters.langgraph_guard import messages_in
 
     if "__interrupt__" in update:
-        raise IncompleteReply("the graph stopped at an interrupt; approvals are the policy's to ask for")
+        raise IncompleteReply("the graph stopped at an interrupt; approvals must be requested by the policy")
     for message, in_conversation in messages_in(list(update.values())):
         if isinstance(message, AIMessage) and in_conversation and not guard.is_handed(message):
             yield message
@@ -161,7 +161,7 @@ def _calls(message: AIMessage) -> list[tuple[str, dict[str, Any], str, str | Non
 
 
 def _data(message: AIMessage) -> dict[str, Any] | None:
-    """What the message holds beside text and calls, such as thinking and signatures; None when it is nothing."""
+    """Parts of the message other than text and calls, such as thinking and signatures; None without any."""
     kept: dict[str, Any] = {}
     if not isinstance(message.content, str):
         kept["content"] = message.content
@@ -176,7 +176,7 @@ def _data(message: AIMessage) -> dict[str, Any] | None:
     kept["response_metadata"] = facts
     try:
         json.dumps(kept, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):  # an object of the model's class: it has no place in a journal
+    except (TypeError, ValueError, RecursionError):  # an object of the model's class, which a journal cannot represent
         return None
     return {DATA: kept}
 

@@ -1,9 +1,9 @@
 """Guard of one run of a LangGraph graph: it ends the run at the first tool call, before the body of any tool.
 
-The adapter makes one per step. LangChain calls it when a node begins and ends and when a tool begins, in sub-graphs, in
-worker threads and in graphs that a node invokes by itself. It reaches them in two ways: the graph's config, and a
-context variable that LangChain looks up for every callback manager, so that a node cannot lose it by passing callbacks
-of its own.
+The adapter creates one per step. LangChain calls it when a node begins and ends and when a tool begins, in sub-graphs,
+in worker threads and in graphs that a node invokes by itself. It is installed in two ways: in the graph's config, and
+in a context variable that LangChain reads for every callback manager, so that a node cannot lose it by passing
+callbacks of its own.
 
 INVARIANT: once `reach` was entered with a guard, no LangChain tool that is started in that context or under that config
 runs its body, not even after the step is over.
@@ -24,24 +24,24 @@ from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 from langchain_core.tracers.context import register_configure_hook
 
-from bobcat.display import safe_text
 from bobcat.errors import IncompleteReply
+from bobcat.text.display import safe_text
 
 MAX_STATE_DEPTH = 8
-"""Messages are looked for in mappings, lists and records of a node's state down to this depth."""
+"""Maximum depth of the search for messages in mappings, lists and records of a node's state."""
 
 _GUARD: ContextVar[Guard | None] = ContextVar("bobcat_langgraph_guard", default=None)
 
 
 class GraphStopped(BaseException):
-    """Raised inside the graph to end it. No `Exception`: neither a node nor a retry policy may handle it."""
+    """Raised inside the graph to end it. Not an `Exception`: neither a node nor a retry policy may handle it."""
 
 
 class Guard(BaseCallbackHandler):
-    """Watch one run of a graph that was given the messages `handed`, all of them with ids.
+    """Guard of one run of a graph that was given the messages `handed`, all of them with ids.
 
-    `call` is the message whose tool calls ended the run, `violation` says what the graph did against the rules. At most
-    one of them is set, by what came first. `replies` are the model's messages in the order they were seen.
+    `call` is the message whose tool calls ended the run, `violation` describes a broken rule. At most one of them is
+    set, by the first event. `replies` are the model's messages in the order in which they were seen.
     """
 
     raise_error = True
@@ -65,13 +65,13 @@ class Guard(BaseCallbackHandler):
 
     # Any below: states, updates and callback arguments are the graph's.
     def inspect(self, value: Any) -> None:
-        """Look at what a node was given or has returned. Raises `GraphStopped` when the graph may not go on."""
+        """Inspect the input or the output of a node. Raises `GraphStopped` when the graph must stop."""
         found = list(messages_in(value))
         for message, _ in found:
             if isinstance(message, ToolMessage) and not self._is_known_result(message):
                 self._stop(
                     violation=f"the graph has a result of tool call `{safe_text(message.tool_call_id)}` that this run "
-                    "did not carry out; the tools of a graph are the run's to call"
+                    "did not execute; only the run may call the tools of a graph"
                 )
         for message, in_conversation in found:
             if not isinstance(message, AIMessage) or self.is_handed(message):
@@ -84,14 +84,14 @@ class Guard(BaseCallbackHandler):
                     self._stop(call=message)
 
     def on_chain_start(self, serialized: Any, inputs: Any, *, run_id: UUID, **more: Any) -> None:
-        """Look at the state that a node is given, before the node sees it."""
+        """Inspect the input state of a node, before the node gets it."""
         metadata = more.get("metadata") or {}
         if more.get("name") is not None and more.get("name") == metadata.get("langgraph_node"):
             self._nodes.add(run_id)
             self.inspect(inputs)
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **more: Any) -> None:
-        """Look at what a node returned, before the graph does."""
+        """Inspect the output of a node, before the graph gets it."""
         if run_id in self._nodes:
             self._nodes.discard(run_id)
             self.inspect(outputs)
@@ -101,7 +101,7 @@ class Guard(BaseCallbackHandler):
         name = serialized.get("name") if isinstance(serialized, Mapping) else None
         self._stop(
             violation=f"the graph started tool `{safe_text(str(name or more.get('name') or '?'))}` by itself; it was "
-            "not run: a model's reply with the call has to be in the graph's `messages`"
+            "not run: a model's reply with the call must be in the graph's `messages`"
         )
 
     def _stop(self, *, call: AIMessage | None = None, violation: str | None = None) -> None:
@@ -111,11 +111,11 @@ class Guard(BaseCallbackHandler):
         raise GraphStopped(violation or "the graph asks for a tool call")
 
     def is_handed(self, message: BaseMessage) -> bool:
-        """Whether a message is one of those that the graph was given, with the same calls."""
+        """Return true if a message is one of those that the graph was given, with the same calls."""
         return message.id in self._handed and self._handed[message.id] == _fingerprint(message)
 
     def _is_known_result(self, message: ToolMessage) -> bool:
-        """A result that was handed in. A node may shorten its text, or copy it under another id."""
+        """Return true for a result that was handed in. A node may shorten its text, or copy it under another id."""
         return self.is_handed(message) or (message.tool_call_id, _text_of(message)) in self._results
 
 
@@ -138,7 +138,7 @@ def reach(guard: Guard, config: Mapping[str, Any] | None) -> Iterator[dict[str, 
 
 
 def refuse_remote(graph: Any) -> None:
-    """Raise `ValueError` for a graph with a part that runs elsewhere: its tools would run there, undecided."""
+    """Raise `ValueError` for a graph with a remote part: its tools would run there without a decision."""
     from langgraph.pregel.remote import RemoteGraph
 
     listed = getattr(graph, "get_subgraphs", None)
@@ -156,7 +156,7 @@ def refuse_remote(graph: Any) -> None:
 
 @cache
 def _register() -> None:
-    """Have LangChain look `_GUARD` up. Once in a process: there is no way to take it back."""
+    """Make LangChain read `_GUARD`. Once per process: the registration cannot be undone."""
     register_configure_hook(_GUARD, inheritable=True)
 
 
@@ -165,7 +165,7 @@ def _is(value: object, kind: type) -> bool:
 
 
 def messages_in(value: Any, depth: int = 0, *, conversation: bool = True) -> Iterator[tuple[BaseMessage, bool]]:
-    """The messages in a state or an update; true beside those of the conversation, under `messages` or on their own."""
+    """The messages in a state or an update; true with those of the conversation, under `messages` or on their own."""
     if isinstance(value, BaseMessage):
         yield value, conversation
         return
@@ -180,7 +180,10 @@ def messages_in(value: Any, depth: int = 0, *, conversation: bool = True) -> Ite
 
 
 def _parts(value: Any) -> Iterator[tuple[object, Any]]:
-    """What a container holds, with the key of what has one. A `Command` and an `Overwrite` stand for what they hold."""
+    """The elements of a container, with their keys where they have keys.
+
+    `Command` and `Overwrite` yield their content.
+    """
     kind = type(value).__name__
     if kind == "Command":
         yield None, value.update
@@ -207,12 +210,12 @@ def _converted(part: Any) -> list[BaseMessage]:
 
 
 def _is_pair(part: Sequence[Any]) -> bool:
-    """Whether a sequence is one message written as role and text."""
+    """Return true if a sequence is one message written as role and text."""
     return isinstance(part, tuple) and len(part) == 2 and all(isinstance(item, str) for item in part)
 
 
 def _fingerprint(message: BaseMessage) -> object:
-    """What a handed message must keep to be the same one: a node may edit its text, not its calls or whose it is."""
+    """The identity of a handed message: a node may edit its text, but neither its calls nor its author."""
     if isinstance(message, AIMessage):
         return ("ai", repr(message.tool_calls), repr(message.invalid_tool_calls))
     return (message.type, message.tool_call_id if isinstance(message, ToolMessage) else None)

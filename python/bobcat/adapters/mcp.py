@@ -20,8 +20,9 @@ from bobcat.adapters.mcp_content import describe_arguments, failed, input_schema
 from bobcat.adapters.mcp_pins import DIGEST, PARTS, Pins, check_pins, mcp_pins, pin_of, read_pins
 from bobcat.adapters.mcp_server import CONNECT_TIMEOUT_SECONDS, McpServer
 from bobcat.errors import McpServerError, McpToolError
-from bobcat.model import ToolDef, ToolMetadata
-from bobcat.tools import ToolSet
+from bobcat.model.decision import ToolMetadata
+from bobcat.model.run import ToolDef
+from bobcat.tools.toolset import ToolSet
 
 __all__ = ["mcp_pins", "mcp_tools"]
 
@@ -40,17 +41,17 @@ async def mcp_tools(
 ) -> AsyncIterator[ToolSet]:
     """Start an MCP server and yield its tools.
 
-    `command` is a list, or a string that is split as a shell would. What a server says about the safety of its tools is
-    not believed: all of them are declared as given here, irreversible unless said otherwise. `env` is added to the few
-    variables that the SDK passes on.
+    `command` is a list, or a string that is split as a shell would. A server's own statements about the safety of its
+    tools are ignored: all of them are declared by the arguments here, irreversible by default. `env` is added to the
+    few variables that the SDK passes on.
 
-    A result that the server marks as an error is a failed action; text comes back as text, and images and the like as a
-    note of their type and size. Raises `McpServerError` when the server cannot be started or does not answer in time.
+    A result that the server marks as an error is a failed action; text comes back as text, other content as a note of
+    its type and size. Raises `McpServerError` when the server cannot be started or does not answer in time.
 
-    The definition of each tool (schemas, description, annotations) is part of what runs and approvals are bound to. It
-    is listed again before each call; a call of a tool that is defined otherwise by then fails, and is not sent. `pins`,
-    a mapping that `mcp_pins` made or the path of a JSON file with it, are the definitions to expect: with others, or
-    with more or fewer tools, the server is an `McpServerError`.
+    Runs and approvals are bound to the definition of each tool (schemas, description, annotations). It is listed again
+    before each call; a call of a tool whose definition has changed fails, and is not sent. `pins`, a mapping that
+    `mcp_pins` made or the path of a JSON file with it, are the expected definitions: other definitions, or more or
+    fewer tools, raise `McpServerError`.
     """
     expected = None if pins is None else read_pins(pins)
     words = shlex.split(command) if isinstance(command, str) else list(command)
@@ -74,7 +75,7 @@ async def mcp_tools(
         yield ToolSet(tools)
 
 
-# Any: a listed tool is the SDK's, of either generation; its arguments are whatever the server takes.
+# Any: a listed tool is the SDK's, of either generation; its arguments have any type.
 def _function(server: McpServer, listed: Any) -> Callable[..., Awaitable[str]]:
     name = listed.name
 
@@ -82,7 +83,7 @@ def _function(server: McpServer, listed: Any) -> Callable[..., Awaitable[str]]:
         result = await server.call(name, kwargs)
         text = result_text(result)
         if failed(result):
-            raise McpToolError(text or f"tool {name!r} failed and does not say why")
+            raise McpToolError(text or f"tool {name!r} failed without a reason")
         return text
 
     call.__name__ = call.__qualname__ = f"mcp_tool[{name}]"

@@ -1,6 +1,6 @@
-"""What an MCP server says, of either generation of the SDK: tool listings and results, as values of ours.
+"""Tool listings and results of an MCP server, of either generation of the SDK, as values of this package.
 
-The two generations name the same fields differently (`inputSchema`, `input_schema`); nothing else here depends on them.
+The two generations name the same fields differently (`inputSchema`, `input_schema`); no other code depends on them.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bobcat.tool_schema import with_input_schema
+from bobcat.tools.schema import with_input_schema
 
 
 # Any throughout: the objects are the SDK's, of either generation.
 def field(item: Any, camel: str, snake: str) -> Any:
-    """One field of an SDK object, by its name in the first generation or in the second; None when it has neither."""
+    """One field of an SDK object, by its name in the first generation or in the second; None without either."""
     found = getattr(item, snake, None)
     return getattr(item, camel, None) if found is None else found
 
@@ -26,16 +26,16 @@ def input_schema(tool: Any) -> dict[str, Any]:
 
 
 def describe_arguments(fn: Callable[..., Any], schema: Mapping[str, Any]) -> None:
-    """Let a function that takes `**kwargs` take what the remote tool takes.
+    """Give a function that takes `**kwargs` the parameters of the remote tool.
 
-    Calls are checked by the schema before the policy judges them, and its defaults are bound: they are the values that
-    the server would use. Arguments that an open schema does not name are left for the server to check.
+    Calls are checked by the schema before the policy evaluates them, and its defaults are bound: they are the values
+    that the server would use. Arguments that an open schema does not name are left for the server to check.
     """
     with_input_schema(fn, schema)
 
 
 def failed(result: Any) -> bool:
-    """Whether a tool result says that the tool failed."""
+    """Return true if a tool result is a failure."""
     return bool(field(result, "isError", "is_error"))
 
 

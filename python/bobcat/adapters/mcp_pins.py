@@ -1,7 +1,7 @@
-"""Pins of an MCP server's tools: digests of everything the server says that a tool is.
+"""Pins of an MCP server's tools: digests of the complete definition of each tool.
 
 A definition is split into parts, so that a difference names its part. The digest over all parts is
-`ToolDef.definition`, which runs and approvals are bound to. The same server has the same pins in both generations of
+`ToolDef.definition`, to which runs and approvals are bound. The same server has the same pins in both generations of
 the SDK.
 """
 
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from bobcat.adapters.mcp_content import field
-from bobcat.display import safe_text
 from bobcat.errors import McpServerError
-from bobcat.tools import ToolSet
+from bobcat.text.display import safe_text
+from bobcat.tools.toolset import ToolSet
 
 PARTS = "__bobcat_definition__"
-"""The attribute under which the function of an MCP tool keeps the digests of its definition's parts."""
+"""Function attribute of an MCP tool with the digests of its definition's parts."""
 DIGEST = "digest"
 """The name of the digest over all parts."""
 _DIGITS = 32
@@ -31,7 +31,7 @@ Pins: TypeAlias = Mapping[str, "str | Pin"]
 
 
 def mcp_pins(tools: ToolSet) -> dict[str, dict[str, str]]:
-    """The pins of the MCP tools in a set, by name: plain JSON, to be kept and given to `mcp_tools(pins=...)`."""
+    """The pins of the MCP tools in a set, by name: plain JSON, to keep and to pass to `mcp_tools(pins=...)`."""
     found: dict[str, dict[str, str]] = {}
     for name, tool in tools.tools.items():
         pin = getattr(tool.fn, PARTS, None)
@@ -54,7 +54,7 @@ def pin_of(listed: Any) -> dict[str, str]:  # Any: the SDK's tool, of either gen
 
 
 def changed_parts(known: str | Pin, found: Pin) -> list[str]:
-    """The parts in which a definition differs from its pin; `definition` where the pin does not name parts."""
+    """The parts in which a definition differs from its pin; `definition` for a pin without parts."""
     whole = known if isinstance(known, str) else known.get(DIGEST)
     if whole == found[DIGEST]:
         return []
@@ -64,21 +64,21 @@ def changed_parts(known: str | Pin, found: Pin) -> list[str]:
 
 
 def read_pins(given: Pins | str | os.PathLike[str]) -> Pins:
-    """Pins as a mapping, or out of a JSON file. Raises `ValueError` for what has another shape, and `OSError`."""
+    """Pins from a mapping or a JSON file. Raises `ValueError` for another shape, and `OSError`."""
     read: object = given
     if isinstance(given, (str, os.PathLike)):
         try:
             read = json.loads(Path(given).read_bytes())
         except ValueError as error:
             raise ValueError(
-                f"{os.fspath(given)}: pins are a JSON object of tool names and digests: {error}"
+                f"{os.fspath(given)}: pins must be a JSON object of tool names and digests: {error}"
             ) from error
     if not isinstance(read, Mapping):
-        raise ValueError(f"pins are a mapping of tool names to digests, got {type(read).__name__}")
+        raise ValueError(f"pins must be a mapping of tool names to digests, got {type(read).__name__}")
     for name, pin in read.items():
         parts = pin.values() if isinstance(pin, Mapping) else [pin]
         if not isinstance(name, str) or not all(isinstance(part, str) for part in parts):
-            raise ValueError(f"the pin of `{safe_text(str(name))}` is no digest, nor a mapping of digests")
+            raise ValueError(f"the pin of `{safe_text(str(name))}` is neither a digest nor a mapping of digests")
         if isinstance(pin, Mapping) and DIGEST not in pin:
             raise ValueError(f"the pin of `{safe_text(name)}` has no `{DIGEST}`")
     return read
@@ -89,17 +89,17 @@ def check_pins(pins: Pins, found: Mapping[str, Pin], server: str) -> None:
     problems: list[str] = []
     for name in sorted({*pins, *found}):
         if name not in found:
-            problems.append(f"`{safe_text(name)}` is pinned and not listed")
+            problems.append(f"`{safe_text(name)}` is pinned but not listed")
         elif name not in pins:
-            problems.append(f"`{safe_text(name)}` is listed and not pinned")
+            problems.append(f"`{safe_text(name)}` is listed but not pinned")
         elif changed := changed_parts(pins[name], found[name]):
             problems.append(differs(name, changed))
     if problems:
-        raise McpServerError(f"MCP server `{server}` does not fit its pins: {'; '.join(problems)}")
+        raise McpServerError(f"MCP server `{server}` does not match its pins: {'; '.join(problems)}")
 
 
 def differs(name: str, parts: Sequence[str]) -> str:
-    """The text about a tool whose definition is another one."""
+    """The message for a tool with a changed definition."""
     return f"the {', '.join(parts)} of `{safe_text(name)}` {'has' if len(parts) == 1 else 'have'} changed"
 
 

@@ -11,28 +11,28 @@ from typing import Any, NamedTuple, Self
 
 from bobcat.adapters.mcp_content import field
 from bobcat.adapters.mcp_pins import changed_parts, differs, pin_of
-from bobcat.display import safe_text
 from bobcat.errors import McpServerError
-from bobcat.plain_json import describe
+from bobcat.text.display import safe_text
+from bobcat.text.json_text import format_exception
 
 CONNECT_TIMEOUT_SECONDS = 60.0
-"""A server has this long to start and to list its tools, unless said otherwise."""
+"""Default time limit for a server to start and to list its tools."""
 
 MAX_PAGES = 100
-"""A server that lists its tools in more pages than this is taken for one that never ends."""
+"""Maximum number of pages in a server's list of tools."""
 
 
-# Any throughout: what goes to and fro are the SDK's objects, of either generation.
+# Any throughout: requests and results are the SDK's objects, of either generation.
 class _Session(NamedTuple):
     call_tool: Callable[[str, dict[str, Any]], Awaitable[Any]]
     list_page: Callable[[str | None], Awaitable[Any]]
 
 
 class McpServer:
-    """A server, started and asked for its tools on entry, ended on exit.
+    """A server: started and listed on entry, ended on exit.
 
-    A task of its own holds the connection. The SDK's transports must be left by the task that entered them, and turn
-    what is raised inside them into exception groups: here neither reaches the caller.
+    A task of its own holds the connection. The SDK's transports must be left by the task that entered them, and wrap
+    exceptions raised inside them in exception groups: here neither reaches the caller.
     """
 
     def __init__(
@@ -76,8 +76,11 @@ class McpServer:
         await self._end(at_once=False)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Call a tool; the SDK's result. Raises `McpServerError` when the server is gone or defines the tool otherwise
-        than when it was listed, and what the SDK raises."""
+        """Call a tool; return the SDK's result.
+
+        Raises `McpServerError` when the server has exited or the tool's definition has changed since it was listed, and
+        the SDK's exceptions.
+        """
         session, holder = self._session, self._holder
         if session is None or holder is None or holder.done() or self._leave.is_set():
             raise self._failure("is gone")
@@ -92,7 +95,7 @@ class McpServer:
             await self._leave.wait()
 
     async def _check_definition(self, session: _Session, name: str) -> None:
-        """Raise `McpServerError` unless the server defines the tool as it did when it was listed."""
+        """Raise `McpServerError` unless the tool's definition is the same as when it was listed."""
         known = [pin_of(tool) for tool in self.listed if tool.name == name]
         found = [pin_of(tool) for tool in await self._list(session) if tool.name == name]
         if not found:
@@ -100,7 +103,7 @@ class McpServer:
         for pin in found:
             changed = changed_parts(known[0], pin) if known else ["definition"]
             if changed:
-                raise self._failure(f"is not what it was: {differs(name, changed)}; it was not called")
+                raise self._failure(f"has changed: {differs(name, changed)}; it was not called")
 
     async def _list(self, session: _Session) -> list[Any]:
         listed: list[Any] = []
@@ -114,7 +117,7 @@ class McpServer:
         raise self._failure(f"lists its tools in more than {MAX_PAGES} pages")
 
     async def _end(self, *, at_once: bool) -> None:
-        """End the holder and see it off. A connection that breaks while it is being closed is closed all the same."""
+        """End the task that holds the connection. Errors while closing are ignored."""
         holder = self._holder
         if holder is None:
             return
@@ -133,8 +136,8 @@ class McpServer:
         if interrupted is not None:
             raise interrupted
 
-    def _failure(self, what: str) -> McpServerError:
-        return McpServerError(f"MCP server `{self._words[0]}` {what}")
+    def _failure(self, problem: str) -> McpServerError:
+        return McpServerError(f"MCP server `{self._words[0]}` {problem}")
 
 
 def _require_sdk() -> None:
@@ -154,7 +157,7 @@ async def _connect(
     second_generation = getattr(mcp, "Client", None)
     if second_generation is not None:
         client = await stack.enter_async_context(second_generation(transport))
-        # A listing out of the client's cache would not tell that a definition has changed.
+        # A listing from the client's cache would hide a changed definition.
         fresh = {"cache_mode": "refresh"} if "cache_mode" in inspect.signature(client.list_tools).parameters else {}
         return _Session(client.call_tool, lambda cursor: client.list_tools(cursor=cursor, **fresh))
     from mcp.types import PaginatedRequestParams
@@ -165,10 +168,10 @@ async def _connect(
 
 
 def _reason(holder: asyncio.Task[None]) -> str:
-    """Why the connection ended, without the groups that the SDK wraps around it."""
+    """The reason why the connection ended, without the SDK's exception groups."""
     if holder.cancelled():
         return "the connection was cancelled"
     error = holder.exception()
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    return describe(error) if error is not None else "the connection ended"
+    return format_exception(error) if error is not None else "the connection ended"

@@ -1,48 +1,47 @@
-"""OpenAI's models as an agent, and all that speak the Chat Completions API.
+"""Models behind the Chat Completions API, OpenAI's and others, as an agent.
 
     tools = ToolSet.from_functions(read_file, write_file)
     async with OpenAIAgent(tools=tools, model="gpt-5") as agent:
         await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
 
-Needs `pip install 'bobcat[openai]'`. An agent holds its client and its configuration and nothing of a run, so one agent
-may serve many runs at a time.
+Needs `pip install 'bobcat[openai]'`. An agent has a client and a configuration, and no state of a run, so one agent may
+serve many runs at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from bobcat.adapters.aclose import ClientOwner
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
-from bobcat.adapters.closing import close
 from bobcat.adapters.request_options import options, send, with_limits
 from bobcat.adapters.token_counts import count, without_cached
-from bobcat.adapters.transcript import Answered, Call, Replied, Said, turns
-from bobcat.adapters.wire_names import WireNames
+from bobcat.adapters.tool_name_mapping import ToolNameMapping
+from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
-from bobcat.model import FinalAnswer, Message, ToolCall, Usage
-from bobcat.plain_json import json_text
-from bobcat.tool_schema import toolset_to_openai_tools
-from bobcat.tools import ToolSet
+from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
+from bobcat.text.json_text import json_text
+from bobcat.tools.schema import toolset_to_openai_tools
+from bobcat.tools.toolset import ToolSet
 
 __all__ = ["OpenAIAgent"]
 
 _RESERVED = ("model", "messages", "tools", "functions", "stream", "n", "web_search_options")
 
 
-class OpenAIAgent:
+class OpenAIAgent(ClientOwner):
     """Asks a model behind a Chat Completions API for the next step.
 
-    `client` is an `openai.AsyncOpenAI`, and stays the caller's to close. Without one the agent makes its own, from the
-    environment, and closes it in `aclose` or at the end of `async with`.
+    `client` is an `openai.AsyncOpenAI`, and stays the caller's to close. Without one the agent creates its own, from
+    the environment, and closes it in `aclose` or at the end of `async with`.
 
     All tool calls of a reply are passed on. A reply that was cut off (`length`) fails the run when it is an answer, and
     costs the run only the unfinished call when it is not; one that a content filter withheld fails it.
 
     `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
-    Chat Completions API by name, such as `reasoning_effort`. Raises `ValueError` when it names one that is the
-    adapter's, or that has the API run tools by itself.
+    Chat Completions API by name, such as `reasoning_effort`. Raises `ValueError` when it names one that the adapter
+    sets, or one that makes the API run tools by itself.
     """
 
     def __init__(
@@ -55,16 +54,16 @@ class OpenAIAgent:
         top_p: float | None = None,
         timeout: float | None = None,
         retries: int | None = None,
-        # Any: parameters of the API, whatever it takes.
+        # Any: parameters of the API have any type.
         extra: Mapping[str, Any] | None = None,
-        # Any: a client of whatever release, or something that stands in for one.
+        # Any: a client of any release, or a substitute for one.
         client: Any | None = None,
     ) -> None:
         chosen = options(extra, _RESERVED, temperature=temperature, top_p=top_p)
         self._owns_client = client is None
         self._own = _client() if client is None else client
         self._client = with_limits(self._own, timeout=timeout, retries=retries)
-        self._names = WireNames(tools.tools)
+        self._names = ToolNameMapping(tools.tools)
         self._system = system
         self._request: dict[str, Any] = {"model": model, **chosen}
         offered = toolset_to_openai_tools(tools)
@@ -72,25 +71,12 @@ class OpenAIAgent:
             self._request["tools"] = [_renamed(tool, self._names) for tool in offered]
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
-        """What the model does next. Raises `IncompleteReply` for an answer that is none, and what the SDK raises."""
+        """The model's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
         messages = _to_messages(conversation, self._system, self._names)
         response = await send(self._client.chat.completions.create, {**self._request, "messages": messages})
         return self._read(response)
 
-    async def aclose(self) -> None:
-        """Close the client, if it is the agent's own."""
-        if self._owns_client:
-            await close(self._own)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    # Any: the response is the SDK's, of whatever release.
+    # Any: the response is the SDK's, of any release.
     def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         usage = _usage(response, self._request["model"])
         if not response.choices:
@@ -111,7 +97,7 @@ class OpenAIAgent:
             if reason == "length" and call is requested[-1]:
                 problem = CUT_OFF.format(reason=reason)
             first = not calls
-            name = self._names.tool(name)
+            name = self._names.to_tool(name)
             calls.append(ToolCall(name, args, call.id or "", usage if first else None, text if first else "", problem))
         return calls[0] if len(calls) == 1 else tuple(calls)
 
@@ -126,9 +112,9 @@ def _client() -> Any:
     return AsyncOpenAI()
 
 
-def _renamed(tool: dict[str, Any], names: WireNames) -> dict[str, Any]:
+def _renamed(tool: dict[str, Any], names: ToolNameMapping) -> dict[str, Any]:
     function = tool["function"]
-    return {**tool, "function": {**function, "name": names.wire(function["name"])}}
+    return {**tool, "function": {**function, "name": names.to_wire(function["name"])}}
 
 
 def _called(call: Any) -> tuple[str, dict[str, Any], str | None]:
@@ -156,25 +142,25 @@ def _usage(response: Any, model: str) -> Usage | None:
     )
 
 
-def _to_messages(conversation: Sequence[Message], system: str, names: WireNames) -> list[dict[str, Any]]:
-    """The conversation in the shape of the Chat Completions API: one message per reply, one per answer."""
+def _to_messages(conversation: Sequence[Message], system: str, names: ToolNameMapping) -> list[dict[str, Any]]:
+    """The conversation in the format of the Chat Completions API: one message per reply, one per answer."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for turn in turns(conversation):
         match turn:
-            case Said(role, text):
+            case TextTurn(role, text):
                 messages.append({"role": role, "content": text})
-            case Replied(text, calls):
+            case AssistantTurn(text, calls):
                 message: dict[str, Any] = {"role": "assistant", "content": text or None}
                 if calls:
                     message["tool_calls"] = [_tool_call(call, names) for call in calls]
                 messages.append(message)
-            case Answered(answers):
+            case ToolTurn(answers):
                 messages.extend(
                     {"role": "tool", "tool_call_id": answer.call_id, "content": answer.text} for answer in answers
                 )
     return messages
 
 
-def _tool_call(call: Call, names: WireNames) -> dict[str, Any]:
-    function = {"name": names.wire(call.tool), "arguments": json_text(call.args)}
+def _tool_call(call: TurnCall, names: ToolNameMapping) -> dict[str, Any]:
+    function = {"name": names.to_wire(call.tool), "arguments": json_text(call.args)}
     return {"id": call.call_id, "type": "function", "function": function}

@@ -1,6 +1,6 @@
-"""Options of the requests to a model: sampling, time and retries, and whatever else the provider's API takes.
+"""Request options of a model API: sampling, timeouts, retries and other parameters of the provider.
 
-The model, the conversation and the tools are the adapter's. An option that would set them, or have the provider run
+The adapter sets the model, the conversation and the tools. An option that would set them, or make the provider run
 tools by itself, is refused: no policy would see those.
 """
 
@@ -14,12 +14,12 @@ EXTRA_BODY = "extra_body"
 """The option of the SDKs whose keys replace those of the request's body."""
 
 
-# Any: values are the provider's to check.
+# Any: the provider checks the values.
 def options(extra: Mapping[str, Any] | None, reserved: Collection[str], **named: float | None) -> dict[str, Any]:
     """The parameters of a request: those of `named` that are given, and `extra`.
 
     Raises `ValueError` when `extra` names a parameter of `reserved` or `named`, also inside `extra_body`, and
-    `TypeError` when it is no mapping with string keys.
+    `TypeError` when it is not a mapping with string keys.
     """
     given = {name: value for name, value in named.items() if value is not None}
     if extra is None:
@@ -27,15 +27,15 @@ def options(extra: Mapping[str, Any] | None, reserved: Collection[str], **named:
     body = extra.get(EXTRA_BODY) if isinstance(extra, Mapping) else None
     for part in (extra, {} if body is None else body):
         if not isinstance(part, Mapping) or not all(isinstance(name, str) for name in part):
-            raise TypeError(f"extra is a mapping of parameter names to values, got {extra!r}")
+            raise TypeError(f"extra must be a mapping of parameter names to values, got {extra!r}")
         taken = sorted({*reserved, *named}.intersection(part))
         if taken:
-            raise ValueError(f"extra sets `{taken[0]}`, which is the adapter's: it has {_named(taken[0], named)}")
+            raise ValueError(f"extra sets `{taken[0]}`, which the adapter sets: use {_named(taken[0], named)}")
     return {**given, **extra}
 
 
 def _named(name: str, named: Collection[str]) -> str:
-    return f"a parameter `{name}`" if name in named else "to be what the run is about"
+    return f"its parameter `{name}`" if name in named else "the arguments of the run"
 
 
 async def send(method: Callable[..., Awaitable[Any]], request: Mapping[str, Any]) -> Any:
@@ -44,10 +44,10 @@ async def send(method: Callable[..., Awaitable[Any]], request: Mapping[str, Any]
 
 
 def fitting(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a request for a method of an SDK; those that this release has no name for, in `extra_body`."""
+    """The parameters of a request for a method of an SDK; those unknown to its release go into `extra_body`."""
     try:
         known = signature(method).parameters
-    except (TypeError, ValueError):  # not everything that can be called says how
+    except (TypeError, ValueError):  # some callables have no readable signature
         return dict(request)
     if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values()):
         return dict(request)
@@ -57,7 +57,7 @@ def fitting(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str,
 
 
 def with_limits(client: Any, *, timeout: float | None, retries: int | None) -> Any:
-    """The client with another time limit, in seconds, or another number of retries; itself when neither is given."""
+    """The client with another timeout, in seconds, or another number of retries; unchanged without either."""
     given: dict[str, Any] = {}
     if timeout is not None:
         given["timeout"] = timeout

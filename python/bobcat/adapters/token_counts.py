@@ -1,16 +1,16 @@
-"""Token counts as providers report them: numbers when they are, nothing when they are not.
+"""Token counts as providers report them: valid numbers, or None.
 
-The kernel fails a run whose agent reports usage that is none. What a provider, or something that imitates one, puts
-into a response is not the agent's fault, so it is read with care here.
+The run loop fails a run whose agent reports invalid usage. An invalid value in the response of a provider or an
+imitation is not the agent's fault, so it is ignored here.
 """
 
 from __future__ import annotations
 
-from bobcat.model import Usage
+from bobcat.model.run import Usage
 
 
 def count(value: object) -> int | None:
-    """A reported number of tokens; None when it is no count."""
+    """A reported number of tokens; None for an invalid one."""
     return value if type(value) is int and value >= 0 else None
 
 
@@ -21,7 +21,7 @@ def without_cached(total: object, *cached: int | None) -> int | None:
 
 
 def together(left: Usage | None, right: Usage | None) -> Usage | None:
-    """The usage of two model replies. A count that neither has stays unknown."""
+    """The usage of two model replies. A count that is missing in both stays None."""
     if left is None or right is None:
         return left or right
     return Usage(

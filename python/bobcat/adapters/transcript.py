@@ -1,6 +1,6 @@
-"""A conversation as the turns that providers ask for: the calls of one reply are one turn, and so are their answers.
+"""A conversation as the turns of provider APIs: the calls of one reply are one turn, and so are their answers.
 
-The kernel keeps one message per call. Nothing here knows a vendor.
+The run loop keeps one message per call. This module is independent of vendors.
 """
 
 from __future__ import annotations
@@ -8,42 +8,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from bobcat.frozen import FrozenDict, thaw
-from bobcat.model import Message
+from bobcat.model.frozen import FrozenDict, thaw
+from bobcat.model.run import Message
 
 _FAILURES = ("[error]", "[denied]")
 _NO_ID = "unknown"
 _NOTHING: Mapping[str, Any] = FrozenDict()
 
 
-class Said(NamedTuple):
+class TextTurn(NamedTuple):
     """Plain text of a user or a system."""
 
     role: Literal["user", "system"]
     text: str
 
 
-class Call(NamedTuple):
-    """A tool call as the model made it. Any: arguments are what JSON can hold, for all that is known."""
+class TurnCall(NamedTuple):
+    """A tool call as the model made it. Any: arguments are JSON of unknown shape."""
 
     call_id: str
     tool: str
     args: dict[str, Any]
 
 
-class Replied(NamedTuple):
-    """What the model said, and the calls it made along with it. One of the two is there.
+class AssistantTurn(NamedTuple):
+    """The text of the model, and its calls beside it. At least one of the two is present.
 
     `data` is what the adapter kept for its provider (`ToolCall.provider_data`). Any: JSON.
     """
 
     text: str
-    calls: tuple[Call, ...]
+    calls: tuple[TurnCall, ...]
     data: Mapping[str, Any] = _NOTHING
 
 
-class Answer(NamedTuple):
-    """What came of a call. `failed` covers refusals too."""
+class ToolOutput(NamedTuple):
+    """The outcome of a call. `failed` is true for denials too."""
 
     call_id: str
     tool: str
@@ -51,45 +51,45 @@ class Answer(NamedTuple):
     failed: bool
 
 
-class Answered(NamedTuple):
+class ToolTurn(NamedTuple):
     """The answers to the calls of one reply."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[ToolOutput, ...]
 
 
-Turn: TypeAlias = Said | Replied | Answered
+Turn: TypeAlias = TextTurn | AssistantTurn | ToolTurn
 
 
 def turns(conversation: Iterable[Message]) -> list[Turn]:
-    """The turns of a conversation, oldest first. A message of the assistant that holds nothing is left out."""
+    """The turns of a conversation, oldest first. An empty message of the assistant is omitted."""
     found: list[Turn] = []
     for message in conversation:
         last = found[-1] if found else None
         match message.role:
             case "system" | "user":
-                found.append(Said(message.role, message.content))
+                found.append(TextTurn(message.role, message.content))
             case "assistant":
                 calls = _calls(message)
-                if isinstance(last, Replied):
+                if isinstance(last, AssistantTurn):
                     text = "\n".join(part for part in (last.text, message.content) if part)
-                    found[-1] = Replied(text, last.calls + calls, last.data)
+                    found[-1] = AssistantTurn(text, last.calls + calls, last.data)
                 elif calls or message.content:
-                    found.append(Replied(message.content, calls, thaw(message.provider_data or {})))
+                    found.append(AssistantTurn(message.content, calls, thaw(message.provider_data or {})))
             case "tool":
                 answer = _answer(message)
-                if isinstance(last, Answered):
-                    found[-1] = Answered((*last.answers, answer))
+                if isinstance(last, ToolTurn):
+                    found[-1] = ToolTurn((*last.answers, answer))
                 else:
-                    found.append(Answered((answer,)))
+                    found.append(ToolTurn((answer,)))
     return found
 
 
-def _calls(message: Message) -> tuple[Call, ...]:
+def _calls(message: Message) -> tuple[TurnCall, ...]:
     if message.tool_call_args is None or not message.tool_call_id:
         return ()
-    return (Call(message.tool_call_id, message.name or "", thaw(dict(message.tool_call_args))),)
+    return (TurnCall(message.tool_call_id, message.name or "", thaw(dict(message.tool_call_args))),)
 
 
-def _answer(message: Message) -> Answer:
+def _answer(message: Message) -> ToolOutput:
     failed = message.content.startswith(_FAILURES)
-    return Answer(message.tool_call_id or _NO_ID, message.name or "", message.content, failed)
+    return ToolOutput(message.tool_call_id or _NO_ID, message.name or "", message.content, failed)

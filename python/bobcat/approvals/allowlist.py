@@ -1,4 +1,4 @@
-"""A fixed list of what needs nobody's approval: as an approval handler, and on its own."""
+"""A fixed list of targets that need no approval: as an approval handler, and on its own."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Callable, Iterable
 from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
 from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked
-from bobcat.frozen import type_name
-from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
+from bobcat.model.decision import ActionRequest
+from bobcat.model.frozen import type_name
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
 
 
 class Allowlist:
-    """The targets that are allowed: exactly these, however often.
+    """The allowed targets: exactly these, any number of times.
 
         recipients = Allowlist(["ops@example.com"], target=lambda request: request.args["to"])
         await run_agent(..., on_approval=recipients)        # as a handler
         recipients.require("ops@example.com")               # in a tool: raises `ActionBlocked` for any other
 
-    `target` says what a tool call is aimed at; by default the tool itself. As a handler the list grants what is on it
-    as `approver`, and has `otherwise` asked about the rest: one of the two is enough. `all_approve(allowlist, gate)`
-    needs both. What may have happened already is not the list's to grant again: `otherwise` is asked, or it is refused.
+    `target` maps a tool call to its target; by default the tool's name. As a handler the list grants listed targets as
+    `approver`, and asks `otherwise` about the rest: one of the two suffices. `all_approve(allowlist, gate)` needs both.
+    The list never grants an action that may already have happened: `otherwise` is asked, or it is refused.
     """
 
     automatic = True
@@ -46,7 +47,7 @@ class Allowlist:
         self._otherwise = otherwise
 
     def permits(self, target: str) -> bool:
-        """Whether `target` is on the list, spelt exactly so."""
+        """Return true if `target` is on the list, in exactly this spelling."""
         return type(target) is str and target in self._allowed
 
     def require(self, target: str) -> None:
@@ -55,7 +56,7 @@ class Allowlist:
             raise ActionBlocked(f"{target!r} is not on the allowlist", target)
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run; never one about an action that may have happened already."""
+        """Answer an approval of a run; never one for an action that may already have happened."""
         if req.uncertain:
             return await not_answered(req, self._approver, self._otherwise)
         target = target_of(self._target, req.request)

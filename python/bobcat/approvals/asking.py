@@ -1,6 +1,6 @@
-"""Asking an approval handler, and the checks an answer must pass before it grants anything.
+"""Requests to an approval handler, and the validation of its answers.
 
-A handler is asked while the action waits: it returns an `ApprovalDecision`, and whatever else it does is a refusal.
+A handler is asked while the action waits. It must return an `ApprovalDecision`; every other outcome is a refusal.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from collections.abc import Mapping
 from inspect import isawaitable
 from typing import NamedTuple
 
+from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals.handlers import ApprovalHandler, Pending
 from bobcat.logs import logger
-from bobcat.model import ApprovalDecision, ApprovalRequest, Decision
-from bobcat.plain_json import describe, show
-from bobcat.tasks import being_cancelled
+from bobcat.model.decision import Decision
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
+from bobcat.text.json_text import format_exception, safe_str
 
 log = logger("approvals")
 DEFAULT_TIMEOUT_SECONDS = 1800
-"""How long an approval is waited for when the rule does not say."""
+"""Time limit of an approval when the rule sets none."""
 
 
 class Answer(NamedTuple):
@@ -30,11 +31,11 @@ class Answer(NamedTuple):
     refusal: str | None = None
     args: Mapping[str, object] | None = None
     by: tuple[str, ...] = ()
-    """Who granted, where several had to."""
+    """The approvers who granted, where several had to."""
 
 
 def approval_timeout(decision: Decision) -> float | None:
-    """Seconds an approval may take: the rule's, or the default. None when the rule's value is no number of seconds."""
+    """Time limit of an approval in seconds: the rule's, or the default. None when the rule's value is invalid."""
     timeout: object = decision.timeout_seconds
     if timeout is None:
         return DEFAULT_TIMEOUT_SECONDS
@@ -44,9 +45,9 @@ def approval_timeout(decision: Decision) -> float | None:
 
 
 async def ask(handler: ApprovalHandler, request: ApprovalRequest) -> Answer | Pending:
-    """Ask for an approval within its time, and check the answer. Every failure is a refusal.
+    """Ask for an approval within its time limit, and validate the answer. Every failure is a refusal.
 
-    Where several are needed, the handler is asked for each in turn; one refusal is one too many.
+    Where several approvals are needed, the handler is asked for each in turn; a single refusal refuses.
     """
     needed = request.decision.approvals_needed
     if needed == 1:
@@ -68,7 +69,7 @@ async def ask(handler: ApprovalHandler, request: ApprovalRequest) -> Answer | Pe
 async def _ask_once(handler: ApprovalHandler, request: ApprovalRequest) -> Answer | Pending:
     timeout = approval_timeout(request.decision)
     if timeout is None:
-        return _refused(f"denied: the approval timeout {request.decision.timeout_seconds!r} is no number of seconds")
+        return _refused(f"denied: the approval timeout {request.decision.timeout_seconds!r} is not a number of seconds")
     late = _refused(f"denied: approval handler timed out after {timeout}s")
     if timeout == 0:
         return late
@@ -83,25 +84,25 @@ async def _ask_once(handler: ApprovalHandler, request: ApprovalRequest) -> Answe
         return _raised(error)
     except (Exception, SystemExit) as error:
         return late if isinstance(error, TimeoutError) and clock.expired() else _raised(error)
-    if clock.expired():  # the handler swallowed its cancellation: its answer came too late all the same
+    if clock.expired():  # the handler swallowed its cancellation: its answer is still too late
         return late
     if isinstance(answer, Pending) and answer.approval:
         return answer
     try:
         return check(answer, request.decision)
-    except Exception as error:  # a subclass can make reading itself fail
-        return _refused(f"denied: the approval handler's answer cannot be read: {describe(error)}")
+    except Exception as error:  # a subclass can make the read itself fail
+        return _refused(f"denied: the approval handler's answer cannot be read: {format_exception(error)}")
 
 
-async def ask_loosely(handler: ApprovalHandler, request: ApprovalRequest) -> Answer:
-    """Ask for one approval as lynx-agent 2.5 asks: no timeout, or 0, is the default one, and what is true grants.
+async def ask_lynx_compat(handler: ApprovalHandler, request: ApprovalRequest) -> Answer:
+    """Ask for one approval as lynx-agent 2.5 does: no timeout, or 0, means the default one, and any true value grants.
 
-    What is no answer at all is a refusal here too; there it ends the program. It knows of one approval only: where more
-    are needed, all of them are, and asked for strictly.
+    An invalid answer is a refusal here; in lynx-agent it ends the program. lynx-agent has single approvals only: where
+    several are needed, all of them are requested, with strict checks.
     """
     if request.decision.approvals_needed != 1:
         answered = await ask(handler, request)
-        return _refused("denied: the approval was left open") if isinstance(answered, Pending) else answered
+        return _refused("denied: the approval is still pending") if isinstance(answered, Pending) else answered
     timeout = request.decision.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
     try:
         answer: object = await asyncio.wait_for(handler(request), timeout)
@@ -114,31 +115,31 @@ async def ask_loosely(handler: ApprovalHandler, request: ApprovalRequest) -> Ans
     except (Exception, SystemExit) as error:
         return _raised(error)
     try:
-        granted, approver = bool(answer.granted), show(answer.approver)  # type: ignore[attr-defined]
+        granted, approver = bool(answer.granted), safe_str(answer.approver)  # type: ignore[attr-defined]
         if granted:
             return Answer(approver)
-        reason = f" — {show(answer.reason)}" if answer.reason else ""  # type: ignore[attr-defined]
+        reason = f" — {safe_str(answer.reason)}" if answer.reason else ""  # type: ignore[attr-defined]
         return Answer(approver, f"denied: approval refused by {approver}{reason}")
     except Exception:
         return _refused(f"denied: approval handler returned {type(answer).__name__}, not ApprovalDecision")
 
 
 def check(answer: object, decision: Decision) -> Answer:
-    """What an approval handler's answer amounts to. Only a well-formed grant by somebody entitled is a grant."""
+    """Validate an approval handler's answer. Only a well-formed grant by a permitted approver is a grant."""
     if not isinstance(answer, ApprovalDecision):
         return _refused(f"denied: approval handler returned {type(answer).__name__}, not ApprovalDecision")
     granted: object = answer.granted
-    approver = show(answer.approver)
+    approver = safe_str(answer.approver)
     if granted is False:
-        reason = f" — {show(answer.reason)}" if answer.reason else ""
+        reason = f" — {safe_str(answer.reason)}" if answer.reason else ""
         return Answer(approver, f"denied: approval refused by {approver}{reason}")
     if granted is not True:
         return Answer(approver, f"denied: approval handler returned granted={granted!r}, not a bool")
     by: object = answer.approver
     if isinstance(by, str):
-        by = str.__str__(by)  # whatever a subclass takes for equal
+        by = str.__str__(by)  # regardless of a subclass's comparison
     entitled: object = decision.approvers
-    named = (entitled,) if isinstance(entitled, str) else tuple(decision.approvers)  # no name is part of another
+    named = (entitled,) if isinstance(entitled, str) else tuple(decision.approvers)  # names are compared whole
     if named and (not isinstance(by, str) or by not in named):
         return Answer(approver, f"denied: {approver!r} is not among the approvers ({', '.join(map(str, named))})")
     edited: object = answer.args
@@ -153,4 +154,4 @@ def _refused(text: str) -> Answer:
 
 def _raised(error: BaseException) -> Answer:
     log.warning("an approval handler raised", exc_info=error)
-    return _refused(f"denied: approval handler raised {describe(error)}")
+    return _refused(f"denied: approval handler raised {format_exception(error)}")

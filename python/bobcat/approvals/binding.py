@@ -1,6 +1,6 @@
-"""What a grant is bound to, as digests: arguments, and a question as a whole.
+"""Digests that a grant is bound to: of arguments, and of a whole question.
 
-INVARIANT: what has no canonical form has no digest. `EncodingError` comes out, and nothing is granted on its account.
+INVARIANT: a value without a canonical form has no digest. It raises `EncodingError`, and nothing is granted.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from bobcat.frozen import thaw
 from bobcat.ir.canonical import check_const, encode_value
+from bobcat.model.frozen import thaw
 
 _ARGS = b"bobcat/args/v1\0"
 _QUESTION = b"bobcat/question/v1\0"
 
 
-def canonical(value: Any) -> bytes:  # Any: what it refuses is decided here
+def canonical(value: Any) -> bytes:  # Any: any value, validated here
     """The canonical bytes of a JSON value. Raises `EncodingError` for any other."""
     plain = thaw(value)
     check_const(plain)
@@ -31,8 +31,10 @@ def args_digest(args: Mapping[str, Any]) -> str:
 def question_digest(
     policy: str, tool: str, args: Mapping[str, Any], definition: str = "", *, uncertain: bool = False
 ) -> str:
-    """The digest of what an approval is about: policy (its digest), tool, arguments, and whether the action may have
-    happened already. `definition` is `ToolDef.definition`, and counts where a tool has one.
+    """The digest of the subject of an approval.
+
+    It covers the policy (its digest), the tool, the arguments, and whether the action may already have happened.
+    `definition` is `ToolDef.definition`, and counts where a tool has one.
     """
     about: dict[str, Any] = {"policy": policy, "tool": tool, "args": args}  # Any: as above
     if definition:

@@ -1,39 +1,49 @@
-"""`durable_approvals`: questions kept in a store, so that neither the run nor its process need wait for the answer.
+"""`durable_approvals`: questions kept in a store, so that neither the run nor its process has to wait for the answer.
 
     await run_agent(..., store=store, run_id="r", on_approval=durable_approvals(store))    # status "suspended"
     await Approvals(store).grant("4f0c...", approver="alice")                              # any time, any process
     await run_agent(..., store=store, run_id="r", on_approval=durable_approvals(store))    # executes, once
 
-An approval is for one attempt at one step of one run, under one policy, with these arguments. When the run asks
-anything else at that step, the question before is withdrawn, and an answer to it counts for nothing.
+An approval is for one attempt at one step of one run, under one policy, with these arguments. When the run asks another
+question at that step, the earlier one is withdrawn, and an answer to it has no effect.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bobcat.approvals.asking import approval_timeout
 from bobcat.approvals.handlers import Pending
-from bobcat.approvals.record import KIND, STEP_KIND, Approval, approval_at, question, step_key
+from bobcat.approvals.record import (
+    KIND,
+    STEP_KIND,
+    Approval,
+    approval_at,
+    first_form,
+    question,
+    same_question,
+    step_key,
+)
 from bobcat.ir.canonical import EncodingError
 from bobcat.logs import logger
-from bobcat.model import ApprovalDecision, ApprovalRequest
-from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, VersionConflict
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
+from bobcat.stores.protocol import DurableStore, VersionConflict
+from bobcat.text.json_text import format_exception
+from bobcat.text.shortening import shortened
 
 ANSWER_SECONDS = 7 * 24 * 3600.0
-"""How long an answer is waited for when the rule does not say: a week."""
+"""Time limit of an answer when the rule sets none: a week."""
 
 NOTIFY_WAITS = (0.1, 0.5)
-"""Seconds before each further try of a notification that failed."""
+"""Seconds before each retry of a failed notification."""
 MAX_PROBLEM_CHARS = 500
-"""How much of the text of a failure is logged and kept."""
+"""Maximum length of a failure's text that is logged and kept."""
 NOTIFY_SECONDS = 30.0
-"""How long all tries may take together; half the time of the question where that is shorter."""
+"""Time limit of all attempts together; half the time of the question where that is shorter."""
 
 _log = logger("approvals")
 
@@ -41,7 +51,7 @@ Notify = Callable[[Approval], Awaitable[object]]
 
 
 class DurableApprovals:
-    """The approval handler over a store. Values of `durable_approvals`."""
+    """The approval handler over a store. Created by `durable_approvals`."""
 
     def __init__(self, store: DurableStore, *, notify: Notify | None, seconds: float) -> None:
         self._store = store
@@ -49,32 +59,51 @@ class DurableApprovals:
         self._seconds = seconds
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """The answer on record, or `Pending`; a new question is put on record first."""
+        """Return the recorded answer, or `Pending`; a new question is recorded first."""
         if not req.run_id:
             return _refuse("a run without a store cannot wait for an approval")
         now = await self._store.now()
         try:
             asked = question(req, now, self._end(req, now))
         except EncodingError as error:
-            return _refuse(f"the question cannot be put on record: {error}")
-        approval = await self._ask(asked, now, req.granted_by)
-        if self._notify is not None and approval.status == "pending" and not approval.told:
-            await self._tell(approval, self._notify)
+            return _refuse(f"the question cannot be recorded: {error}")
+        approval = await self._ask(await self._asked_before(asked, req.asked), now, req)
+        if self._notify is not None and approval.status == "pending" and not approval.notified:
+            await self._notify_once(approval, self._notify)
         return _answer(approval, req)
 
     def _end(self, req: ApprovalRequest, now: datetime) -> datetime | None:
-        given = None if req.decision.timeout_seconds is None else approval_timeout(req.decision)
-        seconds = self._seconds if given is None else given
+        limit = None if req.decision.timeout_seconds is None else approval_timeout(req.decision)
+        seconds = self._seconds if limit is None else limit
         return None if math.isinf(seconds) else now + timedelta(seconds=seconds)
 
-    async def _ask(self, asked: Approval, now: datetime, granted_by: tuple[str, ...]) -> Approval:
-        """The approval as it stands, put on record if it is new, and taken up if this completes it."""
+    async def _asked_before(self, asked: Approval, journaled: Mapping[str, str]) -> Approval:
+        """The question in the form of an older release, when that asked the same and its answer still counts.
+
+        INVARIANT: never for a question that the run's journal has with a fingerprint.
+        """
+        if asked.id in journaled or await self._store.get(KIND, asked.id) is not None:
+            return asked
+        first = first_form(asked)
+        entry = await self._store.get(KIND, first.id)
+        if entry is None:
+            return asked
+        known = approval_at(entry)
+        return first if same_question(known, asked) and known.status != "withdrawn" else asked
+
+    async def _ask(self, asked: Approval, now: datetime, req: ApprovalRequest) -> Approval:
+        """Return the present approval: recorded if it is new, and consumed if this completes it."""
         while True:
             entry = await self._store.get(KIND, asked.id)
             known = None if entry is None else approval_at(entry).as_of(now)
             if known is None or known.status == "withdrawn":
                 current = asked
-            elif known.status == "granted" and known.used is None and len(granted_by) + 1 >= known.needed:
+            elif known.fingerprint != req.asked.get(known.id, known.fingerprint):
+                _log.warning(
+                    "the approval %s does not match the journal of run %s: it is asked again", known.id, known.run_id
+                )
+                current = asked
+            elif known.status == "granted" and known.used is None and len(req.granted_by) + 1 >= known.needed:
                 current = replace(known, used=now)
             else:
                 current = known
@@ -82,27 +111,27 @@ class DurableApprovals:
                 body = current.to_json()
                 if entry is None or body != entry.body:
                     await self._store.put(KIND, asked.id, body, expected=0 if entry is None else entry.version)
-                await self._point(current)
+                await self._set_current(current)
             except VersionConflict:
-                continue  # somebody answered, or asked the same, in between
+                continue  # another process answered, or asked the same, in between
             return current
 
-    async def _tell(self, approval: Approval, notify: Notify) -> None:
-        """Tell the approvers of a question that nobody is known to have told them of. A failure leaves it open."""
+    async def _notify_once(self, approval: Approval, notify: Notify) -> None:
+        """Notify the approvers of a question without a recorded notification. A failure leaves it open."""
         problem = await _notified(approval, notify)
         while True:
             entry = await self._store.get(KIND, approval.id)
             if entry is None:
                 return
-            told = replace(approval_at(entry), told=not problem, notify_error=problem)
+            updated = replace(approval_at(entry), notified=not problem, notify_error=problem)
             try:
-                await self._store.put(KIND, approval.id, told.to_json(), expected=entry.version)
+                await self._store.put(KIND, approval.id, updated.to_json(), expected=entry.version)
             except VersionConflict:
                 continue
             return
 
-    async def _point(self, current: Approval) -> None:
-        """Let the step wait for this approval, and withdraw what it waited for before."""
+    async def _set_current(self, current: Approval) -> None:
+        """Make the step wait for this approval, and withdraw the one it waited for before."""
         key = step_key(current.run_id, current.step)
         entry = await self._store.get(STEP_KIND, key)
         if entry is not None and entry.body["approval"] == current.id:
@@ -123,10 +152,10 @@ class DurableApprovals:
 
 
 async def _notified(approval: Approval, notify: Notify) -> str:
-    """Notify, in several tries if need be. How the last one failed, or nothing."""
+    """Notify, with retries. Returns the problem of the last attempt, or ""."""
     problem = ""
     seconds = NOTIFY_SECONDS
-    if approval.expires is not None:  # the handler's own time must not be used up by it
+    if approval.expires is not None:  # it must not use up the handler's own time
         seconds = min(seconds, (approval.expires - approval.created).total_seconds() / 2)
     try:
         async with asyncio.timeout(seconds):
@@ -136,8 +165,8 @@ async def _notified(approval: Approval, notify: Notify) -> str:
                 if not problem:
                     return ""
     except TimeoutError:
-        problem = problem or f"no end after {seconds:g} s"
-    problem = problem[:MAX_PROBLEM_CHARS]
+        problem = problem or f"not finished after {seconds:g} s"
+    problem = shortened(problem, MAX_PROBLEM_CHARS)
     about = {"run_id": approval.run_id, "step": approval.step, "tool": approval.tool}
     message = "the approvers of %s (run %s) were not notified, and it stays open: %s"
     _log.warning(message, approval.id, approval.run_id, problem, extra=about)
@@ -148,24 +177,24 @@ async def _try(approval: Approval, notify: Notify) -> str:
     try:
         await notify(approval)
     except Exception as error:
-        return describe(error)
+        return format_exception(error)
     return ""
 
 
 def durable_approvals(
     store: DurableStore, *, notify: Notify | None = None, seconds: float = ANSWER_SECONDS
 ) -> DurableApprovals:
-    """An approval handler that keeps its questions in `store` and suspends the run until they are answered.
+    """Create an approval handler that keeps its questions in `store` and suspends the run until they are answered.
 
     `notify` is awaited for a new question, with the `Approval`: to post it where the approvers are. It is awaited again
-    when nobody knows whether the first time succeeded. When it raises, it is tried again, now and whenever the run is
-    resumed; the question stays open, and `Approval.notify_error` and the log say what happened. `seconds` is how long
-    an answer is waited for under a rule without `timeout_seconds`; `math.inf` waits for ever. Times are the store's.
+    when its earlier success is unknown. When it raises, it is retried, now and whenever the run is resumed; the
+    question stays open, and `Approval.notify_error` and the log have the problem. `seconds` is the time limit of an
+    answer under a rule without `timeout_seconds`; `math.inf` is no limit. Times are the store's.
     """
     if not isinstance(store, DurableStore):
         raise TypeError(f"durable approvals need a DurableStore, such as SQLiteStore, got {type(store).__name__}")
     if not seconds > 0:
-        raise ValueError(f"an answer needs some seconds, or for ever (math.inf), got {seconds!r}")
+        raise ValueError(f"seconds must be a positive number, or math.inf for no limit, got {seconds!r}")
     return DurableApprovals(store, notify=notify, seconds=seconds)
 
 
@@ -178,9 +207,9 @@ def _answer(approval: Approval, req: ApprovalRequest) -> ApprovalDecision | Pend
             last = approval.answers[-1]
             return ApprovalDecision(False, last.approver, last.reason)
         case "expired":
-            return _refuse(f"nobody answered before {approval.expires}")
-        case "pending" | "withdrawn":  # somebody asked another question meanwhile: ask again later
-            return Pending(approval.id)
+            return _refuse(f"no answer before {approval.expires}")
+        case "pending" | "withdrawn":  # another question was asked meanwhile: ask again later
+            return Pending(approval.id, approval.fingerprint)
 
 
 def _refuse(reason: str) -> ApprovalDecision:

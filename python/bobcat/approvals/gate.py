@@ -4,8 +4,8 @@
     gate.grant("refund", args={"amount": 40}, scope="run-7", approver="alice")
     await run_agent(..., run_id="run-7", on_approval=gate)
 
-A grant is spent by the first action that fits it. Of several that fit, the most specific one is spent: for the target
-and the arguments before for the target alone, for any target last; for the scope before for every scope.
+The first matching action consumes a grant. Of several matching grants, the most specific one is consumed: target and
+arguments before target alone, any target last; the scope before every scope.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from typing import Any
 
 from bobcat.approvals.grants import (
     Grant,
-    Slot,
+    GrantKey,
+    any_call_grant_key,
     check_approver,
     check_seconds,
-    entitled,
-    slot_for,
-    slot_for_any,
-    slots,
+    grant_key,
+    matching_grant_keys,
+    may_approve,
 )
 from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
-from bobcat.approvals.scope import current_scope
+from bobcat.approvals.run_scope import current_scope
 from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked
-from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
+from bobcat.model.decision import ActionRequest
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
 
 
 class ConfirmationGate:
     """Grants in the memory of one process, safe between its threads. `StoredConfirmationGate` keeps them in a store.
 
-    `target` says what a tool call is aimed at; by default the tool itself. A `strict` gate spends, inside a scope,
-    only grants that were given for that scope, and outside of every scope none. As a handler the gate has
-    `otherwise` asked when it has no grant, and about an action that may have happened already: a grant given ahead of
-    time is for the first attempt.
+    `target` maps a tool call to its target; by default the tool's name. A `strict` gate consumes, inside a scope, only
+    grants that were given for that scope, and outside of every scope none. As a handler the gate asks `otherwise` when
+    it has no grant, and about an action that may already have happened: a grant given ahead of time is for the first
+    attempt.
     """
 
     spends = True
@@ -55,7 +56,7 @@ class ConfirmationGate:
         self._strict = strict
         self._otherwise = otherwise
         self._lock = Lock()
-        self._grants: dict[Slot, list[tuple[str, float]]] = {}
+        self._grants: dict[GrantKey, list[tuple[str, float]]] = {}
 
     def grant(
         self,
@@ -67,17 +68,17 @@ class ConfirmationGate:
         seconds: float | None = None,
         definition: str | None = None,
     ) -> None:
-        """Let one action aimed at `target` happen: with exactly `args` and in `scope`, where given, within `seconds`.
+        """Allow one action on `target`: with exactly `args` and in `scope`, where given, within `seconds`.
 
-        With a `definition` (`ToolDef.definition`), only while the tool is defined so.
+        With a `definition` (`ToolDef.definition`), the grant is valid only for a tool with that definition.
 
-        Raises `EncodingError` for arguments that are no JSON: nothing can be bound to them.
+        Raises `EncodingError` for arguments that are not JSON: a grant cannot be bound to them.
         """
-        self._add(slot_for(target, args, scope, definition), approver, seconds)
+        self._add(grant_key(target, args, scope, definition), approver, seconds)
 
     def grant_any(self, *, scope: str | None = None, approver: str = "gate", seconds: float | None = None) -> None:
-        """Let one action happen, whatever it is aimed at."""
-        self._add(slot_for_any(scope), approver, seconds)
+        """Allow one action on any target."""
+        self._add(any_call_grant_key(scope), approver, seconds)
 
     def consume(
         self,
@@ -89,28 +90,28 @@ class ConfirmationGate:
         granted_by: Sequence[str] = (),
         definition: str = "",
     ) -> Grant | None:
-        """Spend the most specific grant that fits, and return it; None when there is none.
+        """Consume the most specific matching grant and return it; None without one.
 
-        `scope` defaults to the current one. With `approvers`, only a grant by one of them fits, and none by one of
+        `scope` defaults to the current one. With `approvers`, only a grant by one of them matches, and none by one of
         `granted_by`.
         """
         place = current_scope() if scope is None else scope
         with self._lock:
-            for slot in slots(checked(target), args, place, strict=self._strict, definition=definition):
+            for slot in matching_grant_keys(checked(target), args, place, strict=self._strict, definition=definition):
                 approver = self._take(slot, approvers, granted_by)
                 if approver is not None:
                     return Grant(slot.target, slot.scope, approver)
         return None
 
     def require(self, target: str, *, args: Mapping[str, Any] | None = None, scope: str | None = None) -> Grant:
-        """Spend a grant, or raise `ActionBlocked`. For the body of a tool."""
+        """Consume a grant, or raise `ActionBlocked`. For the body of a tool."""
         grant = self.consume(target, args=args, scope=scope)
         if grant is None:
-            raise ActionBlocked(f"nobody has granted {target!r}", target)
+            raise ActionBlocked(f"no grant for {target!r}", target)
         return grant
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run; never one about an action that may have happened already."""
+        """Answer an approval of a run; never one for an action that may already have happened."""
         if req.uncertain:
             return await not_answered(req, "gate", self._otherwise)
         target = target_of(self._target, req.request)
@@ -125,19 +126,19 @@ class ConfirmationGate:
             return ApprovalDecision(True, grant.approver)
         if self._otherwise is not None:
             return await self._otherwise(req)
-        return ApprovalDecision(False, "gate", f"nobody has granted {target!r}")
+        return ApprovalDecision(False, "gate", f"no grant for {target!r}")
 
-    def _add(self, slot: Slot, approver: str, seconds: float | None) -> None:
+    def _add(self, slot: GrantKey, approver: str, seconds: float | None) -> None:
         check_seconds(seconds)
         expires = math.inf if seconds is None else time.monotonic() + seconds
         with self._lock:
             self._grants.setdefault(slot, []).append((check_approver(approver), expires))
 
-    def _take(self, slot: Slot, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
-        """Remove the oldest grant of a slot that counts; its approver. The lock is held."""
+    def _take(self, slot: GrantKey, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
+        """Remove the oldest valid grant of a slot and return its approver. The caller holds the lock."""
         now = time.monotonic()
         alive = [grant for grant in self._grants.get(slot, ()) if grant[1] > now]
-        found = next((index for index, (by, _) in enumerate(alive) if entitled(by, approvers, granted_by)), None)
+        found = next((index for index, (by, _) in enumerate(alive) if may_approve(by, approvers, granted_by)), None)
         taken = None if found is None else alive.pop(found)[0]
         if alive:
             self._grants[slot] = alive

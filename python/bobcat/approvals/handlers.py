@@ -1,6 +1,6 @@
-"""What an approval handler is, and the plain ones: grant all, refuse all, ask on the terminal, several at once.
+"""Approval handlers: the protocol, and the basic ones: grant all, refuse all, ask on the terminal, combine several.
 
-The kernel bounds the wait for a handler, and the kill switch ends it; a handler must therefore be cancellable at its
+The run loop bounds the wait for a handler, and the kill switch ends it; a handler must therefore be cancellable at its
 awaits.
 """
 
@@ -10,8 +10,8 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bobcat.model import ApprovalDecision, ApprovalRequest
-from bobcat.prompt import InputClosed, read_line
+from bobcat.approvals.prompt import InputClosed, read_line
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
 
 if TYPE_CHECKING:
     from bobcat.approvals.prompting import Question
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A handler's answer that there is none yet: the question is kept as `approval`, and the run need not wait.
+    """A handler's answer while there is no decision: the question is kept as `approval`, and the run need not wait.
 
-    A journaled run is suspended. When it is resumed, the handler is asked again.
+    A journaled run is suspended. When it is resumed, the handler is asked again. `fingerprint` identifies the question:
+    the journal keeps it, and `ApprovalRequest.asked` passes it back.
     """
 
     approval: str
+    fingerprint: str = ""
 
 
 @runtime_checkable
@@ -32,13 +34,13 @@ class ApprovalHandler(Protocol):
     """Decides one approval."""
 
     def __call__(self, req: ApprovalRequest, /) -> Awaitable[ApprovalDecision | Pending]:
-        """Grant or refuse, or leave it open."""
+        """Grant, refuse, or leave the approval pending."""
 
 
 def auto_approve(approver: str = "auto", *, uncertain: bool = False) -> ApprovalHandler:
-    """Grants everything, as `approver`. For tests and sandboxes.
+    """Create a handler that grants everything, as `approver`. For tests and sandboxes.
 
-    An action that may have happened already is granted again with `uncertain` only.
+    An action that may already have happened is granted again with `uncertain` only.
     """
 
     async def handler(req: ApprovalRequest) -> ApprovalDecision | Pending:
@@ -51,7 +53,7 @@ def auto_approve(approver: str = "auto", *, uncertain: bool = False) -> Approval
 
 
 def auto_deny(reason: str) -> ApprovalHandler:
-    """Refuses everything for the same reason."""
+    """Create a handler that refuses everything for the same reason."""
 
     async def handler(req: ApprovalRequest) -> ApprovalDecision:
         return ApprovalDecision(False, "system", reason)
@@ -60,20 +62,20 @@ def auto_deny(reason: str) -> ApprovalHandler:
 
 
 def callback_approval(fn: ApprovalHandler) -> ApprovalHandler:
-    """Any async callable that takes the request is a handler; this says so."""
+    """Use any async callable that takes the request as a handler."""
     return fn
 
 
 def cli_prompt_approval(approver: str = "local") -> ApprovalHandler:
-    """Asks on the terminal; `y` or `yes` grants, anything else and the end of the input refuse.
+    """Create a handler that asks on the terminal; `y` or `yes` grants, any other input and the end of input refuse.
 
-    The question is shown so that nothing in it can act on the terminal. Of a long one it shows the beginning, says how
-    many characters are hidden, and `v` shows all of it, page by page. A wait that ends early, by a timeout or the kill
-    switch, leaves nothing behind: no thread and no half-read answer.
+    The question is shown so that no part of it can control the terminal. Of a long one it shows the beginning and the
+    number of hidden characters, and `v` shows all of it, page by page. A wait that ends early, by a timeout or the kill
+    switch, leaves neither a thread nor a half-read answer behind.
     """
 
     async def handler(req: ApprovalRequest) -> ApprovalDecision:
-        from bobcat.approvals.prompting import Question  # only where somebody is asked
+        from bobcat.approvals.prompting import Question  # imported only when a person is asked
 
         question = Question(req)
         try:
@@ -90,7 +92,7 @@ def cli_prompt_approval(approver: str = "local") -> ApprovalHandler:
 
 
 async def _page(question: Question) -> None:
-    """Show all of a question; anything but an empty line ends it early."""
+    """Show a whole question page by page; any input but an empty line ends it early."""
     pages = question.pages()
     for number, page in enumerate(pages, 1):
         more = "Enter: next page, q: back" if number < len(pages) else "Enter: back"
@@ -99,18 +101,18 @@ async def _page(question: Question) -> None:
 
 
 def all_approve(*handlers: ApprovalHandler) -> ApprovalHandler:
-    """A handler that grants when every one of `handlers` grants the same call with the same arguments.
+    """Create a handler that grants when all of `handlers` grant the same call with the same arguments.
 
         on_approval=all_approve(Allowlist(["ops@example.com"], target=recipient), durable_approvals(store))
 
     `Allowlist(..., otherwise=gate)` needs one of the two; this needs both. Automatic ones (`Allowlist`, `auto_approve`)
-    are asked first, and gates, which spend a grant, last, so that none is spent on a call that another one refuses or
-    leaves open. The first answer that is no grant is the answer, `Pending` too. Arguments that one of them edits
-    refuse: the others have granted something else. The grant is by the first of them whom the rule names, else by the
-    first that is not automatic. Where several approvals are needed, all are asked for each.
+    are asked first, and gates, which consume a grant, last, so that no grant is consumed for a call that another one
+    refuses or leaves pending. The first answer other than a grant is the answer, including `Pending`. Edited arguments
+    are a refusal: the others have granted different ones. The approver is the first of them that the rule names, else
+    the first that is not automatic. Where several approvals are needed, all are asked for each.
     """
     if not handlers:
-        raise ValueError("all_approve needs at least one handler: without one, nothing would be asked")
+        raise ValueError("all_approve needs at least one handler: without one, no approval would be requested")
     for one in handlers:
         if not callable(one):
             raise TypeError(f"all_approve takes approval handlers, got {type(one).__name__}")
@@ -121,21 +123,21 @@ def all_approve(*handlers: ApprovalHandler) -> ApprovalHandler:
         for one in ordered:
             answer: object = await one(req)
             if not isinstance(answer, ApprovalDecision) or answer.granted is not True:
-                return answer  # type: ignore[return-value]  # whatever it is, it is checked as every answer
+                return answer  # type: ignore[return-value]  # any value, validated like every answer
             if answer.args is not None:
                 return ApprovalDecision(
                     False, answer.approver, "arguments cannot be edited where several handlers must grant"
                 )
             answers[id(one)] = answer
-        return _speaker(req, [(one, answers[id(one)]) for one in handlers])
+        return _representative(req, [(one, answers[id(one)]) for one in handlers])
 
     handler.automatic = all(_is(one, "automatic") for one in handlers)  # type: ignore[attr-defined]
     handler.spends = any(_is(one, "spends") for one in handlers)  # type: ignore[attr-defined]
     return handler
 
 
-def _speaker(req: ApprovalRequest, granted: list[tuple[ApprovalHandler, ApprovalDecision]]) -> ApprovalDecision:
-    """The grant that stands for all: an automatic one only where no other is, or where the rule names it."""
+def _representative(req: ApprovalRequest, granted: list[tuple[ApprovalHandler, ApprovalDecision]]) -> ApprovalDecision:
+    """The grant that represents all: an automatic one only when there is no other, or when the rule names it."""
     named = [answer for _, answer in granted if answer.approver in req.decision.approvers]
     people = [answer for one, answer in granted if not _is(one, "automatic")]
     candidates = named or people or [answer for _, answer in granted]
@@ -149,7 +151,7 @@ def _is(handler: ApprovalHandler, trait: str) -> bool:
 async def not_answered(
     req: ApprovalRequest, approver: str, otherwise: ApprovalHandler | None
 ) -> ApprovalDecision | Pending:
-    """The answer of a handler without a person to a question about an action that may have happened already."""
+    """The answer of an automatic handler to a question about an action that may already have happened."""
     if otherwise is not None:
         return await otherwise(req)
     reason = "an earlier attempt may have taken effect, and only a person who is asked now can grant another"

@@ -1,4 +1,4 @@
-"""An approval as a question on a terminal: all of what would run, or its beginning and how much is hidden."""
+"""Approval questions for a terminal: the whole call, or its beginning and the number of hidden characters."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ import sys
 from collections.abc import Iterable
 
 from bobcat._core import canonical_text
-from bobcat.display import readable_json, safe_args, safe_json, safe_name, safe_names, safe_text, wrapped
-from bobcat.model import ApprovalRequest
-from bobcat.plain_json import show
+from bobcat.model.run import ApprovalRequest
+from bobcat.text.display import readable_json, safe_args, safe_json, safe_name, safe_names, safe_text, wrapped
+from bobcat.text.json_text import safe_str
 
 SHOWN_CHARS = 2_000
-"""Characters of one name, value or reason that the prompt shows."""
+"""Maximum length of one name, value or reason in the prompt."""
 SHOWN_ARGS = 30
-"""Arguments that the prompt shows."""
+"""Maximum number of arguments in the prompt."""
 ONE_LINE = 200
-"""Characters of all arguments that are shown in one line."""
+"""Maximum total length of arguments shown in one line."""
 PAGE_LINES = 40
 PAGE_COLUMNS = 100
-"""Columns of a page where there is no terminal."""
+"""Width of a page without a terminal."""
 UNCERTAIN = "UNCERTAIN: an earlier attempt may have taken effect; approving can make it happen twice"
 
 
 class Question:
-    """One approval as text. `hidden` is how many characters of what would run the prompt does not show."""
+    """One approval as text. `hidden` is the number of characters that the prompt does not show."""
 
     def __init__(self, req: ApprovalRequest) -> None:
         self._req = req
         args = req.request.args
-        texts = [show(req.request.tool), show(req.decision.reason)]
+        texts = [safe_str(req.request.tool), safe_str(req.decision.reason)]
         for name, value in list(args.items())[:SHOWN_ARGS]:
-            texts += [show(name), readable_json(value)]
+            texts += [safe_str(name), readable_json(value)]
         self.hidden = sum(max(0, len(text) - SHOWN_CHARS) for text in texts)
         for name, value in list(args.items())[SHOWN_ARGS:]:
-            self.hidden += len(show(name)) + len(readable_json(value))
+            self.hidden += len(safe_str(name)) + len(readable_json(value))
 
     def prompt(self) -> str:
         """The text to show before an answer is read."""
@@ -69,16 +69,16 @@ class Question:
 
 
 def _one_line(args: object) -> str | None:
-    """Short arguments as a Python program writes them; None for others, and for values that no JSON can hold."""
+    """Short arguments as a Python literal; None for others, and for values without a JSON form."""
     plain = canonical_text(args)
     if plain is None or len(plain) > ONE_LINE:
         return None
-    text = repr(dict(args))  # type: ignore[call-overload]  # the core has written it as a mapping
+    text = repr(dict(args))  # type: ignore[call-overload]  # the core's encoder accepts mappings
     return safe_text(text) if text.isascii() else safe_json(args)
 
 
 def _fitting(lines: Iterable[str], *, otherwise: int | None = None) -> list[str]:
-    """Lines in the width of the terminal: a long one goes on behind a mark, never where a line of ours begins.
+    """Fit lines to the width of the terminal: continuations begin with a mark, so that they cannot forge a new line.
 
     Without a terminal the width is `otherwise`.
     """

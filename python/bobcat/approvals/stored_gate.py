@@ -1,8 +1,8 @@
-"""Grants given ahead of time, kept in a store: good in every process that opens it, spent once among all of them.
+"""Grants given ahead of time, kept in a store: valid in every process that opens it, consumed once among all of them.
 
-Each place a grant can be given for is one document, changed by compare-and-set: of two who find the same grant, one
-spends it and the other reads the document again. What a grant was spent on is kept for a while, so that a run that
-lost its process between the grant and its own record of it gets the same answer, not another refusal.
+Each grant key is one document, changed by compare-and-set: when two processes find the same grant, one consumes it and
+the other reads the document again. Consumed grants are kept for a while, so that a run that lost its process between
+the grant and its own record of it gets the same answer, not another refusal.
 """
 
 from __future__ import annotations
@@ -16,29 +16,31 @@ import msgspec
 
 from bobcat.approvals.grants import (
     Grant,
-    Slot,
+    GrantKey,
+    any_call_grant_key,
     check_approver,
     check_seconds,
-    entitled,
-    slot_for,
-    slot_for_any,
-    slots,
+    grant_key,
+    matching_grant_keys,
+    may_approve,
 )
 from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
-from bobcat.approvals.scope import current_scope
+from bobcat.approvals.run_scope import current_scope
 from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked, ApprovalError
-from bobcat.model import ActionRequest, ApprovalDecision, ApprovalRequest
-from bobcat.stores.durable import DurableStore, Entry, VersionConflict
+from bobcat.model.decision import ActionRequest
+from bobcat.model.run import ApprovalDecision, ApprovalRequest
+from bobcat.stores.protocol import DurableStore, Entry, VersionConflict
+from bobcat.text.shortening import shortened
 
 KIND = "grant"
 SPENT_KEPT = 100
-"""How many spent grants a place remembers."""
+"""Number of consumed grants that a key remembers."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A grant, as its place has it."""
+    """A grant in its document."""
 
     approver: str
     expires: datetime | None
@@ -46,7 +48,7 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """A grant that was spent, as its place remembers it."""
+    """A consumed grant in its document."""
 
     approver: str
     by: str
@@ -54,7 +56,7 @@ class _Spent:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a place holds beside its names."""
+    """The content of a document beside its names."""
 
     grants: list[_Given]
     spent: list[_Spent]
@@ -93,14 +95,14 @@ class StoredConfirmationGate:
         seconds: float | None = None,
         definition: str | None = None,
     ) -> None:
-        """Let one action aimed at `target` happen, anywhere. Raises as `ConfirmationGate.grant` does."""
-        await self._add(slot_for(target, args, scope, definition), approver, seconds)
+        """Allow one action on `target`, in any process. Raises as `ConfirmationGate.grant` does."""
+        await self._add(grant_key(target, args, scope, definition), approver, seconds)
 
     async def grant_any(
         self, *, scope: str | None = None, approver: str = "gate", seconds: float | None = None
     ) -> None:
-        """Let one action happen, whatever it is aimed at."""
-        await self._add(slot_for_any(scope), approver, seconds)
+        """Allow one action on any target."""
+        await self._add(any_call_grant_key(scope), approver, seconds)
 
     async def consume(
         self,
@@ -113,13 +115,13 @@ class StoredConfirmationGate:
         definition: str = "",
         by: str = "",
     ) -> Grant | None:
-        """Spend the most specific grant that fits, and return it; None when there is none.
+        """Consume the most specific matching grant and return it; None without one.
 
-        `scope`, `approvers` and `granted_by` are those of `ConfirmationGate.consume`. `by` names who spends it: the
+        `scope`, `approvers` and `granted_by` are those of `ConfirmationGate.consume`. `by` identifies the consumer: the
         same one gets the same grant again.
         """
         place = current_scope() if scope is None else scope
-        places = list(slots(checked(target), args, place, strict=self._strict, definition=definition))
+        places = list(matching_grant_keys(checked(target), args, place, strict=self._strict, definition=definition))
         if by:
             for slot in places:
                 earlier = await self._spent(slot, by, approvers, granted_by)
@@ -132,14 +134,14 @@ class StoredConfirmationGate:
         return None
 
     async def require(self, target: str, *, args: Mapping[str, Any] | None = None, scope: str | None = None) -> Grant:
-        """Spend a grant, or raise `ActionBlocked`. For the body of a tool."""
+        """Consume a grant, or raise `ActionBlocked`. For the body of a tool."""
         grant = await self.consume(target, args=args, scope=scope)
         if grant is None:
-            raise ActionBlocked(f"nobody has granted {target!r}", target)
+            raise ActionBlocked(f"no grant for {target!r}", target)
         return grant
 
     async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run; never one about an action that may have happened already."""
+        """Answer an approval of a run; never one for an action that may already have happened."""
         if req.uncertain:
             return await not_answered(req, "gate", self._otherwise)
         target = target_of(self._target, req.request)
@@ -156,24 +158,28 @@ class StoredConfirmationGate:
             return ApprovalDecision(True, grant.approver)
         if self._otherwise is not None:
             return await self._otherwise(req)
-        return ApprovalDecision(False, "gate", f"nobody has granted {target!r}")
+        return ApprovalDecision(False, "gate", f"no grant for {target!r}")
 
-    def _key(self, slot: Slot) -> str:
+    def _key(self, slot: GrantKey) -> str:
         return f"{self._name}/{slot.key()}"
 
-    async def _at(self, slot: Slot) -> Entry | None:
-        """The document of a place. Raises `ApprovalError` (`damaged`) for what is none."""
+    async def _at(self, slot: GrantKey) -> Entry | None:
+        """Read the document of a key. Raises `ApprovalError` (`damaged`) for an invalid one."""
         entry = await self._store.get(KIND, self._key(slot))
         if entry is not None:
             try:
                 place = msgspec.convert(entry.body, _Place)
                 if any(given.expires is not None and given.expires.tzinfo is None for given in place.grants):
                     raise ValueError("a moment without an offset")
+                if any(entry.body.get(name) != value for name, value in slot.names().items()):
+                    raise ValueError("they are for another key")
             except (msgspec.ValidationError, ValueError) as error:
-                raise ApprovalError("damaged", f"grants of this store cannot be read: {str(error)[:200]}") from error
+                raise ApprovalError(
+                    "damaged", f"grants of this store cannot be read: {shortened(str(error), 200)}"
+                ) from error
         return entry
 
-    async def _add(self, slot: Slot, approver: str, seconds: float | None) -> None:
+    async def _add(self, slot: GrantKey, approver: str, seconds: float | None) -> None:
         check_seconds(seconds)
         expires = None if seconds is None else (await self._store.now() + timedelta(seconds=seconds)).isoformat()
         given = {"approver": check_approver(approver), "expires": expires}
@@ -184,26 +190,26 @@ class StoredConfirmationGate:
             try:
                 await self._store.put(KIND, self._key(slot), body, expected=0 if entry is None else entry.version)
             except VersionConflict:
-                continue  # somebody else got one in: that is progress
+                continue  # another process wrote: that is progress
             return
 
-    async def _spent(self, slot: Slot, by: str, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
-        """The approver of the grant that `by` has spent here before."""
+    async def _spent(self, slot: GrantKey, by: str, approvers: Sequence[str], granted_by: Sequence[str]) -> str | None:
+        """The approver of the grant that `by` has consumed here before."""
         entry = await self._at(slot)
         for spent in () if entry is None else entry.body["spent"]:
-            if spent["by"] == by and entitled(spent["approver"], approvers, granted_by):
+            if spent["by"] == by and may_approve(spent["approver"], approvers, granted_by):
                 return str(spent["approver"])
         return None
 
-    async def _take(self, slot: Slot, approvers: Sequence[str], granted_by: Sequence[str], by: str) -> str | None:
-        """Spend the oldest grant of a slot that counts; its approver."""
+    async def _take(self, slot: GrantKey, approvers: Sequence[str], granted_by: Sequence[str], by: str) -> str | None:
+        """Consume the oldest valid grant of a slot and return its approver."""
         while True:
             entry = await self._at(slot)
             if entry is None or not entry.body["grants"]:
                 return None
             now = await self._store.now()
             alive = [grant for grant in entry.body["grants"] if _alive(grant, now)]
-            taken = next((grant for grant in alive if entitled(grant["approver"], approvers, granted_by)), None)
+            taken = next((grant for grant in alive if may_approve(grant["approver"], approvers, granted_by)), None)
             if taken is None:
                 return None
             alive.remove(taken)

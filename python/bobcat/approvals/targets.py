@@ -1,21 +1,21 @@
-"""What a tool call is aimed at: the name that a grant or an allowlist has for it."""
+"""Targets of tool calls: the names that grants and allowlists use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from bobcat.errors import ActionBlocked
-from bobcat.frozen import type_name
-from bobcat.model import ActionRequest
+from bobcat.model.decision import ActionRequest
+from bobcat.model.frozen import type_name
 
 
 def tool_name(request: ActionRequest) -> str:
-    """The target of a call where nothing else is said: its tool."""
+    """The default target of a call: the name of its tool."""
     return request.tool
 
 
 def target_of(target: Callable[[ActionRequest], str], request: ActionRequest) -> str:
-    """The target of a call. Raises `ActionBlocked` when it has none: what is aimed at nothing is on no list."""
+    """The target of a call. Raises `ActionBlocked` when it has none, because no list can contain it."""
     try:
         name: object = target(request)
     except (LookupError, TypeError, AttributeError) as error:
@@ -24,8 +24,8 @@ def target_of(target: Callable[[ActionRequest], str], request: ActionRequest) ->
 
 
 def checked(target: object) -> str:
-    """`target`, known to be one: exactly a `str`, whose comparison is nobody's own. Raises `ActionBlocked`."""
+    """Validate a target: exactly a `str`, so that its comparison cannot be overridden. Raises `ActionBlocked`."""
     if type(target) is not str or not target:
         got = repr(target) if type(target) is str else type_name(target)
-        raise ActionBlocked(f"a target is a string that is not empty, got {got}", None)
+        raise ActionBlocked(f"a target must be a non-empty string, got {got}", None)
     return target

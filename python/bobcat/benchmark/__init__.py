@@ -1,24 +1,13 @@
-"""What a policy costs: its decisions timed against a reference loop in the same run.
+"""Benchmark of a policy: its decisions are timed against a reference loop in the same run.
 
     report = bench(bundle, read_calls(data, "requests.jsonl"))
-    report.decisions.relative       # a decision, in steps of the reference loop: stable where nanoseconds are not
+    report.decisions.relative       # time per decision in reference steps: stable across machine load
 
 `bobcat bench` and the pytest fixture `bobcat_bench` call this. A worker never does.
 """
 
-from bobcat.benchmark.baseline import as_json, compared, read_baseline
-from bobcat.benchmark.calls import Calls, directed_calls, read_calls
-from bobcat.benchmark.measure import bench
-from bobcat.benchmark.report import Comparison, Report
+from __future__ import annotations
 
-__all__ = [
-    "Calls",
-    "Comparison",
-    "Report",
-    "as_json",
-    "bench",
-    "compared",
-    "directed_calls",
-    "read_baseline",
-    "read_calls",
-]
+from bobcat.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

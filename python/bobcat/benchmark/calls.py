@@ -1,6 +1,7 @@
-"""The calls that a benchmark decides: read from JSON Lines, or made from the policy itself.
+"""The calls of a benchmark: read from JSON Lines, or generated from the policy.
 
-Made calls are those of the doctor: each rule met, then each of its clauses bent, the same ones every time.
+Generated calls are the doctor's probe requests: one that matches each rule, then variations of each clause;
+deterministic.
 """
 
 from __future__ import annotations
@@ -13,25 +14,25 @@ from itertools import islice, zip_longest
 import msgspec
 
 from bobcat._core import evaluate_many
-from bobcat.bundle import PolicyBundle
+from bobcat.bundle import Policy
 from bobcat.errors import RequestError
-from bobcat.model import ActionRequest
-from bobcat.requests import request_from_json, request_to_json
+from bobcat.model.decision import ActionRequest
+from bobcat.model.request_json import request_from_json, request_to_json
 
 MAX_DIRECTED = 1_000
-"""How many calls are made for a policy at most."""
+"""Maximum number of calls generated for a policy."""
 MIN_DIRECTED = 100
-"""How many are made for a small one, if its clauses give as many."""
+"""Number generated for a small policy, if its clauses yield as many."""
 CALLS_PER_RULE = 6
 CHOICE = 4
-"""Of how many times as many calls those that are taken are chosen."""
+"""Oversampling factor of candidate calls."""
 MAX_RULES = MAX_DIRECTED // 2
-"""At how many rules calls are directed; of more, as many are taken at equal distances."""
+"""Maximum number of targeted rules; of more, as many are sampled at equal distances."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Requests with where each came from: a line of a file, or a number."""
+    """Requests with the origin of each: a line of a file, or a number."""
 
     requests: tuple[ActionRequest, ...]
     places: tuple[int, ...]
@@ -40,13 +41,13 @@ class Calls:
 
     @classmethod
     def of(cls, requests: Iterable[ActionRequest], source: str = "given") -> Calls:
-        """Requests that a program has at hand, numbered from 1. Raises `RequestError` for one that is no JSON."""
+        """Wrap requests of a program, numbered from 1. Raises `RequestError` for one that cannot be JSON."""
         made = tuple(requests)
         return cls(made, tuple(range(1, len(made) + 1)), source, _digest(made))
 
 
 def read_calls(data: bytes, name: str) -> Calls:
-    """The requests in JSON Lines; blank lines are skipped. `RequestError` names the file and the line."""
+    """Read the requests in JSON Lines; blank lines are skipped. `RequestError` names the file and the line."""
     requests: list[ActionRequest] = []
     places: list[int] = []
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
@@ -58,17 +59,17 @@ def read_calls(data: bytes, name: str) -> Calls:
             raise RequestError(error.code, f"{name}:{number}: {error}") from error
         places.append(number)
     if not requests:
-        raise RequestError("bad_request", f"{name}: there is no request in it; write one JSON object per line")
+        raise RequestError("bad_request", f"{name}: the file has no request; write one JSON object per line")
     made = tuple(requests)
     return Calls(made, tuple(places), name, _digest(made))
 
 
-def directed_calls(bundle: PolicyBundle) -> Calls:
-    """Calls made from the clauses of a policy: of those that each rule decides, and each default, about as many.
+def directed_calls(bundle: Policy) -> Calls:
+    """Generate calls from the clauses of a policy, about equally many for each deciding rule and default.
 
-    Calls that no rule can judge are left out, as long as there are others.
+    Calls with rule errors are omitted if there are others.
     """
-    from bobcat.analysis.doctor.probes import probes
+    from bobcat.doctor.probe_requests import probe_requests
 
     policy = bundle.ir
     rules = policy.rules
@@ -76,7 +77,7 @@ def directed_calls(bundle: PolicyBundle) -> Calls:
         rules = tuple(rules[index * len(rules) // MAX_RULES] for index in range(MAX_RULES))
     aimed = msgspec.structs.replace(policy, rules=rules)
     count = min(MAX_DIRECTED, max(MIN_DIRECTED, CALLS_PER_RULE * len(rules)))
-    made = list(islice(_read(probes(aimed)), CHOICE * count))
+    made = list(islice(_read(probe_requests(aimed)), CHOICE * count))
     groups: dict[str, list[ActionRequest]] = {}
     for request, decision in zip(made, evaluate_many(bundle, made), strict=True):
         groups.setdefault(str(decision.matched_rules[-1:]), []).append(request)

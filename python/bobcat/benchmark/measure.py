@@ -16,41 +16,41 @@ from bobcat.benchmark import reference
 from bobcat.benchmark.baseline import compared
 from bobcat.benchmark.calls import Calls
 from bobcat.benchmark.page import counted
-from bobcat.benchmark.parts import Parts
+from bobcat.benchmark.parts import CostAttribution
 from bobcat.benchmark.report import (
     FORMAT,
+    BenchmarkReport,
+    BenchmarkSubject,
     Bucket,
     ClauseCost,
     Decisions,
-    Machine,
-    Report,
+    MachineInfo,
     RuleCost,
     SlowCall,
-    Subject,
 )
 from bobcat.benchmark.timing import Rounds, no_collector, rounds, samples
-from bobcat.bundle import PolicyBundle
-from bobcat.ir.schema import AnyRule, Rule
-from bobcat.model import ActionRequest, Decision
+from bobcat.bundle import Policy
+from bobcat.ir.schema import AnyRule, IrRule
+from bobcat.model.decision import ActionRequest, Decision
 
 SLOWEST = 10
-"""How many of the slowest requests are shown."""
+"""Number of slowest requests in the report."""
 REPEATS = 2
-"""How often a regression is measured again before it is believed."""
+"""Number of repeated measurements before a regression is reported."""
 
 
 def bench(
-    bundle: PolicyBundle,
+    bundle: Policy,
     calls: Calls,
     *,
     seconds: float = 2.0,
-    baseline: Report | None = None,
+    baseline: BenchmarkReport | None = None,
     fail_over: float | None = None,
     progress: Callable[[str], None] = lambda _: None,
-) -> Report:
-    """Measure for about `seconds`, half of it decisions, half of it rules and clauses.
+) -> BenchmarkReport:
+    """Measure for about `seconds`, half of the time decisions, half of it rules and clauses.
 
-    With a baseline, what looks like a regression is measured again, and the best of the measurements counts.
+    With a baseline, an apparent regression is measured again, and the best measurement counts.
     """
     requests = calls.requests
     progress(f"deciding {counted(len(requests), 'request')} with {counted(bundle.rule_count, 'rule')}")
@@ -66,12 +66,12 @@ def bench(
     decisions = evaluate_many(bundle, requests)
     progress("measuring rules and clauses alone")
     costs, clauses, left_out = _costs(bundle, requests, decisions, taken, seconds / 2)
-    report = Report(
+    report = BenchmarkReport(
         format=FORMAT,
         reference=reference.VERSION,
         bobcat=__version__,
         machine=machine(),
-        subject=Subject(
+        subject=BenchmarkSubject(
             policy=bundle.id,
             profile=bundle.profile,
             rules=bundle.rule_count,
@@ -91,8 +91,8 @@ def bench(
     return msgspec.structs.replace(report, comparison=compared(report, baseline, fail_over))
 
 
-def machine() -> Machine:
-    """What this runs on."""
+def machine() -> MachineInfo:
+    """Return data about the machine."""
     processor = platform.processor() or platform.machine()
     information = Path("/proc/cpuinfo")
     if information.exists():
@@ -100,7 +100,7 @@ def machine() -> Machine:
             if line.startswith("model name"):
                 processor = line.partition(":")[2].strip()
                 break
-    return Machine(
+    return MachineInfo(
         system=platform.system(),
         processor=processor,
         cores=os.cpu_count() or 1,
@@ -129,7 +129,7 @@ def _percentile(ordered: Sequence[int], percent: int) -> int:
 
 
 def _histogram(times: Sequence[int]) -> tuple[Bucket, ...]:
-    """Buckets that grow by the square root of two, from the first that is not empty to the last."""
+    """Build buckets that grow by the square root of two, from the first non-empty one to the last."""
     counts: dict[int, int] = {}
     for taken in times:
         step = math.floor(2 * math.log2(max(taken, 1)))
@@ -141,18 +141,18 @@ def _histogram(times: Sequence[int]) -> tuple[Bucket, ...]:
 
 
 def decided_by(decision: Decision) -> str:
-    """The rule, the default or the marker that has the last word."""
+    """Return the rule, default or marker that determined the decision."""
     return str(decision.matched_rules[-1]) if decision.matched_rules else "<none>"
 
 
 def _costs(
-    bundle: PolicyBundle,
+    bundle: Policy,
     requests: Sequence[ActionRequest],
     decisions: Sequence[Decision],
     taken: Sequence[Sequence[int]],
     budget: float,
 ) -> tuple[tuple[RuleCost, ...], tuple[ClauseCost, ...], int]:
-    """What each rule and clause costs, the dearest first; and how many clauses there was no time for."""
+    """Return the costs of rules and clauses, highest first, and the number of unmeasured clauses."""
     typical = [statistics.median(mine) for mine in taken]
     whole = sum(typical) or 1.0
     groups: dict[str, list[int]] = {}
@@ -164,7 +164,7 @@ def _costs(
     decided = {indexes[name]: [requests[number] for number in groups[name]] for name in order if name in indexes}
     rest = (index for index in range(len(indexes)) if index not in decided)
     with no_collector():
-        parts = Parts(bundle, requests)
+        parts = CostAttribution(bundle, requests)
         alone = parts.rules(decided, budget / 2)
         clauses, left_out = parts.clauses({**decided, **dict.fromkeys(rest, ())}, budget / 2)
     costs = tuple(
@@ -181,7 +181,7 @@ def _costs(
 
 
 def _rule_name(rule: AnyRule) -> str:
-    return str(rule.id) if isinstance(rule, Rule) else rule.name
+    return str(rule.id) if isinstance(rule, IrRule) else rule.name
 
 
 def _slowest(calls: Calls, decisions: Sequence[Decision], taken: Sequence[Sequence[int]]) -> tuple[SlowCall, ...]:

@@ -1,15 +1,15 @@
-"""A report as one HTML page that needs nothing else: no script, no network, every text of the user's escaped."""
+"""A report as one self-contained HTML page: no script, no network, all user text escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from bobcat.benchmark.report import Report
-from bobcat.display import safe_text
+from bobcat.benchmark.report import BenchmarkReport
+from bobcat.text.display import safe_text
 
 ROWS = 200
-"""How many rules, and how many clauses, the page lists."""
+"""Maximum rules, and maximum clauses, on the page."""
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem;
@@ -27,8 +27,8 @@ th.n, td.n { text-align: right; white-space: nowrap; } code { font-size: .9em; o
 """
 
 
-def page(report: Report, title: str) -> str:
-    """The whole page."""
+def page(report: BenchmarkReport, title: str) -> str:
+    """Return the whole page."""
     subject, figures, machine = report.subject, report.decisions, report.machine
     parts = [
         f"<h1>{_text(title)}</h1>",
@@ -116,14 +116,14 @@ def counted(number: int, what: str) -> str:
 
 
 def nanoseconds(value: float) -> str:
-    """A time in the unit that suits it."""
+    """Format a time in a suitable unit."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if value >= size:
             return f"{value / size:.2f} {unit}"
     return f"{value:.0f} ns"
 
 
-def _comparison(report: Report) -> Iterable[str]:
+def _comparison(report: BenchmarkReport) -> Iterable[str]:
     found = report.comparison
     if found is None:
         return
@@ -137,7 +137,7 @@ def _comparison(report: Report) -> Iterable[str]:
         yield f"<p class=quiet>{_text(note)}</p>"
 
 
-def _histogram(report: Report) -> str:
+def _histogram(report: BenchmarkReport) -> str:
     most = max(bucket.count for bucket in report.histogram)
     rows = [
         (
@@ -151,7 +151,7 @@ def _histogram(report: Report) -> str:
 
 
 def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> str:
-    """A table of cells that are HTML already; a column is a head and a class."""
+    """Return a table of HTML cells; a column is a head and a class."""
     widths = {"wide": ' style="width:70%"'}
     head = "".join(f'<th class="{kind}"{widths.get(kind, "")}>{name}</th>' for name, kind in columns)
     body = "\n".join(
@@ -164,7 +164,7 @@ def _table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) ->
 
 
 def _text(text: str) -> str:
-    """Untrusted text as HTML that shows it, and does nothing else."""
+    """Escape untrusted text for HTML."""
     return escape(safe_text(text))
 
 

@@ -1,8 +1,8 @@
-"""The reference loop: a fixed piece of interpreter work that decisions are timed against in the same run.
+"""The reference loop: a fixed interpreter workload that decisions are timed against in the same run.
 
-It does what deciding does (look up a name, read mappings, search text, compare), with nothing but the standard library,
-so that a slow or busy machine slows both alike. INVARIANT: saved baselines are in its steps; whoever changes it raises
-`VERSION`, and baselines of another version are refused.
+It does the same kinds of work as a decision (look up a name, read mappings, search text, compare), in plain Python,
+so that a slow or busy machine slows both equally. INVARIANT: saved baselines are in its steps; a change must raise
+`VERSION`, and baselines of another version are rejected.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 VERSION = 1
-"""Names the loop; part of every saved result."""
+"""Version of the loop; part of every saved result."""
 STEPS = 256
 """Steps of one turn of the loop."""
 
@@ -29,7 +29,7 @@ def _step(limits: dict[str, int], call: tuple[str, dict[str, object]]) -> int:
 
 
 def reference_turn() -> Callable[[], int]:
-    """A function that runs `STEPS` steps; what they read is made once, here."""
+    """Return a function that runs `STEPS` steps; their input is created once, here."""
     limits = {name: number * 10 for number, name in enumerate(_NAMES)}
     calls = [
         (

@@ -1,6 +1,6 @@
-"""What a benchmark found, as values. Times are nanoseconds; `relative` is in steps of the reference loop.
+"""Benchmark results as values. Times are nanoseconds; `relative` is in steps of the reference loop.
 
-INVARIANT: a saved result is this, as JSON; whoever changes a field that a comparison reads raises `FORMAT`.
+INVARIANT: a saved result is this as JSON; a change to a field that a comparison reads must raise `FORMAT`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
     """Base of the values of a report."""
 
 
-class Machine(Struct, frozen=True):
-    """What it ran on."""
+class MachineInfo(Struct, frozen=True):
+    """The machine of a benchmark."""
 
     system: str
     processor: str
@@ -25,8 +25,8 @@ class Machine(Struct, frozen=True):
     python: str
 
 
-class Subject(Struct, frozen=True):
-    """What was measured: the policy by its digest, and the requests by theirs."""
+class BenchmarkSubject(Struct, frozen=True):
+    """The subject of a benchmark: the digests of the policy and the requests."""
 
     policy: str
     profile: str
@@ -37,10 +37,11 @@ class Subject(Struct, frozen=True):
 
 
 class Decisions(Struct, frozen=True):
-    """One decision. `mean` and `per_second` are of whole passes over the requests, the percentiles of single calls.
+    """Time per decision. `mean` and `per_second` are from whole passes over the requests, the percentiles from single
+    calls.
 
-    `relative` is the median over the rounds of decision / reference step, `spread` the distance of the quartiles of the
-    rounds from each other, as a part of `relative`.
+    `relative` is the median over the rounds of decision / reference step, `spread` the interquartile range of the
+    rounds as a fraction of `relative`.
     """
 
     mean: float
@@ -54,7 +55,7 @@ class Decisions(Struct, frozen=True):
 
 
 class Bucket(Struct, frozen=True):
-    """How many single calls took at least `low` and less than `high`."""
+    """Number of single calls that took at least `low` and less than `high`."""
 
     low: float
     high: float
@@ -62,9 +63,9 @@ class Bucket(Struct, frozen=True):
 
 
 class RuleCost(Struct, frozen=True):
-    """The requests that a rule, or a default, decides. `share` is its part of the whole time.
+    """The requests that a rule or a default decides. `share` is its fraction of the total time.
 
-    `alone` is what the rule costs in a program without other rules; None where that was not measured.
+    `alone` is the cost of the rule in a program without other rules; None if not measured.
     """
 
     rule: str
@@ -75,7 +76,7 @@ class RuleCost(Struct, frozen=True):
 
 
 class ClauseCost(Struct, frozen=True):
-    """What a clause adds to a program that has no rule, on the requests of its rule. Equal clauses are one."""
+    """The cost that a clause adds to a program without rules, on the requests of its rule. Equal clauses are merged."""
 
     rule: str
     clause: str
@@ -94,8 +95,8 @@ class SlowCall(Struct, frozen=True):
     time: float
 
 
-class Comparison(Struct, frozen=True):
-    """A result beside a baseline. `change` is 1.2 where decisions have become a fifth slower, in reference steps."""
+class BaselineComparison(Struct, frozen=True):
+    """Comparison with a baseline. `change` is 1.2 if decisions take 20 % more reference steps."""
 
     relative: float
     change: float
@@ -104,23 +105,23 @@ class Comparison(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class Report(Struct, frozen=True):
-    """A whole result."""
+class BenchmarkReport(Struct, frozen=True):
+    """A complete benchmark result."""
 
     format: int
     reference: int
     bobcat: str
-    machine: Machine
-    subject: Subject
+    machine: MachineInfo
+    subject: BenchmarkSubject
     decisions: Decisions
     histogram: tuple[Bucket, ...]
     rules: tuple[RuleCost, ...]
     clauses: tuple[ClauseCost, ...]
     clauses_left_out: int
     slowest: tuple[SlowCall, ...]
-    comparison: Comparison | None = None
+    comparison: BaselineComparison | None = None
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """The report as plain JSON data."""
+        """Return the report as plain JSON data."""
         built: dict[str, Any] = msgspec.to_builtins(self)  # Any: JSON
         return built

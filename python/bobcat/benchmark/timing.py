@@ -1,7 +1,7 @@
-"""Timing: decisions and the reference loop in turn, single calls, and one program against another.
+"""Timing: alternating decisions and reference loop, single calls, and one program against another.
 
-PERF: `time.perf_counter_ns` around one call costs about as much as a decision; single calls are reported less what the
-clock alone takes in the same round.
+PERF: `time.perf_counter_ns` around one call costs about as much as a decision; the time of the clock alone in the same
+round is subtracted from single calls.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from bobcat._core import Program, evaluate
 from bobcat.benchmark.reference import STEPS, reference_turn
-from bobcat.model import ActionRequest
+from bobcat.model.decision import ActionRequest
 
 ROUND = 0.02
-"""Seconds that each half of a round takes, about."""
+"""Approximate seconds of each half of a round."""
 MIN_ROUNDS = 7
 MAX_SAMPLES = 200_000
 MAX_PASSES = 60
@@ -33,18 +33,18 @@ class Rounds:
 
     @property
     def ratios(self) -> list[float]:
-        """Decision / step of every round."""
+        """Return decision / step of every round."""
         return [mine / other for mine, other in zip(self.decision, self.step, strict=True)]
 
     @property
     def relative(self) -> float:
-        """The median of the ratios."""
+        """Return the median of the ratios."""
         return statistics.median(self.ratios)
 
 
 @contextmanager
 def no_collector() -> Iterator[None]:
-    """The garbage collector at rest."""
+    """Disable the garbage collector."""
     was = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -56,7 +56,7 @@ def no_collector() -> Iterator[None]:
 
 
 def rounds(program: Program, requests: Sequence[ActionRequest], budget: float) -> Rounds:
-    """Decide all requests over and over for `budget` seconds, the reference loop in between."""
+    """Decide all requests repeatedly for `budget` seconds, alternating with the reference loop."""
     turn = reference_turn()
 
     def decide() -> None:
@@ -71,7 +71,7 @@ def rounds(program: Program, requests: Sequence[ActionRequest], budget: float) -
         made: list[tuple[float, float]] = []
         end = time.perf_counter() + budget
         while len(made) < MIN_ROUNDS or time.perf_counter() < end:
-            # The half that comes first changes: what the one leaves in the caches must not favour the other.
+            # Alternate the order of the halves: cache contents left by one half must not favour the other.
             if len(made) % 2:
                 mine, other = _seconds(decide, passes), _seconds(turn, turns)
             else:
@@ -81,7 +81,7 @@ def rounds(program: Program, requests: Sequence[ActionRequest], budget: float) -
 
 
 def samples(program: Program, requests: Sequence[ActionRequest]) -> list[list[int]]:
-    """Nanoseconds of single calls: for each request, one figure per pass over all of them."""
+    """Return nanoseconds of single calls: for each request, one figure per pass over all of them."""
     passes = max(3, min(MAX_PASSES, MAX_SAMPLES // len(requests)))
     clock = time.perf_counter_ns
     taken: list[list[int]] = [[] for _ in requests]
@@ -100,7 +100,9 @@ def samples(program: Program, requests: Sequence[ActionRequest]) -> list[list[in
 
 
 def excess(program: Program, empty: Program, requests: Sequence[ActionRequest]) -> float:
-    """Nanoseconds per decision of `program` above those of `empty`, at least 0: the least of several turns of each."""
+    """Return nanoseconds per decision of `program` minus those of `empty`, at least 0: the minimum of several turns of
+    each.
+    """
     repeat = max(1, 128 // len(requests))
 
     def run(which: Program) -> Callable[[], None]:
@@ -127,7 +129,7 @@ def _clock_alone() -> int:
 
 
 def _fitting(action: Callable[[], object]) -> int:
-    """How often `action` fits in the half of a round."""
+    """Return the number of `action` calls that fit in half a round."""
     once = min(_seconds(action, 1) for _ in range(3))
     return max(1, round(ROUND / max(once, 1e-9)))
 

@@ -8,8 +8,8 @@
     )
     bundle = policy.compile()           # or compile_policy(policy), or python_rules=policy beside YAML
 
-Nothing is checked while rules are built but that they are conditions and operands at all; the compiler checks them as
-it checks YAML, with the line of Python where each was written.
+Building checks only that conditions and operands have valid types; the compiler checks rules as
+it checks YAML, and reports the Python line of each.
 """
 
 from bobcat.build.conditions import Condition, all_of, any_of, not_

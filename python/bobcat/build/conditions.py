@@ -1,15 +1,12 @@
-"""Conditions: comparisons of paths, and what `&`, `|` and `~` make of them. They are data; nothing is compared here."""
+"""Conditions: comparisons of paths, combined with `&`, `|` and `~`. They are data; no comparison is evaluated here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
-from bobcat.build.places import Place, here
-
-if TYPE_CHECKING:
-    from bobcat.build.paths import Path
+from bobcat.build.places import SourcePosition, here
 
 # Any: a scalar, a list, a mapping of plain data, or a path; the compiler checks it against the operator.
 Operand: TypeAlias = Any
@@ -21,20 +18,35 @@ _TRUTH = (
 )
 
 
+class Readable:
+    """Base of paths and groups of paths: values of a request that comparisons turn into conditions."""
+
+    __slots__ = ()
+
+
+class Subject(Readable):
+    """Base of a path: its head and its steps."""
+
+    __slots__ = ("chain", "head", "steps")
+    chain: tuple[str, ...]
+    head: str
+    steps: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Something that a call is or is not. Two that say the same are equal, wherever they were written."""
+    """A condition on a call. Conditions with equal content are equal, regardless of their positions."""
 
-    place: Place = field(compare=False, repr=False)
+    place: SourcePosition = field(compare=False, repr=False)
 
     def __and__(self, other: Condition) -> Condition:
-        return _joined(All, self, other)
+        return _joined(AllConditions, self, other)
 
     def __or__(self, other: Condition) -> Condition:
-        return _joined(AnyOf, self, other)
+        return _joined(AnyCondition, self, other)
 
     def __invert__(self) -> Condition:
-        return self.item if isinstance(self, Not) else Not(here(), self)
+        return self.item if isinstance(self, NotCondition) else NotCondition(here(), self)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(_TRUTH)
@@ -44,15 +56,15 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Comparison(Condition):
-    """One comparison: a path, the operators from left to right, the operand of the last."""
+class PathComparison(Condition):
+    """One comparison: a path, the operators from left to right, the operand of the last one."""
 
-    path: Path
+    path: Subject
     operators: tuple[str, ...]
     operand: Operand
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Comparison):
+        if not isinstance(other, PathComparison):
             return NotImplemented
         mine, theirs = ((item.path.head, item.path.steps, item.operators, repr(item.operand)) for item in (self, other))
         return mine == theirs
@@ -73,7 +85,7 @@ class Comparison(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Tests:
-    """The operators that one value must all pass."""
+    """Operators that one value must all satisfy."""
 
     __test__ = False
 
@@ -84,8 +96,8 @@ class Tests:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class All(Condition):
-    """True when every item is."""
+class AllConditions(Condition):
+    """True if every item is true."""
 
     items: tuple[Condition, ...]
 
@@ -94,8 +106,8 @@ class All(Condition):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class AnyOf(Condition):
-    """True when one item is."""
+class AnyCondition(Condition):
+    """True if one item is true."""
 
     items: tuple[Condition, ...]
 
@@ -104,8 +116,8 @@ class AnyOf(Condition):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Not(Condition):
-    """True when the item is not."""
+class NotCondition(Condition):
+    """True if the item is not true."""
 
     item: Condition
 
@@ -114,24 +126,24 @@ class Not(Condition):
 
 
 def all_of(*conditions: Condition | Iterable[Condition]) -> Condition:
-    """True when every condition is; of none, true. Takes conditions, and iterables of them."""
-    return All(here(), tuple(flattened(conditions)))
+    """Return the conjunction of conditions and iterables of them; true if there are no conditions."""
+    return AllConditions(here(), tuple(flattened(conditions)))
 
 
 def any_of(*conditions: Condition | Iterable[Condition]) -> Condition:
-    """True when one condition is; of none, false. Takes conditions, and iterables of them."""
-    return AnyOf(here(), tuple(flattened(conditions)))
+    """Return the disjunction of conditions and iterables of them; false if there are no conditions."""
+    return AnyCondition(here(), tuple(flattened(conditions)))
 
 
 def not_(condition: Condition) -> Condition:
-    """True when the condition is not; what `~` makes."""
+    """Return the negation of a condition, like `~`."""
     return ~checked(condition)
 
 
 def flattened(conditions: Iterable[object]) -> Iterator[Condition]:
-    """The conditions in the order in which they stand, those of iterables too; TypeError for anything else."""
+    """Yield the conditions in order, including those of iterables; TypeError for any other value."""
     for item in conditions:
-        single = isinstance(item, Condition | str | bytes) or is_path(item)
+        single = isinstance(item, Condition | str | bytes | Readable)
         if single or not isinstance(item, Iterable):
             yield checked(item)
         else:
@@ -140,27 +152,20 @@ def flattened(conditions: Iterable[object]) -> Iterator[Condition]:
 
 
 def checked(value: object) -> Condition:
-    """`value`, when it is a condition."""
+    """Return `value` if it is a condition; TypeError otherwise."""
     if isinstance(value, Condition):
         return value
-    if is_path(value):
+    if isinstance(value, Readable):
         raise TypeError(f"`{value!r}` is a path, not a condition: compare it, or write `{value!r}.exists()`")
     if isinstance(value, bool):
         raise TypeError(
-            f"`{value}` is not a condition; an argument that is called like a method is written in brackets, "
+            f"`{value}` is not a condition; write an argument with the name of a method in brackets, "
             'as in `args.cmd["length"] == 5`'
         )
-    raise TypeError(f"a condition is expected, not a value of type `{type(value).__name__}`")
+    raise TypeError(f"expected a condition, not a value of type `{type(value).__name__}`")
 
 
-def is_path(value: object) -> bool:
-    """Whether a value is a path, which is no condition yet."""
-    from bobcat.build.paths import Group, Path  # paths make conditions
-
-    return isinstance(value, Path | Group)
-
-
-def _joined(kind: type[All | AnyOf], left: Condition, right: object) -> Condition:
+def _joined(kind: type[AllConditions | AnyCondition], left: Condition, right: object) -> Condition:
     items: list[Condition] = []
     for item in (left, checked(right)):
         items.extend(item.items if isinstance(item, kind) and item.items else (item,))
@@ -176,6 +181,6 @@ def _listed(items: tuple[Condition, ...]) -> str:
 
 
 def _part(item: Condition) -> str:
-    grouped = isinstance(item, All | AnyOf) and len(item.items) > 1
-    comparing = isinstance(item, Comparison) and item.operators[-1] in _SIGNS
+    grouped = isinstance(item, AllConditions | AnyCondition) and len(item.items) > 1
+    comparing = isinstance(item, PathComparison) and item.operators[-1] in _SIGNS
     return f"({item!r})" if grouped or comparing else repr(item)

@@ -1,6 +1,6 @@
-"""Paths: what a rule can look at, and the comparisons that make a condition of it.
+"""Paths of a request, and the comparisons that turn them into conditions.
 
-A comparison of a path gives a condition, `==` and `!=` too. A path as the operand stands for the value that is there.
+A comparison of a path, including `==` and `!=`, is a condition. A path as the operand refers to the value at that path.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from datetime import datetime
 from keyword import iskeyword
 from typing import NoReturn, overload
 
-from bobcat.build.conditions import Comparison, Condition, Not, Operand, Tests
-from bobcat.build.places import Place, here
+from bobcat.build.conditions import Condition, NotCondition, Operand, PathComparison, Readable, Subject, Tests
+from bobcat.build.places import SourcePosition, here
 
-_PARENTHESES = "a path is no condition: put each comparison in parentheses, as in `(args.x == 1) & (args.y == 2)`"
+_PARENTHESES = "a path is not a condition: put each comparison in parentheses, as in `(args.x == 1) & (args.y == 2)`"
 _WHOLE = (("args", ()), ("context", ("extra",)))
 _LISTS = (list, tuple, set, frozenset)
 
 
-class Path:
-    """The value at one place of a request, or what `length`, `lower`, `any`, `all` and `none` make of it."""
+class Path(Subject):
+    """The value at one path of a request, or its `length`, `lower`, `any`, `all` or `none`."""
 
-    __slots__ = ("chain", "head", "steps")
+    __slots__ = ()
 
     def __init__(self, head: str, steps: tuple[str, ...] = (), chain: tuple[str, ...] = ()) -> None:
         self.head = head
@@ -36,16 +36,16 @@ class Path:
 
     def __getitem__(self, name: str) -> Path:
         if not isinstance(name, str):
-            raise TypeError(f"a step of a path is a string, not `{name!r}`; lists are judged whole")
+            raise TypeError(f"a step of a path is a string, not `{name!r}`; a list cannot be indexed")
         if self.chain:
-            raise TypeError(f"there is no path into what `{self.chain[-1]}` makes; elements are judged whole")
+            raise TypeError(f"the result of `{self.chain[-1]}` has no fields; elements are tested as a whole")
         return Path(self.head, (*self.steps, name))
 
-    def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not an answer
+    def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not a bool
         return self._compared("eq", other)
 
     def __ne__(self, other: Operand) -> Condition:  # type: ignore[override]
-        return Not(here(), self._compared("eq", other))
+        return NotCondition(here(), self._compared("eq", other))
 
     def __gt__(self, other: Operand) -> Condition:
         return self._compared("gt", other)
@@ -59,50 +59,52 @@ class Path:
     def __le__(self, other: Operand) -> Condition:
         return self._compared("le", other)
 
-    __hash__ = None  # type: ignore[assignment]  # `==` makes conditions
+    __hash__ = None  # type: ignore[assignment]  # `==` creates conditions
 
     def matches(self, pattern: str) -> Condition:
-        """The pattern is found in it."""
+        """Test that the pattern is found in the value."""
         return self._compared("matches", pattern)
 
     def glob(self, pattern: str) -> Condition:
-        """It is a text that the glob stands for."""
+        """Test that the value is a text that matches the glob."""
         return self._compared("glob", pattern)
 
     def in_(self, *values: Operand) -> Condition:
-        """It equals one of these values, or of one list of them; or it is an element of the list at a path."""
+        """Test that the value equals one of these values, or of one list of them, or is an element of the list at a
+        path.
+        """
         return self._compared("in", _values(values))
 
     def contains(self, value: Operand) -> Condition:
-        """The value is a part, an element or a key of it."""
+        """Test that `value` is a part, an element or a key of the value."""
         return self._compared("contains", value)
 
     def contains_any(self, *values: Operand) -> Condition:
-        """It contains one of these values."""
+        """Test that the value contains one of these values."""
         return self._compared("contains_any", _values(values))
 
     def contains_all(self, *values: Operand) -> Condition:
-        """It contains all of these values."""
+        """Test that the value contains all of these values."""
         return self._compared("contains_all", _values(values))
 
     def starts_with(self, *texts: Operand) -> Condition:
-        """It begins with this text, or with one of several."""
+        """Test that the value begins with this text, or with one of several."""
         return self._compared("starts_with", _one_or_more(texts))
 
     def ends_with(self, *texts: Operand) -> Condition:
-        """It ends with this text, or with one of several."""
+        """Test that the value ends with this text, or with one of several."""
         return self._compared("ends_with", _one_or_more(texts))
 
     def between(self, low: Operand, high: Operand) -> Condition:
-        """It lies between two bounds; they belong to the range."""
+        """Test that the value is in the range; the bounds are inclusive."""
         return self._compared("between", [low, high])
 
     def not_between(self, low: Operand, high: Operand) -> Condition:
-        """It lies outside of two bounds."""
+        """Test that the value is outside the range."""
         return self._compared("not_between", [low, high])
 
     def exists(self, there: bool = True) -> Condition:
-        """Something is there; with `False`, nothing is."""
+        """Test that the path has a value; with `False`, that it has no value."""
         return self._compared("exists", there)
 
     @overload
@@ -110,7 +112,7 @@ class Path:
     @overload
     def length(self, **tests: Operand) -> Condition: ...
     def length(self, **tests: Operand) -> Path | Condition:
-        """How long it is: `.length() > 5`, or `.length(gt=2, lt=9)`."""
+        """Length of the value: `.length() > 5`, or `.length(gt=2, lt=9)`."""
         return self._made("length", tests)
 
     @overload
@@ -118,7 +120,7 @@ class Path:
     @overload
     def lower(self, **tests: Operand) -> Condition: ...
     def lower(self, **tests: Operand) -> Path | Condition:
-        """It in lower case: `.lower().contains("rm")`."""
+        """The value in lower case: `.lower().contains("rm")`."""
         return self._made("lower", tests)
 
     @overload
@@ -146,15 +148,15 @@ class Path:
         return self._made("none", tests)
 
     def set(self, value: Operand) -> Edit:
-        """Of a transform: put a value here."""
+        """Edit for a transform: set the value at this path."""
         return Edit(here(), self, "set", value)
 
     def append(self, value: Operand) -> Edit:
-        """Of a transform: extend the string or list that is here."""
+        """Edit for a transform: extend the string or list at this path."""
         return Edit(here(), self, "append", value)
 
     def delete(self) -> Edit:
-        """Of a transform: remove what is here."""
+        """Edit for a transform: delete the value at this path."""
         return Edit(here(), self, "delete", True)
 
     def __repr__(self) -> str:
@@ -183,19 +185,21 @@ class Path:
         raise TypeError(_PARENTHESES)
 
     def _compared(self, operator: str, operand: Operand) -> Condition:
-        return Comparison(here(), Path(self.head, self.steps), (*self.chain, operator), _plain(operand))
+        return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), _plain(operand))
 
     def _made(self, operator: str, tests: dict[str, Operand]) -> Path | Condition:
         if (self.head, self.steps) in _WHOLE:
-            raise TypeError(f"`{operator}` judges no mapping; of an argument that is called so, write `{self!r}[...]`")
+            raise TypeError(
+                f"`{operator}` does not apply to a mapping; for an argument of that name, write `{self!r}[...]`"
+            )
         if not tests:
             return Path(self.head, self.steps, (*self.chain, operator))
         items = tuple((name.rstrip("_"), _plain(operand)) for name, operand in tests.items())
-        return Comparison(here(), Path(self.head, self.steps), (*self.chain, operator), Tests(items))
+        return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), Tests(items))
 
 
-class Group:
-    """A group of paths: its attributes and items are paths, whatever they are called."""
+class Group(Readable):
+    """A group of paths: each attribute and item is a path, regardless of its name."""
 
     __slots__ = ("_head", "_steps")
 
@@ -224,7 +228,7 @@ class Group:
 
 
 class _Declared(Group):
-    """What a tool declares about itself."""
+    """Metadata that a tool declares."""
 
     __slots__ = ()
 
@@ -238,7 +242,7 @@ class _Declared(Group):
 
 
 class _Context(Group):
-    """Where and when a call happens, and for whom."""
+    """Context of a call: environment, time and principal."""
 
     __slots__ = ()
 
@@ -250,20 +254,20 @@ class _Context(Group):
 
     @property
     def principal(self) -> Group:
-        """`kind`, `id` and `name` of who the agent works for."""
+        """Return the principal: `kind`, `id` and `name` of the agent's user."""
         return Group("context", ("principal",))
 
     @property
     def extra(self) -> Group:
-        """What the program adds."""
+        """Return the values that the program provides."""
         return Group("context", ("extra",))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edit:
-    """A rewrite of the arguments, for `.transform(...)`."""
+    """An edit of the arguments, for `.transform(...)`."""
 
-    place: Place
+    place: SourcePosition
     path: Path
     operation: str
     value: Operand
@@ -283,14 +287,16 @@ tool = Path("tool")
 args = Group("args")
 """The arguments: `args.cmd`, `args["a.b"]`, `args.user.name`."""
 declared = _Declared("declared")
-"""What the tool declares: `declared.scope`, `declared.reversible`, ..."""
+"""Metadata that the tool declares: `declared.scope`, `declared.reversible`, ..."""
 context = _Context("context")
-"""Where and when: `context.environment`, `context.principal.id`, `context.extra.team`, ..."""
+"""Context of the call: `context.environment`, `context.principal.id`, `context.extra.team`, ..."""
 
 
 def path(text: str) -> Path:
-    """The path that a key of YAML is, without an operator: `path("args.a.b")`, `path("args")`. ValueError for none."""
-    from bobcat.frontend.keys import KeyProblem, parse_key
+    """Return the path of a YAML key without an operator: `path("args.a.b")`, `path("args")`. ValueError for other
+    text.
+    """
+    from bobcat.frontend.strict.keys import KeyProblem, parse_key
 
     key = parse_key(text)
     if isinstance(key, KeyProblem):
@@ -311,7 +317,7 @@ def _one_or_more(texts: tuple[Operand, ...]) -> Operand:
 
 
 def _plain(operand: Operand) -> Operand:
-    """An operand as the compiler takes it: sets as sorted lists, points in time as text."""
+    """Return an operand in the form of the compiler: sets as sorted lists, datetimes as text."""
     match operand:
         case set() | frozenset():
             return sorted(operand, key=repr)

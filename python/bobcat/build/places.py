@@ -1,4 +1,4 @@
-"""Where in the user's Python something was written: what the nearest frame outside of this package is evaluating."""
+"""Source positions of built rules: the expression that the nearest frame outside this package is evaluating."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ _Found = tuple[int | None, int | None, int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """An instruction of some code. Its position is worked out when somebody asks: building asks for none."""
+class SourcePosition:
+    """An instruction of a code object. Its position is computed on demand, not while building."""
 
     code: CodeType
     instruction: int
 
     @property
     def file(self) -> str:
-        """The name of the file, as the code knows it."""
+        """Return the file name in the code object."""
         return self.code.co_filename
 
 
 class Positions:
-    """Works out positions; keeps what it has read of each code for as long as it lives."""
+    """Computation of positions, with a cache per code object for its own lifetime."""
 
     def __init__(self) -> None:
-        self._read: dict[int, tuple[CodeType, list[_Found]]] = {}  # PERF: hashing a code takes as long as reading it
+        # PERF: by id, because hashing a code object takes as long as reading it
+        self._read: dict[int, tuple[CodeType, list[_Found]]] = {}
 
-    def of(self, place: Place) -> Position:
-        """Line and column, from 1, of the start and the end of the expression; a line where no more is known."""
+    def of(self, place: SourcePosition) -> Position:
+        """Return line and column, from 1, of the start and the end of the expression; only a line if no more is
+        known.
+        """
         code = place.code
         known = self._read.get(id(code))
         if known is None:
@@ -51,14 +54,14 @@ class Positions:
 
 
 def _characters(file: str, line: int, column: int) -> int:
-    """A column in code points; Python counts the bytes of UTF-8."""
+    """Convert a column of UTF-8 bytes, as in Python, to code points."""
     text = linecache.getline(file, line)
     return len(text.encode()[:column].decode(errors="ignore")) if text else column
 
 
-def here() -> Place:
-    """The place of the call that led into this package."""
+def here() -> SourcePosition:
+    """Return the position of the call that entered this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
         frame = frame.f_back
-    return Place(frame.f_code, frame.f_lasti)
+    return SourcePosition(frame.f_code, frame.f_lasti)

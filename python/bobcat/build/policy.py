@@ -10,14 +10,14 @@ from bobcat.build.rules import Rule, When
 
 if TYPE_CHECKING:
     from bobcat.bundle.model import PolicyBundle
-    from bobcat.frontend.pyrules.built import BuiltRule
+    from bobcat.frontend.builder.rules import BuiltRule
 
 
 class Policy:
-    """Rules in the order in which they are judged where their priorities are equal, as in a file.
+    """Rules, evaluated in this order if their priorities are equal, as in a file.
 
-    `Policy(rule, rule)` or `Policy(rules)`. Rules without an id are called `rule_<index>`. The defaults count where the
-    policy is what is compiled; beside YAML, those of the YAML do, and a policy may not have any.
+    `Policy(rule, rule)` or `Policy(rules)`. Rules without an id are named `rule_<index>`. The defaults apply if this
+    policy is compiled alone; beside YAML, the defaults of the YAML apply, and this policy may not have any.
     """
 
     def __init__(
@@ -33,22 +33,22 @@ class Policy:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules, in order."""
+        """Return the rules in order."""
         return self._rules
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """The defaults that were given."""
+        """Return the defaults of this policy."""
         return dict(self._defaults)
 
     def compile(self, **options: Any) -> PolicyBundle:  # Any: those of `compile_policy`
-        """The bundle of this policy alone; the options are those of `compile_policy`."""
+        """Compile this policy alone; the options are those of `compile_policy`."""
         from bobcat.compiler import compile_policy
 
         return compile_policy(self, **options)
 
     def __bobcat_policy__(self) -> tuple[Mapping[str, str], tuple[BuiltRule, ...]]:
-        """The defaults, and the rules in the IR."""
+        """Return the defaults, and the rules in the IR."""
         positions = Positions()
         return self.defaults, tuple(rule.__bobcat_rule__(index, positions) for index, rule in enumerate(self._rules))
 
@@ -59,11 +59,11 @@ class Policy:
         return len(self._rules)
 
     def __add__(self, other: Policy) -> Policy:
-        """Both policies' rules, these first. TypeError where both have defaults."""
+        """Return a policy with the rules of both, these first. TypeError if both have defaults."""
         if not isinstance(other, Policy):
             return NotImplemented
         if self._defaults and other._defaults:
-            raise TypeError("both policies have defaults; leave them out of one")
+            raise TypeError("both policies have defaults; remove them from one")
         return Policy(self._rules, other._rules, **{**self._defaults, **other._defaults})
 
     def __eq__(self, other: object) -> bool:
@@ -84,10 +84,8 @@ def _rules(given: Iterable[Rule | Iterable[Rule]]) -> Iterator[Rule]:
         if isinstance(item, Rule):
             yield item
         elif isinstance(item, When):
-            raise TypeError(f"`{item!r}` decides nothing: add `.allow()`, `.deny(...)` or another verdict")
+            raise TypeError(f"`{item!r}` has no verdict: add `.allow()`, `.deny(...)` or another verdict")
         elif isinstance(item, Iterable) and not isinstance(item, str | bytes | Mapping):
             yield from _rules(item)
         else:
-            raise TypeError(
-                f"a rule is expected, not a value of type `{type(item).__name__}`; write `when(...).deny()`"
-            )
+            raise TypeError(f"expected a rule, not a value of type `{type(item).__name__}`; write `when(...).deny()`")

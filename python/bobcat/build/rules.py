@@ -1,4 +1,4 @@
-"""Rules: a condition and what is decided where it holds."""
+"""Rules: a condition and its decision."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from bobcat.build.conditions import Condition, flattened
 from bobcat.build.paths import Edit
-from bobcat.build.places import Place, Positions, here
+from bobcat.build.places import Positions, SourcePosition, here
 
 if TYPE_CHECKING:
-    from bobcat.frontend.pyrules.built import BuiltRule
+    from bobcat.frontend.builder.rules import BuiltRule
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule as it was written. The compiler checks it; `id` None: it is named by its place in its `Policy`."""
+    """A rule as written. The compiler checks it. If `id` is None, its index in its `Policy` names it."""
 
-    place: Place = field(compare=False, repr=False)
+    place: SourcePosition = field(compare=False, repr=False)
     conditions: tuple[Condition, ...]
     decision: str
     # Any: each option as it was given; the compiler checks it as it checks the key of a YAML rule.
@@ -35,19 +35,21 @@ class Rule:
 
     @property
     def id(self) -> str | None:
-        """The id, where the rule has one of its own."""
+        """Return the rule's own id, if any."""
         found: str | None = dict(self.options).get("id")
         return found
 
     def __bobcat_rule__(self, index: int | None = None, positions: Positions | None = None) -> BuiltRule:
-        """The rule in the IR, or why there is none. `index`: its place in its policy, which names it."""
+        """Return the rule in the IR, or the diagnostics that prevented it. `index` is the rule's index in its
+        policy.
+        """
         from bobcat.build.surface import built
 
-        return built(self, index, positions or Positions())
+        return built(self.decision, self.conditions, self.options, self.place, index, positions or Positions())
 
 
 class When:
-    """Conditions that must all hold; a method for each verdict makes the rule."""
+    """A conjunction of conditions, with one method per verdict that creates a rule."""
 
     __slots__ = ("_conditions",)
 
@@ -59,7 +61,7 @@ class When:
         return self._rule("allow", reason=reason, id=id, priority=priority, description=description)
 
     def deny(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
-        """Refuse the call; the model is shown `reason`."""
+        """Deny the call; `reason` is shown to the model."""
         return self._rule("deny", reason=reason, id=id, priority=priority, description=description)
 
     def dry_run(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
@@ -77,7 +79,7 @@ class When:
         priority: int = 0,
         description: str = "",
     ) -> Rule:
-        """Ask one of `approvers` first (anybody when there are none), and wait at most `timeout_seconds`."""
+        """Ask one of `approvers` first (anyone if it is empty), and wait at most `timeout_seconds`."""
         people = [approvers] if isinstance(approvers, str) else list(approvers)
         return self._rule(
             "approve_required",
@@ -95,7 +97,7 @@ class When:
     ) -> Rule:
         """Run the call with other arguments: `args.query.append(" LIMIT 100")`, `args.force.set(False)`."""
         if not isinstance(edit, Edit):
-            raise TypeError("`transform` takes what `.set(...)`, `.append(...)` or `.delete()` of an argument makes")
+            raise TypeError("`transform` takes an edit: `.set(...)`, `.append(...)` or `.delete()` of an argument")
         return self._rule("transform", transform=edit, reason=reason, id=id, priority=priority, description=description)
 
     # Any: see `Rule.options`.
@@ -120,5 +122,5 @@ always = When(())
 
 
 def when(condition: Condition | Iterable[Condition], *more: Condition | Iterable[Condition]) -> When:
-    """The calls for which every condition holds; `when(...).allow()` is a rule."""
+    """Return the conjunction of conditions; `when(...).allow()` is a rule."""
     return When(tuple(flattened((condition, *more))))

@@ -1,30 +1,37 @@
-"""Built rules to the surface that the front end of YAML reads: plain data, every part with its place in Python."""
+"""Conversion of built rules to plain data with Python positions, the input of the YAML front end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bobcat.build.conditions import All, AnyOf, Comparison, Condition, Not, Operand, Tests
+from bobcat.build.conditions import AllConditions, AnyCondition, Condition, NotCondition, Operand, PathComparison, Tests
 from bobcat.build.paths import Edit, Path
-from bobcat.frontend.key_syntax import written
-from bobcat.frontend.placed import Placed, lower_built
-from bobcat.frontend.pyrules.built import BuiltRule
+from bobcat.frontend.builder.located import Located, lower_built
+from bobcat.frontend.builder.rules import BuiltRule
+from bobcat.frontend.strict.key_syntax import written
 
 if TYPE_CHECKING:
-    from bobcat.build.places import Place, Positions
-    from bobcat.build.rules import Rule
+    from bobcat.build.places import Positions, SourcePosition
 
 
-def built(rule: Rule, index: int | None, positions: Positions) -> BuiltRule:
-    """A rule in the IR, or why there is none."""
-    surface = _Surface(rule.place.file, positions)
+def built(
+    decision: str,
+    conditions: Iterable[Condition],
+    options: Iterable[tuple[str, Any]],  # Any: the values of a rule's entries
+    place: SourcePosition,
+    index: int | None,
+    positions: Positions,
+) -> BuiltRule:
+    """Lower a built rule to the IR, or to diagnostics."""
+    surface = _Surface(place.file, positions)
     data: dict[str, Any] = {}  # Any: a rule as YAML has it
-    for name, value in rule.options:
+    for name, value in options:
         data[name] = _edit(value) if isinstance(value, Edit) else value
-    data["decision"] = rule.decision
-    conditions = [surface.condition(item) for item in rule.conditions]
-    data["match"] = conditions[0] if len(conditions) == 1 else {"all_of": conditions} if conditions else {}
-    return lower_built(surface.placed(data, rule.place), rule.place.file, index)
+    data["decision"] = decision
+    matches = [surface.condition(item) for item in conditions]
+    data["match"] = matches[0] if len(matches) == 1 else {"all_of": matches} if matches else {}
+    return lower_built(surface.placed(data, place), place.file, index)
 
 
 class _Surface:
@@ -32,20 +39,20 @@ class _Surface:
         self._file = file
         self._positions = positions
 
-    def placed(self, data: Any, place: Place) -> Placed:  # Any: plain data
-        """Data with their place, where that is in the file of the rule."""
-        return Placed(data, self._positions.of(place) if place.file == self._file else None)
+    def placed(self, data: Any, place: SourcePosition) -> Located:  # Any: plain data
+        """Return data with their position, if it is in the file of the rule."""
+        return Located(data, self._positions.of(place) if place.file == self._file else None)
 
-    def condition(self, condition: Condition) -> Placed:
-        """A condition as the entries of a match."""
+    def condition(self, condition: Condition) -> Located:
+        """Return a condition as the entries of a match."""
         match condition:
-            case All(_, items):
+            case AllConditions(_, items):
                 return self.placed({"all_of": [self.condition(item) for item in items]}, condition.place)
-            case AnyOf(_, items):
+            case AnyCondition(_, items):
                 return self.placed({"any_of": [self.condition(item) for item in items]}, condition.place)
-            case Not(_, item):
+            case NotCondition(_, item):
                 return self.placed({"not": self.condition(item)}, condition.place)
-            case Comparison(_, path, operators, operand):
+            case PathComparison(_, path, operators, operand):
                 key = written(path.head, path.steps, ".".join(operators))
                 return self.placed({key: _operand(operand)}, condition.place)
             case _:
@@ -56,7 +63,7 @@ def _operand(operand: Operand) -> Any:  # Any: plain data
     match operand:
         case Path():
             if operand.chain:
-                raise TypeError(f"`{operand!r}` cannot be an operand: only paths as they stand are compared with")
+                raise TypeError(f"`{operand!r}` cannot be an operand: only a path without operators can")
             return {"ref": written(operand.head, operand.steps)}
         case Tests(items):
             return {name: _operand(item) for name, item in items}

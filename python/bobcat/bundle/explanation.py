@@ -1,4 +1,4 @@
-"""Explanations: how every rule came out on one request, clause by clause, with the place in the source.
+"""Explanations: the outcome of every rule on one request, clause by clause, with source positions.
 
 `explain` builds one from the trace of the core and the source map of the bundle. It decides nothing itself.
 """
@@ -8,31 +8,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from bobcat import _core
-from bobcat.bundle.function_explanation import Condition, FunctionExplanation, explained
-from bobcat.diagnostics import Span
-from bobcat.display import safe_text
-from bobcat.ir.pretty import path_text
-from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, Rule
+from bobcat.bundle.function_explanation import ExplainedCondition, FunctionExplanation
+from bobcat.diagnostics.model import Span
+from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule
+from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
-    from bobcat.bundle.model import PolicyBundle
-    from bobcat.model import ActionRequest, Decision, ExecutionContext
+    from bobcat.model.decision import Decision
 
 Outcome: TypeAlias = Literal["true", "false", "absent", "error", "not_reached"]
-Kind: TypeAlias = Literal["declarative", "function", "host"]
-"""A rule of the policy language, a Python function compiled into the bundle, or a callable that is called back."""
-KINDS: dict[type[AnyRule], Kind] = {Rule: "declarative", FunctionRule: "function", HostRule: "host"}
+RuleKind: TypeAlias = Literal["declarative", "function", "host"]
+"""A rule of the policy language, a Python function compiled into the bundle, or a host callable."""
+KINDS: dict[type[AnyRule], RuleKind] = {IrRule: "declarative", FunctionRule: "function", HostRule: "host"}
 
 _SIGNS: dict[str, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS: dict[str, str] = {"all": "all_of", "any": "any_of", "not": "not"}
 _INDENT = "    "
-KIND_WORDS: dict[Kind, str] = {"declarative": "rule", "function": "Python function", "host": "Python callable"}
+KIND_WORDS: dict[RuleKind, str] = {"declarative": "rule", "function": "Python function", "host": "Python callable"}
 
 
 @dataclass(frozen=True, slots=True)
 class Connective:
-    """`all`, `any` or `not` over its clauses, and how it came out."""
+    """`all`, `any` or `not` over its clauses, with its outcome."""
 
     kind: Literal["all", "any", "not"]
     outcome: Outcome
@@ -40,11 +37,11 @@ class Connective:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """One leaf: what was read at `path`, and how the operator judged it.
+class ExplainedComparison:
+    """One leaf: the value read at `path`, and the outcome of the operator.
 
-    `value` is JSON text, cut when long; None where nothing is there. `error` is the code of an error. `span` is the
-    place in the policy source, None where it is not known.
+    `value` is JSON text, truncated if long; None if absent. `error` is the code of an error. `span` is the
+    position in the policy source, None if unknown.
     """
 
     outcome: Outcome
@@ -56,19 +53,19 @@ class Comparison:
     span: Span | None
 
 
-Clause: TypeAlias = Connective | Comparison
+Clause: TypeAlias = Connective | ExplainedComparison
 
 
 @dataclass(frozen=True, slots=True)
 class RuleExplanation:
-    """How one rule came out.
+    """The outcome of one rule.
 
-    Only a `declarative` rule has a verdict of its own, and a `clause`; only a `function` has a `function`. One that was
-    not reached has neither of the last two.
+    Only a `declarative` rule has a verdict of its own, and a `clause`; only a `function` has a `function`. A rule that
+    was not reached has neither `clause` nor `function`.
     """
 
     id: str
-    kind: Kind
+    kind: RuleKind
     outcome: Outcome
     verdict: str | None
     error: str | None
@@ -79,14 +76,14 @@ class RuleExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A decision with the reasons for it. `rules` stand in evaluation order; `bundle_id` is the policy's digest."""
+    """A decision with its reasons. `rules` are in evaluation order; `bundle_id` is the policy's digest."""
 
     decision: Decision
     rules: tuple[RuleExplanation, ...]
     bundle_id: str
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON data
-        """The explanation as plain JSON data."""
+        """Return the explanation as plain JSON data."""
         decision = self.decision
         return {
             "bundle": self.bundle_id,
@@ -103,7 +100,7 @@ class Explanation:
         }
 
     def to_text(self) -> str:
-        """The explanation for people, one clause a line."""
+        """Format the explanation for humans, one clause a line."""
         decision = self.decision
         lines = [f"{decision.verdict}: {decision.reason}" if decision.reason else str(decision.verdict)]
         lines.append(f"decided by {', '.join(map(str, decision.matched_rules))}")
@@ -111,59 +108,6 @@ class Explanation:
             lines.append("")
             lines.extend(_rule_lines(rule))
         return "\n".join(map(safe_text, lines)) + "\n"
-
-
-def explain(bundle: PolicyBundle, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:
-    """The decision of `bundle` on `request`, and how every rule came out. `context` counts in place of the request's.
-
-    Raises `TypeError` for what is no bundle or no request.
-    """
-    decision, traces = _core.explain(bundle, request, context)
-    rules = tuple(_rule(bundle, trace) for trace in traces)
-    return Explanation(decision, rules, bundle.id)
-
-
-def _rule(
-    bundle: PolicyBundle,
-    trace: tuple[int, str, str | None, Any, Any],  # Any: nested tuples, see _core.pyi
-) -> RuleExplanation:
-    index, outcome, error, tree, done = trace
-    rule = bundle.ir.rules[index]
-    source_map = bundle.source_map
-    span = source_map.rule_span(index) if source_map is not None else None
-    verdict: str | None = None
-    match rule:
-        case Rule():
-            name, verdict = str(rule.id), rule.verdict
-        case FunctionRule() | HostRule():
-            name = rule.name
-    return RuleExplanation(
-        name,
-        KINDS[type(rule)],
-        _outcome(outcome),
-        verdict,
-        error,
-        _clause(bundle, index, tree) if tree is not None else None,
-        explained(bundle, index, done) if done is not None else None,
-        span,
-    )
-
-
-def _clause(bundle: PolicyBundle, rule: int, tree: Any) -> Clause:  # Any: nested tuples, see _core.pyi
-    if tree[0] != "leaf":
-        kind, outcome, children = tree
-        return Connective(kind, _outcome(outcome), tuple(_clause(bundle, rule, child) for child in children))
-    _, outcome, head, path, op, operand, value, error, leaf = tree
-    span = bundle.source_map.leaf_span(rule, leaf) if bundle.source_map is not None else None
-    return Comparison(_outcome(outcome), path_text(head, path), op, operand, value, error, span)
-
-
-def _outcome(text: str) -> Outcome:
-    match text:
-        case "true" | "false" | "absent" | "error" | "not_reached":
-            return text
-        case _:
-            raise AssertionError(f"the core gave the outcome {text!r}")
 
 
 def _rule_json(rule: RuleExplanation) -> dict[str, Any]:  # Any: JSON data
@@ -199,7 +143,7 @@ def _clause_json(clause: Clause) -> dict[str, Any]:  # Any: JSON data
     match clause:
         case Connective(kind, outcome, children):
             return {"kind": kind, "outcome": outcome, "clauses": [_clause_json(child) for child in children]}
-        case Comparison():
+        case ExplainedComparison():
             return {
                 "kind": "leaf",
                 "outcome": clause.outcome,
@@ -237,8 +181,8 @@ def _rule_lines(rule: RuleExplanation) -> list[str]:
 
 
 def function_lines(rule: RuleExplanation, function: FunctionExplanation) -> list[str]:
-    """What a function did, for people: a line for each condition, and one for where it ended."""
-    lines = [f"{condition.outcome:<6} {condition.text}{said_of(condition)}" for condition in function.conditions]
+    """Format a function's explanation: a line for each condition, and one for the deciding statement."""
+    lines = [f"{condition.outcome:<6} {condition.text}{condition_text(condition)}" for condition in function.conditions]
     match rule.outcome:
         case "true":
             end = "decides"
@@ -249,8 +193,8 @@ def function_lines(rule: RuleExplanation, function: FunctionExplanation) -> list
     return [*lines, f"{end}{_place(function.decided_at)}"]
 
 
-def said_of(condition: Condition) -> str:
-    """What a condition read, how often it was asked, and where it stands."""
+def condition_text(condition: ExplainedCondition) -> str:
+    """Format a condition: the values it read, its evaluation count, and its position."""
     reads = ", ".join(f"{read.name} {'is ' + read.value if read.value is not None else 'not there'}"
                       for read in condition.reads)  # fmt: skip
     times = f" {condition.times} times" if condition.times > 1 else ""
@@ -263,7 +207,7 @@ def _clause_lines(clause: Clause, depth: int) -> list[str]:
         case Connective(kind, outcome, children):
             nested = [line for child in children for line in _clause_lines(child, depth + 1)]
             return [f"{indent}{_words(outcome):<6} {_WORDS[kind]}", *nested]
-        case Comparison():
+        case ExplainedComparison():
             sign = _SIGNS.get(clause.operator, clause.operator)
             return [
                 f"{indent}{_words(clause.outcome):<6} {clause.path} {sign} {clause.operand}"
@@ -271,7 +215,7 @@ def _clause_lines(clause: Clause, depth: int) -> list[str]:
             ]
 
 
-def _read(clause: Comparison) -> str:
+def _read(clause: ExplainedComparison) -> str:
     read = f"value {clause.value}" if clause.value is not None else "not there"
     return f"[{read}]" if clause.error is None else f"[{read}: {clause.error}]"
 

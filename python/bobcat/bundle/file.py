@@ -1,4 +1,4 @@
-"""The bundle file: sections behind a table with their digests, checked before anything is decoded.
+"""The bundle file format: a section table with digests, then the sections; digests are checked before decoding.
 
     magic       8 bytes   89 42 4F 42 43 41 54 0A
     version     u16       1
@@ -7,10 +7,10 @@
     check       32 bytes  SHA-256 of all of the above
     sections              in table order, nothing between or after them
 
-A section's digest is its SHA-256, but that of the IR is the digest of the policy, which is made from the same bytes
-with a prefix: hashing megabytes twice is a large part of what loading costs. Numbers are big-endian. The names and
-order of sections are fixed, so equal content gives equal bytes. What the sections mean is in `manifest` and `model`;
-this module knows bytes only, and must never build anything before all digests are right.
+A section's digest is its SHA-256. The digest of the IR is the policy digest, computed from the same bytes
+with a prefix: hashing megabytes twice would be a large part of the load time. Numbers are big-endian. The names and
+order of sections are fixed, so equal content gives equal bytes. `manifest` and `model` define the section contents;
+this module handles bytes only, and must decode nothing before all digests are verified.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MAX_SECTION_BYTES: Mapping[str, int] = {
     SOURCES: 64 * _MIB,
     SIGNATURES: _MIB,
 }
-"""The known sections in the order of the file, with their caps."""
+"""The known sections in file order, with their size limits."""
 
 _CRITICAL_SECTIONS = frozenset({MANIFEST, IR})
 _HEAD = struct.Struct(">8sHH")
@@ -54,7 +54,7 @@ _DIGEST_BYTES = 32
 
 
 class Sections(NamedTuple):
-    """The sections of a bundle, every digest checked, with the digest of the policy and what the signatures sign."""
+    """Sections of a bundle with verified digests, the policy digest, and the message that signatures sign."""
 
     content: Mapping[str, bytes]
     policy_digest: bytes
@@ -62,7 +62,7 @@ class Sections(NamedTuple):
 
 
 def pack(content: Mapping[str, bytes]) -> bytes:
-    """The bytes of a bundle with these sections."""
+    """Return the bytes of a bundle with these sections."""
     rows, bodies = [], []
     for name, cap in MAX_SECTION_BYTES.items():
         body = content.get(name)
@@ -77,13 +77,13 @@ def pack(content: Mapping[str, bytes]) -> bytes:
 
 
 def signed_message(content: Mapping[str, bytes]) -> bytes:
-    """What the signatures of a bundle sign: the table rows of its other sections."""
+    """Return the message that the signatures of a bundle sign: the table rows of its other sections."""
     names = [name for name in MAX_SECTION_BYTES if name in content and name != SIGNATURES]
     return b"".join(_row(name, content[name]) for name in names)
 
 
 def unpack(data: bytes) -> Sections:
-    """The sections of a bundle file. Raises `BundleError` for anything that `pack` would not have written."""
+    """Parse the sections of a bundle file. Raises `BundleError` for any bytes that `pack` would not have written."""
     if len(data) > MAX_BUNDLE_BYTES:
         raise BundleError("too_large", f"the file has {len(data)} bytes; the limit is {MAX_BUNDLE_BYTES}")
     rows, start = _table(data)
@@ -110,10 +110,10 @@ def unpack(data: bytes) -> Sections:
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a bundle file, at most one more than the limit."""
+    """Read a bundle file, at most one byte more than the limit."""
     try:
         with open(path, "rb") as handle:
-            # PERF: room for what is there takes 0.2 ms for 6 MB, room for the limit 2.4.
+            # PERF: allocating the file size takes 0.2 ms for 6 MB, allocating the limit 2.4.
             size = os.fstat(handle.fileno()).st_size
             data = handle.read(min(size, MAX_BUNDLE_BYTES) + 1)
             return data if len(data) <= size else data + handle.read(MAX_BUNDLE_BYTES + 1 - len(data))
@@ -122,10 +122,10 @@ def read(path: str | os.PathLike[str]) -> bytes:
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Writes a file so that it is there complete and durable, or not at all. A link stays, and so does a device."""
+    """Write a file atomically and durably. A symbolic link or device is kept."""
     path = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        with open(path, "wb") as handle:  # a pipe or a device cannot be replaced; of a directory, this raises
+        with open(path, "wb") as handle:  # a pipe or a device cannot be replaced; a directory raises here
             handle.write(data)
         return
     directory, name = os.path.split(path)
@@ -133,7 +133,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as error:
-        error.filename = path  # the one that the caller knows
+        error.filename = path  # the error that the caller expects
         raise
     try:
         with os.fdopen(descriptor, "wb") as handle:
@@ -161,7 +161,7 @@ def _digest(name: str, body: bytes) -> bytes:
 
 
 def _table(data: bytes) -> tuple[list[_Row], int]:
-    """The rows of the table, checked against the size of the file, and the offset of the first section."""
+    """Return the rows of the table, checked against the file size, and the offset of the first section."""
     if data[: len(MAGIC)] != MAGIC:
         raise BundleError(
             "not_a_bundle", "the file is not a Bobcat bundle; a policy source is compiled by `load_policy_file`"
@@ -201,7 +201,7 @@ def _check_rows(rows: Iterable[_Row], available: int) -> None:
     total = 0
     for name, flags, length, _, _ in rows:
         if name in seen:
-            raise BundleError("bad_table", f"section `{name}` stands in the table twice")
+            raise BundleError("bad_table", f"section `{name}` is in the table twice")
         if flags & ~CRITICAL:
             raise BundleError("bad_table", f"section `{name}` has unknown flags")
         cap = MAX_SECTION_BYTES.get(name, MAX_BUNDLE_BYTES)
@@ -210,7 +210,7 @@ def _check_rows(rows: Iterable[_Row], available: int) -> None:
         seen.add(name)
         total += length
     if total > available:
-        raise BundleError("truncated", f"the sections have {total} bytes, the file holds {available} of them")
+        raise BundleError("truncated", f"the sections have {total} bytes, but the file has only {available}")
     if total < available:
         raise BundleError("bad_table", f"{available - total} bytes follow the last section")
 
@@ -220,7 +220,7 @@ def _why(error: Exception) -> str:
 
 
 def _sync_directory(directory: str) -> None:
-    """Makes the new name durable, where the platform can open a directory."""
+    """Make the new directory entry durable, if the platform can open a directory."""
     with suppress(OSError):
         descriptor = os.open(directory, os.O_RDONLY)
         try:

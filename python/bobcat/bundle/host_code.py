@@ -1,12 +1,12 @@
-"""What a Python rule is: its name, where it lives, and a digest of everything executable in it.
+"""Identity of a Python rule: its name, its module, and a digest of everything executable in it.
 
-The front end makes `HostRule` nodes with it, the loader checks with it that a callable is the one a bundle was compiled
+The front end creates `HostRule` nodes with it, the loader verifies that a callable is the one a bundle was compiled
 with. The digest covers bytecode, constants, names, nested code, defaults, closure values, the fields of callable
 objects, the arguments of partials, and, of the globals a function reads, plain data and functions of its own module.
 It never covers addresses, line numbers or file names, and does not depend on PYTHONHASHSEED. Bytecode belongs to one
 Python version: the digest starts with its cache tag.
 
-A value that is none of these (a logger, a lock, a client) counts by the name of its type, and is listed in `opaque`.
+Any other value (a logger, a lock, a client) is represented by its type name, and listed in `opaque`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from typing import Any
 import msgspec
 
 from bobcat._core import sha256
-from bobcat.python_rule import options_of
+from bobcat.model.rule_decorator import options_of
 
 HostFunction = Callable[..., Any]  # Any: what it returns is checked where it is called
 
 _DOMAIN = b"bobcat/host-code/v1\0"
 _SCALARS = (datetime, date, time, timedelta, timezone, Decimal, Fraction, PurePath)
 _MEMBERS = (types.FunctionType, staticmethod, classmethod, property)
-# Prose, positions, and a tuple whose order is that of a set.
+# Docstrings, positions, and a tuple whose order is that of a set.
 _NOT_BEHAVIOUR = frozenset({"__doc__", "__module__", "__qualname__", "__firstlineno__", "__static_attributes__"})
 _FUNCTION_KINDS = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType)
 
@@ -44,7 +44,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 @dataclass(frozen=True, slots=True)
 class HostCode:
-    """The identity of one callable. `opaque` lists what the digest sees by type only: `global log: logging.Logger`."""
+    """The identity of one callable. `opaque` lists the values that the digest covers by type only: `global log:
+    logging.Logger`.
+    """
 
     name: str
     module: str
@@ -54,7 +56,7 @@ class HostCode:
 
 
 def host_code(fn: HostFunction) -> HostCode:
-    """The identity of a callable; the same in every process of one Python version."""
+    """Return the identity of a callable; the same in every process of one Python version."""
     named = _named(fn)
     describer = _Describer(str(getattr(named, "__module__", None)))
     description = describer.value(fn, "")
@@ -69,7 +71,7 @@ def host_code(fn: HostFunction) -> HostCode:
 
 
 def host_name(fn: HostFunction) -> str:
-    """The rule id of a callable: what `@rule` says, its name, that of the function in a partial, or of its class."""
+    """Return the rule id of a callable: from `@rule`, its name, that of the function in a partial, or of its class."""
     options = options_of(fn)
     if options is not None and options.id is not None:
         return options.id
@@ -77,7 +79,7 @@ def host_name(fn: HostFunction) -> str:
 
 
 def is_async(fn: HostFunction) -> bool:
-    """Whether calling `fn` gives a coroutine or an asynchronous generator instead of a decision."""
+    """Return true if calling `fn` returns a coroutine or an asynchronous generator instead of a decision."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     for candidate in (fn, _call_method(type(fn)), getattr(fn, "__wrapped__", None)):
@@ -98,16 +100,16 @@ def _named(fn: HostFunction) -> Any:  # Any: a function, or the class of a calla
 
 
 class _Describer:
-    """Turns a value into nested lists of strings and integers, which have one encoding."""
+    """Conversion of a value to nested lists of strings and integers, which have one encoding."""
 
     def __init__(self, module: str) -> None:
         self.module = module
         self.opaque: set[str] = set()
-        # By identity, for what can be part of a cycle; the object is kept so that its id stays its own.
+        # By identity, for values in cycles; the object is kept so that its id is not reused.
         self._seen: dict[int, tuple[int, object]] = {}
 
     def value(self, value: Any, where: str) -> Any:  # Any: every value, to JSON
-        """The description of one value; `where` says what holds it."""
+        """Return the description of one value; `where` names its owner."""
         plain = self._plain(value)
         if plain is not None:
             return plain
@@ -172,7 +174,7 @@ class _Describer:
         return self._instance(value, where)
 
     def _element(self, item: Any, where: str) -> Any:  # Any: see value
-        # On its own: a set has no order, and what was seen before must not depend on one.
+        # Separately: a set has no order, and the description must not depend on earlier values.
         alone = _Describer(self.module)
         description = alone.value(item, where)
         self.opaque |= alone.opaque

@@ -1,4 +1,4 @@
-"""Bundle files and bytes to bundles in memory: the way a worker gets its policy. Refuses before it decodes.
+"""Loading of bundle files and bytes, as workers do. Bytes are verified before they are decoded.
 
 Imports neither the compiler nor a YAML parser.
 """
@@ -13,17 +13,17 @@ import msgspec
 
 from bobcat.bundle import file
 from bobcat.bundle.manifest import Manifest, checked_epoch, decode_manifest
-from bobcat.bundle.model import Parts, PolicyBundle
+from bobcat.bundle.model import BundleParts, Policy
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
-from bobcat.ir.schema import IR_VERSION, HostRule, Policy, Profile
+from bobcat.ir.schema import IR_VERSION, HostRule, IrPolicy, Profile
 
 if TYPE_CHECKING:
     from bobcat.bundle.host_code import HostFunction
 
 
 def is_bundle(data: bytes) -> bool:
-    """Whether `data` begins like a bundle file; says nothing about the rest."""
+    """Return true if `data` starts like a bundle file; the rest is not checked."""
     return data[: len(file.MAGIC)] == file.MAGIC
 
 
@@ -35,14 +35,14 @@ def load_bundle(
     profile: Profile | None = "strict",
     expected_id: str | None = None,
     min_epoch: int | None = None,
-) -> PolicyBundle:
-    """The bundle in a file, or in `bytes`.
+) -> Policy:
+    """Load the bundle in a file, or in `bytes`.
 
-    `host_rules` are the callables the policy was compiled with: found by name, refused when one is missing, was changed
-    or is not part of the policy. With `trusted_keys`, a bundle that none of them signed is refused, and with an empty
-    list every bundle; only None skips the check. A bundle of another `profile` is refused, None takes either; so is one
-    whose id is not `expected_id`, and one whose epoch is below `min_epoch` (a bundle without an epoch has 0).
-    Raises `BundleError`.
+    `host_rules` are the callables the policy was compiled with, matched by name. It is an error if one is missing,
+    changed or not part of the policy. With `trusted_keys`, a bundle without a signature of one of them is rejected; an
+    empty list rejects every bundle; only None skips the check. A bundle of another `profile` is rejected, None accepts
+    either. A bundle is also rejected if its id is not `expected_id` or its epoch is below `min_epoch` (no epoch counts
+    as 0). Raises `BundleError`.
     """
     if profile is not None and profile not in get_args(Profile):
         raise ValueError(f"`profile` must be one of {', '.join(get_args(Profile))} or None, not {profile!r}")
@@ -57,7 +57,7 @@ def load_bundle(
     if profile is not None and manifest.profile != profile:
         raise BundleError(
             "profile_mismatch",
-            f"the bundle has the profile `{manifest.profile}`, not `{profile}`, and decides by other rules; "
+            f"the bundle has the profile `{manifest.profile}`, not `{profile}`, which has other semantics; "
             f"load it with `profile={manifest.profile!r}` (`--profile {manifest.profile}`)",
         )
     if expected_id is not None and manifest.digest != expected_id:
@@ -66,7 +66,7 @@ def load_bundle(
         _check_epoch(manifest, checked_epoch(min_epoch, "min_epoch"))
     callables = resolve_host_rules(manifest.host_rules, host_rules)
     ir = content[file.IR]
-    bundle = PolicyBundle(Parts(ir, callables, manifest, content.get(file.SOURCE_MAP), content.get(file.SOURCES, {})))
+    bundle = Policy(BundleParts(ir, callables, manifest, content.get(file.SOURCE_MAP), content.get(file.SOURCES, {})))
     if not _describes(manifest, ir) or bundle.rule_count != manifest.rule_count:
         raise BundleError("bad_manifest", "the manifest does not describe the policy")
     return bundle
@@ -75,12 +75,12 @@ def load_bundle(
 def resolve_host_rules(
     declared: Iterable[HostRule], given: Iterable[HostFunction] | Mapping[str, HostFunction]
 ) -> tuple[HostFunction, ...]:
-    """One callable for each declared host rule, in their order."""
+    """Return one callable for each declared host rule, in declaration order."""
     by_name: dict[str, list[tuple[str, HostFunction]]] = {}
     for fn in given.values() if isinstance(given, Mapping) else given:
         if not callable(fn):
             raise BundleError("bad_host_rule", f"a host rule is a callable, and this is {type(fn).__name__}")
-        # PERF: what it takes to know a function is loaded by those that have one.
+        # PERF: only bundles with a host rule import the module that identifies callables.
         from bobcat.bundle.host_code import host_code
 
         code = host_code(fn)
@@ -92,8 +92,8 @@ def resolve_host_rules(
     return tuple(resolved)
 
 
-def reload(data: bytes, host_rules: tuple[HostFunction, ...], profile: Profile) -> PolicyBundle:
-    """The bundle that was pickled: `PolicyBundle.__reduce__` gives the profile that it had."""
+def reload(data: bytes, host_rules: tuple[HostFunction, ...], profile: Profile) -> Policy:
+    """Restore a pickled policy: `Policy.__reduce__` passes its profile."""
     return load_bundle(data, host_rules, profile=profile)
 
 
@@ -109,7 +109,7 @@ def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]])
     where = f"`{rule.name}` ({rule.module}:{rule.qualname})"
     candidates = by_name.get(rule.name, [])
     if not candidates:
-        raise BundleError("missing_host_rule", f"the policy needs the host rule {where}; give it in `host_rules`")
+        raise BundleError("missing_host_rule", f"the policy needs the host rule {where}; pass it in `host_rules`")
     for index, (digest, fn) in enumerate(candidates):
         if digest == rule.code:
             del candidates[index]
@@ -123,11 +123,11 @@ def _take(rule: HostRule, by_name: Mapping[str, list[tuple[str, HostFunction]]])
 
 
 def _describes(manifest: Manifest, ir: bytes) -> bool:
-    """Whether an IR that the core has accepted is the one that the manifest speaks of, its rules aside."""
-    empty = Policy(IR_VERSION, manifest.profile, manifest.language_version, manifest.defaults, ())
+    """Return true if the manifest describes an IR that the core has accepted, apart from its rules."""
+    empty = IrPolicy(IR_VERSION, manifest.profile, manifest.language_version, manifest.defaults, ())
     if not canonical.has_header(ir, canonical.header(empty)):
         return False
-    # The core has counted the host rules: without one in the manifest there is none.
+    # The core has counted the host rules: if the manifest has no host rules, the IR has none either.
     try:
         return not manifest.host_rules or canonical.host_rules(ir) == manifest.host_rules
     except canonical.EncodingError as error:
@@ -135,10 +135,10 @@ def _describes(manifest: Manifest, ir: bytes) -> bool:
 
 
 def _verify(sections: file.Sections, trusted_keys: Iterable[bytes | str]) -> None:
-    from bobcat.bundle.sign import MAX_SIGNATURES, Signature, verify
+    from bobcat.bundle.sign import MAX_SIGNATURES, BundleSignature, verify
 
     try:
-        signatures = msgspec.json.decode(sections.content.get(file.SIGNATURES, b"[]"), type=list[Signature])
+        signatures = msgspec.json.decode(sections.content.get(file.SIGNATURES, b"[]"), type=list[BundleSignature])
     except (ValueError, RecursionError) as error:
         raise BundleError("bad_signature", f"section `signatures` is malformed: {error}") from error
     if len(signatures) > MAX_SIGNATURES:

@@ -1,6 +1,6 @@
-"""The manifest of a bundle: what can be known about a policy without decoding it.
+"""The manifest of a bundle: metadata of a policy that needs no decoding of the IR.
 
-`model` writes it, `load` checks it against the IR. It holds no time, no machine and no absolute path.
+`model` writes it, `load` checks it against the IR. It holds no time, no machine name and no absolute path.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from bobcat.errors import BundleError
 from bobcat.ir.schema import Defaults, HostRule, Profile
 
 MAX_EPOCH = 2**53 - 1
-"""The largest epoch: any JSON reader keeps it exact."""
+"""The largest epoch: every JSON reader represents it exactly."""
 
 Epoch = Annotated[int, msgspec.Meta(ge=0, le=MAX_EPOCH)]
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`digest` is that of the IR, in 64 hexadecimal digits; `host_rules` stand in the order of the IR.
+    """Metadata of a policy. `digest` is that of the IR, in 64 hexadecimal digits; `host_rules` are in the order of the
+    IR.
 
-    `lynx_id` is the incumbent's 16-digit id, null where it has none. `epoch` counts the releases of a policy; a bundle
-    without one has no such key, as bundles had before there were epochs.
+    `lynx_id` is lynx-agent's 16-digit id, or null. `epoch` counts the releases of a policy; a bundle
+    without one has no such key, like bundles from before epochs existed.
     """
 
     digest: str
@@ -45,7 +46,7 @@ _decode_manifest = msgspec.json.Decoder(Manifest).decode
 
 
 def encode_section(value: Manifest | list[Any] | dict[str, str]) -> bytes:  # Any: see `SourceMap.rows`
-    """The bytes of a JSON section: equal content, equal bytes."""
+    """Encode a JSON section: equal content gives equal bytes."""
     try:
         return _encode(value)
     except UnicodeEncodeError as error:
@@ -53,7 +54,7 @@ def encode_section(value: Manifest | list[Any] | dict[str, str]) -> bytes:  # An
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """The manifest in its section."""
+    """Decode the manifest section."""
     try:
         manifest = _decode_manifest(data)
     except (ValueError, RecursionError) as error:
@@ -64,14 +65,14 @@ def decode_manifest(data: bytes) -> Manifest:
 
 
 def checked_epoch(epoch: object, name: str) -> int:
-    """An epoch that a caller gives. Raises `BundleError` for anything but an integer from 0 to `MAX_EPOCH`."""
+    """Validate an epoch from a caller. Raises `BundleError` for anything but an integer from 0 to `MAX_EPOCH`."""
     if type(epoch) is not int or not 0 <= epoch <= MAX_EPOCH:
         raise BundleError("bad_epoch", f"`{name}` must be an integer from 0 to {MAX_EPOCH}")
     return epoch
 
 
 def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:
-    """The source map in its section, checked against the manifest."""
+    """Decode the source map section, checked against the manifest."""
     try:
         source_map = msgspec.json.decode(data, type=SourceMap)
     except (ValueError, RecursionError) as error:
@@ -86,7 +87,7 @@ def decode_source_map(data: bytes, manifest: Manifest) -> SourceMap:
 
 
 def decode_sources(data: bytes) -> dict[str, str]:
-    """The source texts in their section, by file name."""
+    """Decode the source texts in their section, by file name."""
     try:
         return msgspec.json.decode(data, type=dict[str, str])
     except (ValueError, RecursionError) as error:
@@ -94,7 +95,7 @@ def decode_sources(data: bytes) -> dict[str, str]:
 
 
 def portable(path: str) -> str:
-    """`path` as a bundle file may name it: relative paths with `/`, of absolute ones the last part only."""
+    """Return `path` in the form for bundle files: relative paths with `/`, only the last part of absolute ones."""
     if posixpath.isabs(path):
         return posixpath.basename(path)
     if ntpath.splitdrive(path)[0] or ntpath.isabs(path):

@@ -1,12 +1,12 @@
-"""A policy bundle in memory: the program that decides, with everything that is known about it.
+"""A compiled policy in memory: the evaluated program with its metadata.
 
-The compiler makes one with `PolicyBundle.from_policy`, `bobcat.bundle.load` from a file. The IR is decoded to Python
-only when someone asks for it: deciding needs the Rust program alone.
+The compiler creates one with `Policy.from_policy`, `bobcat.bundle.load` from a file. The IR is decoded to Python
+on demand: evaluation needs only the Rust program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -26,18 +26,19 @@ from bobcat.bundle.manifest import (
 from bobcat.bundle.source_map import SourceMap
 from bobcat.errors import BundleError
 from bobcat.ir import canonical
-from bobcat.ir.schema import HostRule, Policy, Rule
-from bobcat.model import Verdict
+from bobcat.ir.schema import HostRule, IrPolicy, IrRule
+from bobcat.lazy import resolve
+from bobcat.model.decision import Verdict
 
 if TYPE_CHECKING:
     from bobcat.bundle.explanation import Explanation
     from bobcat.bundle.host_code import HostFunction
-    from bobcat.diagnostics import Diagnostic, Span
-    from bobcat.model import ActionRequest, ExecutionContext
+    from bobcat.diagnostics.model import Diagnostic, Span
+    from bobcat.model.decision import ActionRequest, ExecutionContext
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True):
-    """What happens when no rule decides, and when a rule cannot be judged."""
+    """Verdicts when no rule decides, and when a rule has an error."""
 
     on_missing_shadow: Verdict = Verdict.APPROVE_REQUIRED
     on_no_match: Verdict = Verdict.DENY
@@ -45,7 +46,9 @@ class PolicyDefaults(msgspec.Struct, frozen=True):
 
 
 class RuleView(msgspec.Struct, frozen=True):
-    """One declarative rule, for people and tools. `order` is its place in its file, `digest` 64 hexadecimal digits."""
+    """One declarative rule, for users and tools. `order` is its position in its file, `digest` 64 hexadecimal
+    digits.
+    """
 
     id: str
     priority: int
@@ -57,10 +60,10 @@ class RuleView(msgspec.Struct, frozen=True):
     digest: str
 
 
-class Parts(msgspec.Struct, frozen=True):
-    """What a bundle is made of, besides the program.
+class BundleParts(msgspec.Struct, frozen=True):
+    """The parts of a bundle besides the program.
 
-    `source_map` and `sources` are bytes until somebody asks: a worker that only decides has no use for them.
+    `source_map` and `sources` are decoded on demand: a worker that only evaluates does not need them.
     """
 
     ir: bytes
@@ -75,17 +78,29 @@ class Parts(msgspec.Struct, frozen=True):
     )  # Any: each property keeps its own type under its own name
 
 
-class PolicyBundle(_core.Program):
-    """A compiled policy: frozen, safe to use from many threads, equal to every bundle of the same meaning.
+class Policy(_core.Program):
+    """A compiled policy: frozen, thread-safe, equal to every policy with the same digest.
 
-    `evaluate` is inherited from the Rust program.
+        policy = Policy.compile(text)       # or Policy.compile(Path("policy.yaml")), Policy.load("policy.bobcat")
+        decision = policy.evaluate(request)
+
+    `evaluate` is inherited from the Rust program. `PolicyBundle` is another name of this class. `bobcat.build.Policy`
+    is the builder of a policy's source; its `compile` returns this class.
     """
 
     __slots__ = ("_parts",)
-    _parts: Parts
+    _parts: BundleParts
 
-    def __new__(cls, parts: Parts) -> Self:
-        """Loads the program; raises `BundleError` for an IR that the core refuses."""
+    def __new__(cls, parts: BundleParts) -> Self:
+        """Load the program of a compiled policy. Raises `BundleError` for an IR that the core rejects.
+
+        Programs call `Policy.compile` or `Policy.load` instead.
+        """
+        if not isinstance(parts, BundleParts):
+            raise TypeError(
+                f"a Policy is not made of {type(parts).__name__}; write Policy.compile(...) for a source, "
+                "Policy.load(...) for a bundle, bobcat.build.Policy(...) for rules built in Python"
+            )
         try:
             bundle = super().__new__(cls, parts.ir, parts.host_rules)
         except _core.CoreError as error:
@@ -93,18 +108,43 @@ class PolicyBundle(_core.Program):
         object.__setattr__(bundle, "_parts", parts)
         return bundle
 
+    @staticmethod
+    def compile(source: object, **options: Any) -> Policy:  # Any: those of `compile_policy`
+        """Compile a policy: YAML text, plain data, what `bobcat.build` builds, or the file at a `pathlib.Path`.
+
+        The options are those of `compile_policy`, or for a path of `load_policy_file`. Raises `PolicyCompileError` with
+        every finding.
+        """
+        name = "load_policy_file" if isinstance(source, PathLike) else "compile_policy"
+        policy: Policy = resolve("bobcat.compiler", name)(source, **options)
+        return policy
+
+    @staticmethod
+    def load(
+        source: str | PathLike[str] | bytes,
+        host_rules: Iterable[HostFunction] | Mapping[str, HostFunction] = (),
+        **options: Any,  # Any: those of `load_bundle`
+    ) -> Policy:
+        """Load the compiled policy in a bundle file, or in the bytes of one.
+
+        The options are those of `load_bundle`: `trusted_keys`, `profile`, `expected_id`, `min_epoch`. Raises
+        `BundleError`.
+        """
+        policy: Policy = resolve("bobcat.bundle.load", "load_bundle")(source, host_rules, **options)
+        return policy
+
     @classmethod
     def from_policy(
         cls,
-        policy: Policy,
+        policy: IrPolicy,
         *,
         host_rules: tuple[HostFunction, ...] = (),
         source_map: SourceMap | None = None,
         sources: Mapping[str, str] = MappingProxyType({}),
         diagnostics: tuple[Diagnostic, ...] = (),
         lynx_id: Callable[[], str] | None = None,
-    ) -> PolicyBundle:
-        """The bundle of a policy; `host_rules` in the order of the policy's host rules."""
+    ) -> Policy:
+        """Create the bundle of a policy; `host_rules` in the order of the policy's host rules."""
         data = canonical.encode(policy)
         manifest = Manifest(
             digest=canonical.digest(data).hex(),
@@ -115,23 +155,25 @@ class PolicyBundle(_core.Program):
             host_rules=tuple(rule for rule in policy.rules if isinstance(rule, HostRule)),
             source_files=source_map.files if source_map is not None else (),
         )
-        parts = Parts(data, host_rules, manifest, source_map, dict(sources), diagnostics, lynx_id)
+        parts = BundleParts(data, host_rules, manifest, source_map, dict(sources), diagnostics, lynx_id)
         parts.cache["ir"] = policy
         return cls(parts)
 
     @property
     def id(self) -> str:
-        """The digest of what the policy means, in 64 hexadecimal digits."""
+        """Return the digest of the policy, in 64 hexadecimal digits."""
         return self._parts.manifest.digest
 
     @property
     def digest(self) -> str:
-        """The same as `id`."""
+        """Alias of `id`."""
         return self._parts.manifest.digest
 
     @property
     def lynx_id(self) -> str:
-        """The 16 hexadecimal digits that lynx-agent 2.5 gives this policy. ValueError where it gives none."""
+        """Return the 16-digit hexadecimal id that lynx-agent 2.5 gives this policy. ValueError if there is no such
+        id.
+        """
         parts = self._parts
         if parts.manifest.lynx_id is not None:
             return parts.manifest.lynx_id
@@ -144,12 +186,12 @@ class PolicyBundle(_core.Program):
 
     @property
     def version(self) -> int:
-        """The version of the policy language."""
+        """Return the version of the policy language."""
         return self._parts.manifest.language_version
 
     @property
     def defaults(self) -> PolicyDefaults:
-        """What happens when no rule decides."""
+        """Return the verdicts when no rule decides."""
         defaults = self._parts.manifest.defaults
         return PolicyDefaults(
             Verdict(defaults.on_missing_shadow), Verdict(defaults.on_no_match), defaults.on_rule_error
@@ -157,30 +199,30 @@ class PolicyBundle(_core.Program):
 
     @property
     def rules(self) -> tuple[RuleView, ...]:
-        """The declarative rules in evaluation order."""
+        """Return the declarative rules in evaluation order."""
         cache = self._parts.cache
         if "rules" not in cache:
             cache["rules"] = tuple(
-                self._view(index, rule) for index, rule in enumerate(self.ir.rules) if isinstance(rule, Rule)
+                self._view(index, rule) for index, rule in enumerate(self.ir.rules) if isinstance(rule, IrRule)
             )
         views: tuple[RuleView, ...] = cache["rules"]
         return views
 
     @property
     def python_rules(self) -> tuple[tuple[str, int, HostFunction], ...]:
-        """The host rules in evaluation order: name, priority, callable."""
+        """Return the host rules in evaluation order: name, priority, callable."""
         parts = self._parts
         pairs = zip(parts.manifest.host_rules, parts.host_rules, strict=True)
         return tuple((rule.name, rule.priority, fn) for rule, fn in pairs)
 
     @property
     def source_files(self) -> tuple[str, ...]:
-        """The files the policy was compiled from."""
+        """Return the files the policy was compiled from."""
         return self._parts.manifest.source_files
 
     @property
     def source_map(self) -> SourceMap | None:
-        """Where each rule and clause stands in the sources; None where a bundle came without."""
+        """Return the source positions of rules and clauses; None if the bundle has no source map."""
         parts = self._parts
         if not isinstance(parts.source_map, bytes):
             return parts.source_map
@@ -191,18 +233,18 @@ class PolicyBundle(_core.Program):
 
     @property
     def sources(self) -> Mapping[str, str]:
-        """The source texts that are known, by file name."""
+        """Return the available source texts by file name."""
         sources = self._parts.sources
         return MappingProxyType(decode_sources(sources) if isinstance(sources, bytes) else dict(sources))
 
     @property
     def manifest(self) -> Manifest:
-        """What the bundle file says about itself."""
+        """Return the metadata of the bundle file."""
         return self._parts.manifest
 
     @property
     def rule_digests(self) -> tuple[str, ...]:
-        """The digest of each rule, host rules included, in evaluation order."""
+        """Return the digest of each rule, host rules included, in evaluation order."""
         cache = self._parts.cache
         if "rule_digests" not in cache:
             cache["rule_digests"] = tuple(canonical.rule_digest(rule).hex() for rule in self.ir.rules)
@@ -211,55 +253,54 @@ class PolicyBundle(_core.Program):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What the compiler found; empty for a bundle that was loaded."""
+        """Return the compiler's diagnostics; empty for a loaded bundle."""
         return self._parts.diagnostics
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """The warnings among `diagnostics`."""
+        """Return the warnings among `diagnostics`."""
         return tuple(item for item in self.diagnostics if item.severity == "warning")
 
     @property
-    def ir(self) -> Policy:
-        """The policy's IR, decoded when first asked for."""
+    def ir(self) -> IrPolicy:
+        """Return the policy's IR, decoded on first use."""
         cache = self._parts.cache
         if "ir" not in cache:
             try:
-                policy = msgspec.json.decode(self._parts.ir, type=Policy)
+                policy = msgspec.json.decode(self._parts.ir, type=IrPolicy)
                 same = canonical.encode(policy) == self._parts.ir
             except (ValueError, RecursionError) as error:
                 raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
             if not same:
                 raise BundleError("bad_ir", "section `ir` is not in canonical form")
             cache["ir"] = policy
-        decoded: Policy = cache["ir"]
+        decoded: IrPolicy = cache["ir"]
         return decoded
 
     @property
     def epoch(self) -> int | None:
-        """The number of this release of the policy, as its publisher counts them; None where it was given none."""
+        """Return the release number that the publisher gave this policy, or None."""
         epoch = self._parts.manifest.epoch
         return None if epoch is msgspec.UNSET else epoch
 
     @property
     def ir_bytes(self) -> bytes:
-        """The canonical bytes of the IR."""
+        """Return the canonical bytes of the IR."""
         return self._parts.ir
 
     def explain(self, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:
-        """The decision on a request, and how every rule came out."""
-        from bobcat.bundle.explanation import explain
-
-        return explain(self, request, context)
+        """Evaluate a request and return the decision with the outcome of every rule."""
+        found: Explanation = resolve("bobcat.bundle.explain", "explain")(self, request, context)
+        return found
 
     def to_bytes(
         self, *, sources: bool = False, private_key: bytes | str | None = None, epoch: int | None = None
     ) -> bytes:
-        """The bundle file, the same bytes every time; with the source texts, and signed, when asked.
+        """Return the bundle file, deterministic; optionally with the source texts, and signed.
 
         `private_key` is an Ed25519 key, 32 bytes or 64 hexadecimal digits. `epoch` numbers this release of the policy,
-        for loaders that refuse older ones; it is signed and no part of `id`. Without it the file has the epoch that the
-        bundle was loaded with, if any. Raises `BundleError` for an invalid key or epoch, and where `bobcat[sign]` is
+        for loaders that reject older ones; it is signed but not part of `id`. By default, the file has the epoch that
+        the bundle was loaded with, if any. Raises `BundleError` for an invalid key or epoch, and if `bobcat[sign]` is
         not installed.
         """
         return self._pack(portable, sources=sources, private_key=private_key, epoch=epoch)
@@ -272,7 +313,7 @@ class PolicyBundle(_core.Program):
         private_key: bytes | str | None = None,
         epoch: int | None = None,
     ) -> None:
-        """Write `to_bytes` to a file, complete or not at all. Raises `OSError`, and what `to_bytes` raises."""
+        """Write `to_bytes` to a file atomically. Raises `OSError`, and everything `to_bytes` raises."""
         file.write(path, self.to_bytes(sources=sources, private_key=private_key, epoch=epoch))
 
     def _pack(
@@ -302,7 +343,7 @@ class PolicyBundle(_core.Program):
         except ValueError:
             return None
 
-    def _view(self, index: int, rule: Rule) -> RuleView:
+    def _view(self, index: int, rule: IrRule) -> RuleView:
         source_map = self.source_map
         source = source_map.rules[index] if source_map is not None else None
         name = "<unknown>"
@@ -321,7 +362,7 @@ class PolicyBundle(_core.Program):
         )
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PolicyBundle):
+        if not isinstance(other, Policy):
             return NotImplemented
         return self.id == other.id
 
@@ -329,7 +370,7 @@ class PolicyBundle(_core.Program):
         return hash(self.id)
 
     def __repr__(self) -> str:
-        return f"<PolicyBundle {self.id[:16]} {self.profile}, {self.rule_count} rules>"
+        return f"<Policy {self.id[:16]} {self.profile}, {self.rule_count} rules>"
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a policy bundle is frozen; `{name}` cannot be set")
@@ -337,14 +378,17 @@ class PolicyBundle(_core.Program):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a policy bundle is frozen; `{name}` cannot be deleted")
 
-    def __copy__(self) -> PolicyBundle:
+    def __copy__(self) -> Policy:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> PolicyBundle:  # Any: the protocol of copy.deepcopy
+    def __deepcopy__(self, memo: dict[int, Any]) -> Policy:  # Any: the protocol of copy.deepcopy
         return self
 
-    def __reduce__(self) -> tuple[Callable[..., PolicyBundle], tuple[bytes, tuple[HostFunction, ...], str]]:
-        from bobcat.bundle.load import reload
-
+    def __reduce__(self) -> tuple[Callable[..., Policy], tuple[bytes, tuple[HostFunction, ...], str]]:
+        reload = resolve("bobcat.bundle.load", "reload")  # not imported: that module needs this one
         data = self._pack(str, sources=True, private_key=None, epoch=None)
         return reload, (data, self._parts.host_rules, self.profile)
+
+
+PolicyBundle = Policy
+"""Older name of `Policy`."""

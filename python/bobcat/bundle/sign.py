@@ -1,7 +1,7 @@
 """Ed25519 signatures over the section table of a bundle.
 
 `bobcat.bundle.file` calls this; `cryptography` (the extra `bobcat[sign]`) is imported only when something is signed or
-verified. Keys are 32 raw bytes or their 64 hexadecimal digits. What is signed is a list of every other section with
+verified. Keys are 32 raw bytes or their 64 hexadecimal digits. The signed message lists every other section with
 its SHA-256, so a signature covers all content, and adding one changes no other section.
 """
 
@@ -23,29 +23,29 @@ MAX_SIGNATURES = 64
 _DOMAIN = b"bobcat/bundle-signature/v1\0"
 
 
-class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One signature: the public key that made it and the signature itself, both in hexadecimal."""
+class BundleSignature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One signature: the public key and the signature, both in hexadecimal."""
 
     public_key: str
     signature: str
 
 
 def public_key(private_key: bytes | str) -> str:
-    """The public key, as hexadecimal digits, of a private key (the 32-byte Ed25519 seed)."""
+    """Return the public key, as hexadecimal digits, of a private key (the 32-byte Ed25519 seed)."""
     ed25519 = _ed25519()
     private = ed25519.Ed25519PrivateKey.from_private_bytes(_key_bytes(private_key))
     raw: bytes = private.public_key().public_bytes_raw()
     return raw.hex()
 
 
-def sign(message: bytes, private_key: bytes | str) -> Signature:
-    """The signature of a section table."""
+def sign(message: bytes, private_key: bytes | str) -> BundleSignature:
+    """Sign a section table."""
     private = _ed25519().Ed25519PrivateKey.from_private_bytes(_key_bytes(private_key))
-    return Signature(public_key(private_key), private.sign(_DOMAIN + message).hex())
+    return BundleSignature(public_key(private_key), private.sign(_DOMAIN + message).hex())
 
 
-def verify(message: bytes, signatures: Iterable[Signature], trusted_keys: Iterable[bytes | str]) -> None:
-    """Refuse a bundle unless one of `trusted_keys` signed `message`, and every signature of one of them is right."""
+def verify(message: bytes, signatures: Iterable[BundleSignature], trusted_keys: Iterable[bytes | str]) -> None:
+    """Verify that one of `trusted_keys` signed `message` and that every signature by a trusted key is valid."""
     if isinstance(trusted_keys, str | bytes | bytearray | memoryview):
         raise BundleError("bad_key", "`trusted_keys` must be a list of keys, not a single key")
     trusted = {_key_bytes(key).hex() for key in trusted_keys}

@@ -1,6 +1,6 @@
-"""Where every rule of a policy stands in its sources: kept beside the IR, never part of its identity.
+"""Source map: the source positions of every rule of a policy, separate from the IR and its identity.
 
-The front ends make it, the bundle file carries it, `explain` and the lints read it. No digest of a policy covers it.
+The front ends create it, the bundle file stores it, `explain` and the lints read it. No policy digest covers it.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from bobcat.diagnostics import Span
+    from bobcat.diagnostics.model import Span
 
 Position = tuple[int, int, int, int]
-"""(line, column, end line, end column), counted from 1; all zero where the source has no text."""
+"""(line, column, end line, end column), counted from 1; all zero if the source has no text."""
 
 
 class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The source of one rule.
 
-    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's place in its file; `leaves` holds the
-    spans of the leaves of the rule's normalised match, in pre-order. Of a function it holds those of its statements,
-    where an `if` is its condition, all zero for one without a place in the file; `names` are its locals by slot, empty
-    for one that its author did not name.
+    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's index in its file; `leaves` holds the
+    spans of the leaves of the rule's normalised match, in pre-order. For a function it holds the spans of its
+    statements, with an `if` at its condition, all zero for a statement without a position in the file; `names` are its
+    locals by slot, empty for a local without a name.
     """
 
     file: int
@@ -40,7 +40,7 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     """The sources of a policy. `rules` is parallel to `Policy.rules`, that is, in evaluation order.
 
     `defaults` holds the positions of the values of `on_no_match`, `on_missing_shadow` and `on_rule_error` in the first
-    file; all zero for one that is not written.
+    file; all zero for an implicit default.
     """
 
     files: tuple[str, ...]
@@ -48,26 +48,26 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     defaults: tuple[Position, ...] = ()
 
     def rows(self) -> list[Any]:  # Any: JSON data
-        """The form in a bundle file: a rule without names of locals has no place for them either."""
+        """Return the form in a bundle file: a rule without names of locals omits that field."""
         files, rules, defaults = msgspec.to_builtins(self)
         return [files, [rule if rule[-1] else rule[:-1] for rule in rules], defaults]
 
     def rule_span(self, index: int) -> Span | None:
-        """The span of the whole rule at `index` in evaluation order; None when it has no place in a file."""
+        """Return the span of the whole rule at `index` in evaluation order; None if it has no position in a file."""
         rule = self.rules[index]
         if rule.file < 0:
             return None
         return self._span(rule, (rule.line, rule.column, rule.end_line, rule.end_column))
 
     def leaf_span(self, index: int, leaf: int) -> Span | None:
-        """The span of leaf or statement number `leaf` (pre-order) of the rule at `index`; None when it is not known."""
+        """Return the span of leaf or statement number `leaf` (pre-order) of the rule at `index`; None if unknown."""
         rule = self.rules[index]
         if rule.file < 0 or not 0 <= leaf < len(rule.leaves):
             return None
         return self._span(rule, rule.leaves[leaf])
 
     def default_span(self, number: int) -> Span | None:
-        """The span of the default with this number (see above); None when it is not written."""
+        """Return the span of the default with this number (see above); None if it is implicit."""
         if number >= len(self.defaults) or not self.files or not any(self.defaults[number]):
             return None
         return _span_at(self.files[0], self.defaults[number])
@@ -78,7 +78,7 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
 
 
 def _span_at(file: str, position: Position, path: str = "") -> Span:
-    # PERF: deciding needs no diagnostics; only who asks for a place in the source loads them.
-    from bobcat.diagnostics import Span
+    # PERF: evaluation needs no diagnostics; only code that requests a source position loads them.
+    from bobcat.diagnostics.model import Span
 
     return Span(file, *position, path=path)

@@ -1,4 +1,4 @@
-"""`bobcat approvals`: the questions that suspended runs have put on record, and the answers to them."""
+"""`bobcat approvals`: the pending questions of suspended runs, and the answers to them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ from bobcat.cli.json_option import json_object
 from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
-from bobcat.display import safe_args, safe_json, safe_name, safe_names, safe_text
+from bobcat.journal.legacy_names import ANSWER_REQUEUED
+from bobcat.text.display import safe_args, safe_json, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from bobcat.approvals import Answered, Approval
-    from bobcat.approvals.desk import Approvals, Listing
+    from bobcat.approvals import AnswerResult, Approval
+    from bobcat.approvals.inbox import ApprovalList, Approvals
 
 ARGS_CHARS = 60
-"""How much of the arguments a listing shows."""
+"""Characters of arguments in a listing."""
 
-approver_option = click.option("--approver", metavar="NAME", required=True, help="Who answers, as the rule names them.")
+approver_option = click.option(
+    "--approver", metavar="NAME", required=True, help="The approver, as the rule names them."
+)
 
 
 @click.group()
@@ -40,34 +43,34 @@ def approvals() -> None:
     show_default=True,
     help="Which approvals.",
 )
-@click.option("--run-id", metavar="ID", help="Those of one run only.")
+@click.option("--run-id", metavar="ID", help="Only those of one run.")
 @format_option
 def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -> int:  # Any: one of the choices
     """List approvals, the oldest first."""
     from bobcat.approvals import Approvals
 
-    async def work(store: Any) -> tuple[Listing, datetime]:
-        found = await Approvals(store).look(status=None if status == "all" else status, run_id=run_id)
+    async def work(store: Any) -> tuple[ApprovalList, datetime]:
+        found = await Approvals(store).list_all(status=None if status == "all" else status, run_id=run_id)
         return found, await store.now()
 
     listing, now = with_store(store_url, work)
     found = listing.approvals
-    for item in listing.damaged:
+    for item in listing.unreadable:
         problem = safe_text(item.problem)
-        click.echo(f"error[damaged]: the approval `{safe_text(item.id)}` is left out: {problem}", err=True)
-    code = UNREADABLE if listing.damaged else 0
+        click.echo(f"error[damaged]: the approval `{safe_text(item.id)}` is omitted: {problem}", err=True)
+    code = UNREADABLE if listing.unreadable else 0
     if output_format == "json":
         write_json([approval.to_json() for approval in found])
         return code
     for approval in found:
         left = f", {since(approval.expires, now)} left" if approval.status == "pending" and approval.expires else ""
         who = f"  [{safe_names(approval.approvers)}]" if approval.approvers else ""
-        doubt = "  UNCERTAIN: it may have happened already" if approval.uncertain else ""
+        uncertain_note = "  UNCERTAIN: it may already have happened" if approval.uncertain else ""
         untold = "  approvers not notified" if approval.notify_error and approval.status == "pending" else ""
         echo_line(
             f"{approval.id}  {approval.status}  {since(approval.created, now)} ago{left}  "
             f"run {safe_text(approval.run_id)} step {approval.step}  {safe_name(approval.tool)} "
-            f"{safe_json(approval.args, limit=ARGS_CHARS)}{who}{doubt}{untold}"
+            f"{safe_json(approval.args, limit=ARGS_CHARS)}{who}{uncertain_note}{untold}"
         )
     if not found:
         click.echo("no approvals" if status == "all" else f"no {status} approvals", err=True)
@@ -79,20 +82,20 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
 @store_option
 @format_option
 def show(id: str, store_url: str, output_format: str) -> None:
-    """Show one approval: what is asked, of whom, and what was answered."""
+    """Show one approval: the question, its approvers, and the answers."""
 
     async def work(desk: Approvals) -> Approval:
         return await desk.show(id)
 
-    _show(_at_the_desk(store_url, work), output_format)
+    _show(_with_inbox(store_url, work), output_format)
 
 
 @approvals.command()
 @click.argument("id", metavar="ID")
 @approver_option
-@click.option("--reason", metavar="TEXT", default="", help="Why; kept with the answer.")
-@click.option("--args", "args_json", metavar="JSON", help="Other arguments, judged again before anything runs.")
-@click.option("--uncertain", is_flag=True, help="Grant an action that may have happened already: it can happen twice.")
+@click.option("--reason", metavar="TEXT", default="", help="The reason; kept with the answer.")
+@click.option("--args", "args_json", metavar="JSON", help="Other arguments, evaluated again before the call runs.")
+@click.option("--uncertain", is_flag=True, help="Grant an action that may already have happened: it can happen twice.")
 @store_option
 @format_option
 def grant(
@@ -105,13 +108,13 @@ def grant(
     store_url: str,
     output_format: str,
 ) -> None:
-    """Grant an approval. A queued run goes on when a worker takes it, any other when its program runs it again.
+    """Grant an approval. A queued run resumes when a worker takes it, any other when its program runs it again.
 
-    An approval that `show` calls UNCERTAIN is granted with --uncertain only.
+    An approval that `show` marks UNCERTAIN is granted only with --uncertain.
     """
     args = None if args_json is None else json_object("--args", args_json)
 
-    async def work(desk: Approvals) -> Answered:
+    async def work(desk: Approvals) -> AnswerResult:
         return await desk.grant(id, approver=approver, args=args, reason=reason, uncertain=uncertain)
 
     _answer(store_url, work, output_format)
@@ -120,19 +123,19 @@ def grant(
 @approvals.command()
 @click.argument("id", metavar="ID")
 @approver_option
-@click.option("--reason", metavar="TEXT", default="", help="Why; the model is told.")
+@click.option("--reason", metavar="TEXT", default="", help="The reason; the model sees it.")
 @store_option
 @format_option
 def deny(id: str, approver: str, reason: str, store_url: str, output_format: str) -> None:
-    """Deny an approval: one refusal is enough."""
+    """Deny an approval: one denial is enough."""
 
-    async def work(desk: Approvals) -> Answered:
+    async def work(desk: Approvals) -> AnswerResult:
         return await desk.deny(id, approver=approver, reason=reason)
 
     _answer(store_url, work, output_format)
 
 
-def _at_the_desk(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) -> Any:  # Any: what `work` gives
+def _with_inbox(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) -> Any:  # Any: what `work` gives
     from bobcat.approvals import Approvals
 
     async def ask(store: Any) -> Any:
@@ -141,12 +144,12 @@ def _at_the_desk(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) ->
     return _asked(store_url, ask)
 
 
-def _answer(store_url: str, work: Callable[[Approvals], Awaitable[Answered]], output_format: str) -> None:
-    """Give an answer, and say what has become of the run."""
+def _answer(store_url: str, work: Callable[[Approvals], Awaitable[AnswerResult]], output_format: str) -> None:
+    """Give an answer, and print the resulting state of the run."""
     from bobcat.approvals import Approvals
-    from bobcat.approvals.desk import JOB_KIND
+    from bobcat.approvals.inbox import JOB_KIND
 
-    async def answer(store: Any) -> tuple[Answered, str | None, bool]:
+    async def answer(store: Any) -> tuple[AnswerResult, str | None, bool]:
         answered = await work(Approvals(store))
         run = await store.run(answered.approval.run_id)
         has_job = await store.get(JOB_KIND, answered.approval.run_id) is not None
@@ -155,16 +158,16 @@ def _answer(store_url: str, work: Callable[[Approvals], Awaitable[Answered]], ou
     answered, status, has_job = _asked(store_url, answer)
     _answered(answered, output_format)
     if output_format == "text" and answered.approval.status != "pending":
-        click.echo(_fate(safe_text(answered.approval.run_id), status, has_job=has_job))
+        click.echo(_run_outlook(safe_text(answered.approval.run_id), status, has_job=has_job))
 
 
-def _fate(run_id: str, status: str | None, *, has_job: bool) -> str:
-    """How a run goes on whose approval is answered."""
+def _run_outlook(run_id: str, status: str | None, *, has_job: bool) -> str:
+    """Describe how a run resumes after its approval is answered."""
     if status == "queued" and has_job:
         return f"run {run_id} is queued"
     if not has_job:
         state = "has not ended" if status is None else f"is {status}"
-        return f"run {run_id} {state} and was never queued: it goes on when its program calls `run_agent` for it again"
+        return f"run {run_id} {state} and was never queued: it resumes when its program calls `run_agent` for it again"
     if status == "failed":
         return f"run {run_id} is failed: `bobcat runs resume {run_id}` queues it again"
     return f"run {run_id} is {status or 'not begun'}"
@@ -180,13 +183,13 @@ def _asked(store_url: str, ask: Callable[[Any], Awaitable[Any]]) -> Any:  # Any:
         raise failure(f"{error} ({error.code})") from error
 
 
-def _answered(answered: Answered, output_format: str) -> None:
+def _answered(answered: AnswerResult, output_format: str) -> None:
     approval = answered.approval
     if output_format == "json":
-        write_json({"changed": answered.changed, "woken": answered.woken, "approval": approval.to_json()})
+        write_json({"changed": answered.changed, ANSWER_REQUEUED: answered.requeued, "approval": approval.to_json()})
         return
     if not answered.changed:
-        click.echo(f"{approval.id} had this answer already")
+        click.echo(f"{approval.id} already had this answer")
     elif approval.status == "pending":
         given = len(approval.granted_by)
         names = safe_names(approval.granted_by)
@@ -228,6 +231,6 @@ def _show(approval: Approval, output_format: str) -> None:
 
 
 def _args(name: str, args: Mapping[str, Any]) -> list[tuple[str, str | None]]:
-    """The whole arguments, one row each."""
+    """Return the whole arguments, one row each."""
     lines = safe_args(args, indent="")
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)] or [(name, "{}")]

@@ -1,4 +1,4 @@
-"""Audit lines in files: one event per line, as `jsonl_sink` writes them. Read by `bobcat log`."""
+"""Audit lines in files: one event per line, as `jsonl_sink` writes them. `bobcat log` reads them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bobcat.cli.inputs import STDIN
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """A longer line is damaged."""
 POLL_SECONDS = 0.2
-"""Pause between two looks at a file that is followed."""
+"""Seconds between two checks of a followed file."""
 
 Line = tuple[int, bytes]
-"""A line of a file with its number, which begins at 1."""
+"""A line of a file with its number, counted from 1."""
 
 
 def read_lines(path: str, *, follow: bool = False) -> Iterator[Line]:
-    """The lines of a file (`-`: standard input); with `follow`, also those that are written later.
+    """Yield the lines of a file (`-`: standard input); with `follow`, also those that are written later.
 
-    A file that is replaced or cut while it is followed is read from its beginning, with numbers from 1.
+    A file that is replaced or truncated while it is followed is read from its beginning, with numbers from 1.
     """
     if path == STDIN:
         yield from _numbered(sys.stdin.buffer)
@@ -48,7 +48,7 @@ def _numbered(file: BinaryIO) -> Iterator[Line]:
 
 
 def _line(file: BinaryIO) -> bytes:
-    """The next line; what is longer than it may be is skipped to its end, and comes as too long."""
+    """Return the next line; a line beyond the limit is skipped to its end, and returned as too long."""
     line = file.readline(MAX_LINE_BYTES + 1)
     if len(line) > MAX_LINE_BYTES:
         while (rest := file.readline(MAX_LINE_BYTES)) and not rest.endswith(b"\n"):
@@ -57,25 +57,25 @@ def _line(file: BinaryIO) -> bytes:
 
 
 def _until_replaced(path: str, file: BinaryIO) -> Iterator[Line]:
-    """The lines of a file that is being written, each once it is complete."""
-    number, begun = 0, b""
+    """Yield the lines of a file that is being written, each once it is complete."""
+    number, partial_line = 0, b""
     while True:
         part = file.readline(MAX_LINE_BYTES + 1)
-        begun += part
-        if begun.endswith(b"\n") or len(begun) > MAX_LINE_BYTES:
+        partial_line += part
+        if partial_line.endswith(b"\n") or len(partial_line) > MAX_LINE_BYTES:
             number += 1
-            yield number, begun
-            begun = b""
+            yield number, partial_line
+            partial_line = b""
         elif not part:
             if _is_replaced(path, file):
-                if begun:
-                    yield number + 1, begun
+                if partial_line:
+                    yield number + 1, partial_line
                 return
             time.sleep(POLL_SECONDS)
 
 
 def _is_replaced(path: str, file: BinaryIO) -> bool:
-    """True when the file was cut, or its name is another file's."""
+    """Return true if the file was truncated, or its name refers to another file."""
     try:
         named = os.stat(path)
     except FileNotFoundError:  # between two files

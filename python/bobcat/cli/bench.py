@@ -1,4 +1,4 @@
-"""`bobcat bench`: what a policy costs, and whether it has become slower."""
+"""`bobcat bench`: time a policy's decisions, and detect regressions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bobcat.cli.options import (
     python_rule_option,
 )
 from bobcat.cli.output import console, wants_colour, write_file, write_json
-from bobcat.display import safe_name, safe_text
+from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bobcat.benchmark import Calls, Report
-    from bobcat.bundle.model import PolicyBundle
+    from bobcat.benchmark import BenchmarkReport, Calls
+    from bobcat.bundle.model import Policy
 
 TOP = 10
 BAR = 40
@@ -36,7 +36,7 @@ BAR = 40
     "requests_file",
     metavar="FILE",
     type=click.Path(allow_dash=True),
-    help="The requests to decide, as JSON Lines; `-` is standard input. Without it they are made from the policy.",
+    help="The requests to decide, as JSON Lines; `-` is standard input. By default they are generated from the policy.",
 )
 @click.option("--baseline", metavar="FILE", type=click.Path(), help="A result that --save wrote, to compare with.")
 @click.option(
@@ -45,15 +45,19 @@ BAR = 40
     type=FiniteRange(min=0, min_open=True),
     help="Exit with 1 when decisions take more than RATIO times the baseline's reference steps (1.10).",
 )
-@click.option("--save", metavar="FILE", type=click.Path(), help="Write the result there, unless it is a regression.")
-@click.option("--html", metavar="FILE", type=click.Path(), help="Write a report there, one self-contained page.")
+@click.option(
+    "--save", metavar="FILE", type=click.Path(), help="Write the result to this file, unless it is a regression."
+)
+@click.option(
+    "--html", metavar="FILE", type=click.Path(), help="Write a report to this file, as one self-contained page."
+)
 @click.option(
     "--seconds",
     metavar="S",
     type=FiniteRange(min=0.1, max=3600),
     default=2.0,
     show_default=True,
-    help="How long to measure, about.",
+    help="Approximate duration of the measurement.",
 )
 @profile_option
 @python_rule_option
@@ -72,10 +76,10 @@ def bench(
     python_rules: tuple[str, ...],
     output_format: str,
 ) -> int:
-    """Time the decisions of POLICY, a source or a bundle, beside a reference loop in the same run.
+    """Time the decisions of POLICY, a source or a bundle, against a reference loop in the same run.
 
-    Exits with 1 when decisions have become slower than --fail-over allows. Compared are steps of the reference loop,
-    not seconds, so that a slow or busy machine does not count.
+    Exits with 1 if decisions have become slower than --fail-over allows. Results are compared in steps of the loop,
+    not in seconds, so that a slow or busy machine has no effect.
     """
     from bobcat.benchmark import as_json, read_baseline
     from bobcat.benchmark import bench as measure
@@ -83,7 +87,7 @@ def bench(
     from bobcat.benchmark.page import page
 
     if policy == STDIN and requests_file == STDIN:
-        raise click.UsageError("standard input holds the policy or the requests, not both")
+        raise click.UsageError("standard input can be the policy or the requests, not both")
     if fail_over is not None and baseline is None:
         raise click.UsageError("`--fail-over` needs `--baseline`")
     before = None
@@ -118,13 +122,13 @@ def bench(
     return FINDINGS if failed else 0
 
 
-def _calls(bundle: PolicyBundle, requests_file: str | None) -> Calls:
+def _calls(bundle: Policy, requests_file: str | None) -> Calls:
     from bobcat.benchmark import directed_calls, read_calls
 
     return directed_calls(bundle) if requests_file is None else read_calls(*read_bytes(requests_file))
 
 
-def _show(report: Report) -> None:
+def _show(report: BenchmarkReport) -> None:
     from bobcat.benchmark.page import counted, nanoseconds
 
     out, figures, subject = console(), report.decisions, report.subject
@@ -139,11 +143,11 @@ def _show(report: Report) -> None:
     _show_comparison(report)
 
 
-def _show_histogram(out: Console, report: Report) -> None:
+def _show_histogram(out: Console, report: BenchmarkReport) -> None:
     from bobcat.benchmark.page import nanoseconds
 
     most = max(bucket.count for bucket in report.histogram)
-    # A lone call far out, as an interrupt makes, would take a screen of empty lines.
+    # A single outlier, such as an interrupt, would fill a screen with empty lines.
     shown = [bucket for bucket in report.histogram if bucket.count * 1_000 >= most]
     rest = sum(bucket.count for bucket in report.histogram) - sum(bucket.count for bucket in shown)
     width = max(1, min(BAR, out.width - len(f"  {'':>10}    {most:,}")))
@@ -155,7 +159,7 @@ def _show_histogram(out: Console, report: Report) -> None:
     out.print()
 
 
-def _show_costs(out: Console, report: Report) -> None:
+def _show_costs(out: Console, report: BenchmarkReport) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -184,7 +188,7 @@ def _show_costs(out: Console, report: Report) -> None:
     if report.clauses:
         out.print(clauses)
         _more(out, len(report.clauses) - TOP, "cheaper")
-        _more(out, report.clauses_left_out, "not measured: there was no time; see --seconds")
+        _more(out, report.clauses_left_out, "not measured: out of time; see --seconds")
         out.print()
     slowest = table("slowest request", "tool", "decided by", "mean")
     for call in report.slowest[:TOP]:
@@ -197,7 +201,7 @@ def _more(out: Console, count: int, what: str) -> None:
         out.print(f"{count:,} {what}", style="dim")
 
 
-def _show_comparison(report: Report) -> None:
+def _show_comparison(report: BenchmarkReport) -> None:
     found = report.comparison
     if found is None:
         return

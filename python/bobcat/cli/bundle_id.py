@@ -1,4 +1,4 @@
-"""`bobcat bundle-id`: the digest that names what a policy means."""
+"""`bobcat bundle-id`: print the digest of a policy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bobcat.cli.output import write_json
 @profile_option
 @python_rule_option
 @bundle_options
-@click.option("--lynx", is_flag=True, help="The 16-digit id that lynx-agent gives this policy, instead.")
+@click.option("--lynx", is_flag=True, help="Print the 16-digit id that lynx-agent gives this policy instead.")
 @format_option
 def bundle_id(
     policy: str,
@@ -25,7 +25,7 @@ def bundle_id(
     lynx: bool,
     output_format: str,
 ) -> None:
-    """Print the id of POLICY, a source or a bundle (default: policy.yaml): the SHA-256 digest of its meaning."""
+    """Print the id of POLICY, a source or a bundle (default: policy.yaml): the SHA-256 digest of its IR."""
     bundle = open_policy(policy, profile, python_rules, shown_only=True)
     try:
         identity = bundle.lynx_id if lynx else bundle.id

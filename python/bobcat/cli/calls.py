@@ -1,7 +1,7 @@
-"""The tool call that `eval` and `explain` look at: from a file, from standard input, or put together from options.
+"""The tool call of `eval` and `explain`: from a file, from standard input, or from options.
 
-With tools, a call is judged as a run with these tools judges it: declared values and argument defaults are the tool's,
-and what the tool does not take is refused before any rule. Without tools the request says all of it.
+With tools, a call is evaluated as in a run with these tools: declared values and argument defaults are the tool's,
+and invalid arguments are refused before any rule. Without tools, the request contains all of it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 from bobcat.cli.inputs import STDIN, decode, read_bytes
 
 if TYPE_CHECKING:
-    from bobcat.model import ActionRequest, Decision
+    from bobcat.model.decision import ActionRequest, Decision
 
 TOOLS = "tools"
 FROM_FILE = "@"
@@ -25,7 +25,7 @@ FROM_FILE = "@"
 
 @dataclass(frozen=True)
 class CallOptions:
-    """The options of a command that describe a call, as they were written."""
+    """The options of a command that describe a call, as written."""
 
     request_file: str | None
     tool: str | None
@@ -35,26 +35,26 @@ class CallOptions:
 
 
 @dataclass(frozen=True)
-class Call:
-    """A request, or the refusal of a call that the tools do not take."""
+class CallInput:
+    """A request, or the refusal of a call that the tools do not accept."""
 
     request: ActionRequest
     refusal: Decision | None = None
 
 
-def read_call(policy: str, options: CallOptions) -> Call:
-    """The call that the options describe. Raises `RequestError`, `InputError` and usage errors."""
+def read_call(policy: str, options: CallOptions) -> CallInput:
+    """Read the call that the options describe. Raises `RequestError`, `InputError` and usage errors."""
     _check_stdin(policy, options)
     text, tools = _request_text(options)
-    from bobcat.requests import request_from_json
+    from bobcat.model.request_json import request_from_json
 
     spec = options.tools or tools
     request = request_from_json(text)
-    return Call(request) if spec is None else _bound(request, text, spec)
+    return CallInput(request) if spec is None else _bound(request, text, spec)
 
 
 def _check_stdin(policy: str, options: CallOptions) -> None:
-    """Refuse two readers of one standard input, and a wait for a person who does not know of it."""
+    """Reject two readers of one standard input, and an unexpected wait for terminal input."""
     readers = ["the policy"] * (policy == STDIN)
     readers += [f"`--{name}`" for name, text in options.parts.items() if text == FROM_FILE + STDIN]
     if options.tool is None and options.request_file in (None, STDIN):
@@ -68,7 +68,7 @@ def _check_stdin(policy: str, options: CallOptions) -> None:
 
 
 def _request_text(options: CallOptions) -> tuple[str, str | None]:
-    """The JSON text of the request, and the tools that it names."""
+    """Return the JSON text of the request, and the tools that it names."""
     if options.tool is None:
         given = [name for name, text in options.parts.items() if text is not None]
         if given:
@@ -80,7 +80,7 @@ def _request_text(options: CallOptions) -> tuple[str, str | None]:
         return _without_tools(decode(data, name))
     if options.request_file is not None:
         raise click.UsageError("give a REQUEST file or `--tool`, not both")
-    # The text is passed on unchanged, so that a call means the same here and in a file.
+    # The text is passed on unchanged, so that a call has the same meaning here and in a file.
     request = [f'"tool": {json.dumps(options.tool)}']
     for name, text in options.parts.items():
         if text is not None:
@@ -89,7 +89,7 @@ def _request_text(options: CallOptions) -> tuple[str, str | None]:
 
 
 def _without_tools(text: str) -> tuple[str, str | None]:
-    """Take the key `tools` off a request, which `request_from_json` does not know. Damaged JSON is left for it."""
+    """Remove the key `tools`, which `request_from_json` does not accept. It reports damaged JSON."""
     if f'"{TOOLS}"' not in text:
         return text, None
     from bobcat.errors import RequestError
@@ -109,19 +109,19 @@ def _without_tools(text: str) -> tuple[str, str | None]:
 
 
 class _Number(str):
-    """A number as it was written, of any length and precision."""
+    """A number as written, of any length and precision."""
 
     __slots__ = ()
 
 
 class _Object(list[tuple[str, Any]]):  # Any: JSON
-    """An object as its pairs, repeated keys included."""
+    """An object as its pairs, including repeated keys."""
 
     __slots__ = ()
 
 
 def _written(value: Any) -> str:  # Any: JSON
-    """JSON text of a value, with its numbers and repeated keys as they were written."""
+    """Return JSON text of a value, with its numbers and repeated keys as written."""
     if isinstance(value, _Number):
         return str(value)
     if isinstance(value, _Object):
@@ -132,7 +132,7 @@ def _written(value: Any) -> str:  # Any: JSON
 
 
 def _part_text(text: str) -> str:
-    """The text of an option; `@FILE` is the text of a file, `@-` standard input."""
+    """Return the text of an option; `@FILE` is the text of a file, `@-` standard input."""
     if not text.startswith(FROM_FILE):
         return text
     data, name = read_bytes(text.removeprefix(FROM_FILE))
@@ -149,18 +149,17 @@ def _json_object(name: str, text: str) -> str:
     return text
 
 
-def _bound(request: ActionRequest, text: str, spec: str) -> Call:
-    """The call as a run with the tools judges it."""
-    from bobcat.cli.tool_module import load_tools
-    from bobcat.errors import RequestError
-    from bobcat.mediator import bind_request
-    from bobcat.model import Decision, Verdict
-    from bobcat.tools import ArgumentError
+def _bound(request: ActionRequest, text: str, spec: str) -> CallInput:
+    """Return the call as evaluated in a run with the tools."""
+    from bobcat.cli.named_object import load_tools
+    from bobcat.errors import ArgumentError, RequestError
+    from bobcat.model.decision import Decision, Verdict
+    from bobcat.runtime.mediator import bind_request
 
     if "declared" in json.loads(text, parse_int=float):
-        raise RequestError("bad_request", f"`declared` is what the tools of `{spec}` declare; leave one of both out")
+        raise RequestError("bad_request", f"the tools of `{spec}` already set `declared`; remove one of the two")
     try:
-        return Call(bind_request(request, load_tools(spec)))
+        return CallInput(bind_request(request, load_tools(spec)))
     except ArgumentError as error:
         code = getattr(error, "code", "argument_error")
-        return Call(request, Decision(Verdict.DENY, str(error), (f"<{code}>",)))
+        return CallInput(request, Decision(Verdict.DENY, str(error), (f"<{code}>",)))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
-from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, host, read_bytes, read_rules, say_about
-from bobcat.cli.options import host_option, profile_option
+from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, read_bytes, read_rules, report_imports, uncompiled
+from bobcat.cli.options import profile_option, uncompiled_option
 from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.policy_files import policies_below
 from bobcat.cli.rule_module import is_policy
 
 if TYPE_CHECKING:
-    from bobcat.analysis.argument_schema import ToolFacts
-    from bobcat.diagnostics import Diagnostic
+    from bobcat.diagnostics.model import Diagnostic
+    from bobcat.lint.argument_schema import ToolFacts
 
 
 @click.command()
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     type=click.Choice(["text", "json", "sarif"]),
     default="text",
     show_default=True,
-    help="The form of the output.",
+    help="The output format.",
 )
-@click.option("--deny-warnings", is_flag=True, help="Exit with 1 on warnings too.")
+@click.option("--deny-warnings", is_flag=True, help="Also exit with 1 on warnings.")
 @click.option(
     "--tools",
     "tools_spec",
     metavar="MODULE[:NAME]",
-    help="The ToolSet the policies are for: its names, arguments and types are compared with theirs.",
+    help="The ToolSet that the policies are for: its names, arguments and types are compared with theirs.",
 )
 @profile_option
-@host_option
+@uncompiled_option
 def check(
     policies: tuple[str, ...], output_format: str, deny_warnings: bool, tools_spec: str | None, profile: Profile
 ) -> int:
-    """Report what is wrong or doubtful in policies (default: policy.yaml; `-` is standard input).
+    """Report errors and warnings of policies (default: policy.yaml; `-` is standard input).
 
-    Of a directory, every policy below it. A module of rules (`.py`) is imported, and what it imports is told on
-    stderr; below a directory none is looked for. `# bobcat: ignore W0102 because REASON` ignores one warning in one
+    A directory stands for every policy below it. A module of rules (`.py`) is imported, and its imports are listed on
+    stderr; modules below a directory are skipped. `# bobcat: ignore W0102 because REASON` ignores one warning in one
     place.
 
-    Exits with 0 when there is no error, with 1 when there is one, with 3 when a file cannot be read.
+    Exits with 0 without errors, with 1 if there is an error, with 3 if a file cannot be read.
     """
-    from bobcat.render import render_json, render_sarif
+    from bobcat.diagnostics.render import render_json, render_sarif
 
     paths, found = _paths(policies or (DEFAULT_POLICY,))
     tools = _tool_facts(tools_spec) if tools_spec is not None else None
@@ -71,8 +71,8 @@ def check(
 
 
 def _paths(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
-    """The files that are named or stand below a directory that is, each once, and notes about those left out."""
-    from bobcat.codes import diagnose
+    """Return the named files and those below named directories, each once, and notes about skipped files."""
+    from bobcat.diagnostics.catalogue import diagnose
 
     paths: dict[str, None] = {}
     notes: list[Diagnostic] = []
@@ -85,27 +85,27 @@ def _paths(given: Sequence[str]) -> tuple[list[str], list[Diagnostic]]:
         except OSError as error:
             raise InputError(f"cannot read `{error.filename or path}`: {reason_of(error)}") from error
         if not below.policies:
-            raise InputError(f"there is no policy below `{path}`")
+            raise InputError(f"no policy found below `{path}`")
         paths.update(dict.fromkeys(below.policies))
         notes.extend(diagnose("N0103", None, file=name, problem=problem) for name, problem in below.skipped)
     return list(paths), notes
 
 
 def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None) -> tuple[str, Iterable[Diagnostic]]:
-    """The text of a source, and the findings about it."""
-    from bobcat.analysis.check import check_source
+    """Return the text of a source and its findings."""
     from bobcat.bundle import is_bundle
-    from bobcat.frontend.encoding import decode
-    from bobcat.frontend.pyrules import to_rules
-    from bobcat.frontend.pyrules.built import take_built
+    from bobcat.frontend.builder.rules import take_built
+    from bobcat.frontend.python import to_rules
+    from bobcat.frontend.yaml.encoding import decode
+    from bobcat.lint.check import check_source
 
     if path.endswith(MODULE):
         module = read_rules(path)
-        say_about(module)
+        report_imports(module)
         whole = [item for item in module.rules if is_policy(item)]
-        source: Any = whole[0] if len(whole) == 1 else {}  # the only policy there is: its defaults count
+        source: Any = whole[0] if len(whole) == 1 else {}  # the only policy: its defaults apply
         _, built, functions = take_built({}, [item for item in module.rules if item is not source])
-        python = to_rules(functions, profile=profile, host=host())
+        python = to_rules(functions, profile=profile, uncompiled=uncompiled())
         found = check_source(source, path, profile=profile, python=python, built=built, module=module.text, tools=tools)
         return module.text, found
     data, name = read_bytes(path)
@@ -116,10 +116,10 @@ def _checked(path: str, profile: Profile, tools: Mapping[str, ToolFacts] | None)
 
 
 def _tool_facts(spec: str) -> dict[str, ToolFacts]:
-    """The tools that `--tools` names, as the analysis knows them."""
-    from bobcat.analysis.argument_schema import ToolFacts
-    from bobcat.cli.tool_module import load_tools
-    from bobcat.tool_schema import tooldef_to_json_schema
+    """Return the tools that `--tools` names, in the form of the analysis."""
+    from bobcat.cli.named_object import load_tools
+    from bobcat.lint.argument_schema import ToolFacts
+    from bobcat.tools.schema import tooldef_to_json_schema
 
     tools = load_tools(spec)
     return {
@@ -150,8 +150,8 @@ def _show(found: Sequence[Diagnostic], sources: Mapping[str, str]) -> None:
 
 
 def _counts(found: Iterable[Diagnostic]) -> tuple[int, int]:
-    """How many errors and warnings there are, those that are ignored aside."""
-    from bobcat.diagnostics import Severity
+    """Return the numbers of errors and warnings, except ignored ones."""
+    from bobcat.diagnostics.model import Severity
 
     counted = [item.severity for item in found if item.suppressed is None]
     return counted.count(Severity.ERROR), counted.count(Severity.WARNING)

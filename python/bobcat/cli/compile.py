@@ -1,4 +1,4 @@
-"""`bobcat compile`: a policy source into a bundle file."""
+"""`bobcat compile`: compile a policy source to a bundle file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.inputs import Profile, compile_sources, import_rule, open_policy, read_modules, read_private_key
 from bobcat.cli.options import format_option, profile_option, python_rule_option
 from bobcat.cli.output import write_json
-from bobcat.display import safe_text
+from bobcat.text.display import safe_text
 
 
 @click.command("compile")
@@ -16,7 +16,7 @@ from bobcat.display import safe_text
 @click.option(
     "-o", "--output", required=True, metavar="BUNDLE", type=click.Path(dir_okay=False), help="The bundle file to write."
 )
-@click.option("--with-sources", is_flag=True, help="Put the text of the policy into the bundle, for explanations.")
+@click.option("--with-sources", is_flag=True, help="Include the text of the policy in the bundle, for explanations.")
 @click.option("--sign-key", metavar="FILE", type=click.Path(dir_okay=False), help="Sign with the Ed25519 key in FILE.")
 @click.option("--epoch", type=click.IntRange(0), metavar="N", help="The number of this release, for `--min-epoch`.")
 @profile_option
@@ -35,8 +35,8 @@ def compile_(
 ) -> None:
     """Compile SOURCE into a bundle file: a policy, modules of rules (`.py`), or both.
 
-    A module is imported, and every function in it that `@rule` marks is a rule. What it imports is told on stderr.
-    Nothing is written when there are errors.
+    A module is imported, and every function in it with `@rule` is a rule. Its imports are listed on stderr.
+    Nothing is written if there are errors.
     """
     modules = read_modules(sources)
     if modules or len(sources) > 1:

@@ -1,4 +1,4 @@
-"""`bobcat completion`: the script that makes a shell complete `bobcat`."""
+"""`bobcat completion`: print the completion script for a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bobcat doctor`: where a policy written for lynx-agent means something else in the strict profile."""
+"""`bobcat doctor`: find differences of a lynx-agent policy in the strict profile."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from bobcat.cli.output import (
     wants_colour,
     write_json,
 )
-from bobcat.display import safe_json_line, safe_json_text, safe_name, safe_names, safe_text
+from bobcat.text.display import safe_json_line, safe_json_text, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from bobcat.analysis.doctor import Difference, Examination, Refusal
-    from bobcat.diagnostics import Span
-    from bobcat.model import Decision
+    from bobcat.diagnostics.model import Span
+    from bobcat.doctor import Difference, Examination, StrictRefusal
+    from bobcat.model.decision import Decision
 
 
 @click.command()
 @click.argument("policy", metavar="[POLICY]", default=DEFAULT_POLICY, type=click.Path(allow_dash=True))
 @format_option
 def doctor(policy: str, output_format: str) -> int:
-    """Show where strict refuses POLICY, written for lynx-agent, or decides otherwise (default: policy.yaml).
+    """Show where strict rejects POLICY, written for lynx-agent, or decides differently (default: policy.yaml).
 
-    Each finding comes with a call that shows it, decided on by both profiles. Exits with 0 when nothing was found,
-    with 1 when something was.
+    Each finding has an example call, evaluated by both profiles. Exits with 0 without findings,
+    otherwise with 1.
     """
-    from bobcat.analysis.doctor import examine
     from bobcat.bundle import is_bundle
+    from bobcat.doctor import examine
 
     data, name = read_bytes(policy)
     if is_bundle(data):
-        raise InputError(f"`{name}` is a bundle; the doctor reads the source of a policy")
+        raise InputError(f"`{name}` is a bundle; `doctor` needs the source of a policy")
     text = policy_text(data, name)
     if sys.stderr.isatty():  # a thousand rules take some seconds
-        click.echo("deciding calls by both profiles ...", err=True)
+        click.echo("evaluating calls with both profiles ...", err=True)
     found = examine(text, name)
     if output_format == "json":
         write_json(_to_json(found))
@@ -66,18 +66,18 @@ def _show(found: Examination, name: str, text: str) -> None:
     if found.compared:
         click.echo(f"{found.requests} calls decided by both profiles{without}")
     else:
-        click.echo("no decisions compared: correct what is refused first")
+        click.echo("no decisions compared: correct the errors first")
     counts = f"{_count(len(found.refusals), 'refusal')}, {_count(len(found.differences), 'difference')}"
     click.secho(f"{safe_text(name)}: {counts}", fg="green" if found.clean else "yellow", color=colour)
 
 
-def _show_refusal(refusal: Refusal, sources: dict[str, str]) -> None:
+def _show_refusal(refusal: StrictRefusal, sources: dict[str, str]) -> None:
     show_diagnostics([refusal.diagnostic], sources)
     if refusal.request is not None and refusal.lynx is not None:
         out = console()
         out.print(_call(refusal.request), soft_wrap=True)
         out.print(_decided("lynx", refusal.lynx), soft_wrap=True)
-        out.print("    strict  refuses the policy")
+        out.print("    strict  rejects the policy")
     click.echo()
 
 
@@ -96,7 +96,7 @@ def _show_difference(difference: Difference) -> None:
         _decided("lynx", difference.lynx),
         _decided("strict", difference.strict),
     ):
-        out.print(line, soft_wrap=True)  # a call is there to be copied
+        out.print(line, soft_wrap=True)  # a call is printed to be copied
     click.echo()
 
 
@@ -109,7 +109,7 @@ def _call(request: dict[str, Any]) -> Text:  # Any: JSON
 
     return Text(
         f"    call    {safe_json_text(json.dumps(request))}", style="cyan"
-    )  # in ASCII: a difference may be an odd character
+    )  # in ASCII: a difference may be an unusual character
 
 
 def _decided(profile: str, decision: Decision) -> Text:

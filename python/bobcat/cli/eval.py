@@ -1,4 +1,4 @@
-"""`bobcat eval`: the decision on one tool call."""
+"""`bobcat eval`: evaluate one tool call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from bobcat.cli.output import (
     wants_colour,
     write_json,
 )
-from bobcat.display import safe_json_line, safe_names, safe_text
+from bobcat.text.display import safe_json_line, safe_names, safe_text
 
 
 @click.command("eval")
@@ -49,9 +49,9 @@ def eval_(
     python_rules: tuple[str, ...],
     output_format: str,
 ) -> int:
-    """Decide on one tool call with POLICY, a source or a bundle.
+    """Evaluate one tool call with POLICY, a source or a bundle.
 
-    The call is a JSON object in the file REQUEST, on standard input when REQUEST is missing or `-`, or given by --tool.
+    The call is a JSON object in the file REQUEST, on standard input if REQUEST is missing or `-`, or given by --tool.
     Exits with 0 whatever the verdict, unless --exit-code is given.
     """
     from bobcat.pdp import evaluate

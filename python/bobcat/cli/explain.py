@@ -1,4 +1,4 @@
-"""`bobcat explain`: why a tool call is decided as it is, rule by rule and clause by clause."""
+"""`bobcat explain`: explain the decision on a tool call, rule by rule and clause by clause."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from bobcat.cli.options import (
     python_rule_option,
 )
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
-from bobcat.display import safe_name, safe_text
+from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
     from rich.tree import Tree
 
     from bobcat.bundle.explanation import Clause, Explanation, RuleExplanation
-    from bobcat.diagnostics import Span
-    from bobcat.model import Decision
+    from bobcat.diagnostics.model import Span
+    from bobcat.model.decision import Decision
 
 OUTCOME_COLOURS = {"true": "green", "false": "dim", "absent": "dim", "error": "red"}
 SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
@@ -37,7 +37,7 @@ WORDS = {"all": "all of", "any": "any of", "not": "not"}
 @click.command()
 @policy_argument
 @call_options
-@click.option("--all", "show_all", is_flag=True, help="Show the clauses of rules that did not fire, too.")
+@click.option("--all", "show_all", is_flag=True, help="Also show the clauses of rules that did not fire.")
 @profile_option
 @python_rule_option
 @bundle_options
@@ -56,9 +56,9 @@ def explain(
     python_rules: tuple[str, ...],
     output_format: str,
 ) -> None:
-    """Show why POLICY, a source or a bundle, decides a tool call as it does.
+    """Explain the decision of POLICY, a source or a bundle, on a tool call.
 
-    The call is given as for `eval`. Rules stand in evaluation order.
+    The call is given as for `eval`. Rules are listed in evaluation order.
     """
     from bobcat.bundle.explanation import Explanation
 
@@ -123,17 +123,17 @@ def _rule_line(rule: RuleExplanation) -> Text:
     line = Text(safe_name(rule.id), style="bold" if fired or rule.outcome == "error" else "dim")
     line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="dim not bold")
     words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
-    said = words.get(rule.outcome, f"cannot be judged: {safe_text(rule.error)}")
+    said = words.get(rule.outcome, f"error: {safe_text(rule.error)}")
     line.append(f"  {said}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
     line.append(_place(rule.span), style="dim not bold")
     return line
 
 
 def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> None:
-    """The rule as its author wrote it, where the text is known."""
+    """Add the rule's source text, if it is available."""
     from rich.text import Text
 
-    from bobcat.render import lines_of
+    from bobcat.diagnostics.render import lines_of
 
     if span is None or not span.line:
         return
@@ -142,7 +142,8 @@ def _add_source(branch: Tree, span: Span | None, sources: Mapping[str, str]) -> 
     if numbered:
         width = len(str(last))
         shown = [f"{number:>{width}} | {safe_text(line)}" for number, line in numbered[:SOURCE_LINES]]
-        shown += [f"{' ' * width} | ..."] * (len(numbered) > SOURCE_LINES)
+        if len(numbered) > SOURCE_LINES:
+            shown.append(f"{' ' * width} | ... [{len(numbered) - SOURCE_LINES:,} more lines]")
         branch.add(Text("\n".join(shown), style="dim"))
 
 

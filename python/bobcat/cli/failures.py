@@ -1,4 +1,4 @@
-"""Exit codes, and how each error that a user can cause is reported. Messages go to stderr, without a traceback."""
+"""Exit codes, and the report of each user error. Messages go to stderr, without a traceback."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import IO, Any
 
 import click
 
-from bobcat.display import safe_text
+from bobcat.text.display import safe_text
 
 FINDINGS = 1
 USAGE = 2
@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 
 class InputError(click.ClickException):
-    """An input that cannot be read or is refused, or an output that cannot be written."""
+    """An input that cannot be read or is rejected, or an output that cannot be written."""
 
     exit_code = UNREADABLE
 
@@ -32,18 +32,18 @@ class InputError(click.ClickException):
 
 
 class NotAllowed(InputError):
-    """What was asked for is understood, and not allowed."""
+    """A valid command that is not permitted."""
 
     exit_code = NOT_ALLOWED
 
 
 def reason_of(error: OSError) -> str:
-    """What the operating system says, in our style."""
+    """Return the operating system's message in Bobcat's style."""
     return (error.strerror or str(error)).lower()
 
 
 def report_failure(error: Exception) -> int | None:
-    """Say on stderr what is wrong and return the exit code; None for an error that is ours, not the user's."""
+    """Report an error on stderr and return the exit code; None for an internal error."""
     from bobcat.errors import BundleError, PolicyCompileError, RequestError
 
     match error:

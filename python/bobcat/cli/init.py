@@ -1,4 +1,4 @@
-"""`bobcat init`: a starter policy and the tests that it passes."""
+"""`bobcat init`: write a starter policy with passing tests."""
 
 from __future__ import annotations
 
@@ -9,18 +9,23 @@ import click
 
 from bobcat.cli.failures import InputError, reason_of
 from bobcat.cli.output import write_file
-from bobcat.display import safe_text
+from bobcat.text.display import safe_text
 
 STARTER = ("policy.yaml", "policy_tools.py", "test_policy.py")
 
 
 @click.command()
 @click.option(
-    "--dir", "directory", default=".", show_default=True, type=click.Path(), help="Where to write; made if missing."
+    "--dir",
+    "directory",
+    default=".",
+    show_default=True,
+    type=click.Path(),
+    help="The directory to write to; created if missing.",
 )
-@click.option("--force", is_flag=True, help="Overwrite files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(directory: str, force: bool) -> None:
-    """Write a starter policy (policy.yaml), the tools it is about (policy_tools.py) and its tests (test_policy.py)."""
+    """Write a starter policy (policy.yaml), its tools (policy_tools.py) and its tests (test_policy.py)."""
     target = Path(directory)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -28,7 +33,7 @@ def init(directory: str, force: bool) -> None:
         raise InputError(f"cannot create `{target}`: {reason_of(error)}") from error
     present = [name for name in STARTER if (target / name).exists()]
     if present and not force:
-        raise InputError(f"`{target / present[0]}` is there already; `--force` overwrites it")
+        raise InputError(f"`{target / present[0]}` already exists; `--force` overwrites it")
     for name in STARTER:
         text = files("bobcat.cli").joinpath("starter", name).read_text(encoding="utf-8")
         write_file(str(target / name), text)

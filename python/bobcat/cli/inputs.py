@@ -1,4 +1,4 @@
-"""What the commands read: policies and bundles, from files or from standard input (`-`). Calls are in `calls`."""
+"""Inputs of the commands: policies and bundles, from files or from standard input (`-`). `calls` reads tool calls."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from click.core import ParameterSource
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.options import bundle_checks
 from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
-from bobcat.display import safe_name, safe_names, safe_text
+from bobcat.text.display import safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
-    from bobcat.bundle.model import PolicyBundle
-    from bobcat.diagnostics import Diagnostic
+    from bobcat.bundle.model import Policy
+    from bobcat.diagnostics.model import Diagnostic
 
 Profile = Literal["strict", "lynx"]
 HostRule = Callable[..., Any]  # Any: the callable is checked when the policy is compiled
 
 GivenRule = tuple[HostRule, int | None]
-"""A Python rule, and the priority that the command line gives it."""
+"""A Python rule, and its priority from the command line."""
 
 STDIN = "-"
 DEFAULT_POLICY = "policy.yaml"
-"""What commands look at that are told no policy, and what `bobcat init` writes."""
+"""Default policy file of the commands; `bobcat init` writes it."""
 MODULE = ".py"
-"""How the name of a module of rules ends."""
+"""File name suffix of a module of rules."""
 
 
 def read_bytes(path: str) -> tuple[bytes, str]:
-    """The bytes of a file, or of standard input for `-`, and the name they go by in messages."""
+    """Read a file, or standard input for `-`; return the bytes and the display name."""
     try:
         if path == STDIN:
             return sys.stdin.buffer.read(), "<stdin>"
@@ -49,7 +49,7 @@ def read_bytes(path: str) -> tuple[bytes, str]:
 
 
 def decode(data: bytes, name: str) -> str:
-    """UTF-8 text, or an error that says where it stops being that."""
+    """Decode UTF-8 text, or raise an error with the position of the first invalid byte."""
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -59,8 +59,8 @@ def decode(data: bytes, name: str) -> str:
 
 
 def policy_text(data: bytes, name: str) -> str:
-    """The text of a policy; bytes that are none are a finding, which ends the command."""
-    from bobcat.frontend.encoding import decode as decode_policy
+    """Decode the text of a policy; invalid bytes are a diagnostic, which ends the command."""
+    from bobcat.frontend.yaml.encoding import decode as decode_policy
 
     text, bad = decode_policy(data, name)
     if bad is not None:
@@ -69,27 +69,25 @@ def policy_text(data: bytes, name: str) -> str:
 
 
 def read_private_key(path: str) -> bytes | str:
-    """A key file: 32 raw bytes, or hexadecimal digits with white space around them."""
+    """Read a key file: 32 raw bytes, or hexadecimal digits with surrounding white space."""
     data, _ = read_bytes(path)
     return data if len(data) == 32 else data.decode("ascii", "replace").strip()
 
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Around decisions: a Python rule that ends the process must not look like a command that is done."""
+    """Guard for evaluation: a Python rule that exits the process must not look like a successful command."""
     try:
         yield
     except SystemExit as leaving:
         raise InputError(f"a Python rule ended the command: SystemExit: {leaving}") from leaving
 
 
-def open_policy(
-    path: str, profile: Profile, python_rules: tuple[str, ...], *, shown_only: bool = False
-) -> PolicyBundle:
-    """The bundle in a bundle file, or the one that a policy source compiles to; its warnings go to stderr.
+def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...], *, shown_only: bool = False) -> Policy:
+    """Load a bundle file, or compile a policy source; warnings go to stderr.
 
-    A bundle must meet the conditions of `bundle_options`, and have `profile`. `shown_only`: the command decides
-    nothing, so it takes a bundle of any profile unless it was asked for one. Conditions on a source are an error.
+    A bundle must satisfy the conditions of `bundle_options`, and have `profile`. `shown_only`: the command evaluates
+    nothing, so it accepts a bundle of any profile unless one is requested. Conditions on a source are an error.
     """
     from bobcat.bundle import is_bundle, load_bundle
 
@@ -116,9 +114,7 @@ def open_policy(
 
 
 def _not_a_bundle(name: str, condition: str) -> InputError:
-    return InputError(
-        f"`{name}` is a policy source, which carries no signature, id or epoch; `{condition}` needs a bundle"
-    )
+    return InputError(f"`{name}` is a policy source, which has no signature, id or epoch; `{condition}` needs a bundle")
 
 
 def _asked_for_profile() -> bool:
@@ -131,8 +127,8 @@ def compile_sources(
     profile: Profile,
     rules: Sequence[GivenRule] = (),
     modules: Sequence[RuleModule] | None = None,
-) -> PolicyBundle:
-    """The bundle of modules of rules and at most one policy. `modules` are those of `paths`, read when not given."""
+) -> Policy:
+    """Compile modules of rules and at most one policy. `modules` are those of `paths`, read by default."""
     policies = [path for path in paths if not path.endswith(MODULE)]
     if len(policies) > 1:
         raise click.UsageError(f"one policy at a time; `{policies[1]}` is the second one")
@@ -143,48 +139,49 @@ def compile_sources(
         built = [item for item in given if is_policy(item[0])]
         if len(built) != 1:
             return _compile({}, paths[0], profile, given)
-        # The only policy there is: its defaults count.
+        # The only policy: its defaults apply.
         return _compile(built[0][0], paths[0], profile, [item for item in given if item is not built[0]])
     data, name = read_bytes(policies[0])
     return _compile(policy_text(data, name), name, profile, given)
 
 
 def read_modules(paths: Sequence[str]) -> list[RuleModule]:
-    """The modules of rules among some sources; what they import is told on stderr."""
+    """Load the modules of rules among some sources; their imports are listed on stderr."""
     modules = []
     for path in paths:
         if path.endswith(MODULE):
             modules.append(read_rules(path))
-            say_about(modules[-1])
+            report_imports(modules[-1])
     return modules
 
 
 def read_rules(path: str) -> RuleModule:
-    """The rules of a module; importing it runs its code."""
+    """Load the rules of a module; importing it runs its code."""
     data, name = read_bytes(path)
     return load_rules(decode(data, name), name)
 
 
-def say_about(module: RuleModule) -> None:
-    """Tell what importing a module of rules has imported, and what in it was probably meant as a rule."""
+def report_imports(module: RuleModule) -> None:
+    """Report the modules that a module of rules has imported, and its functions that are probably unmarked rules."""
     if module.imported:
         click.echo(f"{safe_text(module.name)} imports {safe_names(module.imported)}", err=True)
     for name in module.unmarked:
         click.echo(
-            f"{safe_text(module.name)}: `{safe_name(name)}` is no rule, though it could be one; mark it with `@rule`",
+            f"{safe_text(module.name)}: `{safe_name(name)}` is not a rule, but has the signature of one; "
+            "mark it with `@rule`",
             err=True,
         )
 
 
-def host() -> Literal["refuse", "allow"]:
-    """What `--host` says."""
-    from bobcat.cli.options import HOST
+def uncompiled() -> Literal["error", "callable"]:
+    """Return what `--uncompiled` says."""
+    from bobcat.cli.options import UNCOMPILED
 
     context = click.get_current_context(silent=True)
-    return "allow" if context is not None and context.meta.get(HOST) == "allow" else "refuse"
+    return "callable" if context is not None and context.meta.get(UNCOMPILED) == "callable" else "error"
 
 
-def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule]) -> PolicyBundle:  # Any: a policy
+def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule]) -> Policy:  # Any: a policy
     """Compile; warnings go to stderr, and errors end the command."""
     from bobcat.cli.output import show_diagnostics
     from bobcat.compiler import compile_policy
@@ -193,14 +190,14 @@ def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule
     texts = {name: source} if isinstance(source, str) else {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PolicyWarning)  # the same findings are printed below, with their places
+            warnings.simplefilter("ignore", PolicyWarning)  # the same findings are printed below, with their positions
             bundle = compile_policy(
                 source,
                 name,
                 profile=profile,
                 python_rules=[rule for rule, _ in rules],
                 python_rule_priorities=_priorities(rules),
-                host=host(),
+                uncompiled=uncompiled(),
             )
     except PolicyCompileError as error:
         if not error.diagnostics:
@@ -211,10 +208,10 @@ def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule
 
 
 def _refusal(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> click.exceptions.Exit:
-    """Show why a policy is refused, as JSON where the command was asked for it; what to raise then."""
+    """Show the errors of a policy, as JSON if the command requested it; return the exception to raise."""
     from bobcat.cli.options import wants_json
     from bobcat.cli.output import echo_json, show_diagnostics
-    from bobcat.render import render_json
+    from bobcat.diagnostics.render import render_json
 
     if wants_json():
         echo_json(render_json(found))
@@ -224,14 +221,14 @@ def _refusal(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> click.exc
 
 
 def _priorities(rules: Sequence[GivenRule]) -> list[tuple[str, int]]:
-    """The priorities that were given on the command line."""
+    """Return the priorities from the command line."""
     from bobcat.bundle.host_code import host_name
 
     return [(host_name(rule), priority) for rule, priority in rules if priority is not None]
 
 
 def import_rule(spec: str) -> GivenRule:
-    """The Python rule and the priority that `module:name@priority` names."""
+    """Import the Python rule of `module:name@priority`, with its priority."""
     target, _, priority = spec.partition("@")
     module_name, _, attribute = target.partition(":")
     if not module_name or not attribute:
@@ -247,4 +244,4 @@ def import_rule(spec: str) -> GivenRule:
             rule = getattr(rule, part)
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
         raise InputError(f"cannot import the Python rule `{target}`: {type(error).__name__}: {error}") from error
-    return rule, int(priority) if priority else None  # type: ignore[return-value]  # not callable is refused by the compiler, with a diagnostic
+    return rule, int(priority) if priority else None  # type: ignore[return-value]  # the compiler reports an object that is not callable

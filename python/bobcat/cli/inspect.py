@@ -1,4 +1,4 @@
-"""`bobcat inspect`: what is in a bundle."""
+"""`bobcat inspect`: show the content of a bundle."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 from bobcat.cli.inputs import Profile, open_policy
 from bobcat.cli.options import bundle_options, format_option, policy_argument, profile_option, python_rule_option
 from bobcat.cli.output import PIPE_WIDTH, VERDICT_COLOURS, console, write_json
-from bobcat.display import safe_name, safe_text
+from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
-    from bobcat.bundle.model import PolicyBundle
+    from bobcat.bundle.model import Policy
 
 
 @click.command()
@@ -30,7 +30,7 @@ def inspect(
     python_rules: tuple[str, ...],
     output_format: str,
 ) -> None:
-    """Show what POLICY, a bundle or a source, holds: manifest, defaults, and the rules in evaluation order."""
+    """Show the content of POLICY, a bundle or a source: manifest, defaults, and the rules in evaluation order."""
     bundle = open_policy(policy, profile, python_rules, shown_only=True)
     if output_format == "json":
         write_json(_to_json(bundle, with_ir=show_ir))
@@ -44,8 +44,8 @@ def inspect(
         _show(bundle)
 
 
-def _rules(bundle: PolicyBundle) -> list[dict[str, Any]]:  # Any: JSON
-    """Every rule in evaluation order, Python rules included."""
+def _rules(bundle: Policy) -> list[dict[str, Any]]:  # Any: JSON
+    """Return every rule in evaluation order, including Python rules."""
     from bobcat.bundle.explanation import KINDS
     from bobcat.ir.schema import FunctionRule, HostRule
 
@@ -80,7 +80,7 @@ def _rules(bundle: PolicyBundle) -> list[dict[str, Any]]:  # Any: JSON
     return rows
 
 
-def _to_json(bundle: PolicyBundle, *, with_ir: bool) -> dict[str, Any]:  # Any: JSON
+def _to_json(bundle: Policy, *, with_ir: bool) -> dict[str, Any]:  # Any: JSON
     import json
 
     import msgspec
@@ -89,7 +89,7 @@ def _to_json(bundle: PolicyBundle, *, with_ir: bool) -> dict[str, Any]:  # Any: 
     return {**shown, "ir": json.loads(bundle.ir_bytes)} if with_ir else shown
 
 
-def _show(bundle: PolicyBundle) -> None:
+def _show(bundle: Policy) -> None:
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
@@ -110,7 +110,7 @@ def _show(bundle: PolicyBundle) -> None:
     }
     for name, fact in facts.items():
         if fact is not None:
-            click.echo(f"{name:<17}  {safe_text(fact)}")  # not wrapped: an id is there to be copied
+            click.echo(f"{name:<17}  {safe_text(fact)}")  # not wrapped: an id is printed to be copied
     rows = [(row, row["verdict"] or KIND_WORDS[row["kind"]]) for row in _rules(bundle)]
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("rule", "priority", "decision", "digest", "source"):
@@ -123,7 +123,7 @@ def _show(bundle: PolicyBundle) -> None:
     if out.measure(table, options=out.options.update(width=PIPE_WIDTH)).maximum <= out.width:
         out.print(table)
         return
-    for row, verdict in rows:  # too narrow for columns: two lines a rule, nothing cut
+    for row, verdict in rows:  # too narrow for columns: two lines a rule, nothing truncated
         line = Text(verdict, style=VERDICT_COLOURS.get(verdict, "blue"))
         line.append(f"  priority {row['priority']}  {row['digest'][:16]}  {safe_text(row['source'])}", style="dim")
         out.print(Text(safe_name(row["id"]), style="bold"))

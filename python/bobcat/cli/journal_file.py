@@ -1,4 +1,4 @@
-"""Journals in files: one record per line, as `step_record_to_json` writes them. Read by `bobcat trace`."""
+"""Journals in files: one record per line, as `step_record_to_json` writes them. `bobcat trace` reads them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 from bobcat.cli.failures import InputError
 from bobcat.cli.inputs import decode, read_bytes
-from bobcat.journal import StepRecord, step_record_from_json
+from bobcat.journal.records import StepRecord, step_record_from_json
 
 _STEP_KINDS = ("model.output", "approval.requested", "approval.granted", "action.intent", "action.result")
 
 
 def read_journals(path: str) -> dict[str, list[StepRecord]]:
-    """The records of every run in a file (`-`: standard input), in the order in which the runs begin there."""
+    """Read the records of every run in a file (`-`: standard input), in the order of each run's first record."""
     data, name = read_bytes(path)
     runs: dict[str, list[StepRecord]] = {}
     for number, line in enumerate(decode(data, name).splitlines(), 1):
@@ -35,7 +35,7 @@ def _record(line: str, place: str) -> StepRecord:
         if isinstance(data, dict) and "correlation_id" in data:
             raise InputError(
                 f"{place}: an audit event, not a journal record",
-                help="`jsonl_sink` writes audit events; a journal is what a store keeps, see `step_record_to_json`",
+                help="`jsonl_sink` writes audit events; a store keeps journals, see `step_record_to_json`",
             )
         raise InputError(f"{place}: not a journal record (no `run_id`)")
     try:
@@ -49,7 +49,7 @@ def _record(line: str, place: str) -> StepRecord:
 
 
 def _check(record: StepRecord) -> None:
-    """What the fold over a journal takes for granted."""
+    """Check the assumptions of the fold over a journal."""
     fields: dict[str, tuple[object, type]] = {
         "run_id": (record.run_id, str),
         "seq": (record.seq, int),

@@ -1,4 +1,4 @@
-"""A JSON object that is given as an option: read strictly, because what it says is kept, or runs."""
+"""A JSON object given as an option, parsed strictly, because it is stored or executed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEEPEST = 100
 
 
 def json_object(option: str, text: str) -> dict[str, Any]:  # Any: JSON
-    """The object that `text` is. Raises `click.BadParameter`, which names the option."""
+    """Parse a JSON object. Raises `click.BadParameter`, which names the option."""
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite)
         depth = _depth(value)
@@ -38,7 +38,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"`{text}` is no JSON number")
+    raise ValueError(f"`{text}` is not a JSON number")
 
 
 def _finite(text: str) -> float:

@@ -1,4 +1,4 @@
-"""`bobcat log`: the audit events of runs, filtered, followed, and decided again."""
+"""`bobcat log`: show, filter, follow and re-evaluate the audit events of runs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import click
 
 from bobcat.cli.audit_file import MAX_LINE_BYTES, read_lines
 from bobcat.cli.failures import FINDINGS
-from bobcat.cli.options import format_option, profile_option
+from bobcat.cli.options import bundle_checks, bundle_options, format_option, profile_option
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from bobcat.bundle import PolicyBundle
-    from bobcat.model import AuditEvent, Decision
+    from bobcat.bundle import Policy
+    from bobcat.model.decision import Decision
+    from bobcat.model.run import AuditEvent
 
 VALUE_CHARS = 200
 """Characters of a value that are shown without `--full`."""
 MAX_RUNS = 10_000
-"""Runs at once whose steps are remembered for `--tool`."""
+"""Maximum concurrent runs whose steps are tracked for `--tool`."""
 KINDS = (
     "run.started", "run.unbounded", "run.bundle_changed", "run.resumed", "run.suspended", "run.succeeded", "run.failed",
     "run.cancelled", "run.superseded", "step.proposed", "step.replayed", "step.usage", "policy.evaluated",
@@ -36,13 +37,13 @@ DENIALS = ("action.denied", "approval.denied")
 VERDICTS = ("allow", "deny", "dry_run", "approve_required", "transform")
 
 
-class Moment(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
-    """A date, with or without a time; UTC where it says no zone."""
+class TimeParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
+    """A date, with or without a time; UTC without a zone."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """The moment that was written. Any: click's own."""
+        """Return the point in time. Any: click's own."""
         if isinstance(value, datetime):
             return value
         try:
@@ -62,19 +63,20 @@ def _complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str
 @click.option("--tool", "tools", multiple=True, metavar="NAME", help="Events of steps that call this tool.")
 @click.option("--verdict", "verdicts", multiple=True, type=click.Choice(VERDICTS), help="Decisions with this verdict.")
 @click.option("--denied", is_flag=True, help="Denials, by the policy or by an approver.")
-@click.option("--rule", "rules", multiple=True, metavar="ID", help="Decisions that this rule has made.")
-@click.option("--run", "runs", multiple=True, metavar="ID", help="Events of this run, all its attempts.")
+@click.option("--rule", "rules", multiple=True, metavar="ID", help="Decisions of this rule.")
+@click.option("--run", "runs", multiple=True, metavar="ID", help="Events of this run, in all its attempts.")
 @click.option("--correlation-id", "ids", multiple=True, metavar="ID", help="Events with exactly this correlation id.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", shell_complete=_complete_kind,
-              help="Events of this kind; `*` stands for any text, as in `action.*`.")  # fmt: skip
-@click.option("--since", type=Moment(), metavar="TIME", help="Events at this time or later.")
-@click.option("--until", type=Moment(), metavar="TIME", help="Events before this time.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is written later, until Ctrl-C.")
+              help="Events of this kind; `*` matches any text, as in `action.*`.")  # fmt: skip
+@click.option("--since", type=TimeParam(), metavar="TIME", help="Events at this time or later.")
+@click.option("--until", type=TimeParam(), metavar="TIME", help="Events before this time.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with events that are written later, until Ctrl-C.")
 @click.option("--full", is_flag=True, help="Show values in full.")
 @click.option("--decide-again", "policy", metavar="POLICY", type=click.Path(),
-              help="Decide again with POLICY, a policy or a bundle, and show decisions that differ.")  # fmt: skip
+              help="Evaluate again with POLICY, a policy or a bundle, and show decisions that differ.")  # fmt: skip
 @profile_option
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when a line is damaged.")
+@bundle_options
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if a line is damaged.")
 @format_option
 def log(
     file: str,
@@ -97,21 +99,24 @@ def log(
 ) -> int:
     """Show the audit events in FILE (`-`: standard input), one line each, as `jsonl_sink` writes them.
 
-    Filters of different options must all be met, of one option any. Damaged lines are reported on standard error, with
-    their numbers. With --decide-again, exits with 1 when a decision differs.
+    An event must match all options, and one value of each option. Damaged lines are reported on standard error, with
+    their numbers. With --decide-again, exits with 1 if a decision differs.
     """
     chosen = Filter(
         frozenset(tools), frozenset(verdicts), denied, frozenset(rules), runs, frozenset(ids), kinds, since, until
     )
-    again = None if policy is None else Again(_open(policy, profile))
-    reading = Reading(file, follow=follow)
+    condition = bundle_checks().given()
+    if policy is None and condition is not None:
+        raise click.UsageError(f"`{condition}` needs `--decide-again`: events alone involve no bundle")
+    again = None if policy is None else ReEvaluation(_open(policy, profile))
+    reading = LogReader(file, follow=follow)
     limit = None if full else VALUE_CHARS
     try:
         for event in reading.events():
             if not chosen.keeps(event):
                 continue
             if again is not None:
-                again.look(event, output_format, limit)
+                again.check(event, output_format, limit)
             elif output_format == "json":
                 click.echo(_json(event))
             else:
@@ -123,8 +128,8 @@ def log(
     return FINDINGS if differs or (exit_code and reading.damaged) else 0
 
 
-class Reading:
-    """The events of a file. Lines that are none are told on standard error, and counted in `damaged`."""
+class LogReader:
+    """The events of a file. Invalid lines are reported on standard error, and counted in `damaged`."""
 
     def __init__(self, path: str, *, follow: bool) -> None:
         self._path = path
@@ -132,10 +137,10 @@ class Reading:
         self.damaged = 0
 
     def events(self) -> Iterator[AuditEvent]:
-        """Every event that can be read."""
-        from bobcat.audit import parse_line
-        from bobcat.display import safe_text
+        """Yield every event that can be read."""
         from bobcat.errors import AuditError
+        from bobcat.runtime.decide_again import parse_line
+        from bobcat.text.display import safe_text
 
         for number, line in read_lines(self._path, follow=self._follow):
             if not line.strip():
@@ -153,7 +158,7 @@ class Reading:
 
 
 class Filter:
-    """The conditions on events. Remembers the tools of steps, which most events do not name."""
+    """The conditions on events. Tracks the tools of steps, because most events do not name them."""
 
     def __init__(
         self,
@@ -172,7 +177,7 @@ class Filter:
         self._known: dict[str, dict[Any, str]] = {}
 
     def keeps(self, event: AuditEvent) -> bool:
-        """True when the event meets every condition."""
+        """Return true if the event meets every condition."""
         tool = self._tool_of(event)
         body, at = event.body, _aware(event.timestamp)
         decided = event.kind.startswith("policy.")
@@ -192,7 +197,7 @@ class Filter:
         )
 
     def _tool_of(self, event: AuditEvent) -> str | None:
-        """The tool of the step that an event is about."""
+        """Return the tool of an event's step."""
         if not self._tools:
             return None
         step, tool = event.body.get("seq"), event.body.get("tool")
@@ -200,7 +205,7 @@ class Filter:
             self._known.pop(event.correlation_id, None)
         if type(step) is not int:
             return None
-        if len(self._known) > MAX_RUNS:  # runs whose end the file does not have
+        if len(self._known) > MAX_RUNS:  # runs whose end is not in the file
             self._known.pop(next(iter(self._known)))
         steps = self._known.setdefault(event.correlation_id, {})
         if isinstance(tool, str):
@@ -208,18 +213,18 @@ class Filter:
         return steps.get(step)
 
 
-class Again:
-    """Decisions made again with another bundle, or the same."""
+class ReEvaluation:
+    """Re-evaluation of decisions with the same or another bundle."""
 
-    def __init__(self, bundle: PolicyBundle) -> None:
+    def __init__(self, bundle: Policy) -> None:
         self._bundle = bundle
         self._same = self._differ = self._other = self._by_run = 0
         self._refused: dict[str, int] = {}
 
-    def look(self, event: AuditEvent, output_format: str, limit: int | None) -> None:
-        """Decide again on an event that is a decision; show it when the decision differs."""
-        from bobcat.audit import DECISIONS, decide_again, recorded
+    def check(self, event: AuditEvent, output_format: str, limit: int | None) -> None:
+        """Evaluate an event's decision again; print it if the result differs."""
         from bobcat.errors import AuditError
+        from bobcat.runtime.decide_again import DECISIONS, decide_again, recorded
 
         if event.kind not in DECISIONS:
             return
@@ -243,13 +248,13 @@ class Again:
             click.echo(f"    decided now: {_decided(now.verdict.value, now.reason, now.matched_rules, limit)}")
 
     def report(self) -> bool:
-        """Say on standard error how many decisions differ; True when one does."""
+        """Report on standard error the number of different decisions; return true if there is one."""
         parts = [f"{self._same} decisions are the same, {self._differ} differ"]
-        parts += [f"{count} not decided again ({code})" for code, count in sorted(self._refused.items())]
+        parts += [f"{count} not evaluated again ({code})" for code, count in sorted(self._refused.items())]
         if self._by_run:
             parts.append(f"{self._by_run} were refused by the run, not by a policy")
         if self._other:
-            parts.append(f"{self._other} were made by another policy")
+            parts.append(f"{self._other} are from another policy")
         click.echo("; ".join(parts), err=True)
         return self._differ > 0
 
@@ -263,7 +268,7 @@ class _Shape(NamedTuple):
 
 
 def _shape(decision: Decision) -> _Shape:
-    from bobcat.plain_json import json_text
+    from bobcat.text.json_text import json_text
 
     args = None if decision.transform_args is None else json_text(decision.transform_args)
     verdict = str(decision.verdict)
@@ -271,8 +276,8 @@ def _shape(decision: Decision) -> _Shape:
 
 
 def line_of(event: AuditEvent, limit: int | None = VALUE_CHARS) -> str:
-    """One line for people, safe to show. `limit` is per value, in characters."""
-    from bobcat.display import safe_text
+    """Format one line for humans, safe to display. `limit` is per value, in characters."""
+    from bobcat.text.display import safe_text
 
     at = _aware(event.timestamp).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3]
     head = f"{at}Z {safe_text(event.correlation_id)} #{event.seq} {safe_text(event.kind)}"
@@ -281,7 +286,7 @@ def line_of(event: AuditEvent, limit: int | None = VALUE_CHARS) -> str:
 
 
 def _detail(event: AuditEvent, limit: int | None) -> str:
-    from bobcat.display import safe_json, safe_name, safe_names, safe_text
+    from bobcat.text.display import safe_json, safe_name, safe_names, safe_text
 
     body = dict(event.body)
     if event.kind.startswith("policy."):
@@ -301,7 +306,7 @@ def _detail(event: AuditEvent, limit: int | None) -> str:
 
 
 def _decided(verdict: object, reason: object, rules: tuple[object, ...], limit: int | None, code: object = None) -> str:
-    from bobcat.display import safe_names, safe_text
+    from bobcat.text.display import safe_names, safe_text
 
     text = safe_text(verdict)
     if code is not None:
@@ -312,7 +317,7 @@ def _decided(verdict: object, reason: object, rules: tuple[object, ...], limit: 
 
 
 def _pairs(body: Mapping[str, Any], limit: int | None) -> list[str]:
-    from bobcat.display import safe_json, safe_text
+    from bobcat.text.display import safe_json, safe_text
 
     return [f"{safe_text(name)}={safe_json(value, limit=limit)}" for name, value in body.items()]
 
@@ -322,7 +327,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _json(event: AuditEvent, again: Decision | None = None) -> str:
-    from bobcat.plain_json import json_text
+    from bobcat.text.json_text import json_text
 
     data: dict[str, Any] = {
         "correlation_id": event.correlation_id,
@@ -342,14 +347,14 @@ def _json(event: AuditEvent, again: Decision | None = None) -> str:
     return json_text(data)
 
 
-def _open(policy: str, profile: Any) -> PolicyBundle:  # Any: one of the choices
+def _open(policy: str, profile: Any) -> Policy:  # Any: one of the choices
     from bobcat.cli.inputs import open_policy
 
     return open_policy(policy, profile, ())
 
 
 def _is_of(correlation_id: str, run: str) -> bool:
-    """True for a run, its resumed attempts, and the nodes of a graph."""
+    """Return true for a run, its resumed attempts, and the nodes of a graph."""
     return correlation_id == run or correlation_id.startswith((f"{run}#", f"{run}::"))
 
 

@@ -1,6 +1,6 @@
-"""The entry point of `bobcat`: the list of commands, and what happens to the errors that leave one.
+"""The entry point of `bobcat`: the list of commands, and the handling of their errors.
 
-Commands are named here and imported when they run, so that `bobcat --help` loads neither the compiler nor rich.
+Commands are listed here and imported on use, so that `bobcat --help` loads neither the compiler nor rich.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.failures import INTERRUPTED, InputError, report_failure
-from bobcat.display import safe_text
+from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 # name: (module, attribute, one line for `bobcat --help`)
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "init": ("bobcat.cli.init", "init", "Write a starter policy and its tests."),
-    "check": ("bobcat.cli.check", "check", "Report what is wrong or doubtful in policies."),
+    "check": ("bobcat.cli.check", "check", "Report errors and warnings of policies."),
     "compile": ("bobcat.cli.compile", "compile_", "Compile a policy into a bundle file."),
     "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
-    "eval": ("bobcat.cli.eval", "eval_", "Decide on one tool call."),
-    "explain": ("bobcat.cli.explain", "explain", "Show why a tool call is decided as it is."),
-    "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest that names a policy."),
-    "doctor": ("bobcat.cli.doctor", "doctor", "Show where the strict profile decides otherwise than lynx-agent."),
+    "eval": ("bobcat.cli.eval", "eval_", "Evaluate one tool call."),
+    "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),
+    "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest of a policy."),
+    "doctor": ("bobcat.cli.doctor", "doctor", "Show where the strict profile decides differently from lynx-agent."),
     "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
     "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
     "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
     "log": ("bobcat.cli.log", "log", "Show, follow and check the audit events of runs."),
-    "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny what runs wait for."),
-    "worker": ("bobcat.cli.worker", "worker", "Make queued runs."),
+    "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny approvals."),
+    "worker": ("bobcat.cli.worker", "worker", "Run a worker for queued runs."),
     "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
-    "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or say that it was restored."),
-    "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, as lynx-agent names them."),
+    "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or mark it as restored."),
+    "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, under lynx-agent's names."),
     "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
     "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),
 }
@@ -61,16 +61,16 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that was named; of an unknown one, say which is close."""
+        """Resolve a command; suggest a close name for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
             close = get_close_matches(args[0], COMMANDS, 1)
-            ctx.fail(f"there is no command `{args[0]}`" + (f"; did you mean `{close[0]}`?" if close else ""))
+            ctx.fail(f"unknown command `{args[0]}`" + (f"; did you mean `{close[0]}`?" if close else ""))
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands and options that begin so; click would import every command for its help."""
+        """Complete commands and options; click's default would import every command for its help."""
         from click.shell_completion import CompletionItem
 
         found = [
@@ -105,7 +105,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
     help="Show the version.",
 )
 def cli() -> None:
-    """Compile policies for AI-agent tool calls, decide with them, and explain the decisions."""
+    """Compile and evaluate policies for AI-agent tool calls, and explain the decisions."""
 
 
 def main(args: list[str] | None = None) -> None:
@@ -116,22 +116,22 @@ def main(args: list[str] | None = None) -> None:
         sys.stdout.flush()
     except click.ClickException as error:
         if not isinstance(error, InputError):
-            vars(error)["message"] = safe_text(error.message)  # click quotes what was written
+            vars(error)["message"] = safe_text(error.message)  # click quotes the user's input
         error.show()
         sys.exit(error.exit_code)
     except click.Abort:
         click.echo("aborted", err=True)
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # the reader left; nothing is wrong
+    except BrokenPipeError:  # the reader closed the pipe; not an error
         _abandon_stdout()
         sys.exit(0)
     except SystemExit:
         if type(sys.stdout).__module__ != "click.utils":
             raise
-        # Click saw the broken pipe first, and made a failure of it.
+        # Click handled the broken pipe first and turned it into a failure.
         _abandon_stdout()
         sys.exit(0)
-    except Exception as error:  # the one place where a coded error becomes an exit code; others propagate
+    except Exception as error:  # the only place that maps a coded error to an exit code; others propagate
         failure = report_failure(error)
         if failure is None:
             raise
@@ -142,7 +142,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _prepare_streams() -> None:
-    """Stand in for streams that are closed, and keep what a terminal cannot show from being an error."""
+    """Replace closed streams, and prevent encoding errors of the terminal."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:
@@ -153,6 +153,6 @@ def _prepare_streams() -> None:
 
 
 def _abandon_stdout() -> None:
-    """Keep what is still buffered from being written at exit, where it would fail again."""
+    """Discard buffered output that would fail again at exit."""
     with suppress(OSError, ValueError):  # a stream without a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

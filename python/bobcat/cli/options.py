@@ -1,4 +1,4 @@
-"""The options that several commands share."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,47 +16,60 @@ profile_option = click.option(
     type=click.Choice(["strict", "lynx"]),
     default="strict",
     show_default=True,
-    help="The meaning of a policy: `strict`, or that of lynx-agent 2.5. A bundle must have been compiled with it.",
+    help="The semantics of a policy: `strict`, or those of lynx-agent 2.5. A bundle must have been compiled with it.",
 )
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers that NaN, which no bound refuses, and the infinities are not in."""
+    """A range of numbers that excludes the infinities and NaN, which satisfies no bound check."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # Any: click's own
-        """The number that was written."""
+        """Convert the option's text."""
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return found
 
 
-HOST = "bobcat.host"
-"""Where the context of a command keeps what `--host` says."""
+UNCOMPILED = "bobcat.uncompiled"
+"""Key under which the context of a command keeps what `--uncompiled` says."""
 
 
-def host_option(command: Decorated) -> Decorated:
-    """What becomes of Python rules that cannot be compiled; `inputs` reads it from the context."""
+def uncompiled_option(command: Decorated) -> Decorated:
+    """Add `--uncompiled`, and its older spelling `--host`; `inputs` reads the value from the context."""
+    older = click.option(
+        "--host", type=click.Choice(["refuse", "allow"]), hidden=True, expose_value=False, callback=_note_host
+    )
     return click.option(
-        "--host",
-        type=click.Choice(["refuse", "allow"]),
-        default="refuse",
-        show_default=True,
+        "--uncompiled",
+        type=click.Choice(["error", "callable"]),
+        show_default="error",
         expose_value=False,
-        callback=lambda context, _parameter, value: context.meta.update({HOST: value}),
-        help="What becomes of a Python rule that cannot be compiled: an error, or a callable that the bundle needs.",
-    )(command)
+        callback=_note_uncompiled,
+        help="Treat a Python rule that cannot be compiled as an error, or as a callable that the bundle needs.",
+    )(older(command))
+
+
+def _note_uncompiled(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[UNCOMPILED] = value
+
+
+def _note_host(context: click.Context, _: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        context.meta[UNCOMPILED] = {"refuse": "error", "allow": "callable"}[value]
+        click.echo(f"note: `--host {value}` is now `--uncompiled {context.meta[UNCOMPILED]}`", err=True)
 
 
 def python_rule_option(command: Decorated) -> Decorated:
-    """Python rules beside a policy, and what becomes of those that cannot be compiled."""
-    return host_option(
+    """Add Python rules beside a policy, and the handling of those that cannot be compiled."""
+    return uncompiled_option(
         click.option(
             "--python-rule",
             "python_rules",
             multiple=True,
             metavar="MODULE:NAME[@PRIORITY]",
-            help="A Python rule; may be given several times. The current directory is importable.",
+            help="A Python rule; repeatable. The current directory is importable.",
         )(command)
     )
 
@@ -67,12 +80,12 @@ format_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="The form of the output.",
+    help="The output format.",
 )
 
 
 def wants_json() -> bool:
-    """Whether the command that runs was asked for JSON."""
+    """Return true if the running command was asked for JSON."""
     context = click.get_current_context(silent=True)
     return context is not None and context.params.get("output_format") == "json"
 
@@ -82,14 +95,14 @@ policy_argument = click.argument("policy", metavar="POLICY", type=click.Path(all
 
 @dataclass(frozen=True, slots=True)
 class BundleChecks:
-    """Conditions on a bundle that a command loads; None leaves one out."""
+    """Conditions on a bundle that a command loads; None disables one."""
 
     trusted_keys: tuple[str, ...] | None = None
     expected_id: str | None = None
     min_epoch: int | None = None
 
     def given(self) -> str | None:
-        """The first option that was given, by its name."""
+        """Return the name of the first given option."""
         for name, value in (
             ("--trusted-key", self.trusted_keys),
             ("--expected-id", self.expected_id),
@@ -104,7 +117,7 @@ _CHECKS = "bobcat.bundle_checks"
 
 
 def bundle_checks() -> BundleChecks:
-    """The conditions that the command that runs was given."""
+    """Return the conditions given to the running command."""
     context = click.get_current_context(silent=True)
     found = context.meta.get(_CHECKS, {}) if context is not None else {}
     return BundleChecks(**found)
@@ -116,7 +129,7 @@ def _keep_check(context: click.Context, parameter: click.Parameter, value: Any) 
 
 
 def bundle_options(command: Decorated) -> Decorated:
-    """Conditions on a bundle; `inputs` reads them from the context."""
+    """Add conditions on a bundle; `inputs` reads them from the context."""
     for decorate in (
         click.option(
             "--min-epoch",
@@ -125,7 +138,7 @@ def bundle_options(command: Decorated) -> Decorated:
             metavar="N",
             expose_value=False,
             callback=_keep_check,
-            help="Refuse a bundle whose epoch is below N; without an epoch it counts as 0.",
+            help="Reject a bundle whose epoch is below N; without an epoch it counts as 0.",
         ),
         click.option(
             "--expected-id",
@@ -133,7 +146,7 @@ def bundle_options(command: Decorated) -> Decorated:
             metavar="ID",
             expose_value=False,
             callback=_keep_check,
-            help="Refuse a bundle with another id.",
+            help="Reject a bundle with another id.",
         ),
         click.option(
             "--trusted-key",
@@ -142,7 +155,7 @@ def bundle_options(command: Decorated) -> Decorated:
             metavar="KEY",
             expose_value=False,
             callback=_keep_check,
-            help="A public Ed25519 key, in hexadecimal. When given, a bundle that no such key signed is refused.",
+            help="A public Ed25519 key, in hexadecimal. If given, a bundle that no such key signed is rejected.",
         ),
     ):
         command = decorate(command)
@@ -150,15 +163,20 @@ def bundle_options(command: Decorated) -> Decorated:
 
 
 def call_options(command: Decorated) -> Decorated:
-    """The tool call that `eval` and `explain` look at: a file, or options."""
+    """Add the options of the tool call for `eval` and `explain`: a file, or its parts."""
     for decorate in (
         click.option(
             "--tools",
             metavar="MODULE:NAME",
-            help="Judge the call as a run with this `ToolSet` would: its declarations, defaults and argument checks.",
+            help="Evaluate the call as in a run with this `ToolSet`: its declarations, defaults and argument checks.",
         ),
         click.option("--context", "context_json", metavar="JSON|@FILE", help="The execution context, with --tool."),
-        click.option("--declared", "declared_json", metavar="JSON|@FILE", help="What the tool declares, with --tool."),
+        click.option(
+            "--declared",
+            "declared_json",
+            metavar="JSON|@FILE",
+            help="The metadata that the tool declares, with --tool.",
+        ),
         click.option("--args", "args_json", metavar="JSON|@FILE", help="The arguments of the call, with --tool."),
         click.option("--tool", metavar="NAME", help="The name of the tool, instead of a REQUEST."),
         click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True)),

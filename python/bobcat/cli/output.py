@@ -1,4 +1,4 @@
-"""What the commands write: diagnostics, decisions, JSON and files."""
+"""Output of the commands: diagnostics, decisions, JSON and files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bobcat.cli.failures import InputError, reason_of
-from bobcat.display import safe_json_text, wrapped
+from bobcat.text.display import safe_json_text, wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from bobcat.diagnostics import Diagnostic
-    from bobcat.model import Decision
+    from bobcat.diagnostics.model import Diagnostic
+    from bobcat.model.decision import Decision
 
 
 def wants_colour(*, err: bool = False) -> bool:
-    """Whether to write colours, bold and dim: only on a terminal that knows them, and never under `NO_COLOR`."""
+    """Return true if output may use colours, bold and dim: only on a capable terminal, and never under `NO_COLOR`."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") in ("dumb", "unknown"):
         return False
     return (sys.stderr if err else sys.stdout).isatty()
@@ -36,41 +36,41 @@ PIPE_WIDTH = 10_000  # lines of a pipe are not wrapped: other programs read them
 
 
 def console() -> Console:
-    """A rich console on stdout that guesses no markup in what users wrote. It wraps on a terminal only."""
+    """Return a rich console on stdout that interprets no markup in user text. It wraps only on a terminal."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPE_WIDTH
 
     class Plain(Console):
         def on_broken_pipe(self) -> None:
-            """Leave it to `main`; rich ends the program with 1."""
+            """Let `main` handle a broken pipe; rich would exit with 1."""
             raise BrokenPipeError(errno.EPIPE, "the reader has left")
 
-    # Without a colour system rich writes no bold either, and `FORCE_COLOR` cannot put any into a pipe.
+    # Without a colour system, rich writes no bold, and `FORCE_COLOR` has no effect on a pipe.
     system: Literal["auto"] | None = "auto" if wants_colour() else None
     return Plain(color_system=system, highlight=False, markup=False, emoji=False, width=width)
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], *, err: bool = False) -> None:
-    """Print diagnostics as text, with the source lines they point at."""
+    """Print diagnostics as text, with their source lines."""
     if not diagnostics:
         return
-    from bobcat.render import render_text
+    from bobcat.diagnostics.render import render_text
 
     sources = {**_texts(diagnostics), **sources}
     click.echo(render_text(diagnostics, sources, color=wants_colour(err=err)), err=err, color=True)
 
 
 def _texts(diagnostics: Sequence[Diagnostic]) -> dict[str, str]:
-    """The texts of the Python files that findings point into."""
+    """Return the texts of the Python files that findings refer to."""
     files = {item.span.file for item in diagnostics if item.span is not None}
     return {file: text for file in files if (text := "".join(linecache.getlines(file)))}
 
 
 def show_rows(rows: Iterable[tuple[str, str | None]], *, width: int = 10) -> None:
-    """Print a name and a safe text in each row; rows without a text are left out.
+    """Print a name and a safe text in each row; rows without a text are omitted.
 
-    On a terminal a long row goes on below its text, so that nothing in it stands where a name does.
+    On a terminal, a long row continues below its text, so that no part of it appears in the name column.
     """
     for name, text in rows:
         if text:
@@ -78,15 +78,15 @@ def show_rows(rows: Iterable[tuple[str, str | None]], *, width: int = 10) -> Non
 
 
 def echo_line(line: str, *, indent: str = "    | ", err: bool = False) -> None:
-    """Print one safe line; on a terminal in pieces of its width."""
+    """Print one safe line, wrapped to the width of a terminal."""
     if (sys.stderr if err else sys.stdout).isatty():
         line = "\n".join(wrapped(line, shutil.get_terminal_size().columns - 1, indent=indent))
     click.echo(line, err=err)
 
 
 def hanging(out: Console, text: Text, indent: str = "    | ") -> Text:
-    """A line in pieces of the console's width, the further ones behind `indent`: padding in it puts nothing where a
-    line of ours begins. In a pipe it stays one line.
+    """Wrap a line to the console's width, with `indent` before continuation lines: padding in user text cannot imitate
+    the start of a line. In a pipe it stays one line.
     """
     from rich.text import Text
 
@@ -102,10 +102,10 @@ def write_json(value: object) -> None:
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """JSON of plain data that reads back as the same data, infinities and integers of any length included."""
+    """Return JSON of plain data that reads back as the same data, including infinities and integers of any length."""
     mark = f"<{os.urandom(8).hex()}>"
     most = sys.get_int_max_str_digits()
-    sys.set_int_max_str_digits(0)  # whoever gave us the integer can wait for its digits
+    sys.set_int_max_str_digits(0)  # a caller that passes a huge integer accepts the conversion time
     try:
         text = json.dumps(_plain(value, mark), indent=indent, ensure_ascii=False, allow_nan=False)
     finally:
@@ -114,7 +114,7 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 def echo_json(text: str) -> None:
-    """Print JSON in UTF-8, whatever the encoding of stdout; what is unsafe to show is written as its escape."""
+    """Print JSON in UTF-8, independent of the encoding of stdout; characters unsafe to display are escaped."""
     click.echo(safe_json_text(text).encode("utf-8", "backslashreplace"))
 
 
@@ -129,7 +129,7 @@ def _plain(value: object, mark: str) -> object:
 
 
 def write_file(path: str, text: str) -> None:
-    """Write a text file, complete or not at all, or say why it cannot be written."""
+    """Write a text file atomically, or report the reason that it cannot be written."""
     from bobcat.bundle.file import write
 
     try:
@@ -139,7 +139,7 @@ def write_file(path: str, text: str) -> None:
 
 
 def decision_to_json(decision: Decision) -> dict[str, Any]:  # Any: JSON
-    """A decision as `eval --format json` and `explain --format json` print it."""
+    """Convert a decision to the JSON of `eval --format json` and `explain --format json`."""
     return {
         "verdict": str(decision.verdict),
         "reason": decision.reason,

@@ -1,4 +1,4 @@
-"""`bobcat policy`: `lint` and `bundle-id` under the names that lynx-agent gave them."""
+"""`bobcat policy`: `lint` and `bundle-id` under lynx-agent's names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def policy() -> None:
 
 
 for name, command, summary in (
-    ("lint", check, "Report what is wrong or doubtful in policies: `bobcat check`."),
-    ("bundle-id", bundle_id, "Print the digest that names a policy: `bobcat bundle-id`."),
+    ("lint", check, "Report errors and warnings of policies: `bobcat check`."),
+    ("bundle-id", bundle_id, "Print the digest of a policy: `bobcat bundle-id`."),
 ):
     alias = copy(command)
     alias.short_help = summary

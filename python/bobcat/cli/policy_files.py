@@ -1,7 +1,7 @@
 """The policies below a directory: every `*.yaml` and `*.yml` that looks like one, in the order of their paths.
 
-Hidden directories and links to directories are not entered. Modules of rules are not looked for: to check one is to run
-it, which a person asks for by its name.
+Hidden directories and links to directories are not entered. Modules of rules are skipped: checking one runs
+it, so the user must name it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ _KEY = re.compile(r"""^(?:\{\s*)?["']?(rules|predicates|defaults|apiVersion)["']
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The files below a directory: those to check, and those left out with the reason."""
+    """The files below a directory: those to check, and the skipped ones with the reason."""
 
     policies: tuple[str, ...]
     skipped: tuple[tuple[str, str], ...]
 
 
 def policies_below(directory: str) -> Found:
-    """The policies below a directory, and the YAML files that are none. Raises `OSError` for a file that is closed."""
+    """Return the policies below a directory, and the YAML files that are not policies. Raises `OSError` for an
+    unreadable file.
+    """
     policies: list[str] = []
     skipped: list[tuple[str, str]] = []
     for path in _files(directory):
@@ -48,8 +50,8 @@ def _files(directory: str) -> list[str]:
 
 
 def _problem(text: str) -> str | None:
-    """Why a text is no policy, going by its top-level keys; None for one that is to be checked."""
+    """Return the reason that a text is not a policy, based on its top-level keys; None for one to check."""
     keys = {found[1] for found in _KEY.finditer(text.removeprefix("\ufeff"))}
     if "apiVersion" in keys:
-        return "its `apiVersion` says that it is a Kubernetes manifest"
+        return "its `apiVersion` marks a Kubernetes manifest"
     return None if keys else "it has none of the keys `rules`, `predicates` and `defaults`"

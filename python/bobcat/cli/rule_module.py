@@ -1,6 +1,6 @@
-"""A module of rules: imported from its file, with what that imported, and the rules that it defines.
+"""Modules of rules: import from a file, the modules it imported, and the rules it defines.
 
-Nothing but the module and what it asks for is imported. What it raises is an error of the input, without a traceback.
+Only the module and its own imports are imported. Its exceptions are reported as input errors, without a traceback.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _CONTEXT = ("context", "ctx")
 
 @dataclass(frozen=True, slots=True)
 class RuleModule:
-    """`rules` are the marked functions, the built rules and the built policies of a module, in the order of its names.
+    """A loaded module. `rules` are its marked functions, built rules and built policies, in the order of its names.
 
-    `imported` names the modules that importing it has loaded, those of Bobcat and private ones aside. `unmarked` names
-    the functions that take what a rule takes, are used nowhere in the module, and are no rules.
+    `imported` lists the modules that its import has loaded, except Bobcat's and private ones. `unmarked` lists
+    unused functions of the module with the signature of a rule that are not marked as rules.
     """
 
     name: str
@@ -40,7 +40,7 @@ class RuleModule:
 @safe_python_output()
 def load_rules(text: str, path: str) -> RuleModule:
     """Import a module of rules and find its rules."""
-    # What Bobcat itself loads for rules is none of the module's doing.
+    # Modules that Bobcat itself loads for rules do not count as imports of the module.
     for own in ("bobcat.build", "bobcat.compiler"):
         import_module(own)
     before = set(sys.modules)
@@ -72,7 +72,7 @@ def _unmarked(module: types.ModuleType, text: str, rules: Container[int]) -> Ite
 
 
 def is_policy(value: object) -> bool:
-    """Whether an object is a policy built in Python."""
+    """Return true if an object is a policy built in Python."""
     return not isinstance(value, type) and callable(getattr(value, "__bobcat_policy__", None))
 
 
@@ -89,7 +89,7 @@ def _run(text: str, path: str) -> types.ModuleType:
     except SyntaxError as error:
         raise InputError(f"{error.filename or path}:{error.lineno or 1}:{error.offset or 1}: {error.msg}") from error
     except (Exception, SystemExit) as error:  # importing runs the user's code, which may raise anything
-        raise InputError(f"{_place(error, path)}: importing it raises {type(error).__name__}: {error}") from error
+        raise InputError(f"{_place(error, path)}: its import raises {type(error).__name__}: {error}") from error
     return module
 
 
@@ -103,7 +103,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _is_rule(value: Any, module: str) -> bool:  # Any: whatever a module holds
-    from bobcat.python_rule import options_of
+    from bobcat.model.rule_decorator import options_of
 
     if isinstance(value, type):
         return False

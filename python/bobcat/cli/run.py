@@ -1,4 +1,4 @@
-"""`bobcat run`: an agent script, run by its async `main()`."""
+"""`bobcat run`: run the async `main()` of an agent script."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import click
 from bobcat.cli.failures import FINDINGS, InputError, report_failure
 from bobcat.cli.inputs import decode, read_bytes
 from bobcat.cli.python_output import safe_python_output
-from bobcat.display import safe_text
-from bobcat.kernel.extra import checked_facts
+from bobcat.runtime.extra import checked_facts
+from bobcat.text.display import safe_text
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -27,18 +27,18 @@ from bobcat.kernel.extra import checked_facts
     "extra",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A fact for `main(extra)`; VALUE is JSON or text. `@FILE` reads a JSON object.",
+    help="A value for `main(extra)`; VALUE is JSON or text. `@FILE` reads a JSON object.",
 )
 @click.argument("script", type=click.Path())
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(script: str, args: tuple[str, ...], *, extra: tuple[str, ...]) -> int:
     """Import SCRIPT and await its `main()`, which calls `run_agent(...)`. ARGS become its `sys.argv`.
 
-    The directory of SCRIPT is importable. A `main` with a parameter `extra` gets the facts of `--extra`, to pass on
-    to `run_agent(extra=...)`. Exits with 1 when the script fails.
+    The directory of SCRIPT is importable. A `main` with a parameter `extra` gets the values of `--extra`, to pass on
+    to `run_agent(extra=...)`. Exits with 1 if the script fails.
     """
     facts = read_facts(extra)
-    read_bytes(script)  # what cannot be read is said as everywhere
+    read_bytes(script)  # unreadable files are reported as in other commands
     path = Path(script).resolve()
     sys.path.insert(0, str(path.parent))
     sys.argv = [script, *args]
@@ -83,7 +83,7 @@ def _run_main(path: Path, facts: dict[str, Any], *, takes_facts: bool) -> int:  
 
 
 def read_facts(given: Sequence[str]) -> dict[str, Any]:  # Any: JSON
-    """The facts that `--extra` gives, the last one of a name. Refuses what `run_agent(extra=...)` would refuse."""
+    """Read the values of `--extra`, the last one of a name. Rejects values that `run_agent(extra=...)` would reject."""
     facts: dict[str, Any] = {}
     for text in given:
         if text.startswith("@"):
@@ -115,7 +115,7 @@ def _facts_of_file(path: str) -> dict[str, Any]:  # Any: JSON
 
 
 def _show_script_traceback(error: Exception, script: Path) -> None:
-    """Show where the script failed, from its own first frame on; the frames that led to it are ours."""
+    """Show the script's traceback from its own first frame on, without Bobcat's frames."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
         trace = trace.tb_next
@@ -123,5 +123,5 @@ def _show_script_traceback(error: Exception, script: Path) -> None:
         trace = error.__traceback__
     for entry in traceback.format_exception(type(error), error, trace):
         text = entry.removesuffix("\n")
-        # Frames have several lines; whatever else has some comes from a message.
+        # Only frames have several lines; other line ends come from a message.
         click.echo(safe_text(text, multiline=text.lstrip(" |+-").startswith('File "')), err=True)

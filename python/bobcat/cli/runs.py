@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import FINDINGS, InputError, NotAllowed
 from bobcat.cli.json_option import json_object
+from bobcat.cli.named_object import load_app
 from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
-from bobcat.display import safe_json, safe_name, safe_names, safe_text
+from bobcat.text.display import safe_json, safe_name, safe_names, safe_text
 
 if TYPE_CHECKING:
-    from bobcat.stores.durable import RunSummary
+    from bobcat.stores.protocol import RunSummary
     from bobcat.workers import Delivery, Job, Jobs
 
 STATUSES = ("queued", "running", "suspended", "succeeded", "failed", "cancelled")
@@ -30,13 +30,18 @@ def runs() -> None:
 
 @runs.command("list")
 @store_option
-@click.option("--status", type=click.Choice(STATUSES), help="Runs of this status only.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only runs of this status.")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, metavar="N", help="How many at most."
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of runs.",
 )
 @format_option
 def list_(store_url: str, status: Any, limit: int, output_format: str) -> None:  # Any: one of the choices
-    """List runs, the last changed first."""
+    """List runs, most recently changed first."""
 
     async def work(store: Any) -> tuple[list[RunSummary], datetime]:
         return list(await store.runs(status=status, limit=limit)), await store.now()
@@ -46,20 +51,20 @@ def list_(store_url: str, status: Any, limit: int, output_format: str) -> None: 
         write_json([_summary(run) for run in found])
         return
     for run in found:
-        name, told = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
-        echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {told}".rstrip())
+        name, detail = safe_text(run.run_id), safe_text(run.detail.get("error") or _waits_for(run))
+        echo_line(f"{name}  {run.status}  {since(run.updated, now)} ago  {run.records} records  {detail}".rstrip())
     if not found:
         click.echo("no runs" if status is None else f"no {status} runs", err=True)
 
 
-@runs.command(short_help="Show one run: where it stands, and its job.")
+@runs.command(short_help="Show one run: its state, and its job.")
 @click.argument("run_id", metavar="RUN")
 @store_option
 @format_option
 def show(run_id: str, store_url: str, output_format: str) -> None:
-    """Show one run: where it stands, its job, and the approvals it waits for.
+    """Show one run: its state, its job, and the approvals it waits for.
 
-    `bobcat trace --store URL --run-id RUN` shows what it did.
+    `bobcat trace --store URL --run-id RUN` shows its steps.
     """
     from bobcat.errors import JobError
 
@@ -72,7 +77,7 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
 
     run, job = _with_jobs(store_url, work)
     if run is None:
-        raise InputError(f"there is no run `{run_id}` in this store")
+        raise InputError(f"no run `{run_id}` in this store")
     if output_format == "json":
         write_json({**_summary(run), "job": None if job is None else job.to_json()})
         return
@@ -81,7 +86,7 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
         ("records", str(run.records)),
         ("created", run.created.isoformat(timespec="seconds")),
         ("updated", run.updated.isoformat(timespec="seconds")),
-        ("restored", "the store was restored since: unsafe actions wait for approvals" if run.restored else ""),
+        ("restored", "the store was restored since then: unsafe actions wait for approvals" if run.restored else ""),
         ("error", safe_text(run.detail.get("error") or (job.error if job else None) or "")),
         ("approvals", safe_names(run.detail.get("approvals") or ())),
     ]
@@ -103,11 +108,11 @@ def show(run_id: str, store_url: str, output_format: str) -> None:
 
 @runs.command()
 @click.argument("name", metavar="NAME")
-@click.option("--payload", metavar="JSON", default="{}", help="What the run is given: a JSON object.")
-@click.option("--run-id", metavar="ID", help="The id of the run: queueing it twice is queueing it once.")
-@click.option("--priority", type=int, default=0, show_default=True, metavar="N", help="A higher one goes first.")
-@click.option("--tenant", metavar="NAME", default="", help="For whom; see `tenant_limit`.")
-@click.option("--version", metavar="TEXT", help="The version of the run: a worker makes it whose app has it.")
+@click.option("--payload", metavar="JSON", default="{}", help="The input of the run: a JSON object.")
+@click.option("--run-id", metavar="ID", help="The id of the run: queueing it again has no effect.")
+@click.option("--priority", type=int, default=0, show_default=True, metavar="N", help="Higher runs first.")
+@click.option("--tenant", metavar="NAME", default="", help="The tenant; see `tenant_limit`.")
+@click.option("--version", metavar="TEXT", help="The version of the run: only a worker whose app has it runs it.")
 @click.option("--at", metavar="TIME", help="Not before this time, in ISO 8601; without a zone it is UTC.")
 @store_option
 def queue(
@@ -135,10 +140,12 @@ def queue(
 
 @runs.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--app", metavar="APP", help="Make the run here and now, with this app, instead of queueing it.")
+@click.option(
+    "--app", metavar="APP", help="Execute the run now in this process, with this app, instead of queueing it."
+)
 @store_option
 def resume(run_id: str, app: str | None, store_url: str) -> int:
-    """Let a run go on that is suspended, failed or was cancelled. Exits with 1 when `--app` is given and it fails."""
+    """Resume a run that is suspended, failed or was cancelled. Exits with 1 if `--app` is given and the run fails."""
     workers = None if app is None else load_app(app)
 
     async def work(jobs: Jobs, store: Any) -> Delivery | None:
@@ -161,10 +168,10 @@ def resume(run_id: str, app: str | None, store_url: str) -> int:
 
 @runs.command()
 @click.argument("run_id", metavar="RUN")
-@click.option("--reason", metavar="TEXT", default="cancelled by hand", help="Why; kept with the run.")
+@click.option("--reason", metavar="TEXT", default="cancelled by hand", help="The reason; kept with the run.")
 @store_option
 def cancel(run_id: str, reason: str, store_url: str) -> None:
-    """Have a run not go on. One that a worker is at stops within a second, and its tool with it."""
+    """Cancel a run. If a worker is executing it, the run and its tool stop within a second."""
 
     async def work(jobs: Jobs, _: Any) -> RunSummary | None:
         return await jobs.cancel(run_id, reason=reason)
@@ -179,8 +186,8 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        told = f"not a time in ISO 8601, such as 2026-01-31T08:00:00+01:00: {error}"
-        raise click.BadParameter(told, param_hint="'--at'") from error
+        problem = f"not a time in ISO 8601, such as 2026-01-31T08:00:00+01:00: {error}"
+        raise click.BadParameter(problem, param_hint="'--at'") from error
 
 
 def _with_jobs(
@@ -213,9 +220,9 @@ def _summary(run: RunSummary) -> dict[str, Any]:
 
 
 def _waits_for(run: RunSummary) -> str:
-    """The kind of a queued run: it waits for a worker whose app can make it."""
-    told = run.detail.get("job")
-    if run.status != "queued" or not isinstance(told, Mapping):
+    """Describe the worker that a queued run waits for: one whose app has the run's function."""
+    job = run.detail.get("job")
+    if run.status != "queued" or not isinstance(job, Mapping):
         return ""
-    version = told.get("version")
-    return f"job {told.get('name')}" + ("" if version is None else f"@{version}")
+    version = job.get("version")
+    return f"job {job.get('name')}" + ("" if version is None else f"@{version}")

@@ -15,7 +15,7 @@ from bobcat.cli.output import write_file
 )
 def schema(output: str | None) -> None:
     """Print the JSON Schema (2020-12) of the policy language, for completion and checks in editors."""
-    from bobcat.schema_json import policy_schema
+    from bobcat.frontend.strict.json_schema import policy_schema
 
     text = json.dumps(policy_schema(), indent=2)
     if output is None:

@@ -1,4 +1,4 @@
-"""The store that a command works on: `--store`, and what happens to its errors."""
+"""The store of a command: `--store`, and the handling of its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 from bobcat.cli.failures import InputError
 
 if TYPE_CHECKING:
-    from bobcat.stores.durable import DurableStore
+    from bobcat.stores.protocol import DurableStore
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ store_option = click.option(
 
 
 def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_exist: bool = True) -> T:
-    """What `work` makes of the store that `url` names, which is closed afterwards."""
+    """Call `work` with the store of `url`, close the store, and return the result."""
     from bobcat.errors import StoreError
     from bobcat.stores.urls import open_store
 
@@ -42,8 +42,8 @@ def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_e
         raise InputError(f"the store cannot be used ({error.code}): {error}") from error
 
 
-def since(moment: Any, now: Any) -> str:  # Any: datetimes; their module is loaded by whoever has some
-    """How long ago, or how long yet, in the largest unit that says enough."""
+def since(moment: Any, now: Any) -> str:  # Any: datetimes; their module is loaded by the caller
+    """Format the time since or until a moment in the largest sufficient unit."""
     seconds = abs((now - moment).total_seconds())
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:

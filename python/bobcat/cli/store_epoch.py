@@ -1,4 +1,4 @@
-"""`bobcat store`: the storage itself: which epoch it is in, and saying that it was restored."""
+"""`bobcat store`: show the epoch of a store, and mark it as restored."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from bobcat.cli.output import write_json
 from bobcat.cli.store import store_option, with_store
 
 if TYPE_CHECKING:
-    from bobcat.stores.durable import RestorableStore, RunSummary
+    from bobcat.stores.protocol import RestorableStore, RunSummary
 
 OPEN = ("queued", "running", "suspended", "failed")
-"""Runs that can go on."""
+"""Statuses of runs that can continue."""
 
 
 @click.group()
 def store() -> None:
-    """Show the epoch of a store, or say that it was restored."""
+    """Show the epoch of a store, or mark it as restored."""
 
 
-@store.command(short_help="Show how often the store was restored.")
+@store.command(short_help="Show the number of restores.")
 @store_option
 @format_option
 def show(store_url: str, output_format: str) -> None:
-    """Show the epoch of a store, when it began, and how many open runs are older."""
+    """Show the epoch of a store, its start, and the number of older open runs."""
     _report(*with_store(store_url, _standing), output_format)
 
 
-@store.command("mark-restored", short_help="Say that the store was restored from a backup.")
+@store.command("mark-restored", short_help="Mark the store as restored from a backup.")
 @store_option
 @format_option
 def mark_restored(store_url: str, output_format: str) -> None:
-    """Say that the store was restored from a backup; before any worker runs on it.
+    """Mark the store as restored from a backup. Do this before any worker runs on it.
 
-    Most restores are noticed without this, see docs/explanation/durability.md. From then on an unsafe action of an
-    older run waits for an approval, because it may have happened after the backup was made. Every lease is lost.
+    Most restores are detected without this, see docs/explanation/durability.md. From then on, an unsafe action of an
+    older run waits for an approval, because it may have happened after the backup was made. All leases end.
     """
 
     async def work(opened: Any) -> tuple[int, datetime | None, int]:
@@ -50,7 +50,7 @@ def mark_restored(store_url: str, output_format: str) -> None:
 
 
 def _restorable(opened: Any) -> RestorableStore:
-    from bobcat.stores.durable import RestorableStore
+    from bobcat.stores.protocol import RestorableStore
 
     if not isinstance(opened, RestorableStore):
         raise InputError("the store has no epochs: it cannot be marked")
@@ -58,7 +58,7 @@ def _restorable(opened: Any) -> RestorableStore:
 
 
 async def _standing(opened: Any) -> tuple[int, datetime | None, int]:
-    """The epoch, when it began, and how many open runs are older."""
+    """Return the epoch, its start, and the number of older open runs."""
     found = _restorable(opened)
     older = 0
     after: RunSummary | None = None

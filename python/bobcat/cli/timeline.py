@@ -1,4 +1,4 @@
-"""What happened in a journaled run, step by step: the journal as `bobcat trace` shows it. Pure."""
+"""Timelines of journaled runs, step by step, for `bobcat trace`. Pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from bobcat.journal import EFFECTFUL_VERDICTS, JournalIndex, StepRecord, index_journal
-from bobcat.kernel.integrity import DamagedJournal, check_chain
+from bobcat.journal.index import EFFECTFUL_VERDICTS, JournalIndex, index_journal
+from bobcat.journal.legacy_names import is_refusal
+from bobcat.journal.records import StepRecord
+from bobcat.runtime.hash_chain import DamagedJournal, check_chain
 
 ONCE = frozenset(("none", "idempotent", "keyed", "transactional", "fenced"))
-"""Effects of which a repetition leaves one."""
+"""Effects that a repetition does not duplicate."""
 _BEGINNINGS = ("run.started", "run.resumed")
 
 Body = Mapping[str, Any]  # Any: JSON
 
 
 @dataclass(slots=True)
-class Step:
-    """One tool call. `at` is when its first record was written, `ended` when its result was."""
+class StepEntry:
+    """One tool call. `at` is the time of its first record, `ended` the time of its result."""
 
     step: int
     tool: str
@@ -39,17 +41,17 @@ class Step:
     effect: str | None = None
     reconciled: bool = False
     abandoned: str | None = None
-    """Why an intent of the step came to nothing, when one did and nothing was begun since."""
+    """The reason that an intent of the step was abandoned, if no later attempt began."""
 
     @property
     def denied(self) -> bool:
-        """True when the step was refused: by a rule, or by an approver."""
-        return self.ok is False and (self.message or "").startswith("[denied]")
+        """Return true if a rule or an approver denied the step."""
+        return self.ok is False and is_refusal(self.message)
 
     @property
     def status(self) -> str:
-        """`ok`, `failed`, `denied`, `uncertain` (it may have run), `waiting` (for an approval), or `unfinished` (not
-        begun). A step with a result can be `uncertain` all the same: an earlier attempt at it may have run as well.
+        """Return `ok`, `failed`, `denied`, `uncertain` (it may have run), `waiting` (for an approval), or `unfinished`
+        (not begun). A step with a result can also be `uncertain`: an earlier attempt may have run as well.
         """
         if self.ok is not None:
             return "ok" if self.ok else "denied" if self.denied else "failed"
@@ -59,20 +61,20 @@ class Step:
 
 
 @dataclass(slots=True)
-class Attempt:
-    """One `run_agent` call on the run."""
+class AttemptEntry:
+    """One `run_agent` call for the run."""
 
     number: int
     at: datetime
     bundle_id: str | None
     restored: bool = False
     end: str | None = None
-    """How it ended short of an answer, where that is on record, and when."""
+    """The recorded end without an answer, and its time."""
     ended: datetime | None = None
 
 
 @dataclass(slots=True)
-class Hop:
+class TransitionEntry:
     """One handoff of a graph."""
 
     hop: int
@@ -84,21 +86,21 @@ class Hop:
 
 
 @dataclass(slots=True)
-class End:
-    """How an attempt ended short of an answer."""
+class EndEntry:
+    """The end of an attempt without an answer."""
 
-    attempt: Attempt
+    attempt: AttemptEntry
 
 
-Entry: TypeAlias = Attempt | Step | End | Hop
+Entry: TypeAlias = AttemptEntry | StepEntry | EndEntry | TransitionEntry
 
 
 @dataclass(slots=True)
 class Timeline:
-    """A whole run. `missing` are the positions where the journal has holes, `damage` is what else is wrong with it.
+    """A whole run. `missing` are the positions of missing records, `damage` describes other damage of the journal.
 
-    `entries` is what happened in the order of the journal. A step stands under each attempt at it, as it stood then,
-    and under the last one as it stands now.
+    `entries` are the events in journal order. A step appears under each attempt at it, with its state at that time,
+    and under the last one with its current state.
     """
 
     run_id: str
@@ -106,9 +108,9 @@ class Timeline:
     started: datetime
     ended: datetime
     task: str | None = None
-    attempts: list[Attempt] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    hops: list[Hop] = field(default_factory=list)
+    attempts: list[AttemptEntry] = field(default_factory=list)
+    steps: list[StepEntry] = field(default_factory=list)
+    hops: list[TransitionEntry] = field(default_factory=list)
     final_answer: str | None = None
     finished: bool = False
     missing: list[int] = field(default_factory=list)
@@ -116,10 +118,10 @@ class Timeline:
     entries: list[Entry] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
-        """Plain data; points in time are RFC 3339 strings."""
+        """Return plain data; points in time are RFC 3339 strings."""
         data = asdict(replace(self, entries=[]))
         for attempt in data["attempts"]:
-            if not attempt["restored"]:  # said only where it is so
+            if not attempt["restored"]:  # omitted unless true
                 del attempt["restored"]
         del data["entries"]
         for step, row in zip(self.steps, data["steps"], strict=True):
@@ -129,7 +131,7 @@ class Timeline:
 
 
 def timeline(records: Sequence[StepRecord]) -> Timeline:
-    """The timeline of the records of one run, at least one of them."""
+    """Build the timeline from the records of one run, at least one record."""
     ordered = sorted(records, key=lambda record: record.seq)
     first, last = ordered[0], ordered[-1]
     times = [record.timestamp for record in ordered]
@@ -137,7 +139,7 @@ def timeline(records: Sequence[StepRecord]) -> Timeline:
     present = {record.seq for record in ordered}
     line.missing = [seq for seq in range(first.seq, last.seq) if seq not in present]
     line.damage = _damage(ordered)
-    steps: dict[int, Step] = {}
+    steps: dict[int, StepEntry] = {}
     effects: dict[int, set[str | None]] = {}
     for record in ordered:
         _take(line, steps, record)
@@ -149,7 +151,7 @@ def timeline(records: Sequence[StepRecord]) -> Timeline:
 
 
 def _entries(ordered: Sequence[StepRecord], line: Timeline) -> list[Entry]:
-    """What happened in the order of the journal. Times are no order: clocks are set, and each worker has its own."""
+    """Return the events in journal order. Times are not ordered: clocks are adjusted, and differ between workers."""
     attempts: list[list[StepRecord]] = [[]]
     for record in ordered:
         if record.kind in _BEGINNINGS and attempts[-1]:
@@ -157,11 +159,11 @@ def _entries(ordered: Sequence[StepRecord], line: Timeline) -> list[Entry]:
         attempts[-1].append(record)
     found: list[Entry] = []
     last: dict[int, int] = {}
-    begun = 0
+    first = 0
     for records in attempts:
-        begun += records[0].kind in _BEGINNINGS
+        first += records[0].kind in _BEGINNINGS
         part = Timeline(line.run_id, 0, line.started, line.ended)
-        then: dict[int, Step] = {}
+        then: dict[int, StepEntry] = {}
         for record in records:
             seen, hops, ended = len(then), len(part.hops), len(part.attempts) and part.attempts[-1].ended
             _take(part, then, record)
@@ -169,15 +171,15 @@ def _entries(ordered: Sequence[StepRecord], line: Timeline) -> list[Entry]:
                 last[number] = len(found)
                 found.append(then[number])
             if record.kind in _BEGINNINGS:
-                part.attempts[-1].number = begun
+                part.attempts[-1].number = first
                 found.append(part.attempts[-1])
             elif part.attempts and part.attempts[-1].ended != ended:
-                found.append(End(part.attempts[-1]))
+                found.append(EndEntry(part.attempts[-1]))
             found.extend(part.hops[hops:])
         _settle(part, then, {}, index_journal(records))
     now = {step.step: step for step in line.steps}
     for position, entry in enumerate(found):
-        if isinstance(entry, Step):
+        if isinstance(entry, StepEntry):
             whole = now[entry.step]
             stands = whole if last[entry.step] == position else entry
             found[position] = replace(stands, at=entry.at, tool=whole.tool, args=entry.args or whole.args)
@@ -185,7 +187,7 @@ def _entries(ordered: Sequence[StepRecord], line: Timeline) -> list[Entry]:
 
 
 def _damage(ordered: Sequence[StepRecord]) -> str | None:
-    """What the hashes of the records say is wrong with them; a hole is said elsewhere."""
+    """Return the damage that the records' hashes show; missing records are reported elsewhere."""
     if any(record.seq != position for position, record in enumerate(ordered)):
         return None
     try:
@@ -195,16 +197,18 @@ def _damage(ordered: Sequence[StepRecord]) -> str | None:
     return None
 
 
-def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
+def _take(line: Timeline, steps: dict[int, StepEntry], record: StepRecord) -> None:
     body, at = record.body, record.timestamp
     attempt = len(line.attempts)
     match record.kind:
         case "run.started" | "run.resumed":
-            line.attempts.append(Attempt(attempt + 1, at, _text(body.get("bundle_id")), body.get("restored") is True))
+            line.attempts.append(
+                AttemptEntry(attempt + 1, at, _text(body.get("bundle_id")), body.get("restored") is True)
+            )
             line.task = _text(body.get("task", line.task))
         case "model.output":
             for number, call in _calls(body):
-                steps[number] = Step(number, str(call.get("tool")), call.get("args") or {}, at, attempt)
+                steps[number] = StepEntry(number, str(call.get("tool")), call.get("args") or {}, at, attempt)
         case "approval.requested" | "approval.granted":
             step = _step(steps, record, attempt)
             step.waiting = record.kind == "approval.requested"
@@ -231,26 +235,28 @@ def _take(line: Timeline, steps: dict[int, Step], record: StepRecord) -> None:
             line.finished, line.final_answer = True, _text(body.get("final_answer"))
         case "handoff":
             following, status = _text(body.get("next")), _text(body.get("status"))
-            hop = Hop(body.get("hop", 0), str(body.get("node")), following, status, body.get("denials", 0), at)
+            hop = TransitionEntry(
+                body.get("hop", 0), str(body.get("node")), following, status, body.get("denials", 0), at
+            )
             line.hops.append(hop)
             line.finished = hop.next is None
         case _:
             pass  # a kind that a later version writes
 
 
-def _step(steps: dict[int, Step], record: StepRecord, attempt: int) -> Step:
-    """The step that a record is about, which no reply may have announced."""
+def _step(steps: dict[int, StepEntry], record: StepRecord, attempt: int) -> StepEntry:
+    """Return the step of a record, even if no reply has announced it."""
     number = record.body["step"]
-    return steps.setdefault(number, Step(number, str(record.body.get("tool")), {}, record.timestamp, attempt))
+    return steps.setdefault(number, StepEntry(number, str(record.body.get("tool")), {}, record.timestamp, attempt))
 
 
 def _text(value: object) -> str | None:
-    """A field of a record that others wrote, as text."""
+    """Return a field of an untrusted record as text."""
     return None if value is None else str(value)
 
 
 def _calls(body: Body) -> Iterator[tuple[int, Body]]:
-    """The tool calls of a reply, each with its step."""
+    """Yield the tool calls of a reply, each with its step."""
     kind, step = body.get("type"), body["step"]
     if kind == "tool_calls":
         yield from enumerate(body["calls"], step)
@@ -259,7 +265,7 @@ def _calls(body: Body) -> Iterator[tuple[int, Body]]:
 
 
 def _settle(
-    line: Timeline, steps: dict[int, Step], effects: Mapping[int, set[str | None]], journal: JournalIndex
+    line: Timeline, steps: dict[int, StepEntry], effects: Mapping[int, set[str | None]], journal: JournalIndex
 ) -> None:
     line.steps = [steps[number] for number in sorted(steps)]
     for step in line.steps:
@@ -269,9 +275,9 @@ def _settle(
             step.uncertain = not _is_settled(step, effects.get(step.step, set()))
 
 
-def _is_settled(step: Step, effects: set[str | None]) -> bool:
-    """True when the result of a step leaves no doubt about its earlier attempts: none of them had an effect, or the one
-    that succeeded stands for all, as the tool's effect promises.
+def _is_settled(step: StepEntry, effects: set[str | None]) -> bool:
+    """Return true if a step's result also settles its earlier attempts: either they had no effect, or the tool's
+    declared effect guarantees that the successful attempt replaces them.
     """
     if effects == {"none"}:
         return True

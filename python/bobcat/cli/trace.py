@@ -1,4 +1,4 @@
-"""`bobcat trace`: what a journaled run did, and when."""
+"""`bobcat trace`: show journaled runs as timelines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
 from bobcat.cli.store import with_store
-from bobcat.cli.timeline import Attempt, End, Entry, Hop, Step, Timeline, timeline
-from bobcat.display import readable_json, safe_json, safe_name, safe_text
+from bobcat.cli.timeline import AttemptEntry, EndEntry, Entry, StepEntry, Timeline, TransitionEntry, timeline
+from bobcat.text.display import readable_json, safe_json, safe_name, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from bobcat.journal import StepRecord
-    from bobcat.stores.durable import DurableStore
+    from bobcat.journal.records import StepRecord
+    from bobcat.stores.protocol import DurableStore
 
 SHOWN_CHARS = 80
 """Characters of arguments and of a message that are shown without `--full`."""
@@ -35,25 +35,25 @@ STATUS_COLOURS = {
 }
 NOTES = {
     "uncertain": "intent without result: the action may have been executed",
-    "waiting": "an approval is waited for",
-    "unfinished": "neither intent nor result: the action was not begun",
+    "waiting": "waiting for an approval",
+    "unfinished": "neither intent nor result: the action did not begin",
 }
 
 
 @click.command()
 @click.argument("journal", metavar="[FILE]", required=False, type=click.Path(allow_dash=True))
-@click.option("--run-id", metavar="ID", help="Show this run only; needed with --store.")
+@click.option("--run-id", metavar="ID", help="Show only this run; required with --store.")
 @click.option(
     "--store",
     "store_url",
     metavar="URL",
     envvar="BOBCAT_STORE",
     show_envvar=True,
-    help="Read the journal from this store, instead of a FILE.",
+    help="Read the journal from this store instead of a FILE.",
 )
 @click.option("--full", is_flag=True, help="Show arguments and messages in full.")
 @click.option(
-    "--exit-code", is_flag=True, help="Exit with 1 when an action is uncertain, a run unfinished or a journal changed."
+    "--exit-code", is_flag=True, help="Exit with 1 if an action is uncertain, a run unfinished or a journal changed."
 )
 @format_option
 def trace(
@@ -61,7 +61,7 @@ def trace(
 ) -> int:
     """Show the runs in FILE, a journal with one record per line, or a run in a store, as timelines.
 
-    Each line has the time since the run began, the step, its verdict, how it came out and how long the tool took.
+    Each line has the time since the run began, the step, its verdict, its outcome and the duration of the tool.
     """
     runs = _read(journal, run_id, store_url)
     lines = [timeline(records) for records in runs.values()]
@@ -77,10 +77,10 @@ def trace(
 
 
 def _read(journal: str | None, run_id: str | None, store_url: str | None) -> dict[str, list[StepRecord]]:
-    """The records of the runs that are to be shown."""
+    """Return the records of the runs to show."""
     if journal is None:
         if store_url is None:
-            raise click.UsageError("a FILE, or `--store` and `--run-id`, is needed")
+            raise click.UsageError("give a FILE, or `--store` and `--run-id`")
         if run_id is None:
             raise click.UsageError("`--store` needs `--run-id`; `bobcat runs list` lists the runs")
         return {run_id: _in_store(store_url, run_id)}
@@ -101,12 +101,12 @@ def _in_store(store_url: str, run_id: str) -> list[StepRecord]:
 
     records = with_store(store_url, load)
     if not records:
-        raise InputError(f"there is no record of a run `{run_id}` in this store")
+        raise InputError(f"no records of a run `{run_id}` in this store")
     return records
 
 
 def _dated(value: object) -> object:
-    """JSON with points in time as strings."""
+    """Return JSON with points in time as strings."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, dict):
@@ -149,16 +149,16 @@ def _show(line: Timeline, *, full: bool) -> None:
 
 def _entry(line: Timeline, entry: Entry, *, full: bool) -> list[Text]:
     match entry:
-        case Attempt():
+        case AttemptEntry():
             policy = safe_text((entry.bundle_id or "?")[:16])
             restored = ", after a restore of the store" if entry.restored else ""
             return [_row(line, entry.at, f"attempt {entry.number}, policy {policy}{restored}")]
-        case End(attempt):
+        case EndEntry(attempt):
             return [_row(line, attempt.ended or attempt.at, _cut(attempt.end or "", full=full))]
-        case Hop():
+        case TransitionEntry():
             words = f"{safe_name(entry.node)} {safe_text(entry.status or '')} → {safe_name(entry.next or 'done')}"
             return [_row(line, entry.at, f"hop {safe_text(entry.hop)}: {words}")]
-        case Step():
+        case StepEntry():
             return _step(line, entry, full=full)
         case _:
             assert_never(entry)
@@ -172,8 +172,8 @@ def _row(line: Timeline, at: datetime, words: str) -> Text:
     return text
 
 
-def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
-    """The line of a step, and what there is to say about it below."""
+def _step(line: Timeline, step: StepEntry, *, full: bool) -> list[Text]:
+    """Return the line of a step, and the notes below it."""
     from rich.text import Text
 
     text = Text(f"  {(step.at - line.started).total_seconds():>+9.3f}  ", style="dim")
@@ -194,9 +194,9 @@ def _step(line: Timeline, step: Step, *, full: bool) -> list[Text]:
             (f"{what} an uncertain attempt, which may have been executed{'' if refused else ' too'}", "yellow")
         )
     if step.reconciled:
-        below.append(("not run again: the reconciler says that an earlier attempt happened", "dim"))
+        below.append(("not run again: the reconciler found that an earlier attempt happened", "dim"))
     if step.abandoned is not None and step.ok is None:
-        below.append((f"begun, and not done: {_cut(step.abandoned, full=full)}", "dim"))
+        below.append((f"begun, but not finished: {_cut(step.abandoned, full=full)}", "dim"))
     if step.status in NOTES and not (step.status == "unfinished" and step.abandoned is not None):
         below.append((NOTES[step.status], STATUS_COLOURS[step.status]))
     if step.message:
@@ -212,5 +212,5 @@ def _args(args: Mapping[str, object], *, full: bool) -> str:
 
 
 def _cut(text: str, *, full: bool) -> str:
-    """One safe line: all of the text, or its beginning and how much is missing."""
+    """Return one safe line: all of the text, or its beginning and the number of omitted characters."""
     return safe_text(text) if full else safe_text(" ".join(text.split()), limit=SHOWN_CHARS)

@@ -1,4 +1,4 @@
-"""`bobcat worker`: make queued runs until told to stop."""
+"""`bobcat worker`: execute queued runs until stopped."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.app_module import load_app
 from bobcat.cli.failures import InputError
+from bobcat.cli.named_object import load_app
 from bobcat.cli.options import FiniteRange
 from bobcat.cli.python_output import safe_python_output
 from bobcat.cli.store import store_option, with_store
-from bobcat.display import safe_names, safe_text
+from bobcat.text.display import safe_names, safe_text
 
 if TYPE_CHECKING:
     from bobcat.workers import Dispatcher, Workers
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.argument("app", metavar="APP")
 @store_option
 @click.option(
-    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N", help="Runs at once."
+    "--concurrency", type=click.IntRange(1, 1000), default=4, show_default=True, metavar="N", help="Concurrent runs."
 )
 @click.option(
     "--dispatcher",
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     help="The queue: the store itself, or procrastinate on PostgreSQL (the default there).",
 )
 @click.option("--lease-seconds", type=FiniteRange(0.5, 86_400), default=30.0, show_default=True, metavar="S",
-              help="How many seconds a run whose worker died waits for another.")  # fmt: skip
+              help="Lease duration: seconds without renewal before another worker may take over a run.")  # fmt: skip
 @click.option("--grace-seconds", type=FiniteRange(0), default=30.0, show_default=True, metavar="S",
-              help="How many seconds runs may go on after SIGTERM.")  # fmt: skip
+              help="Seconds that runs may continue after SIGTERM.")  # fmt: skip
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="warning",
     show_default=True,
-    help="What to log on standard error.",
+    help="Level of the log on standard error.",
 )
-@click.option("--until-idle", is_flag=True, help="Stop when nothing is left to do now (--dispatcher store).")
+@click.option("--until-idle", is_flag=True, help="Stop when no work is due (--dispatcher store).")
 @safe_python_output()
 def worker(
     app: str,
@@ -55,14 +55,14 @@ def worker(
     log_level: str,
     until_idle: bool,
 ) -> None:
-    """Make the runs of APP, a Python file or module (`app.py`, `package.module:NAME`) that holds a `Workers`.
+    """Execute the runs of APP, a Python file or module (`app.py`, `package.module:NAME`) with a `Workers`.
 
-    SIGTERM and Ctrl-C drain: nothing more is begun, what runs may end, and the rest goes on elsewhere.
+    SIGTERM and Ctrl-C drain: no new run starts, current runs may finish, and the others continue on other workers.
     """
     workers = load_app(app)
     kind = dispatcher or ("procrastinate" if store_url.startswith("postgres") else "store")
     if until_idle and kind != "store":
-        raise click.UsageError("--until-idle goes with --dispatcher store")
+        raise click.UsageError("--until-idle needs --dispatcher store")
     if kind == "procrastinate" and not store_url.startswith("postgres"):
         raise click.UsageError("--dispatcher procrastinate needs a store at postgres://")
     from bobcat.errors import JobError
@@ -92,11 +92,11 @@ def _dispatcher(kind: str, store_url: str, *, until_idle: bool) -> Dispatcher:
     from bobcat.errors import JobError
 
     if kind == "store":
-        from bobcat.workers.store_loop import StoreDispatcher
+        from bobcat.workers.store_dispatcher import StoreDispatcher
 
         return StoreDispatcher(until_idle=until_idle)
     try:
-        from bobcat.workers.procrastinated import ProcrastinateDispatcher
+        from bobcat.workers.procrastinate import ProcrastinateDispatcher
 
         return ProcrastinateDispatcher(store_url)
     except (ImportError, JobError) as error:
@@ -124,9 +124,9 @@ async def _work(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, drain, number.name)
-    await store.runs(limit=1)  # a store that cannot be reached, or is none, is said at once
+    await store.runs(limit=1)  # report an unreachable or invalid store at once
     runner = Runner(workers, store, dispatcher=dispatcher, lease_seconds=lease_seconds)
     names = safe_names(sorted(workers.makers)) or "nothing"
-    click.echo(f"worker {safe_text(runner.owner)} makes {names}", err=True)
+    click.echo(f"worker {safe_text(runner.owner)} runs {names}", err=True)
     await dispatcher.work(runner, concurrency=concurrency, stop=stop, grace_seconds=grace_seconds)
     click.echo("worker stopped", err=True)

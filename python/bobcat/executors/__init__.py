@@ -1,4 +1,4 @@
-"""Executors: where and how an action that policy permits is run. The mediator calls exactly one per action."""
+"""Executors: place and isolation in which a permitted action runs. The mediator calls exactly one per action."""
 
 from bobcat.executors.base import Executor
 from bobcat.executors.inline import inline_executor

@@ -1,4 +1,4 @@
-"""The default executor: the tool runs here, in this process and event loop."""
+"""The default executor: the tool runs in this process and event loop."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from bobcat.executors.base import Executor
-from bobcat.model import ActionRequest, ActionResult, ToolDef
-from bobcat.plain_json import describe
+from bobcat.model.decision import ActionRequest
+from bobcat.model.run import ActionResult, ToolDef
+from bobcat.text.json_text import format_exception
 
 TRACEBACK_CHARS = 500
-"""How much of a failing tool's traceback, from its end, the error text carries."""
+"""Length of a failing tool's traceback in the error text, taken from its end."""
 
 
 def inline_executor(*, timeout_seconds: float | None = None) -> Executor:
-    """Run tools in place, each for at most `timeout_seconds`; 0 means that nothing may run.
+    """Run tools in place, each for at most `timeout_seconds`; with 0, no tool runs.
 
-    The timeout, like the kill switch, ends a tool at its next `await`; a tool that never awaits cannot be ended here.
-    Raises `ValueError` for NaN, which would end none.
+    The timeout, like the kill switch, ends a tool at its next `await`; a tool that never awaits cannot be ended. Raises
+    `ValueError` for NaN, which would never expire.
     """
     if timeout_seconds is not None and timeout_seconds != timeout_seconds:
         raise ValueError("timeout_seconds must be a number, got NaN")
@@ -33,12 +34,12 @@ def inline_executor(*, timeout_seconds: float | None = None) -> Executor:
 
 async def run_inline(
     tool: ToolDef,
-    args: Mapping[str, Any],  # Any: what the tool takes
+    args: Mapping[str, Any],  # Any: arguments of the tool
     timeout_seconds: float | None = None,
     *,
-    tells_timeouts_apart: bool = True,
+    distinguishes_timeouts: bool = True,
 ) -> ActionResult:
-    """One call. `tells_timeouts_apart`: a `TimeoutError` of the tool's own is an error like any other."""
+    """Run one call. `distinguishes_timeouts`: a `TimeoutError` that the tool raised is an ordinary error."""
     started = time.perf_counter()
     try:
         if timeout_seconds is None:
@@ -51,22 +52,22 @@ async def run_inline(
         return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
     except (Exception, SystemExit) as error:
         late = isinstance(error, TimeoutError) and (
-            not tells_timeouts_apart or (timeout_seconds is not None and clock.expired())
+            not distinguishes_timeouts or (timeout_seconds is not None and clock.expired())
         )
         text = late_text(tool, timeout_seconds) if late else failure_text(error)
         return ActionResult(False, None, text, int((time.perf_counter() - started) * 1000))
 
 
 def late_text(tool: ToolDef, timeout_seconds: float | None) -> str:
-    """What is told of a tool that took too long."""
+    """The error text of a tool that exceeded its timeout."""
     return f"TimeoutError: tool {tool.name!r} timed out after {timeout_seconds}s"
 
 
 def failure_text(error: BaseException) -> str:
-    """What is told of a tool that raised: the exception, and the end of its traceback from the tool's own frame on."""
+    """The error text of a tool that raised: the exception, and the end of its traceback from the tool's own frame."""
     try:
-        frames = error.__traceback__.tb_next if error.__traceback__ else None  # without our own
+        frames = error.__traceback__.tb_next if error.__traceback__ else None  # without the executor's frames
         trace = "".join(traceback.format_exception(type(error), error, frames))
     except Exception as second:
         trace = f"(the traceback cannot be shown: {type(second).__name__})"
-    return f"{describe(error)}\n{trace[-TRACEBACK_CHARS:]}"
+    return f"{format_exception(error)}\n{trace[-TRACEBACK_CHARS:]}"

@@ -1,17 +1,18 @@
-"""One executor per kind of isolation. A tool that asks for an isolation nobody provides does not run."""
+"""Executor selection by isolation. A tool with an isolation that no executor provides does not run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from bobcat.executors.base import Executor
-from bobcat.model import ActionRequest, ActionResult, ToolDef
+from bobcat.model.decision import ActionRequest
+from bobcat.model.run import ActionResult, ToolDef
 
 
 def route_executor(routes: Mapping[str | None, Executor]) -> Executor:
-    """Pick by `tool.metadata.isolation`; the key None serves tools that ask for nothing. The mapping is copied.
+    """Select the executor by `tool.metadata.isolation`; the key None serves tools without one. The mapping is copied.
 
-    A tool whose isolation is no key does not run: its action fails, and the error names the keys.
+    A tool whose isolation is missing from the keys does not run: its action fails, and the error lists the keys.
     """
     given: object = routes
     if not isinstance(given, Mapping):

@@ -1,12 +1,13 @@
-"""The executor that gives each tool call a process of its own. See `bobcat.sandbox` for what that bounds."""
+"""The executor that runs each tool call in a separate process. `bobcat.executors.sandbox` lists the limits."""
 
 from __future__ import annotations
 
 import time
 
 from bobcat.executors.base import Executor
-from bobcat.model import ActionRequest, ActionResult, ToolDef
-from bobcat.sandbox import ENV_ALLOWLIST, SandboxError, check_limits, run_in_subprocess
+from bobcat.executors.sandbox import ENV_ALLOWLIST, SandboxError, check_limits, run_in_subprocess
+from bobcat.model.decision import ActionRequest
+from bobcat.model.run import ActionResult, ToolDef
 
 
 def subprocess_executor(
@@ -19,10 +20,10 @@ def subprocess_executor(
     """Run each call in a fresh interpreter, in the workspace of the run, within these limits.
 
     For tools that are trusted but may run away; not a security boundary. A tool must be an async function that can be
-    imported. The timeout, and the end of the run, kill the process and everything it started.
+    imported. The timeout, and the end of the run, kill the process and all processes that it started.
 
     `cpu_seconds` is processor time, `timeout_seconds` wall time, `max_memory_mb` address space in MiB; `env_allowlist`
-    names the environment variables that are passed on. Raises `TypeError` or `ValueError` for limits that are none.
+    names the environment variables that are passed on. Raises `TypeError` or `ValueError` for invalid limits.
     """
     check_limits(cpu_seconds, max_memory_mb, timeout_seconds, env_allowlist)
 

@@ -1,4 +1,4 @@
-"""The list of findings one compilation fills, and how the user's text is quoted in them."""
+"""Collector of one compilation's diagnostics, and quoting of the user's text in them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from yaml.nodes import CollectionNode, Node
 
-from bobcat.codes import diagnose
-from bobcat.diagnostics import Diagnostic, Related, Severity, Span
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
 
 MAX_FINDINGS = 1_000
-"""Findings kept of one source; the next one is `E0114` and the last."""
+"""Maximum number of diagnostics of one source; the next one is `E0114`, the last."""
 
 _SHOWN = 60
 
 
-class Report:
-    """The findings about one source, in the order they were made; `sorted` gives them in source order."""
+class DiagnosticCollector:
+    """Diagnostics of one source in order of creation; `sorted` returns them in source order."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -32,7 +32,7 @@ class Report:
         related: Iterable[Related] = (),
         **params: object,
     ) -> None:
-        """Record the finding `code` at a node or a span."""
+        """Record the diagnostic `code` at a node or a span."""
         if len(self._found) > MAX_FINDINGS:
             return
         span = self.span(place) if isinstance(place, Node) else place
@@ -42,11 +42,11 @@ class Report:
         self._found[diagnose(code, span, help=help, related=related, **params)] = None
 
     def append(self, diagnostic: Diagnostic) -> None:
-        """Record a finding made elsewhere."""
+        """Record a diagnostic created elsewhere."""
         self._found[diagnostic] = None
 
     def span(self, node: Node) -> Span:
-        """Where `node` stands. A collection ends where its last value does."""
+        """Return the span of `node`. A collection ends at the end of its last value."""
         start = node.start_mark
         path: str = getattr(start, "path", "")
         if path:
@@ -56,26 +56,26 @@ class Report:
 
     @property
     def full(self) -> bool:
-        """Whether findings are no longer kept, so that looking for more is in vain."""
+        """Return true if the limit is reached, so that further checks have no effect."""
         return len(self._found) > MAX_FINDINGS
 
     def has_errors(self) -> bool:
-        """Whether one of the findings is an error."""
+        """Return true if a diagnostic is an error."""
         return any(item.severity is Severity.ERROR for item in self._found)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """Every finding once, in source order; those without a place first."""
+        """Return every diagnostic once, in source order; diagnostics without a position come first."""
         return tuple(sorted(self._found, key=_place))
 
 
 def end_of(node: Node) -> Any:  # Any: the marks of a text and of a mapping have no common type
-    """The mark where `node` ends. A collection ends where its last value does."""
+    """Return the end mark of `node`. A collection ends at the end of its last value."""
     start = node.start_mark.index
     last = node
     while isinstance(last, CollectionNode) and last.value and not last.flow_style:
         item = last.value[-1]
         last = item[1] if isinstance(item, tuple) else item
-        if last.start_mark.index < start:  # an alias: its text stands before this collection
+        if last.start_mark.index < start:  # an alias: its text comes before this collection
             return node.end_mark
     return last.end_mark
 
@@ -85,6 +85,6 @@ def _place(item: Diagnostic) -> tuple[str, int, int]:
 
 
 def shown(text: object) -> str:
-    """`text` for use between backticks: control characters escaped, cut when long."""
+    """Escape control characters in `text` for use between backticks, and truncate long text."""
     string = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text)[:200])
     return string if len(string) <= _SHOWN else string[: _SHOWN - 3] + "..."

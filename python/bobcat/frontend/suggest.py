@@ -1,4 +1,4 @@
-"""The closest known name to one that is not known. A suggestion is only ever shown, never acted on."""
+"""Suggestion of the closest known name for an unknown one. A suggestion is only displayed, never applied."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 
 MAX_NAMES = 500
-"""Names that one unknown name is compared with."""
+"""Maximum number of names compared with one unknown name."""
 MAX_COMPARISONS = 20_000
-"""Names compared for all unknown names of one source."""
+"""Maximum number of comparisons for all unknown names of one source."""
 
 
 def distance(left: str, right: str) -> int:
-    """Edits between two strings: insert, delete, replace, or swap two neighbours."""
+    """Return the edit distance of two strings: insertions, deletions, replacements, and swaps of neighbours."""
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
@@ -27,31 +27,31 @@ def distance(left: str, right: str) -> int:
 
 
 def closest(name: str, known: Collection[str]) -> str | None:
-    """The known name that `name` was probably meant to be; None when nothing is near."""
+    """Return the known name that `name` was probably meant to be; None if no name is close."""
     return Names(known).closest(name)
 
 
 class Names:
-    """Known names, for looking up what unknown ones were meant to be: the work for all of them is bounded.
+    """Index of known names for suggestions, with a bound on the total work.
 
-    `exhausted` is true once the budget is spent: the names looked up from then on are not compared.
+    `exhausted` is true once the budget is spent: later names are not compared.
     """
 
     def __init__(self, known: Collection[str], budget: int = MAX_COMPARISONS) -> None:
         self._left = budget
         self._few = len(known) <= MAX_NAMES
-        # PERF: a lookup scans the names of its length and first letter only, not all of 100,000.
+        # PERF: a lookup scans only the names with a similar length and the same first letter, not all of 100,000.
         self._filed: dict[tuple[int, str], list[str]] = defaultdict(list)
         for item in known:
             self._filed[len(item), self._letter(item)].append(item)
 
     @property
     def exhausted(self) -> bool:
-        """Whether the budget is spent."""
+        """Return true if the budget is spent."""
         return self._left <= 0
 
     def closest(self, name: str) -> str | None:
-        """The known name that `name` was probably meant to be; None when nothing is near."""
+        """Return the known name that `name` was probably meant to be; None if no name is close."""
         if not name or len(name) > 100:
             return None
         wanted = name.casefold()
@@ -71,5 +71,5 @@ class Names:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a help line: each between backticks."""
+    """Format names for a help line, each between backticks."""
     return ", ".join(f"`{name}`" for name in names)

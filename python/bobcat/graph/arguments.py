@@ -1,26 +1,26 @@
-"""What `run_graph` is given, checked before anything runs; and the default way to compose a node's task."""
+"""Validation of `run_graph` arguments before anything runs, and the default task of a later node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, GraphNode, NodeOutcome
-from bobcat.kernel.arguments import check_actors
-from bobcat.limits import check_budget
-from bobcat.plain_json import show
-from bobcat.tools import ToolSet
+from bobcat.runtime.arguments import check_actors
+from bobcat.runtime.budget import check_budget
+from bobcat.text.json_text import safe_str
+from bobcat.tools.toolset import ToolSet
 
 
 def default_task(task: str, outcome: NodeOutcome) -> str:
-    """The default task of a later node: the original one, and what the node before had to say."""
+    """The default task of a later node: the original one, and the result of the previous node."""
     answer = outcome.result.final_answer
     if answer is None:
         answer = f"(node failed: {outcome.result.error})"
-    return f"{task}\n\n[handoff from {outcome.node}] previous result:\n{show(answer)}"
+    return f"{task}\n\n[handoff from {outcome.node}] previous result:\n{safe_str(answer)}"
 
 
 def checked_bound(bound: object) -> int:
-    """The largest number of node runs. Raises for what is no bound."""
+    """The largest number of node runs. Raises for an invalid bound."""
     if bound is None:
         return DEFAULT_MAX_TRANSITIONS
     if isinstance(bound, bool) or not isinstance(bound, int):
@@ -31,7 +31,7 @@ def checked_bound(bound: object) -> int:
 
 
 def check_graph(nodes: object, router: object) -> None:
-    """Raise `TypeError` for a router that is none, and for nodes without an agent."""
+    """Raise `TypeError` for an invalid router, and for nodes without an agent."""
     if not callable(router):
         kind = type(router).__name__
         raise TypeError(f"router must be a function or a GraphSpec, got {kind}; load_graph_file(path) reads one")
@@ -46,7 +46,7 @@ def check_graph(nodes: object, router: object) -> None:
 
 
 def check_node(name: object, node: object, policy_type: type) -> None:
-    """Raise for a node that cannot be run: better now than after other nodes had their effects."""
+    """Raise for an invalid node, before other nodes have effects."""
     if not isinstance(name, str) or not name or name == DONE:
         raise ValueError(f"{name!r} cannot be the name of a node")
     if not isinstance(node, GraphNode):
@@ -54,5 +54,5 @@ def check_node(name: object, node: object, policy_type: type) -> None:
     if not isinstance(node.tools, ToolSet):
         raise TypeError(f"the tools of node {name!r} must be a ToolSet, got {type(node.tools).__name__}")
     if not isinstance(node.policy, policy_type):
-        raise TypeError(f"the policy of node {name!r} must be a PolicyBundle, got {type(node.policy).__name__}")
+        raise TypeError(f"the policy of node {name!r} must be a Policy, got {type(node.policy).__name__}")
     check_budget(node.budget)

@@ -1,14 +1,14 @@
-"""The catalogue of what can be wrong in a graph: code, wording and help. `docs/how-to/handoff-graphs.md` explains them.
+"""The catalogue of findings in a graph: code, wording and help. `docs/how-to/handoff-graphs.md` explains them.
 
-What is wrong with a graph as YAML has the codes of policies, `E0101` to `E0114`.
+Errors of a graph as YAML have the codes of policies, `E0101` to `E0114`.
 """
 
 from __future__ import annotations
 
 from types import MappingProxyType
 
-from bobcat.codes import Code
-from bobcat.diagnostics import Diagnostic, Severity, Span
+from bobcat.diagnostics.catalogue import Code
+from bobcat.diagnostics.model import Diagnostic, Severity, Span
 
 _ALL = (
     Code("G01", "no-mapping", "graph file must be a mapping with 'start' and 'edges'"),
@@ -37,13 +37,13 @@ _ALL = (
 )  # fmt: skip
 
 WARNINGS = frozenset({"G20"})
-"""The codes that stop no compilation."""
+"""The codes that do not stop compilation."""
 
 GRAPH_CODES = MappingProxyType({code.id: code for code in _ALL})
 
 
 def finding(code: str, span: Span | None, help: str | None = None, **params: object) -> Diagnostic:
-    """The finding `code` at a place."""
+    """The finding `code` at a location."""
     known = GRAPH_CODES[code]
     usual = known.help.format(**params) if known.help is not None else None
     severity = Severity.WARNING if code in WARNINGS else known.severity

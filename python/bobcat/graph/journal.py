@@ -1,4 +1,4 @@
-"""The journal of a graph: which nodes are done, what they came to, and where the graph went from them.
+"""The journal of a graph: the finished nodes, their outcomes, and the transitions.
 
     graph.started | graph.resumed   the claim of one attempt, before it does anything that is not on record
     node.finished                   a node's outcome, before the router is asked: it is never run again, failed or not
@@ -16,19 +16,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from bobcat.aio.tasks import being_cancelled
 from bobcat.graph.model import NodeOutcome
-from bobcat.journal import DuplicateRecord, RunStore, StepRecord, usage_from_body, usage_to_body
-from bobcat.kernel.journaling import CLOSING_SECONDS
-from bobcat.kernel.manner import STORE_TIMEOUT_SECONDS
-from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, Tenure, default_owner
-from bobcat.model import RunResult
-from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, LeaseLost, RestorableStore, RunBusy, RunStatus
-from bobcat.tasks import being_cancelled
+from bobcat.journal.legacy_names import is_refusal
+from bobcat.journal.records import DuplicateRecord, RunStore, StepRecord, usage_from_body, usage_to_body
+from bobcat.model.run import RunResult
+from bobcat.runtime.compat import STORE_TIMEOUT_SECONDS
+from bobcat.runtime.journaling import CLOSING_SECONDS
+from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, LeaseKeeper, default_owner
+from bobcat.stores.protocol import DurableStore, LeaseLost, RestorableStore, RunBusy, RunStatus
+from bobcat.text.json_text import format_exception
 
 T = TypeVar("T")
 LOST_ERROR = "failed in an earlier attempt, which left no error on record"
-"""The error of a failed node whose journal says no more than that it failed."""
+"""The error of a failed node whose journal has no error text."""
 
 
 class JournalError(Exception):
@@ -39,23 +40,23 @@ class Busy(Exception):
     """Another worker executes the graph, and is alive."""
 
 
-class Overtaken(Exception):
-    """Another worker wrote the record that was to be written: it executes the graph."""
+class GraphSuperseded(Exception):
+    """Another worker wrote the next record: it executes the graph."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeRecord:
-    """What the journal of a node's own run tells the graph: how many results it has, and how many refusals."""
+    """Summary of the journal of a node's own run: the number of results, and of denials."""
 
     results: int = 0
     denied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What is on record, by hop. `finished` are the bodies of `node.finished`, `handoffs` those of `handoff`.
+class GraphProgress:
+    """The recorded progress by hop. `finished` are the bodies of `node.finished`, `handoffs` those of `handoff`.
 
-    `task` is what the graph was begun with, where that is on record.
+    `task` is the graph's original task, where recorded.
     """
 
     records: int = 0
@@ -64,33 +65,33 @@ class Progress:
     handoffs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     task: object = None
 
-    def node_at(self, hop: int) -> str | None:
-        """The node that ran at `hop`; None when none is on record."""
-        body = self.finished.get(hop) or self.handoffs.get(hop)
+    def node_at(self, transition: int) -> str | None:
+        """The node that ran at `transition`; None when no record names it."""
+        body = self.finished.get(transition) or self.handoffs.get(transition)
         return None if body is None else str(body["node"])
 
 
-def read_progress(records: Sequence[StepRecord]) -> Progress:
-    """Fold a graph's records. Unknown kinds are skipped; what is no record raises."""
+def read_progress(records: Sequence[StepRecord]) -> GraphProgress:
+    """Fold a graph's records. Unknown kinds are skipped; an invalid record raises."""
     ordered = sorted(records, key=lambda record: record.seq)
     finished = {int(record.body["hop"]): record.body for record in ordered if record.kind == "node.finished"}
     handoffs = {int(record.body["hop"]): record.body for record in ordered if record.kind == "handoff"}
     for body in (*finished.values(), *handoffs.values()):
         if not isinstance(body["node"], str):
-            raise TypeError("a record names no node")
+            raise TypeError("a record without a node")
     task = next((record.body.get("task") for record in ordered if record.kind == "graph.started"), None)
-    return Progress(len(ordered), ordered[-1].seq + 1 if ordered else 0, finished, handoffs, task)
+    return GraphProgress(len(ordered), ordered[-1].seq + 1 if ordered else 0, finished, handoffs, task)
 
 
 def read_node(records: Sequence[StepRecord]) -> NodeRecord:
     """Fold the records of a node's run. An action that failed after its approval is a failure, not a refusal."""
     results = [record.body for record in records if record.kind == "action.result"]
-    denied = [body for body in results if str(body.get("message", "")).startswith("[denied]")]
+    denied = [body for body in results if is_refusal(body.get("message"))]
     return NodeRecord(len(results), len(denied))
 
 
 class GraphJournal:
-    """Reads and writes the journal of one graph. Without a store it has nothing and keeps nothing."""
+    """Reads and writes the journal of one graph. Without a store it is empty and keeps nothing."""
 
     def __init__(
         self,
@@ -102,63 +103,63 @@ class GraphJournal:
         lease_seconds: float = DEFAULT_LEASE_SECONDS,
     ) -> None:
         self._store = store
-        self._tenure: Tenure | None = None
+        self._lease_keeper: LeaseKeeper | None = None
         if isinstance(store, DurableStore) and not plain:
-            self._tenure = Tenure(store, run_id, owner=owner or default_owner(), seconds=lease_seconds)
+            self._lease_keeper = LeaseKeeper(store, run_id, owner=owner or default_owner(), seconds=lease_seconds)
         self._run_id = run_id
         self._plain = plain
         self._claimed = False
         self._next_seq = 0
         self._restored = False
         """True when the store was restored since the graph began: a node whose run is unknown may have run."""
-        self.progress = Progress()
+        self.progress = GraphProgress()
 
     async def load(self) -> None:
-        """Take the graph where the store has leases, and read what is on record. Raises `JournalError`, and `Busy`."""
-        if self._tenure is not None:
+        """Acquire the graph where the store has leases, and read its records. Raises `JournalError`, and `Busy`."""
+        if self._lease_keeper is not None:
             try:
                 async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                    await self._tenure.take()
+                    await self._lease_keeper.acquire()
             except RunBusy as busy:
                 raise Busy(str(busy)) from busy
             except asyncio.CancelledError as error:
                 raise _unless_cancelled(error, "store.acquire failed") from error
             except (Exception, SystemExit) as error:
-                raise JournalError(f"store.acquire failed: {describe(error)}") from error
-            # What another worker took, the next write says: every node is fenced on its own.
-            self._tenure.keep(lambda loss: None)
-        appended = await self._look()
+                raise JournalError(f"store.acquire failed: {format_exception(error)}") from error
+            # The next write detects another worker's takeover: every node is fenced separately.
+            self._lease_keeper.start_heartbeat(lambda loss: None)
+        appended = await self._appended_count()
         self.progress = await self._load(self._run_id, read_progress)
         if self.progress.records < appended:
-            there = self.progress.records
+            found = self.progress.records
             raise JournalError(
-                f"journal refused: the store says that the graph had {appended} records, and {there} are there"
+                f"journal refused: the store reports {appended} records for the graph, but {found} exist"
             )
         self._next_seq = self.progress.next_seq
 
     async def node(self, run_id: str) -> NodeRecord:
-        """What is on record of a node's own run. Raises `JournalError`."""
+        """The records of a node's own run. Raises `JournalError`."""
         if self._restored and isinstance(self._store, RestorableStore):
             try:
                 async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                    await self._store.doubt(run_id)
+                    await self._store.mark_uncertain(run_id)
             except asyncio.CancelledError as error:
                 raise _unless_cancelled(error, "store.load failed") from error
             except (Exception, SystemExit) as error:
-                raise JournalError(f"store.load failed: {describe(error)}") from error
+                raise JournalError(f"store.load failed: {format_exception(error)}") from error
         return await self._load(run_id, read_node)
 
-    async def _look(self) -> int:
-        """How many records the store kept of the graph; 0 where it does not say."""
-        if self._tenure is None:
+    async def _appended_count(self) -> int:
+        """The number of records that the store counted for the graph; 0 without a count."""
+        if self._lease_keeper is None:
             return 0
         try:
             async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                summary = await self._tenure.store.run(self._run_id)
+                summary = await self._lease_keeper.store.run(self._run_id)
         except asyncio.CancelledError as error:
             raise _unless_cancelled(error, "store.load failed") from error
         except (Exception, SystemExit) as error:
-            raise JournalError(f"store.load failed: {describe(error)}") from error
+            raise JournalError(f"store.load failed: {format_exception(error)}") from error
         self._restored = summary is not None and summary.restored
         return 0 if summary is None else summary.appended or 0
 
@@ -171,10 +172,10 @@ class GraphJournal:
         except asyncio.CancelledError as error:
             raise _unless_cancelled(error, "store.load failed") from error
         except (Exception, SystemExit) as error:
-            raise JournalError(f"store.load failed: {describe(error)}") from error
+            raise JournalError(f"store.load failed: {format_exception(error)}") from error
 
     async def claim(self, task: str, start: str) -> None:
-        """Take the graph, once, before the first thing that is not on record. Raises as `append`."""
+        """Claim the graph, once, before the first unrecorded action. Raises as `append`."""
         if self._claimed or self._plain:
             return
         self._claimed = True
@@ -184,16 +185,16 @@ class GraphJournal:
             await self._append("graph.started", {"task": task, "start": start})
 
     async def finish(self, outcome: NodeOutcome) -> None:
-        """Keep a node's outcome. Raises as `append`."""
+        """Record a node's outcome. Raises as `append`."""
         if not self._plain:
             await self._append("node.finished", {**_summary(outcome), "result": result_to_body(outcome.result)})
 
     async def hand_off(self, outcome: NodeOutcome, following: str | None) -> None:
-        """Keep the router's answer. Raises as `append`."""
+        """Record the router's answer. Raises as `append`."""
         await self._append("handoff", {**_summary(outcome), "next": following}, at=outcome.transitions)
 
     async def _append(self, kind: str, body: dict[str, Any], at: int = 0) -> None:
-        """Write one record. Raises `JournalError`, and `Overtaken` when its place is taken."""
+        """Write one record. Raises `JournalError`, and `GraphSuperseded` when its position is taken."""
         if self._store is None:
             return
         seq = at if self._plain else self._next_seq
@@ -202,40 +203,40 @@ class GraphJournal:
             async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
                 await self._write(self._store, record)
         except (DuplicateRecord, LeaseLost) as lost:
-            raise Overtaken(str(lost)) from lost
+            raise GraphSuperseded(str(lost)) from lost
         except asyncio.CancelledError as error:
             raise _unless_cancelled(error, "store.append failed") from error
         except (Exception, SystemExit) as error:
-            raise JournalError(f"store.append failed: {describe(error)}") from error
+            raise JournalError(f"store.append failed: {format_exception(error)}") from error
         self._next_seq = seq + 1
 
     async def _write(self, store: RunStore, record: StepRecord) -> None:
-        tenure = self._tenure
-        if tenure is None or not isinstance(store, DurableStore):
+        lease_keeper = self._lease_keeper
+        if lease_keeper is None or not isinstance(store, DurableStore):
             await store.append(record)
             return
-        if tenure.is_due():
-            await tenure.renew()
-        await store.append_fenced(record, tenure.lease)
+        if lease_keeper.is_due():
+            await lease_keeper.renew()
+        await store.append_fenced(record, lease_keeper.lease)
 
     async def close(self, status: RunStatus | None, detail: Mapping[str, Any]) -> None:
-        """Note how the graph stands, when it stands anywhere, and give it back."""
-        tenure, store = self._tenure, self._store
-        if tenure is None or not isinstance(store, DurableStore):
+        """Save the graph's status, if it has one, and release the lease."""
+        lease_keeper, store = self._lease_keeper, self._store
+        if lease_keeper is None or not isinstance(store, DurableStore):
             return
         try:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     if status is not None:
-                        await store.set_status(self._run_id, status, detail=detail, lease=tenure.lease)
-        finally:  # also when the graph is cancelled here: nobody else would end the renewals
+                        await store.set_status(self._run_id, status, detail=detail, lease=lease_keeper.lease)
+        finally:  # also when the graph is cancelled here: otherwise the renewals would never end
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
-                    await tenure.give_back()
+                    await lease_keeper.release()
 
 
 def result_to_body(result: RunResult) -> dict[str, Any]:
-    """A node's result as the journal keeps it."""
+    """A node's result as a journal body."""
     return {
         "correlation_id": result.correlation_id,
         "bundle_id": result.bundle_id,
@@ -263,6 +264,6 @@ def _summary(outcome: NodeOutcome) -> dict[str, Any]:
     return {"hop": outcome.transitions, "node": outcome.node, "denials": outcome.denials, "status": status}
 
 
-def _unless_cancelled(error: asyncio.CancelledError, what: str) -> BaseException:
+def _unless_cancelled(error: asyncio.CancelledError, operation: str) -> BaseException:
     """The error to raise for a `CancelledError`: itself when this task is being cancelled."""
-    return error if being_cancelled() else JournalError(f"{what}: {describe(error)}")
+    return error if being_cancelled() else JournalError(f"{operation}: {format_exception(error)}")

@@ -1,6 +1,6 @@
-"""A graph of the `lynx` profile: the YAML that lynx-agent reads, checked in its order, refused in its words.
+"""The `lynx` profile of graphs: YAML with the checks, their order and the messages of lynx-agent.
 
-It stops at the first mistake. What would leave lynx-agent as another exception is a `GraphCompileError` too.
+It stops at the first error. Input for which lynx-agent raises another exception is a `GraphCompileError` too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from yaml.nodes import MappingNode
 
 from bobcat.errors import GraphCompileError, PolicyWarning
-from bobcat.frontend.lynx_match import Refused, check_python_pattern
-from bobcat.frontend.lynx_source import Unreadable, read_text
+from bobcat.frontend.lynx.match import MatchRefused, check_python_pattern
+from bobcat.frontend.lynx.source import UnreadableSource, read_text
 from bobcat.graph.findings import finding
 from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, EDGE_KEYS, LYNX_PREDICATES, STATUSES, Edge, GraphSpec
 from bobcat.graph.pattern import TextPattern
@@ -25,7 +25,7 @@ def read_lynx_graph(text: str) -> GraphSpec:
     """The graph in `text`. Raises `GraphCompileError`."""
     try:
         data, node = read_text(text)
-    except Unreadable as error:
+    except UnreadableSource as error:
         raise GraphCompileError(f"invalid YAML: {str(error).removeprefix('YAML parse error: ')}") from error
     if not isinstance(node, MappingNode):
         raise _refused("G01")
@@ -85,12 +85,12 @@ def _known(mapping: Mapping[Any, Any], known: tuple[str, ...], code: str, **para
 
 
 def _pattern(text: Any, where: str) -> TextPattern:
-    """A pattern as Python's `re` reads it: on the linear engine, where it has a linear form."""
+    """A pattern in the syntax of Python's `re`: on the linear engine, where it has a linear form."""
     if not isinstance(text, str):
         raise _refused("G16", edge=where, problem="a pattern must be a string")
     try:
         check_python_pattern(text, None)
-    except Refused as refused:
+    except MatchRefused as refused:
         raise _refused("G16", edge=where, problem=str(refused)) from refused
     try:
         return TextPattern(text, "python")

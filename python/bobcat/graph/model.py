@@ -1,4 +1,4 @@
-"""The values of a handoff graph: nodes, what became of them, and the table of edges that says who goes next."""
+"""Values of a handoff graph: nodes, their outcomes, and the table of edges that selects the next node."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from bobcat.agent import Agent
 from bobcat.approvals import ApprovalHandler
-from bobcat.bundle import PolicyBundle
-from bobcat.diagnostics import Diagnostic
+from bobcat.bundle import Policy
+from bobcat.diagnostics.model import Diagnostic
 from bobcat.graph.pattern import TextPattern
-from bobcat.model import Budget, RunResult
-from bobcat.tools import ToolSet
+from bobcat.model.agent import Agent
+from bobcat.model.run import Budget, RunOutcome, RunResult
+from bobcat.tools.toolset import ToolSet
 
 DONE = "done"
 """The name that ends a graph, in an edge's `to` and as a router's answer. No node can have it."""
 DEFAULT_MAX_TRANSITIONS = 12
-"""How many nodes a graph runs when nobody says."""
+"""The default limit on the number of node runs."""
 
 Status: TypeAlias = Literal["succeeded", "failed"]
 
 STATUSES: Mapping[str, Status] = MappingProxyType({"failed": "failed", "succeeded": "succeeded"})
 EDGE_KEYS = ("from", "to", "when")
 LYNX_PREDICATES = ("answer_matches", "denials_gt", "error_matches", "status", "steps_gt")
-"""What `when` can ask in the `lynx` profile."""
+"""The predicates of `when` in the `lynx` profile."""
 PREDICATES = ("answer_is", *LYNX_PREDICATES)
-"""What `when` can ask."""
+"""The predicates of `when`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One run of an agent, with tools, a policy, a budget and an approver of its own, all as for `run_agent`.
+    """One run of an agent, with its own tools, policy, budget and approver, all as for `run_agent`.
 
-    The edge to it is a boundary of powers.
+    The edge to it is a privilege boundary.
     """
 
     agent: Agent
     tools: ToolSet
-    policy: PolicyBundle
+    policy: Policy
     budget: Budget = field(default_factory=Budget)
     on_approval: ApprovalHandler | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOutcome:
-    """What a node's run came to. `denials` counts its refused calls; `transitions`, the nodes that ran before it."""
+    """Outcome of a node's run. `denials` counts its denied calls; `transitions`, the nodes that ran before it."""
 
     node: str
     result: RunResult
@@ -56,7 +56,7 @@ class NodeOutcome:
 
 @runtime_checkable
 class Router(Protocol):
-    """Says who goes next. It must be a pure function: a resumed graph asks it again for what is not on record."""
+    """Selects the next node. It must be a pure function: a resumed graph calls it again for unrecorded transitions."""
 
     def __call__(self, outcome: NodeOutcome, /) -> str | None:
         """The name of the next node; None or `"done"` to end the graph."""
@@ -64,23 +64,29 @@ class Router(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class GraphResult:
-    """How a graph ended. `final` is the last node's result, `path` every node's in order.
+    """End of a graph: its `outcome`. `final` is the last node's result, `path` every node's in order.
 
-    `error` is about the graph: a router's answer nobody knows, the bound, the kill switch, the store. A node that fails
-    is no error of the graph.
+    `error` is about the graph: an unknown answer of the router, the bound, the kill switch, the store. A failed node
+    is not an error of the graph. An outcome that is not given is `succeeded` without an error, else `failed`.
     """
 
     final: RunResult | None
     path: tuple[NodeOutcome, ...]
     transitions: int
     error: str | None = None
+    outcome: RunOutcome = None  # type: ignore[assignment]  # `__post_init__` puts one in place of None
+
+    def __post_init__(self) -> None:
+        given: object = self.outcome
+        if given is None:
+            object.__setattr__(self, "outcome", "succeeded" if self.error is None else "failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One line of a `GraphSpec`: from where, to where, and when. All conditions must hold; without any, always.
+    """One line of a `GraphSpec`: source, destination and conditions. All conditions must hold; without any, always.
 
-    `answer_is` holds for an answer that is exactly one of these texts, white space around it aside.
+    `answer_is` holds for an answer that is exactly one of these texts, surrounding white space aside.
     """
 
     src: str
@@ -93,7 +99,7 @@ class Edge:
     answer_is: tuple[str, ...] | None = None
 
     def matches(self, outcome: NodeOutcome) -> bool:
-        """Whether the edge is taken after `outcome` of its `src`."""
+        """Return true if the edge is taken after `outcome` of its `src`."""
         result = outcome.result
         if self.status is not None and (self.status == "failed") != (result.error is not None):
             return False
@@ -108,15 +114,15 @@ class Edge:
         return self.steps_gt is None or result.steps_taken > self.steps_gt
 
     def is_unconditional(self) -> bool:
-        """Whether the edge takes every outcome."""
+        """Return true if the edge takes every outcome."""
         return self == Edge(self.src, self.dst)
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSpec:
-    """A compiled table of edges, which is a `Router`: the first edge that matches is taken; none ends the graph.
+    """A compiled table of edges, which is a `Router`: the first matching edge is taken; without one the graph ends.
 
-    `diagnostics` are the warnings about the file it was compiled from; they are no part of what is equal.
+    `diagnostics` are the warnings about its source file, and do not enter equality.
     """
 
     start: str

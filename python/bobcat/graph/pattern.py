@@ -1,4 +1,4 @@
-"""A pattern of an edge: searched in the answer or the error of a node, which a model wrote. Linear time."""
+"""A pattern of an edge, searched in the answer or the error of a node. Linear time, because a model wrote the text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Literal, TypeAlias
 from bobcat._core import Pattern
 
 Dialect: TypeAlias = Literal["re2", "python", "stdlib"]
-"""`stdlib` is Python's `re`, for patterns of the `lynx` profile that have no linear form."""
+"""`stdlib` is Python's `re`, for patterns of the `lynx` profile without a linear form."""
 
 
 class TextPattern:
-    """A compiled pattern that is equal to another of the same text and dialect, and can be pickled."""
+    """A compiled pattern, comparable by text and dialect, and picklable."""
 
     __slots__ = ("_search", "dialect", "text")
 
@@ -24,7 +24,7 @@ class TextPattern:
         self._search = re.compile(text).search if dialect == "stdlib" else Pattern(text, dialect).search
 
     def search(self, text: str) -> bool:
-        """Whether the pattern is found anywhere in `text`. A lone surrogate is read as a question mark."""
+        """Return true if the pattern matches anywhere in `text`. A lone surrogate is read as a question mark."""
         try:
             return bool(self._search(text))
         except UnicodeEncodeError:

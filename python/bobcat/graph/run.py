@@ -1,7 +1,7 @@
-"""`run_graph`: one node after the other, each a `run_agent` call of its own, until the router says it is over.
+"""`run_graph`: one node after the other, each a `run_agent` call of its own, until the router ends the graph.
 
-The graph itself decides nothing and holds no power: what a node may do is its policy's affair. Nothing that an agent, a
-router, a sink or a store does wrong comes out as an exception; `GraphResult.error` says what it was.
+The graph itself decides nothing and has no privileges: each node's policy decides. No fault of an agent, a router, a
+sink or a store leaves it as an exception; it is in `GraphResult.error`.
 """
 
 from __future__ import annotations
@@ -14,43 +14,47 @@ from math import inf
 from typing import Any, NoReturn, TypeAlias
 from uuid import uuid4
 
-from bobcat.bundle import PolicyBundle
-from bobcat.cancel import Cancelled, cancelled_reason
+from bobcat.aio.cancel import CancelSignal, cancelled_reason
+from bobcat.bundle import Policy
 from bobcat.executors import Executor
-from bobcat.frozen import FrozenDict
 from bobcat.graph.arguments import check_graph, check_node, checked_bound, default_task
-from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, JournalError, Overtaken, result_from_body
+from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, GraphSuperseded, JournalError, result_from_body
 from bobcat.graph.model import DONE, GraphNode, GraphResult, GraphSpec, NodeOutcome, Router
-from bobcat.journal import RunStore
-from bobcat.kernel.arguments import check_surroundings
-from bobcat.kernel.binding import check_allowed
-from bobcat.kernel.extra import Extra, facts_of
-from bobcat.kernel.journaling import REFUSED, STORE_FAILURES
-from bobcat.kernel.loop import run_agent
-from bobcat.kernel.tenure import DEFAULT_LEASE_SECONDS, default_owner
+from bobcat.journal.records import RunStore
 from bobcat.logs import logger
-from bobcat.model import AuditEvent, Principal, RunResult
-from bobcat.plain_json import describe
+from bobcat.model.decision import Principal
+from bobcat.model.frozen import FrozenDict
+from bobcat.model.run import AuditEvent, RunErrorCode, RunOutcome, RunResult
+from bobcat.runtime.arguments import check_surroundings
+from bobcat.runtime.extra import Extra, facts_of
+from bobcat.runtime.journaling import REFUSED
+from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
+from bobcat.runtime.loop import run_agent
+from bobcat.runtime.resume_check import check_allowed
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
-from bobcat.stores.durable import RunStatus
+from bobcat.stores.protocol import RunStatus
+from bobcat.text.json_text import format_exception
 
 GRAPH_BUNDLE = "graph"
-"""What stands for a bundle's id in the events of a graph, which has none."""
+"""Placeholder for a bundle's id in the events of a graph, which has none."""
 
 Compose: TypeAlias = Callable[[str, NodeOutcome], str]
 
 
 @dataclass(frozen=True, slots=True)
-class GraphManner:
-    """How a graph's nodes are run, and how its journal is kept: `plain` as lynx-agent 2.5 keeps it, handoffs only."""
+class GraphCompat:
+    """Execution and journal options of a graph's nodes.
+
+    With `plain`, the journal has handoffs only, as in lynx-agent 2.5.
+    """
 
     run_node: Callable[..., Awaitable[RunResult]] = run_agent
-    policy_type: type = PolicyBundle
+    policy_type: type = Policy
     plain: bool = False
 
 
-SAFE = GraphManner()
+DEFAULTS = GraphCompat()
 
 
 async def run_graph(
@@ -68,23 +72,23 @@ async def run_graph(
     executor: Executor | None = None,
     store: RunStore | None = None,
     run_id: str | None = None,
-    cancel: Cancelled | None = None,
+    cancel: CancelSignal | None = None,
     owner: str | None = None,
     lease_seconds: float = DEFAULT_LEASE_SECONDS,
     allow_changed: Collection[str] = (),
     extra: Extra | None = None,
 ) -> GraphResult:
-    """Run `nodes` on `task`, from `start` on; after each, `router` says which is next.
+    """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
     `start` and `max_transitions`, the largest number of node runs, default to those of a `GraphSpec`, else 12. The task
     of a later node is `compose_task(task, outcome)`: by default the task with the answer of the node before. The other
     arguments are those of `run_agent`, for every node.
 
     With a `store`, node runs are journaled under `RUN_ID::HOP:NODE` and the graph under `run_id`. Calling again with
-    the same `run_id` goes on where the journal ends: a node that has finished, failed or not, is not run again. In a
+    the same `run_id` continues where the journal ends: a node that has finished, failed or not, is not run again. In a
     store with leases the graph itself is leased, too.
 
-    Raises `ValueError` and `TypeError` for arguments that are no graph, before anything runs.
+    Raises `ValueError` and `TypeError` for invalid arguments, before anything runs.
     """
     check_graph(nodes, router)
     check_allowed(allow_changed)
@@ -92,8 +96,8 @@ async def run_graph(
     check_surroundings(
         sinks=sinks, principal=principal, environment=environment, store=store, executor=executor, cancel=cancel
     )
-    return await drive(
-        SAFE,
+    return await run_graph_with(
+        DEFAULTS,
         nodes,
         task,
         router=router,
@@ -115,8 +119,8 @@ async def run_graph(
     )
 
 
-async def drive(
-    manner: GraphManner,
+async def run_graph_with(
+    compat: GraphCompat,
     nodes: Mapping[str, GraphNode],
     task: str,
     *,
@@ -127,10 +131,10 @@ async def drive(
     sinks: Sequence[AnySink],
     store: RunStore | None,
     run_id: str | None,
-    cancel: Cancelled | None,
+    cancel: CancelSignal | None,
     **surroundings: Any,  # Any: arguments of `run_agent`, checked there
 ) -> GraphResult:
-    """`run_graph` in a manner of its own."""
+    """`run_graph` with compatibility options."""
     spec = router if isinstance(router, GraphSpec) else None
     first = start or (spec.start if spec else None)
     if not first:
@@ -144,7 +148,7 @@ async def drive(
         raise ValueError("a non-empty run_id is required when store is provided")
     bound = max_transitions if max_transitions is not None else spec.max_transitions if spec else None
     graph = _Graph(
-        manner=manner,
+        compat=compat,
         nodes=dict(nodes),
         task=task,
         router=router,
@@ -154,7 +158,7 @@ async def drive(
         journal=GraphJournal(
             store,
             run_id or "",
-            plain=manner.plain,
+            plain=compat.plain,
             owner=surroundings.get("owner"),
             lease_seconds=surroundings.get("lease_seconds", DEFAULT_LEASE_SECONDS),
         ),
@@ -164,30 +168,33 @@ async def drive(
         surroundings=surroundings,
     )
     for name, node in graph.nodes.items():
-        check_node(name, node, manner.policy_type)
+        check_node(name, node, compat.policy_type)
     return await graph.run(first)
 
 
 log = logger("graph")
+STORE_FAILURES: frozenset[RunErrorCode | None] = frozenset(("store_failed", "journal_refused"))
+"""Codes of the nodes' errors that end a graph with a store: its next record would fail as well."""
 OTHER_TASK = f"{REFUSED}the graph was begun with another task; if that is meant, pass allow_changed=('task',)"
 
 
 class _End(Exception):
-    """Ends the graph from any depth. `event` is its kind and body, None for none."""
+    """Ends the graph from any depth. `event` is its kind and body."""
 
-    def __init__(self, error: str | None, event: tuple[str, dict[str, Any]] | None = None) -> None:
+    def __init__(self, outcome: RunOutcome, error: str | None, event: tuple[str, dict[str, Any]]) -> None:
         super().__init__(error)
+        self.outcome = outcome
         self.error = error
         self.event = event
 
 
 class _Graph:
-    """One call of `run_graph`: where it stands, and everything it was given."""
+    """One call of `run_graph`: its state and its arguments."""
 
     def __init__(
         self,
         *,
-        manner: GraphManner,
+        compat: GraphCompat,
         nodes: dict[str, GraphNode],
         task: str,
         router: Router,
@@ -197,11 +204,11 @@ class _Graph:
         journal: GraphJournal,
         store: RunStore | None,
         run_id: str | None,
-        cancel: Cancelled | None,
+        cancel: CancelSignal | None,
         surroundings: Mapping[str, Any],
     ) -> None:
         self.nodes = nodes
-        self._manner = manner
+        self._compat = compat
         self._task = task
         self._router = router
         self._bound = bound
@@ -216,31 +223,34 @@ class _Graph:
         self._correlation_id = run_id or str(uuid4())
         self._events = 0
         self._path: list[NodeOutcome] = []
-        self._hop = 0
+        self._transition = 0
         self._start = ""
+        self._other_task = False
+        """True when the journal is that of another task: its status stays."""
 
     async def run(self, start: str) -> GraphResult:
-        """The graph, from its journal to its result."""
+        """Execute the graph, from its journal to its result."""
         self._start = start
         result = None
         try:
             result = await self._run(start)
             return result
         finally:
-            status, error = _status(result), result.error if result is not None else None
-            await self._journal.close(status, {} if error is None else {"error": error})
+            error = None if result is None else result.error
+            await self._journal.close(self._status(result), {} if error is None else {"error": error})
 
     async def _run(self, start: str) -> GraphResult:
         try:
             await self._journal.load()
         except Busy as busy:
             await self._emit("graph.superseded", {"hop": 0, "detail": str(busy)})
-            return GraphResult(None, (), 0, f"superseded: {busy}")
+            return GraphResult(None, (), 0, f"superseded: {busy}", "superseded")
         except JournalError as error:
             return GraphResult(None, (), 0, str(error))
         known = self._journal.progress.task
-        other = known is not None and known != self._task and not self._manner.plain
+        other = known is not None and known != self._task and not self._compat.plain
         if other and "task" not in self._surroundings.get("allow_changed", ()):
+            self._other_task = True
             return GraphResult(None, (), 0, OTHER_TASK)
         resumed = self._journal.progress.records > 0
         await self._emit("graph.started", {"task": self._task, "start": start, "resumed": resumed})
@@ -250,26 +260,27 @@ class _Graph:
             return await self._finish(end)
         except JournalError as error:
             return await self._finish(_failed(str(error)))
-        except Overtaken:
+        except GraphSuperseded:
             text = f"superseded: another worker is executing graph {self._run_id!r}"
-            return await self._finish(_End(text, ("graph.superseded", {"hop": self._hop})))
+            return await self._finish(_End("superseded", text, ("graph.superseded", {"hop": self._transition})))
 
     async def _steps(self, current: str) -> NoReturn:
-        """Node after node; ends with `_End`."""
+        """Execute node after node; ends with `_End`."""
         task = self._task
         while True:
             reason = cancelled_reason(self._cancel)
             if reason is not None:
-                raise _End(f"cancelled: {reason}", ("graph.cancelled", {"reason": reason, "hops": self._hop}))
+                body = {"reason": reason, "hops": self._transition}
+                raise _End("cancelled", f"cancelled: {reason}", ("graph.cancelled", body))
             if self._fanout.failure is not None:
                 raise _failed(self._fanout.failure)
-            if self._hop >= self._bound:
+            if self._transition >= self._bound:
                 text = f"max_transitions exhausted ({self._bound})"
-                raise _End(text, ("graph.exhausted", {"max_transitions": self._bound}))
+                raise _End("failed", text, ("graph.exhausted", {"max_transitions": self._bound}))
             outcome = await self._node(current, task)
             following = await self._route(outcome)
             body = {
-                "hop": self._hop,
+                "hop": self._transition,
                 "node": current,
                 "next": following,
                 "denials": outcome.denials,
@@ -277,18 +288,18 @@ class _Graph:
             }
             await self._emit("graph.handoff", body)
             if following is None:
-                raise _End(None, ("graph.finished", {"hops": self._hop + 1, "final_node": current}))
+                raise _End("succeeded", None, ("graph.finished", {"hops": self._transition + 1, "final_node": current}))
             task = self._composed(outcome)
             current = following
-            self._hop += 1
+            self._transition += 1
 
     async def _node(self, name: str, task: str) -> NodeOutcome:
-        """The outcome of the node at this hop: off the journal when it is there, else of a run."""
-        known = self._journal.progress.node_at(self._hop)
+        """The outcome of the node at this hop: from the journal when recorded, else from a run."""
+        known = self._journal.progress.node_at(self._transition)
         if known is not None and known != name:
             text = (
                 f"the journal of graph {self._run_id!r} does not fit this graph: "
-                f"at hop {self._hop} it has node {known!r}, not {name!r}"
+                f"at hop {self._transition} it has node {known!r}, not {name!r}"
             )
             raise _failed(text)
         outcome = await self._recorded(name)
@@ -298,51 +309,51 @@ class _Graph:
         await self._journal.claim(self._task, self._start)
         outcome = await self._run_node(name, task)
         self._path.append(outcome)
-        error = outcome.result.error or ""
-        if error.startswith("cancelled:"):
-            raise _End(error, ("graph.cancelled", {"reason": error, "hops": self._hop}))
-        if outcome.result.approvals:  # the node is not finished: a resumed graph runs it on
-            body = {"hop": self._hop, "node": name, "approvals": list(outcome.result.approvals)}
-            raise _End(error, ("graph.suspended", body))
-        if error.startswith("superseded:"):
+        result, error = outcome.result, outcome.result.error or ""
+        if result.outcome == "cancelled":
+            raise _End("cancelled", error, ("graph.cancelled", {"reason": error, "hops": self._transition}))
+        if result.outcome == "suspended":  # the node is not finished: a resumed graph continues it
+            suspended = {"hop": self._transition, "node": name, "approvals": list(result.approvals)}
+            raise _End("suspended", error, ("graph.suspended", suspended))
+        if result.outcome == "superseded":
             text = f"superseded: node {name!r} was overtaken by another worker"
-            raise _End(text, ("graph.superseded", {"hop": self._hop}))
-        if error.startswith("required sink "):  # nor does a graph go on without what its nodes must be audited by
-            raise _failed(error)
-        # Only the kernel's own words: an agent's error that speaks of some store is a failed node, to be routed.
-        if self._store is not None and error.startswith(STORE_FAILURES):
+            raise _End("superseded", text, ("graph.superseded", {"hop": self._transition}))
+        # A graph does not continue without its required sinks or its store. Other failures of a node are routed.
+        if result.code == "sink_failed" or (self._store is not None and result.code in STORE_FAILURES):
             raise _failed(error)
         await self._journal.finish(outcome)
         return outcome
 
     async def _recorded(self, name: str) -> NodeOutcome | None:
-        """The outcome of a finished node; None for one that is to be run, or whose run is to be replayed."""
+        """The outcome of a finished node; None for a node that must run, or whose run must be replayed."""
         progress = self._journal.progress
-        finished, handoff = progress.finished.get(self._hop), progress.handoffs.get(self._hop)
+        finished, handoff = progress.finished.get(self._transition), progress.handoffs.get(self._transition)
         try:
             if finished is not None:
-                return NodeOutcome(name, result_from_body(finished["result"]), int(finished["denials"]), self._hop)
+                return NodeOutcome(
+                    name, result_from_body(finished["result"]), int(finished["denials"]), self._transition
+                )
             if handoff is None or handoff["status"] != "failed":
                 return None  # a journaled success replays from the node's own journal, without the agent
             denials = int(handoff["denials"])
         except (KeyError, TypeError, ValueError) as error:
-            raise _failed(f"store.load failed: {describe(error)}") from error
+            raise _failed(f"store.load failed: {format_exception(error)}") from error
         child = self._child_id(name) or ""
         results = (await self._journal.node(child)).results
         result = RunResult(child, self.nodes[name].policy.id, error=LOST_ERROR, steps_taken=results)
-        return NodeOutcome(name, result, denials, self._hop)
+        return NodeOutcome(name, result, denials, self._transition)
 
     async def _run_node(self, name: str, task: str) -> NodeOutcome:
         node = self.nodes[name]
         child = self._child_id(name)
-        # A resumed run replays what is on record, or only its final answer: what was refused then is counted here.
+        # A resumed run replays its records, or only its final answer: its earlier denials are counted here.
         denials = (await self._journal.node(child)).denied if child is not None else 0
 
         async def count(event: AuditEvent) -> None:
             nonlocal denials
             denials += event.kind == "action.denied"
 
-        result = await self._manner.run_node(
+        result = await self._compat.run_node(
             node.agent,
             task,
             tools=node.tools,
@@ -355,24 +366,24 @@ class _Graph:
             cancel=self._cancel,
             **self._surroundings,
         )
-        return NodeOutcome(name, result, denials, self._hop)
+        return NodeOutcome(name, result, denials, self._transition)
 
     async def _route(self, outcome: NodeOutcome) -> str | None:
-        """Where the graph goes from here: as journaled, or as the router says, which is then journaled."""
-        handoff = self._journal.progress.handoffs.get(self._hop)
+        """The next node: as journaled, or as the router answers, which is then journaled."""
+        handoff = self._journal.progress.handoffs.get(self._transition)
         if handoff is not None:
             return self._known(handoff.get("next"))
         try:
             answer: object = self._router(outcome)
         except (Exception, SystemExit) as error:
-            raise _failed(f"router raised {describe(error)}") from error
+            raise _failed(f"router raised {format_exception(error)}") from error
         following = self._known(answer)
         await self._journal.claim(self._task, self._start)
         await self._journal.hand_off(outcome, following)
         return following
 
     def _known(self, answer: object) -> str | None:
-        """A router's answer, if it is one."""
+        """Validate a router's answer; None ends the graph."""
         if answer is None:
             return None
         if inspect.iscoroutine(answer):
@@ -389,7 +400,7 @@ class _Graph:
         try:
             task: object = self._compose(self._task, outcome)
         except (Exception, SystemExit) as error:
-            raise _failed(f"compose_task raised {describe(error)}") from error
+            raise _failed(f"compose_task raised {format_exception(error)}") from error
         if inspect.iscoroutine(task):
             task.close()
         if not isinstance(task, str):
@@ -397,13 +408,18 @@ class _Graph:
         return task
 
     def _child_id(self, name: str) -> str | None:
-        return f"{self._run_id}::{self._hop}:{name}" if self._store is not None else None
+        return f"{self._run_id}::{self._transition}:{name}" if self._store is not None else None
 
     async def _finish(self, end: _End) -> GraphResult:
-        if end.event is not None:
-            await self._emit(*end.event)
+        await self._emit(*end.event)
         final = self._path[-1].result if self._path else None
-        return GraphResult(final, tuple(self._path), self._hop, end.error)
+        return GraphResult(final, tuple(self._path), self._transition, end.error, end.outcome)
+
+    def _status(self, result: GraphResult | None) -> RunStatus | None:
+        """Return the status to note in the store; None where the graph is another's or the caller ended it."""
+        if result is None or result.outcome == "superseded" or self._other_task:
+            return None
+        return result.outcome
 
     async def _emit(self, kind: str, body: dict[str, Any]) -> None:
         log.info(
@@ -414,16 +430,5 @@ class _Graph:
         await self._fanout.deliver(event)
 
 
-def _status(result: GraphResult | None) -> RunStatus | None:
-    """Where a graph stands; None when it is somebody else's or not this one, or the caller ended it."""
-    if result is None or (result.error or "").startswith("superseded: ") or result.error == OTHER_TASK:
-        return None
-    if result.error is None:
-        return "succeeded"
-    if result.error.startswith("cancelled:"):
-        return "cancelled"
-    return "suspended" if result.error.startswith("suspended: ") else "failed"
-
-
 def _failed(error: str) -> _End:
-    return _End(error, ("graph.failed", {"reason": error}))
+    return _End("failed", error, ("graph.failed", {"reason": error}))

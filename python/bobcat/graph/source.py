@@ -1,4 +1,4 @@
-"""From the YAML of a graph to its `GraphSpec`: checked key by key, every finding with its place.
+"""Compilation of a graph's YAML to a `GraphSpec`: checked key by key, every finding with its location.
 
 Loads PyYAML, and google-re2 for a graph with patterns; only `compile_graph` imports it.
 """
@@ -10,16 +10,16 @@ from dataclasses import replace
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from bobcat.diagnostics import Diagnostic
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.render import render_text
 from bobcat.errors import GraphCompileError, PolicyWarning
-from bobcat.frontend.nodes import Entries, entries, string_of, value
-from bobcat.frontend.report import Report, shown
-from bobcat.frontend.source import compose
+from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.suggest import closest
+from bobcat.frontend.yaml.nodes import Entries, entries, string_of, value
+from bobcat.frontend.yaml.source import compose
 from bobcat.graph.findings import finding
 from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, EDGE_KEYS, PREDICATES, STATUSES, Edge, GraphSpec, Status
 from bobcat.graph.pattern import TextPattern
-from bobcat.render import render_text
 
 _KEYS = ("version", "start", "max_transitions", "edges")
 _MEANT = {"ok": "succeeded", "success": "succeeded", "done": "succeeded", "error": "failed", "failure": "failed"}
@@ -27,9 +27,9 @@ _MEANT = {"ok": "succeeded", "success": "succeeded", "done": "succeeded", "error
 
 def read_graph(text: str, file: str) -> GraphSpec:
     """The graph in `text`. Raises `GraphCompileError` with every finding."""
-    report = Report(file)
+    report = DiagnosticCollector(file)
     root = compose(text, report)
-    spec = None if report.has_errors() else _Reader(report).graph(root)
+    spec = None if report.has_errors() else _GraphReader(report).graph(root)
     if spec is not None and not report.has_errors():
         return _with_warnings(spec, report.sorted(), text, file)
     found = report.sorted()
@@ -39,17 +39,17 @@ def read_graph(text: str, file: str) -> GraphSpec:
 
 
 def _with_warnings(spec: GraphSpec, found: tuple[Diagnostic, ...], text: str, file: str) -> GraphSpec:
-    """The graph, and a `PolicyWarning` for what is looser than it looks."""
+    """Return the graph, with a `PolicyWarning` for each construct that is laxer than it looks."""
     if not found:
         return spec
     warnings.warn(render_text(found, {file: text}), PolicyWarning, stacklevel=4)
     return replace(spec, diagnostics=found)
 
 
-class _Reader:
-    """Reads one graph. What is wrong goes into the report."""
+class _GraphReader:
+    """Reads one graph. Errors go into the report."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
 
     def graph(self, root: Node | None) -> GraphSpec | None:
@@ -69,7 +69,7 @@ class _Reader:
         spec = GraphSpec(start, bound, tuple(edges))
         if start not in spec.node_names():
             near = closest(start, sorted(spec.node_names()))
-            self._add("G06", nodes["start"], help=_meant(near), name=shown(start))
+            self._add("G06", nodes["start"], help=_suggestion(near), name=shown(start))
         return spec
 
     def _start(self, node: Node | None, root: Node) -> str | None:
@@ -150,7 +150,7 @@ class _Reader:
         status = STATUSES.get(text)
         if status is None:
             near = _MEANT.get(text.lower()) or closest(text, STATUSES)
-            self._add("G15", node, help=_meant(near), edge=where)
+            self._add("G15", node, help=_suggestion(near), edge=where)
         return status
 
     def _count(self, node: Node | None, key: str, where: str) -> int | None:
@@ -184,8 +184,8 @@ class _Reader:
             self._add("G16", node, help="quote it", edge=where, problem="a pattern must be a string")
             return None
         # PERF: google-re2 is loaded by graphs with patterns only
-        from bobcat.analysis.pattern_syntax import is_anchored
-        from bobcat.frontend.patterns import check_pattern
+        from bobcat.frontend.strict.patterns import check_pattern
+        from bobcat.lint.pattern_syntax import is_anchored
 
         refused = check_pattern(text, "re2")
         for item in refused:
@@ -206,12 +206,12 @@ class _Reader:
         if others:
             key, node = others[0]
             names = sorted(key for key, _ in others)
-            self._add(code, node, help=_meant(closest(key, known)), names=names, **params)
+            self._add(code, node, help=_suggestion(closest(key, known)), names=names, **params)
 
     def _add(self, code: str, node: Node | None, help: str | None = None, **params: object) -> None:
         span = self._report.span(node) if node is not None else None
         self._report.append(finding(code, span, help, **params))
 
 
-def _meant(name: str | None) -> str | None:
+def _suggestion(name: str | None) -> str | None:
     return f"did you mean `{name}`?" if name else None

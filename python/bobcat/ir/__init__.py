@@ -1,1 +1,1 @@
-"""The intermediate representation: what a policy means, canonical and hashed."""
+"""The intermediate representation (IR): the canonical, hashed form of a policy."""

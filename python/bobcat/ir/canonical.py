@@ -1,12 +1,12 @@
-"""Canonical bytes and digests of the IR: the only place where either is made.
+"""Canonical bytes and digests of the IR. No other module computes either.
 
 Canonical JSON in the spirit of RFC 8785: UTF-8, no white space, keys sorted, floats in their shortest form with a `.`
-or an `e`, integers of any size. A value without such a form is an `EncodingError`, never a best effort.
+or an `e`, integers of any size. A value without such a form is an `EncodingError`, never approximated.
 
     digest = sha256("bobcat/ir/v1\\0" + canonical bytes)
 
-of a policy, and of each of its rules: two policies with different digests are told apart by the rules whose digests
-differ, and by their headers (the policy without rules).
+of a policy, and of each of its rules: two policies with different digests differ in the rules whose digests
+differ, or in their headers (the policy without rules).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from bobcat._core import sha256
-from bobcat.frozen import type_name
-from bobcat.ir.schema import AnyRule, Expr, HostRule, Policy
+from bobcat.ir.schema import AnyRule, Expr, HostRule, IrPolicy
+from bobcat.model.frozen import type_name
 
 DOMAIN = b"bobcat/ir/v1\0"
 
@@ -28,16 +28,16 @@ _SCALARS = frozenset({str, int, bool, type(None)})
 
 
 class EncodingError(ValueError):
-    """A value has no canonical form: NaN or an infinity, a lone surrogate, a key or a type that JSON does not have."""
+    """A value has no canonical form: NaN, an infinity, a lone surrogate, or a key or type that JSON does not have."""
 
 
-def encode(node: Expr | AnyRule | Policy) -> bytes:
-    """The canonical bytes of one IR node. Constants must have passed `check_const` (every constructor does that)."""
+def encode(node: Expr | AnyRule | IrPolicy) -> bytes:
+    """Encode one IR node. Constants must have passed `check_const` (every constructor ensures that)."""
     return encode_value(node)
 
 
 def encode_value(value: Any) -> bytes:  # Any: nodes and their parts
-    """The canonical bytes of a node, or of a constant that `check_const` accepts."""
+    """Encode a node, or a constant that `check_const` accepts."""
     try:
         return _encode(value)
     except (ValueError, RecursionError, TypeError, OverflowError) as error:
@@ -45,7 +45,7 @@ def encode_value(value: Any) -> bytes:  # Any: nodes and their parts
 
 
 def encode_each(values: Iterable[Any]) -> list[bytes]:  # Any: nodes and their parts
-    """The canonical bytes of each of some nodes or constants."""
+    """Encode each of some nodes or constants."""
     try:
         return list(map(_encode, values))
     except (ValueError, RecursionError, TypeError, OverflowError) as error:
@@ -53,7 +53,7 @@ def encode_each(values: Iterable[Any]) -> list[bytes]:  # Any: nodes and their p
 
 
 def check_const(value: Any) -> None:  # Any: the point is to find out
-    """Refuses what `encode_value` would not encode faithfully: `msgspec` writes NaN as null, bytes as base64."""
+    """Reject values that `encode_value` would not encode faithfully: `msgspec` writes NaN as null, bytes as base64."""
     stack: list[Any] = [value]
     while stack:
         item = stack.pop()
@@ -76,39 +76,41 @@ def check_const(value: Any) -> None:  # Any: the point is to find out
 
 
 def digest(data: bytes) -> bytes:
-    """The digest of canonical bytes: 32 bytes."""
+    """Return the digest of canonical bytes: 32 bytes."""
     return sha256(DOMAIN, data)
 
 
-def policy_digest(policy: Policy) -> bytes:
-    """The digest of a policy."""
+def policy_digest(policy: IrPolicy) -> bytes:
+    """Return the digest of a policy."""
     return digest(encode(policy))
 
 
 def rule_digest(rule: AnyRule) -> bytes:
-    """The digest of one rule."""
+    """Return the digest of one rule."""
     return digest(encode(rule))
 
 
-def header(policy: Policy) -> bytes:
-    """The canonical bytes of everything in a policy that is not a rule: those of the policy without rules."""
+def header(policy: IrPolicy) -> bytes:
+    """Return the canonical bytes of the policy without rules."""
     return encode(msgspec.structs.replace(policy, rules=()))
 
 
-def header_digest(policy: Policy) -> bytes:
-    """The digest of everything in a policy that is not a rule."""
+def header_digest(policy: IrPolicy) -> bytes:
+    """Return the digest of the policy without rules."""
     return digest(header(policy))
 
 
 def has_header(data: bytes, header: bytes) -> bool:
-    """Whether canonical bytes of a policy begin with this header: `rules` is the last key, so they can be compared."""
+    """Return true if a policy's canonical bytes have this header: `rules` is the last key, so prefixes can be
+    compared.
+    """
     return data.startswith(header[:-2]) and data.endswith(b"]}")
 
 
 def host_rules(data: bytes) -> tuple[HostRule, ...]:
-    """The host rules in the canonical bytes of a policy, in order; no other node is built.
+    """Decode only the host rules in the canonical bytes of a policy, in order.
 
-    A host rule is known by its first key, `code`, which no other rule has.
+    A host rule is recognised by its first key, `code`, which no other rule has.
     """
     try:
         found = [bytes(rule) for rule in _decode_rules(data).rules]
@@ -118,7 +120,7 @@ def host_rules(data: bytes) -> tuple[HostRule, ...]:
 
 
 class _Rules(msgspec.Struct, frozen=True):
-    """A policy with its rules left as bytes."""
+    """A policy with rules as undecoded bytes."""
 
     rules: tuple[msgspec.Raw, ...]
 

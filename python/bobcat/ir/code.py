@@ -1,11 +1,11 @@
-"""The nodes of a lowered Python function: what it does, statement by statement, in Python's own semantics.
+"""The nodes of a lowered Python function: its statements and expressions, with Python semantics.
 
-`frontend.pyrules` makes them from the source of a rule, the Rust core runs them. The meaning of every node is what
-CPython does for the same source, to the exception: truthiness, short circuit, `bool` as an `int`, integers of any size,
-strings of code points. What a function would raise is the error of its rule, under the name of the exception.
+`frontend.python` lowers a rule's source to these nodes, the Rust core runs them. Every node has the semantics that
+CPython has for the same source, including exceptions: truthiness, short circuit, `bool` as an `int`, integers of any
+size, strings of code points. An exception becomes the error of the rule, with the exception's name.
 
-Names are gone: locals are numbered slots, constants of the module and the closure are frozen in, calls of other
-functions are `Inline`. Nothing here loops without a bound: `For` and `Loop` go over values that already exist.
+Names are resolved: locals are numbered slots, constants of the module and the closure are frozen, calls of other
+functions are `Inline`. Every loop is bounded: `For` and `Loop` iterate over existing values.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeAlias, Union
 import msgspec
 
 
-class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """Base of what nodes are made of: frozen, compared by value, unknown fields refused on decoding."""
+class CodePart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Base of all parts of nodes: frozen, compared by value, unknown fields rejected on decoding."""
 
 
-class CodeNode(Piece, frozen=True, tag_field="k"):
-    """Base of the nodes of code, told apart by their tags."""
+class CodeNode(CodePart, frozen=True, tag_field="k"):
+    """Base of the nodes of code, distinguished by their tags."""
 
 
 RootName = Literal["request", "context"]
@@ -36,26 +36,27 @@ DecisionVerdict = Literal["allow", "deny", "dry_run", "approve_required", "trans
 
 
 class Constant(CodeNode, frozen=True, tag="const"):
-    """A constant, in the form of `schema.Const`: tuples, sets and bytes as their tags, every dict as `pairs`, whose
-    order counts, and an aware datetime as `datetime`."""
+    """A constant in the form of `schema.Const`: tuples, sets and bytes as their tags, every dict as `pairs` in order,
+    and an aware datetime as `datetime`.
+    """
 
     value: Any  # Any: schema.Const
 
 
 class Local(CodeNode, frozen=True, tag="local"):
-    """A local. Reading one that has no value yet raises `UnboundLocalError`."""
+    """A local. Reading an unassigned local raises `UnboundLocalError`."""
 
     slot: int
 
 
 class Root(CodeNode, frozen=True, tag="root"):
-    """The first or the second parameter of the rule."""
+    """The first or second parameter of the rule."""
 
     name: RootName
 
 
 class Attribute(CodeNode, frozen=True, tag="attr"):
-    """`of.name`, on the request, the context and what hangs on them; `AttributeError` on anything else."""
+    """`of.name`, on the request, the context and their parts; `AttributeError` on any other value."""
 
     of: Code
     name: str
@@ -69,7 +70,7 @@ class Item(CodeNode, frozen=True, tag="item"):
 
 
 class Slice(CodeNode, frozen=True, tag="slice"):
-    """`of[start:stop:step]`; a bound that is not written is None."""
+    """`of[start:stop:step]`; an omitted bound is None."""
 
     of: Code
     start: Code | None
@@ -77,22 +78,22 @@ class Slice(CodeNode, frozen=True, tag="slice"):
     step: Code | None
 
 
-class Call(CodeNode, frozen=True, tag="call"):
-    """A builtin function, by name; those of `BUILTINS`."""
+class CallFunction(CodeNode, frozen=True, tag="call"):
+    """A call of a builtin function, by name; see `BUILTINS`."""
 
     function: str
     args: tuple[Code, ...]
 
 
 class IsInstance(CodeNode, frozen=True, tag="isinstance"):
-    """`isinstance(of, types)`, by name; those of `TYPES`."""
+    """`isinstance(of, types)`, by name; see `TYPES`."""
 
     of: Code
     types: tuple[str, ...]
 
 
 class Method(CodeNode, frozen=True, tag="method"):
-    """`of.name(*args)`; the names of `METHODS`. `AttributeError` where the type of `of` has no such method."""
+    """`of.name(*args)`; see `METHODS`. `AttributeError` if the type of `of` has no such method."""
 
     of: Code
     name: str
@@ -100,7 +101,7 @@ class Method(CodeNode, frozen=True, tag="method"):
 
 
 class Regex(CodeNode, frozen=True, tag="regex"):
-    """`re.search(pattern, text, flags)` and its kin, in the `python` dialect; a match or None."""
+    """`re.search(pattern, text, flags)` or a similar call, in the `python` dialect; returns a match or None."""
 
     how: RegexHow
     pattern: str
@@ -109,7 +110,7 @@ class Regex(CodeNode, frozen=True, tag="regex"):
 
 
 class Compare(CodeNode, frozen=True, tag="compare"):
-    """A chain of comparisons. Operands are evaluated once, from the left, until one comparison is false."""
+    """A chain of comparisons. Operands are evaluated once, left to right, until a comparison is false."""
 
     first: Code
     operators: tuple[CompareOperator, ...]
@@ -129,7 +130,7 @@ class Or(CodeNode, frozen=True, tag="or"):
 
 
 class NotTrue(CodeNode, frozen=True, tag="not"):
-    """Whether the operand is false."""
+    """`not x`."""
 
     item: Code
 
@@ -144,7 +145,7 @@ class Unary(CodeNode, frozen=True, tag="unary"):
 class Binary(CodeNode, frozen=True, tag="binary"):
     """Arithmetic on numbers; `+` and `*` on sequences, `-`, `&`, `|`, `^` on sets and integers, `|` on dicts.
 
-    `%` stands here only where one operand is known to be a number.
+    `%` is allowed only if one operand is known to be a number.
     """
 
     operator: BinaryOperator
@@ -173,7 +174,7 @@ class Mapping(CodeNode, frozen=True, tag="mapping"):
     entries: tuple[tuple[Code | None, Code], ...]
 
 
-class Loop(Piece, frozen=True):
+class Loop(CodePart, frozen=True):
     """`for target in over if conditions`, in a comprehension."""
 
     target: Target
@@ -182,10 +183,10 @@ class Loop(Piece, frozen=True):
 
 
 class Collect(CodeNode, frozen=True, tag="collect"):
-    """A comprehension, or a generator handed to a builtin: `any` and `all` stop as Python does.
+    """A comprehension, or a generator passed to a builtin: `any` and `all` stop as in Python.
 
-    `key` is set for `dict` and only there. `sum` starts from 0. `default` is what `min`, `max`
-    and `first` are of nothing, and only theirs; without one the first two raise `ValueError`. `first` is
+    `key` is set only for `dict`. `sum` starts from 0. `default` is the result of `min`, `max`
+    and `first` for empty input, and only theirs; without one, `min` and `max` raise `ValueError`. `first` is
     `next(generator, default)`, always has a default, and stops at the first value.
     """
 
@@ -196,8 +197,10 @@ class Collect(CodeNode, frozen=True, tag="collect"):
     default: Constant | None = None
 
 
-class Shown(Piece, frozen=True):
-    """A replacement field of an f-string: `conversion` is `r`, `s`, `a` or nothing, `spec` the text after the colon."""
+class Shown(CodePart, frozen=True):
+    """A replacement field of an f-string: `conversion` is `r`, `s`, `a` or empty, `spec` is the text after the
+    colon.
+    """
 
     value: Code
     conversion: Literal["", "r", "s", "a"]
@@ -205,7 +208,7 @@ class Shown(Piece, frozen=True):
 
 
 class Text(CodeNode, frozen=True, tag="text"):
-    """An f-string: literal texts and replacement fields."""
+    """An f-string: literal text and replacement fields."""
 
     parts: tuple[str | Shown, ...]
 
@@ -218,46 +221,48 @@ class Bind(CodeNode, frozen=True, tag="bind"):
 
 
 class Inline(CodeNode, frozen=True, tag="inline"):
-    """A call of another function, whose parameters are slots of this one; the value is what its body returns.
+    """An inlined call: its parameters are slots of the caller; its value is the value that the body returns.
 
-    Its locals are slots too, used by no other code, and are not emptied before a call: the front end has made sure
-    that none is read before it is assigned.
+    Its locals are exclusive slots and are not cleared before a call: the front end guarantees
+    that each is assigned before it is read.
     """
 
     parameters: tuple[tuple[int, Code], ...]
     body: tuple[Statement, ...]
 
 
-class Decide(CodeNode, frozen=True, tag="decide"):
-    """One of the five constructors of decisions. `args` are its arguments by name, in the order of the source; the
-    timeout of `approve_required` is always among them."""
+class MakeDecision(CodeNode, frozen=True, tag="decide"):
+    """A call of a decision constructor. `args` are its arguments by name, in source order, always including the timeout
+    of `approve_required`.
+    """
 
     verdict: DecisionVerdict
     args: tuple[tuple[str, Code], ...]
 
 
 Code: TypeAlias = Union[  # noqa: UP007 - named before its members by their annotations
-    Constant, Local, Root, Attribute, Item, Slice, Call, IsInstance, Method, Regex, Compare, And, Or, NotTrue, Unary,
-    Binary, IfElse, Display, Mapping, Collect, Text, Bind, Inline, Decide,
+    Constant, Local, Root, Attribute, Item, Slice, CallFunction, IsInstance, Method, Regex, Compare,
+    And, Or, NotTrue, Unary,
+    Binary, IfElse, Display, Mapping, Collect, Text, Bind, Inline, MakeDecision,
 ]  # fmt: skip
 
 
 # --- targets and statements ---
 
 
-class Slot(CodeNode, frozen=True, tag="slot"):
+class SlotTarget(CodeNode, frozen=True, tag="slot"):
     """One local."""
 
     slot: int
 
 
 class Unpack(CodeNode, frozen=True, tag="unpack"):
-    """As many targets as the value has items, else `ValueError`."""
+    """Unpacking into as many targets as the value has items, else `ValueError`."""
 
     targets: tuple[Target, ...]
 
 
-Target: TypeAlias = Union[Slot, Unpack]  # noqa: UP007 - as above
+Target: TypeAlias = Union[SlotTarget, Unpack]  # noqa: UP007 - as above
 
 
 class Assign(CodeNode, frozen=True, tag="assign"):
@@ -267,15 +272,17 @@ class Assign(CodeNode, frozen=True, tag="assign"):
     value: Code
 
 
-class Append(CodeNode, frozen=True, tag="append"):
-    """`slot.append(value)` on a list, or `slot.add(value)` on a set, that the function made and nobody else holds."""
+class AppendItem(CodeNode, frozen=True, tag="append"):
+    """`slot.append(value)` on a list, or `slot.add(value)` on a set, to which the function holds the only reference."""
 
     slot: int
     value: Code
 
 
 class Store(CodeNode, frozen=True, tag="store"):
-    """`slot[key] = value` on a dict or a list that the function made and nobody else holds; the value comes first."""
+    """`slot[key] = value` on a dict or list to which the function holds the only reference; the value is evaluated
+    first.
+    """
 
     slot: int
     key: Code
@@ -314,7 +321,7 @@ class Return(CodeNode, frozen=True, tag="return"):
 
 
 class Evaluate(CodeNode, frozen=True, tag="evaluate"):
-    """An expression whose value nobody keeps."""
+    """An expression statement."""
 
     value: Code
 
@@ -325,7 +332,7 @@ class Raise(CodeNode, frozen=True, tag="raise"):
     name: str
 
 
-class Handler(Piece, frozen=True):
+class Handler(CodePart, frozen=True):
     """`except names: body`; the names of builtin exceptions."""
 
     names: tuple[str, ...]
@@ -341,11 +348,11 @@ class Try(CodeNode, frozen=True, tag="try"):
 
 
 Statement: TypeAlias = Union[  # noqa: UP007 - as above
-    Assign, Append, Store, If, For, Break, Continue, Return, Evaluate, Raise, Try
+    Assign, AppendItem, Store, If, For, Break, Continue, Return, Evaluate, Raise, Try
 ]  # fmt: skip
 
 
-# --- what code may name ---
+# --- names that code may use ---
 
 BUILTINS = frozenset({
     "abs", "all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "len", "list", "max", "min", "range",

@@ -1,7 +1,7 @@
-"""Constants: Python values to and from the `Const` form of the schema.
+"""Conversion of constants between Python values and the `Const` form of the schema.
 
-The front ends call `to_const` on what an author wrote; `from_const` gives the Python value that a constant stands for.
-JSON values stand for themselves; whatever JSON lacks is a one-key mapping (see `bobcat.ir.schema`).
+The front ends call `to_const` on the author's values; `from_const` returns the Python value of a constant.
+JSON values represent themselves; other values are one-key mappings (see `bobcat.ir.schema`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def to_const(value: Any, profile: Profile = "strict") -> Const:  # Any: whatever an author wrote
-    """`value` as a constant; a copy, never an alias of the caller's lists and mappings.
+    """Return `value` as a constant; a copy, never an alias of the caller's lists and mappings.
 
-    The strict profile knows JSON values only. `lynx` also takes what YAML 1.1 can construct. Raises `EncodingError`.
+    The strict profile accepts JSON values only. `lynx` also accepts YAML 1.1 values. Raises `EncodingError`.
     """
     kind = type(value)
     if kind in _PLAIN:
@@ -43,14 +43,14 @@ def to_const(value: Any, profile: Profile = "strict") -> Const:  # Any: whatever
 
 
 def timestamp_const(moment: datetime) -> Const:
-    """The operand of a comparison with `context.timestamp`: an aware datetime, exact to the microsecond."""
+    """Return the operand of a comparison with `context.timestamp`: an aware datetime, exact to the microsecond."""
     if moment.tzinfo is None:
         raise EncodingError("a timestamp needs an offset")
     return {"timestamp": (moment - _EPOCH) // _MICROSECOND}
 
 
 def from_const(value: Const) -> Any:  # Any: the union of everything a constant can be
-    """The Python value of a constant."""
+    """Return the Python value of a constant."""
     if type(value) is list:
         return [from_const(item) for item in value]
     if type(value) is not dict:
@@ -60,7 +60,7 @@ def from_const(value: Const) -> Any:  # Any: the union of everything a constant 
     ((tag, body),) = value.items()
     match tag:
         case "ref" | "tests":
-            raise EncodingError(f"`{tag}` is an operand, and no constant")
+            raise EncodingError(f"`{tag}` is an operand, not a constant")
         case "map":
             return {key: from_const(item) for key, item in body.items()}
         case "float":
@@ -98,7 +98,7 @@ def _exotic(value: Any) -> Const:  # Any: see to_const
         return {"datetime": value.isoformat()}
     if type(value) is date:
         return {"date": value.isoformat()}
-    raise EncodingError(f"{_described(value)} has no form in a policy")
+    raise EncodingError(f"{_described(value)} cannot be represented in a policy")
 
 
 def _described(value: object) -> str:

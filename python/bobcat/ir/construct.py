@@ -1,17 +1,19 @@
-"""Smart constructors: the only way the front ends make IR nodes, and what gives the strict profile its normal form.
+"""Smart constructors: the front ends create IR nodes only through them; they produce the normal form of the strict
+profile.
 
-Every law applied here keeps the meaning of `docs/reference/semantics.md` for all four truth values and for rules that
-permit and rules that restrict alike; `tests/property/test_ir_laws.py` checks each against the reference evaluator.
+Every rewrite preserves the semantics of `docs/reference/semantics.md` for all four truth values, and for rules that
+permit and rules that restrict; `tests/property/test_ir_laws.py` checks each against the reference evaluator.
 
     all, any    flattened; neutral items dropped; `false` in `all` and `true` in `any` decide; duplicates dropped;
-                items sorted by canonical bytes; a single item stands for itself
-    not         double negation and negated constants vanish; `not exists: x` is `exists: not x`
+                items sorted by canonical bytes; a single item replaces the connective
+    not         double negation and negated constants removed; `not exists: x` is `exists: not x`
     leaf        `in [x]` is `eq x`, `contains_any [x]` and `contains_all [x]` are `contains x`; operand
-                lists that are sets in meaning are sorted without duplicates, tests too; an integral float is the
+                lists with set semantics are sorted without duplicates, tests too; an integral float becomes the
                 integer; `length: 5` is `length: {eq: 5}`
 
-Two nodes are one when their canonical bytes are: Python finds `1 == True`, so compare and key with `canonical.encode`.
-The `lynx` profile keeps the order and the spelling of its source: it makes `All`, `AnyOf`, `Not` and `Leaf` directly.
+Two nodes are equal if their canonical bytes are. In Python, `1 == True`: compare and key with `canonical.encode`.
+The `lynx` profile keeps the order and the spelling of its source: it creates `AllExpr`, `AnyExpr`, `NotExpr` and `Leaf`
+directly.
 """
 
 from __future__ import annotations
@@ -26,26 +28,26 @@ from bobcat.ir.canonical import EncodingError, check_const, encode_each
 from bobcat.ir.schema import (
     IR_VERSION,
     NESTING,
-    All,
-    AnyOf,
+    AllExpr,
+    AnyExpr,
     AnyRule,
     Const,
     Defaults,
     Dialect,
     Expr,
     Head,
+    IrPolicy,
+    IrRule,
     Leaf,
-    Not,
+    NotExpr,
     Operator,
-    Policy,
     Profile,
-    Rule,
     Transform,
     VerdictName,
 )
 
-TRUE = All(())
-FALSE = AnyOf(())
+TRUE = AllExpr(())
+FALSE = AnyExpr(())
 DEFAULTS = Defaults(on_no_match="deny", on_missing_shadow="approve_required", on_rule_error="deny")
 
 _EXACT = frozenset({str, int, bool, type(None)})
@@ -59,73 +61,73 @@ _SETS: dict[Operator, Operator] = {
 
 
 def all_(items: Iterable[Expr]) -> Expr:
-    """The normal form of a conjunction of normal forms."""
+    """Return the normal form of a conjunction of normal forms."""
     flat: list[Expr] = []
     for item in items:
-        if type(item) is All:
+        if type(item) is AllExpr:
             flat.extend(item.items)
-        elif type(item) is AnyOf and not item.items:
+        elif type(item) is AnyExpr and not item.items:
             return FALSE
         else:
             flat.append(item)
     distinct = _distinct(flat)
-    return distinct[0] if len(distinct) == 1 else All(distinct)
+    return distinct[0] if len(distinct) == 1 else AllExpr(distinct)
 
 
 def any_(items: Iterable[Expr]) -> Expr:
-    """The normal form of a disjunction of normal forms."""
+    """Return the normal form of a disjunction of normal forms."""
     flat: list[Expr] = []
     for item in items:
-        if type(item) is AnyOf:
+        if type(item) is AnyExpr:
             flat.extend(item.items)
-        elif type(item) is All and not item.items:
+        elif type(item) is AllExpr and not item.items:
             return TRUE
         else:
             flat.append(item)
     distinct = _distinct(flat)
-    return distinct[0] if len(distinct) == 1 else AnyOf(distinct)
+    return distinct[0] if len(distinct) == 1 else AnyExpr(distinct)
 
 
 def not_(item: Expr) -> Expr:
-    """The normal form of the negation of a normal form."""
-    if type(item) is Not:
+    """Return the normal form of the negation of a normal form."""
+    if type(item) is NotExpr:
         return item.item
-    if type(item) is All and not item.items:
+    if type(item) is AllExpr and not item.items:
         return FALSE
-    if type(item) is AnyOf and not item.items:
+    if type(item) is AnyExpr and not item.items:
         return TRUE
     if type(item) is Leaf and item.op == "exists":
         return Leaf(item.head, item.path, "exists", not item.operand)
-    return Not(item)
+    return NotExpr(item)
 
 
 def leaf(head: Head, path: tuple[str, ...], op: Operator, operand: Const, dialect: Dialect | None = None) -> Leaf:
-    """The normal form of one comparison. `operand` is a `Const` of the schema; the caller has checked its type.
+    """Return the normal form of one comparison. `operand` is a `Const` of the schema; the caller has checked its type.
 
     Raises `EncodingError` for an operand that has no canonical form.
     """
-    if type(operand) is not str or op in NESTING:  # PERF: most operands are strings, and in normal form
+    if type(operand) is not str or op in NESTING:  # PERF: most operands are strings in normal form
         op, operand = _comparison(op, _number_free_of_spelling(operand))
     return Leaf(head, path, op, operand, dialect)
 
 
 def reference(head: Head, path: Sequence[str]) -> Const:
-    """The operand that is the value at another path."""
+    """Return the operand that refers to the value at another path."""
     return {"ref": [head, *path]}
 
 
 def check(op: Operator, operand: Const, dialect: Dialect | None = None) -> dict[str, Const]:
-    """One of the tests of a nesting operator."""
+    """Return one test of a nesting operator."""
     return {"op": op, "operand": operand} if dialect is None else {"op": op, "operand": operand, "dialect": dialect}
 
 
 def checks(items: Iterable[dict[str, Const]]) -> Const:
-    """The operand of a nesting operator: all of these tests."""
+    """Return the operand of a nesting operator: the conjunction of tests."""
     return {"tests": list(items)}
 
 
 def _comparison(op: Operator, value: Const) -> tuple[Operator, Const]:
-    """The normal form of an operator with its operand."""
+    """Return the normal form of an operator with its operand."""
     narrowed = _SETS.get(op)
     if narrowed is not None and type(value) is list:
         value = _as_set(value)
@@ -142,7 +144,7 @@ def _test(item: dict[str, Any]) -> dict[str, Const]:  # Any: an operator, its op
 
 
 def transform(op: str, path: tuple[str, ...], value: Const) -> Transform:
-    """A rewrite of the arguments. `value` is written as it stands: `1.0` stays a float. `delete` has no value."""
+    """Return a transform of the arguments. `value` is kept as written: `1.0` stays a float. `delete` has no value."""
     check_const(value)
     match op:
         case "set" | "append":
@@ -164,11 +166,11 @@ def rule(
     timeout_seconds: Const = None,
     transform: Transform | None = None,
     approvals_needed: int = 1,
-) -> Rule:
-    """A rule of the strict profile, from a match in normal form."""
+) -> IrRule:
+    """Return a rule of the strict profile, from a match in normal form."""
     timeout = _number_free_of_spelling(timeout_seconds)
     needed = UNSET if approvals_needed == 1 else approvals_needed
-    return Rule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform, needed)
+    return IrRule(id, priority, match, verdict, reason, tuple(approvers), timeout, transform, needed)
 
 
 def policy(
@@ -177,14 +179,16 @@ def policy(
     profile: Profile = "strict",
     defaults: Defaults = DEFAULTS,
     language_version: int = 1,
-) -> Policy:
-    """A policy from rules in file order, host rules in argument order: puts them in evaluation order."""
-    return Policy(IR_VERSION, profile, language_version, defaults, tuple(sorted(rules, key=evaluation_key)))
+) -> IrPolicy:
+    """Return a policy from rules in file order and host rules in argument order, sorted into evaluation order."""
+    return IrPolicy(IR_VERSION, profile, language_version, defaults, tuple(sorted(rules, key=evaluation_key)))
 
 
 def evaluation_key(rule: AnyRule) -> tuple[int, bool]:
-    """Sorts rules, stably, into evaluation order: higher priority first, Python rules after others of the same."""
-    return -rule.priority, type(rule) is not Rule
+    """Sort key for the evaluation order (stable): higher priority first, Python rules after others of equal
+    priority.
+    """
+    return -rule.priority, type(rule) is not IrRule
 
 
 def _distinct(items: list[Expr]) -> tuple[Expr, ...]:
@@ -200,7 +204,7 @@ def _as_set(items: list[Const]) -> list[Const]:
 
 
 def _number_free_of_spelling(value: Const) -> Const:
-    """`value` with integral floats as integers at every depth: comparisons are exact, so `1.0` means what `1` means."""
+    """Return `value` with integral floats as integers at every depth: comparisons are exact, so `1.0` equals `1`."""
     kind = type(value)
     if kind in _EXACT:
         return value

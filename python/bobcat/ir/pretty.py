@@ -1,4 +1,4 @@
-"""A readable listing of a policy's IR, for people who look at what was compiled. Not parsed back, never hashed."""
+"""Human-readable listing of a policy's IR. Not parsed back, never hashed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from bobcat.ir.canonical import encode_value
 from bobcat.ir.constants import from_const
 from bobcat.ir.pretty_code import body_lines
 from bobcat.ir.schema import (
-    All,
-    AnyOf,
+    AllExpr,
+    AnyExpr,
     AnyRule,
     Const,
     Expr,
     FunctionRule,
     HostRule,
+    IrPolicy,
+    IrRule,
     Leaf,
-    Not,
+    NotExpr,
     Operator,
-    Policy,
-    Rule,
     Transform,
 )
 
@@ -30,8 +30,10 @@ _SIGNS: dict[Operator, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le
 _INDENT = "  "
 
 
-def policy_text(policy: Policy, names: Sequence[Sequence[str]] = ()) -> str:
-    """The whole policy: a line of defaults, then every rule in evaluation order; `names` are the locals of each."""
+def policy_text(policy: IrPolicy, names: Sequence[Sequence[str]] = ()) -> str:
+    """List the whole policy: a line of defaults, then every rule in evaluation order; `names` are the locals of
+    each.
+    """
     known = [*names, *((),) * (len(policy.rules) - len(names))]
     defaults = policy.defaults
     head = (
@@ -42,7 +44,7 @@ def policy_text(policy: Policy, names: Sequence[Sequence[str]] = ()) -> str:
 
 
 def rule_text(rule: AnyRule, names: Sequence[str] = ()) -> str:
-    """One rule: what it says, then its match, one clause a line, or its code; `names` are its locals by slot."""
+    """List one rule: its header, then its match, one clause a line, or its code; `names` are its locals by slot."""
     match rule:
         case HostRule(name, priority, module, qualname, code):
             return f"{name}: host rule, priority {priority}\n{_INDENT}{module}:{qualname} code {code[:16]}"
@@ -50,14 +52,14 @@ def rule_text(rule: AnyRule, names: Sequence[str] = ()) -> str:
             lines = [f"{const_text(name, bare=True)}: Python function, priority {priority}"]
             lines.extend(_INDENT + line for line in body_lines(body, names))
             return "\n".join(lines)
-        case Rule():
+        case IrRule():
             lines = [f"{const_text(rule.id, bare=True)}: {rule.verdict}, priority {rule.priority}"]
             lines.extend(_details(rule))
             lines.extend(_INDENT + line for line in expr_lines(rule.match))
             return "\n".join(lines)
 
 
-def _details(rule: Rule) -> list[str]:
+def _details(rule: IrRule) -> list[str]:
     details = []
     if rule.reason:
         details.append(f"{_INDENT}reason {const_text(rule.reason)}")
@@ -73,7 +75,7 @@ def _details(rule: Rule) -> list[str]:
 
 
 def transform_text(transform: Transform) -> str:
-    """A rewrite in one line."""
+    """Format a transform in one line."""
     target = path_text("args", transform.path)
     if transform.op == "delete":
         return f"delete {target}"
@@ -81,17 +83,17 @@ def transform_text(transform: Transform) -> str:
 
 
 def expr_lines(expr: Expr) -> list[str]:
-    """An expression, one clause a line, connectives above their indented items."""
+    """Format an expression, one clause a line, connectives above their indented items."""
     match expr:
-        case All(()):
+        case AllExpr(()):
             return ["true"]
-        case AnyOf(()):
+        case AnyExpr(()):
             return ["false"]
-        case All(items):
+        case AllExpr(items):
             return ["all", *_indented(items)]
-        case AnyOf(items):
+        case AnyExpr(items):
             return ["any", *_indented(items)]
-        case Not(item):
+        case NotExpr(item):
             return ["not", *_indented((item,))]
         case Leaf():
             return [leaf_text(expr)]
@@ -102,12 +104,12 @@ def _indented(items: tuple[Expr, ...]) -> list[str]:
 
 
 def leaf_text(leaf: Leaf) -> str:
-    """One comparison in one line: `args.cmd =~ "^rm"`."""
+    """Format one comparison in one line: `args.cmd =~ "^rm"`."""
     return f"{path_text(leaf.head, leaf.path)} {comparison_text(leaf.op, leaf.operand)}"
 
 
 def comparison_text(op: Operator, operand: Const) -> str:
-    """An operator and its operand: `== 5`, `== context.principal.id`, `any (== "a" and length > 3)`."""
+    """Format an operator and its operand: `== 5`, `== context.principal.id`, `any (== "a" and length > 3)`."""
     if isinstance(operand, dict) and "ref" in operand:
         head, *path = operand["ref"]
         return f"{_SIGNS.get(op, op)} {path_text(head, tuple(path))}"
@@ -118,12 +120,12 @@ def comparison_text(op: Operator, operand: Const) -> str:
 
 
 def path_text(head: str, path: tuple[str, ...]) -> str:
-    """A path as an author writes it, with brackets where a segment needs them."""
+    """Format a path in policy syntax, with brackets where a segment needs them."""
     return head + "".join(f".{step}" if _BARE.fullmatch(step) else f"[{json.dumps(step)}]" for step in path)
 
 
 def const_text(value: Const, *, bare: bool = False) -> str:
-    """A constant as JSON where it has such a form, else as Python; a `bare` string stands without quotes."""
+    """Format a constant as JSON if possible, else as Python; a `bare` string has no quotes."""
     if bare and isinstance(value, str) and value.isprintable():
         return value
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A readable listing of code, much like the Python it was lowered from. Not parsed back, never hashed.
+"""Human-readable listing of code, similar to its Python source. Not parsed back, never hashed.
 
-Locals have the names that the caller knows, else `v0`, `v1`; a function that was put in place of its call is defined
-just before the statement that calls it, as `call_1`, since code does not keep its name.
+Locals have the names given by the caller, else `v0`, `v1`; an inlined function is defined
+just before the statement that calls it, as `call_1`, because code does not keep its name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COMPARE: dict[ir.CompareOperator, str] = {
 }  # fmt: skip
 _UNARY: dict[ir.UnaryOperator, str] = {"neg": "-", "pos": "+", "invert": "~"}
 _OR, _AND, _NOT, _COMPARED, _SUM, _PREFIX, _POWER, _OF, _ATOM = 2, 3, 4, 5, 10, 12, 13, 15, 16
-"""How tightly an expression holds together; what holds less tightly than its place asks for stands in parentheses."""
+"""Operator precedence of an expression; one with a lower precedence than its position requires is parenthesised."""
 _BINARY: dict[ir.BinaryOperator, tuple[str, int]] = {
     "or": ("|", 6), "xor": ("^", 7), "and": ("&", 8), "add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", 11),
     "div": ("/", 11), "floordiv": ("//", 11), "mod": ("%", 11), "pow": ("**", _POWER),
@@ -31,17 +31,17 @@ _NOT_IN_TEXT = frozenset("\"'\\{}#!:\n")
 
 
 def body_lines(body: Sequence[ir.Statement], names: Sequence[str] = ()) -> list[str]:
-    """The statements of a function, a line for each; `names` are its locals by slot."""
+    """Format the statements of a function, one per line; `names` are its locals by slot."""
     return _Listing(names).body(body)
 
 
 def code_text(code: ir.Code, names: Sequence[str] = ()) -> str:
-    """An expression in one line."""
+    """Format an expression in one line."""
     return _Listing(names).text(code)
 
 
 def local_names(names: Sequence[str], count: int) -> list[str]:
-    """A name for each of `count` slots, no two alike."""
+    """Return unique names for `count` slots."""
     given: list[str] = []
     taken: set[str] = set()
     for slot in range(count):
@@ -83,7 +83,7 @@ class _Listing:
         match statement:
             case ir.Assign(target, value):
                 return [f"{self._target(target)} = {self.text(value)}"]
-            case ir.Append(slot, value):
+            case ir.AppendItem(slot, value):
                 return [f"{self._local(slot)}.append({self.text(value)})"]
             case ir.Store(slot, key, value):
                 return [f"{self._local(slot)}[{self.text(key)}] = {self.text(value)}"]
@@ -127,7 +127,7 @@ class _Listing:
 
     def _target(self, target: ir.Target) -> str:
         match target:
-            case ir.Slot(slot):
+            case ir.SlotTarget(slot):
                 return self._local(slot)
             case ir.Unpack(targets):
                 return f"({_listed(self._target(item) for item in targets)})"
@@ -162,7 +162,7 @@ class _Listing:
             case ir.Slice(of, start, stop, step):
                 bounds = ["" if item is None else self._held(item, 1) for item in (start, stop, step)]
                 return f"{self._owner(of)}[{':'.join(bounds if step is not None else bounds[:2])}]", _OF
-            case ir.Call(function, args):
+            case ir.CallFunction(function, args):
                 return f"{function}({self._all(args)})", _OF
             case ir.IsInstance(of, types):
                 kinds = types[0] if len(types) == 1 else f"({', '.join(types)})"
@@ -209,7 +209,7 @@ class _Listing:
                 return f"({self._local(slot)} := {self._held(value, 1)})", _ATOM
             case ir.Inline(parameters, body):
                 return self._inline(parameters, body), _OF
-            case ir.Decide(verdict, args):
+            case ir.MakeDecision(verdict, args):
                 given = [
                     self._held(value, 1) if name == "reason" and index == 0 and verdict != "approve_required"
                     else f"{name}={self._held(value, 1)}"
@@ -262,7 +262,7 @@ class _Listing:
             values.append(value)
             how = (f"!{part.conversion}" if part.conversion else "") + (f":{_quoted(part.spec)}" if part.spec else "")
             written.append(f"{{\0{how}}}")
-        # Before Python 3.12 an f-string holds no quotes like its own, and no backslashes.
+        # Before Python 3.12, an f-string cannot contain its own quotes or backslashes.
         plain = not any(_NOT_IN_TEXT & set(value) for value in values)
         text = "".join(written)
         for value in values:
@@ -279,7 +279,7 @@ class _Listing:
 
 
 def constant_text(value: Const) -> str:
-    """A constant as Python writes it, the items of a set in the order of the IR."""
+    """Format a constant as Python, the items of a set in the order of the IR."""
     if isinstance(value, list):
         return f"[{', '.join(map(constant_text, value))}]"
     if not isinstance(value, dict):
@@ -311,7 +311,7 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as it stands between double quotes."""
+    """Escape a text for double quotes."""
     if '"' in text:
         return repr(text)[1:-1].replace('"', '\\"')
-    return repr(f"'{text}")[2:-1]  # `repr` takes double quotes around a single one
+    return repr(f"'{text}")[2:-1]  # `repr` uses double quotes around a single one

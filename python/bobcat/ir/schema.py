@@ -1,9 +1,9 @@
-"""The nodes of the IR: the only definition of what a policy can mean.
+"""The nodes of the IR: the only definition of the content of a policy.
 
-The front end makes them through `construct` (smart constructors give the normal form), `canonical` turns them into
-bytes and digests, the Rust core decodes those bytes. No node knows a file, a line or a comment.
+The front end creates them through `construct` (smart constructors give the normal form), `canonical` encodes them to
+bytes and digests, the Rust core decodes those bytes. No node holds a file, a line or a comment.
 
-Constants (`Const`) are JSON values, with one-key mappings as tags for what JSON lacks:
+Constants (`Const`) are JSON values, with one-key mappings as tags for other types:
 
     null, true, 5, 1.5, "s", [..]           themselves (an integer has any size; a float always has `.` or `e`)
     {"map": {"k": Const}}                   a mapping with string keys
@@ -12,7 +12,7 @@ Constants (`Const`) are JSON values, with one-key mappings as tags for what JSON
     {"date": "2026-01-31"}, {"datetime": "2026-01-31T12:00:00+02:00"}, {"bytes": "<base64>"},
     {"set": [..]}, {"tuple": [..]}, {"pairs": [[k, v], ..]}      `lynx` profile only
 
-The operand of a leaf of the strict profile can also be, and nothing else can:
+Only the operand of a leaf of the strict profile can also be:
 
     {"ref": ["context", "principal", "id"]}     the value at another path: head, then steps; see `COMPARED`
     {"tests": [{"op": .., "operand": ..}, ..]}  tests that one value must all pass, the operand of `NESTING` operators;
@@ -46,42 +46,42 @@ STRICT_ONLY: frozenset[Operator] = frozenset(
 )
 """Operators that the `lynx` profile does not have."""
 NESTING: frozenset[Operator] = frozenset(("length", "lower", "any", "all", "none"))
-"""Operators whose operand is tests of something made from the value: its length, its lower case, its elements."""
+"""Operators whose operand is tests of a derived value: its length, its lower case, its elements."""
 COMPARED: frozenset[Operator] = frozenset(("eq", "in", "contains", "gt", "ge", "lt", "le", "starts_with", "ends_with"))
 """Operators whose operand may be the value at another path."""
 MAX_TEST_DEPTH = 4
-"""How deep tests nest: `any: {lower: {eq: x}}` is two."""
+"""Nesting depth of tests: `any: {lower: {eq: x}}` is two."""
 
 
-class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """Base of every IR node: frozen, compared by value, unknown fields refused on decoding.
+class IrNode(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Base of every IR node: frozen, compared by value, unknown fields rejected on decoding.
 
-    PERF: no node is part of a cycle, and the collector need not look: decoding 10,000 rules takes 75 ms, not 135.
+    PERF: no node is part of a cycle, so nodes are not garbage-collected: decoding 10,000 rules takes 75 ms, not 135.
     """
 
 
-class All(Node, frozen=True, tag="all", tag_field="k"):
-    """True when every item is. No items: true."""
+class AllExpr(IrNode, frozen=True, tag="all", tag_field="k"):
+    """True if every item is true. No items: true."""
 
     items: tuple[Expr, ...]
 
 
-class AnyOf(Node, frozen=True, tag="any", tag_field="k"):
-    """True when one item is. No items: false."""
+class AnyExpr(IrNode, frozen=True, tag="any", tag_field="k"):
+    """True if one item is true. No items: false."""
 
     items: tuple[Expr, ...]
 
 
-class Not(Node, frozen=True, tag="not", tag_field="k"):
+class NotExpr(IrNode, frozen=True, tag="not", tag_field="k"):
     """The negation of one expression."""
 
     item: Expr
 
 
-class Leaf(Node, frozen=True, tag="leaf", tag_field="k"):
-    """One comparison: the value at `head` + `path`, judged by `op` against `operand`.
+class Leaf(IrNode, frozen=True, tag="leaf", tag_field="k"):
+    """One comparison: the value at `head` + `path`, tested by `op` against `operand`.
 
-    `dialect` is set for `matches` and only there.
+    `dialect` is set only for `matches`.
     """
 
     head: Head
@@ -91,22 +91,22 @@ class Leaf(Node, frozen=True, tag="leaf", tag_field="k"):
     dialect: Dialect | None = None
 
 
-Expr: TypeAlias = Union[All, AnyOf, Not, Leaf]  # noqa: UP007 - named before its members by their annotations
+Expr: TypeAlias = Union[AllExpr, AnyExpr, NotExpr, Leaf]  # noqa: UP007 - named before its members by their annotations
 
 
-class Transform(Node, frozen=True):
-    """A rewrite of the arguments. `path` is relative to `args`; empty means the arguments as a whole."""
+class Transform(IrNode, frozen=True):
+    """A change of the arguments. `path` is relative to `args`; empty means the arguments as a whole."""
 
     op: Literal["set", "append", "delete"]
     path: tuple[str, ...]
     value: Const
 
 
-class Rule(Node, frozen=True, tag="rule", tag_field="k"):
+class IrRule(IrNode, frozen=True, tag="rule", tag_field="k"):
     """A declarative rule. In the strict profile `id` and `reason` are strings, `approvers` a list of strings and
-    `timeout_seconds` null or a number >= 0; the `lynx` profile carries whatever the incumbent carries.
+    `timeout_seconds` null or a number >= 0; the `lynx` profile keeps every value that lynx-agent accepts.
 
-    `approvals_needed` is 2 or more, or not there: one approval needs no word, and so changes no digest.
+    `approvals_needed` is 2 or more, or absent: one approval is the default and does not change a digest.
     """
 
     id: Const
@@ -120,8 +120,8 @@ class Rule(Node, frozen=True, tag="rule", tag_field="k"):
     approvals_needed: int | msgspec.UnsetType = msgspec.UNSET
 
 
-class HostRule(Node, frozen=True, tag="host", tag_field="k"):
-    """A rule that is a Python callable: named, and pinned by the digest of its code. `name` is its rule id."""
+class HostRule(IrNode, frozen=True, tag="host", tag_field="k"):
+    """A rule that is a Python callable, identified by name and by the digest of its code. `name` is its rule id."""
 
     name: str
     priority: int
@@ -130,11 +130,11 @@ class HostRule(Node, frozen=True, tag="host", tag_field="k"):
     code: str
 
 
-class FunctionRule(Node, frozen=True, tag="function", tag_field="k"):
-    """A rule that was written as a Python function and lowered: see `code`. `name` is its rule id.
+class FunctionRule(IrNode, frozen=True, tag="function", tag_field="k"):
+    """A rule lowered from a Python function: see `code`. `name` is its rule id.
 
-    `slots` is how many locals its body has. Returning None passes, returning a decision decides, anything else is an
-    error of the rule, and so is what it raises.
+    `slots` is the number of locals of its body. Returning None abstains, returning a decision decides. Any other result
+    is an error of the rule, and so is an exception.
     """
 
     name: str
@@ -143,19 +143,19 @@ class FunctionRule(Node, frozen=True, tag="function", tag_field="k"):
     body: tuple[Statement, ...]
 
 
-AnyRule: TypeAlias = Rule | HostRule | FunctionRule
+AnyRule: TypeAlias = IrRule | HostRule | FunctionRule
 
 
-class Defaults(Node, frozen=True):
-    """What happens when no rule decides, and when a rule cannot be judged."""
+class Defaults(IrNode, frozen=True):
+    """Verdicts when no rule decides, and when a rule has an error."""
 
     on_no_match: VerdictName
     on_missing_shadow: VerdictName
     on_rule_error: Literal["deny", "continue"]
 
 
-class Policy(Node, frozen=True):
-    """A whole policy. `rules` stand in evaluation order: by (-priority, file order), host rules after equals."""
+class IrPolicy(IrNode, frozen=True):
+    """A whole policy. `rules` are in evaluation order: by (-priority, file order), host rules last among equals."""
 
     ir_version: int
     profile: Profile

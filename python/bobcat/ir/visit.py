@@ -1,18 +1,18 @@
-"""Walks over IR expressions and code, in the order that numbers, traces and source maps agree on: pre-order."""
+"""Traversals of IR expressions and code in pre-order, the order of numbering, traces and source maps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from bobcat.ir.code import Constant, Piece, Statement
-from bobcat.ir.schema import All, AnyOf, Const, Expr, Leaf, Not, Policy, Rule
+from bobcat.ir.code import CodePart, Constant, Statement
+from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrPolicy, IrRule, Leaf, NotExpr
 
 _STATEMENTS: tuple[type, ...] = get_args(Statement)
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """Every node of an expression, each before its children, children from left to right."""
+    """Yield every node of an expression, each before its children, children from left to right."""
     stack: list[Expr] = [expr]
     while stack:
         node = stack.pop()
@@ -21,23 +21,23 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
-    """The direct sub-expressions of a node."""
+    """Return the direct sub-expressions of a node."""
     match node:
-        case All(items) | AnyOf(items):
+        case AllExpr(items) | AnyExpr(items):
             return items
-        case Not(item):
+        case NotExpr(item):
             return (item,)
         case Leaf():
             return ()
 
 
 def leaves(expr: Expr) -> Iterator[Leaf]:
-    """The leaves of an expression; number i in this order is leaf i of a trace and of the source map."""
+    """Yield the leaves of an expression; number i in this order is leaf i of a trace and of the source map."""
     return (node for node in walk(expr) if isinstance(node, Leaf))
 
 
 def refs(operand: Const) -> Iterator[tuple[str, ...]]:
-    """The other paths an operand reads, heads included, in the order in which the core numbers them."""
+    """Yield the other paths that an operand reads, heads included, in the order in which the core numbers them."""
     if isinstance(operand, dict) and "ref" in operand:
         yield tuple(operand["ref"])
     elif isinstance(operand, dict) and "tests" in operand:
@@ -45,16 +45,16 @@ def refs(operand: Const) -> Iterator[tuple[str, ...]]:
             yield from refs(item["operand"])
 
 
-def policy_leaves(policy: Policy) -> Iterator[tuple[int, Leaf]]:
-    """Every leaf of a policy with the index of its rule in evaluation order."""
+def policy_leaves(policy: IrPolicy) -> Iterator[tuple[int, Leaf]]:
+    """Yield every leaf of a policy with the index of its rule in evaluation order."""
     for index, rule in enumerate(policy.rules):
-        if isinstance(rule, Rule):
+        if isinstance(rule, IrRule):
             for item in leaves(rule.match):
                 yield index, item
 
 
 def depth(expr: Expr) -> int:
-    """How deep an expression nests; a leaf and an empty connective have depth 1."""
+    """Return the nesting depth of an expression; a leaf and an empty connective have depth 1."""
     deepest, stack = 0, [(expr, 1)]
     while stack:
         node, level = stack.pop()
@@ -64,8 +64,8 @@ def depth(expr: Expr) -> int:
 
 
 def statements(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, int]]:
-    """Every statement of a function, those of the functions it calls included, each with the number of the one that it
-    stands in, -1 for those that stand in none. Number i in this order is statement i of a trace and of the source map.
+    """Yield every statement of a function, including inlined functions, with the number of its parent statement (-1
+    without a parent). Number i in this order is statement i of a trace and of the source map.
     """
     number = 0
     stack: list[tuple[Any, int]] = [(body, -1)]  # Any: a node, or a tuple of nodes and names
@@ -74,7 +74,7 @@ def statements(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, int]]:
         if isinstance(node, tuple):
             stack.extend((item, inside) for item in reversed(node))
             continue
-        if not isinstance(node, Piece) or isinstance(node, Constant):
+        if not isinstance(node, CodePart) or isinstance(node, Constant):
             continue
         if isinstance(node, _STATEMENTS):
             yield node, inside  # type: ignore[misc]  # a member of the union

@@ -1,8 +1,8 @@
-"""lynx-agent 2.5, on Bobcat: its names, its module paths, its defaults and its behaviour, over the parts of `bobcat`.
+"""lynx-agent 2.5 on Bobcat: its names, module paths, defaults and behaviour, implemented with the parts of `bobcat`.
 
 Change `from lynx import ...` to `from bobcat.lynx import ...`, or change nothing: after `bobcat.lynx.install()` the
-name `lynx` means this package, and `python -m bobcat.lynx script.py` runs a script that way. What is different all the
-same is listed in `docs/migrating-from-lynx.md`.
+name `lynx` refers to this package, and `python -m bobcat.lynx script.py` runs a script that way. The remaining
+differences are listed in `docs/migrating-from-lynx.md`.
 """
 
 from bobcat.lynx.approvals import ApprovalHandler, auto_approve, auto_deny, callback_approval, cli_prompt_approval

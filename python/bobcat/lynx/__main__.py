@@ -21,7 +21,7 @@ USAGE = "usage: python -m bobcat.lynx (SCRIPT | -m MODULE) [ARGUMENT ...]"
 
 
 def main(arguments: list[str]) -> int:
-    """Run it; what the program raises, `SystemExit` included, comes out."""
+    """Run the program; its exceptions, including `SystemExit`, propagate."""
     as_module = arguments[:1] == ["-m"]
     rest = arguments[1:] if as_module else arguments
     if not rest or (rest[0].startswith("-") and not as_module):
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
             return 1
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     else:
-        # As `python script.py` does: the script's directory takes the place of the current one.
+        # Like `python script.py`: the script's directory replaces the current one.
         directory = os.path.dirname(os.path.realpath(rest[0]))
         sys.path[:] = [directory, *(path for path in sys.path if path not in ("", os.getcwd()) or path == directory)]
         _run(rest[0])
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _missing(module: str) -> str | None:
-    """Why a module cannot be run, in the words of `python -m`; None when it can."""
+    """Return the reason that a module cannot be run, in the words of `python -m`; None if it can."""
     try:
         found = find_spec(module)
         package = found is not None and found.submodule_search_locations is not None
@@ -59,11 +59,11 @@ def _missing(module: str) -> str | None:
 
 
 def _run(path: str) -> None:
-    """What `python path` does: the script is `__main__` to its end, under its absolute path."""
+    """Run a path like `python path`: the script is `__main__` to its end, under its absolute path."""
     if not os.path.isfile(path) or zipfile.is_zipfile(path):  # a directory or an archive with a `__main__` in it
         runpy.run_path(path, run_name="__main__")
         return
-    where = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)  # as Python does: nothing is normalised
+    where = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)  # like Python: without normalisation
     script = ModuleType("__main__")
     vars(script).update(
         __file__=where, __loader__=SourceFileLoader("__main__", where), __cached__=None, __builtins__=builtins

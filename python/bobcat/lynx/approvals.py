@@ -2,8 +2,10 @@
 
 from bobcat import approvals
 from bobcat.approvals import ApprovalHandler, auto_deny, callback_approval, cli_prompt_approval
-from bobcat.model import ApprovalDecision as ApprovalDecision  # importable from here, and not in `__all__`, as in lynx
-from bobcat.model import ApprovalRequest as ApprovalRequest
+from bobcat.model.run import (
+    ApprovalDecision as ApprovalDecision,  # importable from here, but not in `__all__`, as in lynx
+)
+from bobcat.model.run import ApprovalRequest as ApprovalRequest
 
 __all__ = [
     "ApprovalHandler",
@@ -15,5 +17,5 @@ __all__ = [
 
 
 def auto_approve(approver: str = "auto") -> ApprovalHandler:
-    """Grants everything, as `approver`."""
+    """Return a handler that grants every request as `approver`."""
     return approvals.auto_approve(approver)

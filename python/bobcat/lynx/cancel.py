@@ -1,5 +1,5 @@
 """The kill switch, under lynx-agent's path."""
 
-from bobcat.cancel import Cancelled, CancelToken
+from bobcat.aio.cancel import Cancelled, CancelToken
 
 __all__ = ["CancelToken", "Cancelled"]

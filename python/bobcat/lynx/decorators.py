@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def shadow(parent: Callable[..., Any]) -> Callable[[F], F]:
-    """The dry-run twin of a tool."""
+    """Mark the dry-run variant of a tool."""
     return tools.shadow(parent)
 
 
@@ -30,7 +30,9 @@ def tool(
     name: str | None = None,
     description: str | None = None,
 ) -> Callable[[F], F]:
-    """Declare an async function to be a tool. A string as `scope` is its letters, as in lynx-agent, with a warning."""
+    """Declare an async function as a tool. A string as `scope` is split into its letters, as in lynx-agent, with a
+    warning.
+    """
     if isinstance(scope, str):
         warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=2)
     return tools.declare(

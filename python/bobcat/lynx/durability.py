@@ -1,4 +1,4 @@
-"""Journals, under lynx-agent's path: the same records, keys and lines, so that each goes on with the other's."""
+"""Journals, under lynx-agent's path: the same records, keys and lines, so that each can resume the other's runs."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bobcat import journal
-from bobcat.journal import (
-    EFFECTFUL_VERDICTS,
+from bobcat.journal import index, keys, views
+from bobcat.journal import records as journal_records
+from bobcat.journal.index import EFFECTFUL_VERDICTS
+from bobcat.journal.records import (
     DuplicateRecord,
     RunStore,
-    RunView,
     StepRecord,
-    StepView,
     step_record_from_json,
     usage_from_body,
     usage_to_body,
 )
-from bobcat.model import AgentAction, FinalAnswer, ToolCall
-from bobcat.plain_json import loose_json_text
+from bobcat.journal.views import RunView, StepView
+from bobcat.model.run import AgentAction, FinalAnswer, ToolCall
+from bobcat.text.json_text import loose_json_text
 
 __all__ = [
     "DuplicateRecord",
@@ -37,24 +37,24 @@ UNCERTAIN_VERDICTS = EFFECTFUL_VERDICTS
 
 
 def idempotency_key(run_id: str, step: int, tool: str, args: Mapping[str, Any]) -> str:  # Any: what a tool takes
-    """The name of one proposed action: 32 hexadecimal digits."""
-    return journal.idempotency_key(run_id, step, tool, dict(args), text=loose_json_text)
+    """Return the key of one proposed action: 32 hexadecimal digits."""
+    return keys.idempotency_key(run_id, step, tool, dict(args), text=loose_json_text)
 
 
 def step_record_to_json(record: StepRecord) -> str:
-    """One line of canonical JSON."""
-    return journal.step_record_to_json(record, text=loose_json_text)
+    """Return one line of canonical JSON."""
+    return journal_records.step_record_to_json(record, text=loose_json_text)
 
 
 def replay(records: Sequence[StepRecord]) -> RunView:
-    """What happened in a run, step by step."""
-    return journal.replay(records, doubt_stays=False)
+    """Return the events of a run, step by step."""
+    return views.replay(records, keeps_uncertain=False)
 
 
 # Any below: bodies of records.
 @dataclass(frozen=True, slots=True)
 class JournalIndex:
-    """Where a journaled run stands."""
+    """The state of a journaled run."""
 
     records: int
     attempts: int
@@ -68,7 +68,7 @@ class JournalIndex:
 
 def index_journal(records: Sequence[StepRecord]) -> JournalIndex:
     """Fold the records of one run."""
-    found = journal.index_journal(records, doubt_stays=False)
+    found = index.index_journal(records, keeps_uncertain=False)
     return JournalIndex(
         found.records,
         found.attempts,
@@ -82,12 +82,12 @@ def index_journal(records: Sequence[StepRecord]) -> JournalIndex:
 
 
 def is_uncertain(intent: StepRecord) -> bool:
-    """Whether the action of an intent without a result may have happened."""
+    """Return true if the action of an intent without a result may have happened."""
     return intent.body.get("verdict") in UNCERTAIN_VERDICTS
 
 
 def action_to_body(action: AgentAction, step: int) -> dict[str, Any]:
-    """A reply as the journal keeps it."""
+    """Return a reply in the form of the journal."""
     body: dict[str, Any]
     if isinstance(action, FinalAnswer):
         body = {"step": step, "type": "final_answer", "text": action.text}
@@ -100,7 +100,7 @@ def action_to_body(action: AgentAction, step: int) -> dict[str, Any]:
 
 
 def action_from_body(body: Mapping[str, Any]) -> AgentAction:
-    """The reply of a journal's body."""
+    """Return the reply of a journal body."""
     usage = usage_from_body(body.get("usage"))
     if body.get("type") == "final_answer":
         return FinalAnswer(body["text"], usage)

@@ -1,4 +1,4 @@
-"""Handoff graphs, under lynx-agent's path: nodes run in its manner, and journals are those it writes."""
+"""Handoff graphs, under lynx-agent's path: nodes run with its compatibility options, and journals have its format."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bobcat import graph
-from bobcat.cancel import Cancelled
+from bobcat.aio.cancel import Cancelled
 from bobcat.errors import GraphCompileError
 from bobcat.executors import Executor
-from bobcat.graph import DONE as DONE  # importable from here, and not in `__all__`, as in lynx-agent
+from bobcat.graph import DONE as DONE  # importable from here, but not in `__all__`, as in lynx-agent
 from bobcat.graph import GraphResult, GraphSpec, NodeOutcome, Router
-from bobcat.graph.run import GraphManner, drive
-from bobcat.journal import RunStore
+from bobcat.graph.run import GraphCompat, run_graph_with
+from bobcat.journal.records import RunStore
 from bobcat.lynx.core.scheduler import run_agent
 from bobcat.lynx.core.types import Budget
-from bobcat.model import Principal
+from bobcat.model.decision import Principal
 from bobcat.sinks import Sink
 
 __all__ = [
@@ -31,23 +31,23 @@ __all__ = [
     "run_graph",
 ]
 
-_INCUMBENT = GraphManner(run_node=run_agent, plain=True)
+_LYNX_2_5 = GraphCompat(run_node=run_agent, plain=True)
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode(graph.GraphNode):
-    """One run of an agent. Nothing is capped unless its budget says so."""
+    """One run of an agent. Without limits unless its budget has some."""
 
     budget: Budget = field(default_factory=Budget)
 
 
 def compile_graph(text: str) -> GraphSpec:
-    """The table of edges in a YAML text."""
+    """Compile the edge table in a YAML text."""
     return graph.compile_graph(text, profile="lynx")
 
 
 def load_graph_file(path: str | os.PathLike[str]) -> GraphSpec:
-    """The table of edges in a YAML file. Raises OSError."""
+    """Compile the edge table in a YAML file. Raises OSError."""
     return graph.load_graph_file(path, profile="lynx")
 
 
@@ -68,9 +68,9 @@ async def run_graph(
     run_id: str | None = None,
     cancel: Cancelled | None = None,
 ) -> GraphResult:
-    """Run `nodes` on `task`; after each, `router` says which is next."""
-    return await drive(
-        _INCUMBENT,
+    """Run `nodes` on `task`; after each node, `router` selects the next."""
+    return await run_graph_with(
+        _LYNX_2_5,
         nodes,
         task,
         router=router,

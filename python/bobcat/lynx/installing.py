@@ -1,7 +1,7 @@
-"""Let the name `lynx` mean `bobcat.lynx`, in this process and, when asked, in those it starts.
+"""Alias the package name `lynx` to `bobcat.lynx`, in this process and optionally in its child processes.
 
-Every module under `lynx` is the module of that name under `bobcat.lynx`, the same object: a class is one class by
-whichever name it is imported.
+Every module under `lynx` is the same object as the module under `bobcat.lynx`: a class is one class by
+either import path.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from types import CodeType, ModuleType
 NAME = "lynx"
 HOME = "bobcat.lynx"
 CHILDREN = str(Path(__file__).with_name("children"))
-"""A directory with a package `lynx` that does nothing but install this one; for the import path of other processes."""
+"""A directory with a package `lynx` that only installs this one, for the import path of other processes."""
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Answers for `lynx` and what is under it. Serves as its own loader."""
+    """Finder and loader of `lynx` and its submodules."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module of ours; None for every other name."""
+        """Return the spec of a module of this package; None for every other name."""
         if fullname != NAME and not fullname.startswith(f"{NAME}."):
             return None
         home = _home_of(fullname)
@@ -40,14 +40,14 @@ class _Finder(MetaPathFinder, Loader):
         return spec_from_loader(fullname, self, origin=found.origin, is_package=is_package)
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Python makes an empty one, which `exec_module` replaces."""
+        """Let Python create an empty module, which `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Put the module of `bobcat.lynx` in the place of the empty one."""
+        """Replace the empty module by the module of `bobcat.lynx`."""
         sys.modules[module.__name__] = importlib.import_module(_home_of(module.__name__))
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """The code of the module of `bobcat.lynx`, which `python -m` runs under the name `__main__`."""
+        """Return the code of the module of `bobcat.lynx`, which `python -m` runs under the name `__main__`."""
         found = find_spec(_home_of(fullname))
         loader = None if found is None else found.loader
         return loader.get_code(_home_of(fullname)) if isinstance(loader, InspectLoader) else None
@@ -57,10 +57,10 @@ _FINDER = _Finder()
 
 
 def install(*, children: bool = False) -> None:
-    """From here on, `import lynx` gives `bobcat.lynx`, and `lynx.x.y` gives `bobcat.lynx.x.y`.
+    """Make `import lynx` import `bobcat.lynx`, and `lynx.x.y` import `bobcat.lynx.x.y`.
 
-    Call it before anything imports lynx-agent: what was imported from it stays what it was, and a warning says so. With
-    `children`, Python processes that this one starts (sandboxed tools, MCP servers) do the same: `PYTHONPATH` is
+    Call it before any import of lynx-agent: modules already imported from it are kept, with a warning. With
+    `children`, Python child processes (sandboxed tools, MCP servers) do the same: `PYTHONPATH` is
     extended in the environment and in `sys.path`. Calling it again changes nothing.
     """
     if _FINDER not in sys.meta_path:
@@ -84,7 +84,7 @@ def install(*, children: bool = False) -> None:
 
 
 def uninstall() -> None:
-    """Undo `install`: `import lynx` gives again what it gave before, or nothing."""
+    """Undo `install`: `import lynx` finds the previous package again, or fails."""
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     for name in [name for name in sys.modules if name == NAME or name.startswith(f"{NAME}.")]:
@@ -102,6 +102,6 @@ def _home_of(name: str) -> str:
 
 
 def _is_ours(module: ModuleType) -> bool:
-    """A module of this package, or the one in `children` that is just installing it."""
+    """Return true for a module of this package, or the one in `children` during its installation."""
     path = getattr(module, "__file__", None) or ""
     return module.__name__ == HOME or module.__name__.startswith(f"{HOME}.") or path.startswith(CHILDREN)

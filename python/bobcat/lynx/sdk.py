@@ -1,6 +1,6 @@
-"""What an agent says and is told, under lynx-agent's path."""
+"""Messages to and from an agent, under lynx-agent's path."""
 
-from bobcat.agent import Agent
-from bobcat.model import AgentAction, FinalAnswer, Message, ToolCall
+from bobcat.model.agent import Agent
+from bobcat.model.run import AgentAction, FinalAnswer, Message, ToolCall
 
 __all__ = ["Agent", "AgentAction", "FinalAnswer", "Message", "ToolCall"]

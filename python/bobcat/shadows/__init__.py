@@ -1,4 +1,4 @@
-"""Ready-made shadows: what a dangerous call would do, found out by reading it. Nothing is run, opened or sent.
+"""Ready-made shadows: previews of dangerous calls by static analysis. A shadow runs, opens and sends nothing.
 
 @tool(reversible=False, scope=("shell",))
 async def shell(cmd: str) -> str: ...

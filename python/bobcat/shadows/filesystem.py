@@ -1,4 +1,4 @@
-"""Previews of writing and deleting a file: they look at the file's state and change nothing."""
+"""Previews of writing and deleting a file: they read the file's metadata and change nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PREVIEW_CHARS = 200
 
 # Any: previews are JSON objects for people to read.
 async def write_file_shadow(path: str, content: str) -> dict[str, Any]:
-    """What writing `content` to `path` would do."""
+    """Preview writing `content` to `path`."""
     exists, size, _ = await asyncio.to_thread(_state, Path(path))
     return {
         "would_write": path,
@@ -24,7 +24,7 @@ async def write_file_shadow(path: str, content: str) -> dict[str, Any]:
 
 
 async def delete_file_shadow(path: str) -> dict[str, Any]:
-    """What deleting `path` would do."""
+    """Preview deleting `path`."""
     exists, size, is_directory = await asyncio.to_thread(_state, Path(path))
     if not exists:
         return {"would_delete": path, "exists": False, "note": "nothing to delete: the path does not exist"}
@@ -38,14 +38,14 @@ async def delete_file_shadow(path: str) -> dict[str, Any]:
 
 
 def _state(path: Path) -> tuple[bool, int | None, bool]:
-    """Whether the path exists, its size in bytes, and whether it is a directory; blocking, so off the event loop."""
+    """Return existence, size in bytes, and whether the path is a directory; blocking, so call it off the event loop."""
     return _exists(path), _size(path), _is_directory(path)
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists() or path.is_symlink()
-    except (OSError, ValueError):  # no permission to look, or no path at all
+    except (OSError, ValueError):  # no permission, or not a valid path
         return False
 
 

@@ -1,4 +1,4 @@
-"""Preview of an HTTP request: what would be sent, without its secrets."""
+"""Preview of an HTTP request with its secrets replaced."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def http_shadow(
     body: str | bytes | None = None,
     timeout: float | None = None,  # noqa: ASYNC109 - an argument of the tool that is previewed
 ) -> dict[str, Any]:
-    """What the request would be. Credentials in the URL, the query and the headers are replaced."""
+    """Preview the request. Credentials in the URL, the query and the headers are replaced."""
     name = method.upper()
     shown, host, path, scheme, problem = _read_url(url)
     preview: dict[str, Any] = {
@@ -41,7 +41,7 @@ async def http_shadow(
 
 
 def _read_url(url: str) -> tuple[str, str, str, str, str]:
-    """The URL without its secrets, its host, path and scheme; and what is wrong when it is none."""
+    """Return the URL without its secrets, its host, path and scheme; and the problem if it is not a valid URL."""
     try:
         parts = urlsplit(url)
         host = _host(parts)
@@ -54,7 +54,7 @@ def _read_url(url: str) -> tuple[str, str, str, str, str]:
 
 
 def _host(parts: SplitResult) -> str:
-    """Host and port, without the user and password before the `@`."""
+    """Return host and port, without the user and password before the `@`."""
     name = parts.hostname or ""
     bracketed = f"[{name}]" if ":" in name else name
     return bracketed if parts.port is None else f"{bracketed}:{parts.port}"

@@ -1,10 +1,10 @@
-"""Preview of a shell command: which programs it would run, and which of them destroy, overwrite or talk to a network.
+"""Preview of a shell command: the programs it would run, and those that destroy, overwrite or use a network.
 
-The command line is read as a shell reads it (`shell_syntax`), through `sudo`, `env`, `xargs`, `bash -c` and their like.
-What a preview cannot know is listed under `unresolved`: the value of a variable, the files of a glob, a program that is
-not known to only read, an option that makes a reading program write. A preview with no destructive token, no
-overwritten file, no network access and nothing unresolved is one of known programs that only read. The disk is never
-looked at.
+The command line is parsed like a shell does (`shell_syntax`), through `sudo`, `env`, `xargs`, `bash -c` and similar.
+Unknown parts are listed under `unresolved`: the value of a variable, the files of a glob, a program that is
+not known to be read-only, an option that makes a read-only program write. A preview with no destructive token, no
+overwritten file, no network access and nothing unresolved consists of known read-only programs. The disk is never
+read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 
 # Any: previews are JSON objects for people to read.
 async def shell_shadow(cmd: str) -> dict[str, Any]:
-    """What running `cmd` would do, as far as reading it tells."""
+    """Preview running `cmd`, as far as static analysis can tell."""
     script = read_script(cmd)
     findings = _Findings()
     for command in script.commands:
@@ -48,7 +48,7 @@ async def shell_shadow(cmd: str) -> dict[str, Any]:
 
 
 class _Findings:
-    """What the commands of a script amount to."""
+    """Accumulated effects of a script's commands."""
 
     def __init__(self) -> None:
         self.destructive: set[str] = set()
@@ -58,7 +58,7 @@ class _Findings:
         self.unresolved: set[str] = set()
 
     def read(self, command: SimpleCommand, depth: int) -> None:
-        """Judge one command, and the commands inside its arguments."""
+        """Analyse one command, and the commands inside its arguments."""
         self.overwrites.extend(path for path in command.writes if path != "/dev/null")
         if any(path.startswith(known.SOCKETS) for path in (*command.writes, *command.reads)):
             self.network = True
@@ -66,9 +66,9 @@ class _Findings:
         self.read_words(command.words, depth, command.input)
 
     def read_words(self, words: list[str], depth: int, text: str | None = None, *, guess: bool = False) -> None:
-        """Judge a command by its words; `text` is what it is given to read, where that is known.
+        """Analyse a command by its words; `text` is its standard input, if known.
 
-        A `guess` may be the value of an option and no command: it is not unresolved for being unknown.
+        A `guess` may be an option's value instead of a command: an unknown guess is not reported as unresolved.
         """
         words = [*words]
         while words and _is_assignment(words[0]):
@@ -83,9 +83,9 @@ class _Findings:
         program, rest = words[0].rsplit("/", 1)[-1].rsplit("\\", 1)[-1], words[1:]
         if words[0] == ".":
             program = "."
-        doubt = _doubt_about(words[0], program, rest)
-        if doubt and not guess:
-            self.unresolved.add(doubt)
+        uncertain_reason = _uncertain_reason(words[0], program, rest)
+        if uncertain_reason and not guess:
+            self.unresolved.add(uncertain_reason)
         self.read_inner(program, rest, depth, text)
         self.network = self.network or program in known.NETWORK or _talks(program, rest)
         destroys = _destroys(program, rest)
@@ -95,7 +95,7 @@ class _Findings:
         self.overwrites.extend(_written(program, rest))
 
     def read_inner(self, program: str, rest: list[str], depth: int, text: str | None) -> None:
-        """The commands that a program is told to run."""
+        """Analyse the commands that a program is given to run."""
         self.unresolved.update(f"{program} {word}" for word in rest if word in known.STARTS_SHELL.get(program, ()))
         if program in known.WRAPPERS:
             self.read_wrapped(rest, known.WRAPPERS[program], depth, text)
@@ -103,7 +103,7 @@ class _Findings:
             if option in rest[:-1]:
                 self.read_text(rest[rest.index(option) + 1], depth)
         if program in known.TEXTS:
-            self.read_text(" ".join(_told(program, rest)), depth)
+            self.read_text(" ".join(_executed_words(program, rest)), depth)
         if program == "alias":
             for word in rest:
                 self.read_text(word.partition("=")[2], depth)
@@ -124,14 +124,16 @@ class _Findings:
             self.unresolved.add(f"{program} runs something inside a container")
 
     def read_wrapped(self, rest: list[str], own: int, depth: int, text: str | None) -> None:
-        """The command behind `sudo -u x`, `timeout 5`, `env A=b`: at the first word that may be a program."""
+        """Analyse the command after `sudo -u x`, `timeout 5`, `env A=b`: it starts at the first word that may be a
+        program.
+        """
         for index, word in enumerate(rest):
             if word.startswith("-") or _is_assignment(word) or _NUMBER.fullmatch(word):
                 continue
             if own:
                 own -= 1
                 continue
-            # An option's value (`sudo -u root rm`) is no program: what follows it is read as well.
+            # An option's value (`sudo -u root rm`) is not a program: the words after it are read as well.
             guess = index > 0 and rest[index - 1].startswith("-")
             self.read_words(rest[index:], depth + 1, text, guess=guess)
             if guess:
@@ -139,7 +141,7 @@ class _Findings:
             return
 
     def read_shell(self, program: str, rest: list[str], depth: int, text: str | None) -> None:
-        """`bash -c TEXT` and what a shell is given to read: read the text. A script file stays unread."""
+        """Analyse `bash -c TEXT` and the standard input of a shell. A script file is not read."""
         for index, word in enumerate(rest):
             if word.startswith("-") and not word.startswith("--") and "c" in word:
                 if index + 1 < len(rest):
@@ -154,7 +156,7 @@ class _Findings:
             self.unresolved.add(f"{program} reads its standard input")
 
     def read_text(self, text: str, depth: int) -> None:
-        """Commands that are written in an argument."""
+        """Analyse commands in an argument."""
         script = read_script(text, depth + 1)
         self.unresolved.update(script.unresolved)
         for command in script.commands:
@@ -174,8 +176,8 @@ class _Findings:
                     self.unresolved.add(f"more than {MAX_PATHS} paths")
 
 
-def _doubt_about(word: str, program: str, rest: list[str]) -> str | None:
-    """Why a command may do more than the tables know, or None for one that they know."""
+def _uncertain_reason(word: str, program: str, rest: list[str]) -> str | None:
+    """Return the reason that a command may do more than the tables know; None for a known command."""
     if "$" in word or "`" in word or _BRACES.search(word) or (_GLOB.search(word) and word not in ("[", "[[")):
         return f"program {word}"
     directory = word.rpartition("/")[0]
@@ -186,7 +188,7 @@ def _doubt_about(word: str, program: str, rest: list[str]) -> str | None:
     if program in known.COPIERS or program in ("dd", "tee", "alias", "cd", "."):
         return None
     if program == "git":
-        return _doubt_about_git(rest)
+        return _uncertain_git_reason(rest)
     options = known.READERS.get(program)
     if options is None:
         return f"program {program}"
@@ -196,8 +198,8 @@ def _doubt_about(word: str, program: str, rest: list[str]) -> str | None:
     return f"option {found} of {program}" if found else None
 
 
-def _doubt_about_git(rest: list[str]) -> str | None:
-    """Why a `git` command may do more than read the repository."""
+def _uncertain_git_reason(rest: list[str]) -> str | None:
+    """Return the reason that a `git` command may do more than read the repository; None if it only reads."""
     if not rest or rest[0] not in known.GIT_READERS:
         return f"git {rest[0]}" if rest else None
     found = next((word for word in rest[1:] if _has_option(word, known.GIT_OPTIONS)), None)
@@ -205,7 +207,7 @@ def _doubt_about_git(rest: list[str]) -> str | None:
 
 
 def _has_option(word: str, options: tuple[str, ...]) -> bool:
-    """Whether `word` is one of the options, abbreviated, with a value, or among bundled letters."""
+    """Return true if `word` is one of the options, abbreviated, with a value, or among bundled letters."""
     if word.startswith("--"):
         name = word.partition("=")[0]
         return len(name) > 2 and any(option.startswith(name) for option in options if option.startswith("--"))
@@ -218,8 +220,8 @@ def _has_option(word: str, options: tuple[str, ...]) -> bool:
     )
 
 
-def _told(program: str, rest: list[str]) -> list[str]:
-    """The words that a program of `TEXTS` runs: all, or those behind its options, and behind the host of `ssh`."""
+def _executed_words(program: str, rest: list[str]) -> list[str]:
+    """Return the words that a program of `TEXTS` runs: all, or those after its options, and after the host of `ssh`."""
     if program == "eval":
         return rest
     at = 0
@@ -231,7 +233,7 @@ def _told(program: str, rest: list[str]) -> list[str]:
 
 
 def _destroys(program: str, rest: list[str]) -> str | None:
-    """The token under which a command is listed as destructive, or None."""
+    """Return the token that makes a command destructive, or None."""
     if program in known.DESTRUCTIVE or program.startswith("mkfs."):
         return program
     if program == "dd" and any(word.startswith("of=") for word in rest):
@@ -250,7 +252,7 @@ def _talks(program: str, rest: list[str]) -> bool:
 
 
 def _written(program: str, rest: list[str]) -> list[str]:
-    """The files a command writes to by its arguments."""
+    """Return the files that a command's arguments make it write to."""
     files = [word for word in rest if not word.startswith("-")]
     if program == "tee":
         return files

@@ -1,6 +1,6 @@
-"""What programs are known for: which destroy, which talk to a network, and which run what they are given.
+"""Tables of known programs: destructive programs, network programs, and programs that run other commands.
 
-Tables only, for `shell`. A program that is in none of them is unresolved.
+Tables only, for `shell`. A program that no table lists is unresolved.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ DESTRUCTIVE = frozenset(
     "zpool cryptsetup iptables ip6tables nft ufw".split()
 )
 SYSTEM_DIRECTORIES = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"})
-"""Directories whose programs are taken for the ones of that name."""
+"""Directories whose programs are assumed to be the standard ones."""
 SOCKETS = ("/dev/tcp/", "/dev/udp/")
-"""How the files begin that a shell opens as connections."""
+"""Prefixes of files that a shell opens as network connections."""
 HARMLESS_VARIABLES = frozenset("LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_TIME TZ NO_COLOR COLUMNS".split())
-"""Variables that change how a program writes, and not what it does."""
+"""Variables that change only the output format of a program."""
 
 READERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
@@ -36,7 +36,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "fd": ("-x", "-X", "--exec", "--exec-batch"),
     "file": ("-C", "--compile"),
 }
-"""Programs that only read, and their options that make them write or run something."""
+"""Read-only programs, and their options that write or run something."""
 GIT_READERS = frozenset(
     "status log diff show rev-parse ls-files ls-tree blame describe shortlog cat-file merge-base rev-list --version "
     "version".split()
@@ -52,7 +52,7 @@ GIT_OPTIONS = (
     "--exec",
     "--filters",
 )
-"""Options with which these write a file, run a program or leave the repository."""
+"""Options that make these write a file, run a program or leave the repository."""
 STARTS_SHELL: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("sudo", "doas"), ("-s", "-i", "-e", "--shell", "--login", "--edit")),
 }
@@ -75,7 +75,7 @@ DESTRUCTIVE_WORDS: Mapping[str, frozenset[str]] = {
     "tar": frozenset({"--remove-files"}),
     "crontab": frozenset({"-r"}),
 }
-"""Programs that destroy when one of these is among their words (or begins it: `--delete-after`)."""
+"""Programs that are destructive if one of their words is, or starts with, one of these (`--delete-after`)."""
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"})
 INTERPRETERS: Mapping[str, tuple[str, ...]] = {
@@ -87,7 +87,7 @@ INTERPRETERS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("pwsh", "powershell"), ("-c", "-Command", "-EncodedCommand")),
     "cmd": ("/c", "/k"),
 }
-"""Programs that run a text in a language not read here, and the options before it."""
+"""Programs that run code in a language not analysed here, and the options before it."""
 SCRIPTED = frozenset({"python", "python3", "pypy3", "perl", "ruby", "node", "php", "osascript", "source", "."})
 """Programs whose first word is a file of commands."""
 
@@ -109,11 +109,11 @@ TEXT_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "flock": ("-c", "--command"),
     "env": ("-S", "--split-string"),
 }
-"""Programs that run a text of commands after one of these options."""
+"""Programs that run a command line given after one of these options."""
 TEXTS = frozenset({"eval", "watch", "parallel", "trap", "ssh"})
-"""Programs that run their words, put together, as commands."""
+"""Programs that run their joined words as a command line."""
 COPIERS = frozenset({"cp", "mv", "install"})
 """Programs whose last word is a file or a directory they write to."""
 OUTPUT_OPTIONS: Mapping[str, tuple[str, ...]] = {"curl": ("-o", "--output"), "wget": ("-O", "--output-document")}
 EDITORS = frozenset({"sed", "perl"})
-"""Programs that change the files they are given, with `-i`."""
+"""Programs that change their input files with `-i`."""

@@ -1,7 +1,7 @@
 """The structure of a shell command line: commands, words, redirections and the commands inside substitutions.
 
-A reader of POSIX shell syntax, as far as a preview needs it: it knows quoting, operators and substitutions, expands
-nothing, and says where its knowledge ends.
+A parser of POSIX shell syntax for previews: it handles quoting, operators and substitutions, expands
+nothing, and reports unsupported syntax.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _WRITES = frozenset({"&>>", "&>", ">>", ">|", ">&", "<>", ">"})
 _DELIMITER = re.compile(r"(?P<tabs>-?)[ \t]*(?P<word>(?:'[^']*'|\"[^\"]*\"|\\.|[^\s;|&<>()'\"\\])+)")
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 MAX_NESTING = 16
-"""Substitutions nested deeper are left unread, and reported."""
+"""Substitutions nested deeper are not read, but reported."""
 
 
 @dataclass(slots=True)
 class SimpleCommand:
-    """One command: its words without quotes, the files of its redirections, and the text it is given to read."""
+    """One command: its words without quotes, the files of its redirections, and its standard input text."""
 
     words: list[str] = field(default_factory=list)
     writes: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class SimpleCommand:
 
 @dataclass(slots=True)
 class Script:
-    """Every command that a line may run, wherever it stands, and what could not be read."""
+    """Every command that a line may run, at any depth, and the parts that could not be parsed."""
 
     commands: list[SimpleCommand] = field(default_factory=list)
     unresolved: list[str] = field(default_factory=list)
@@ -45,17 +45,17 @@ class _Token:
 
 
 def read_script(text: str, depth: int = 0) -> Script:
-    """The commands of `text`, those of its substitutions included."""
+    """Parse the commands of `text`, including its substitutions."""
     script = Script()
     if depth > MAX_NESTING:
         script.unresolved.append("nested too deeply")
         return script
-    reader = _Reader(text, script, depth)
+    reader = _ShellReader(text, script, depth)
     current = SimpleCommand()
     redirection: str | None = None
     line = 0
     for token in reader.tokens():
-        if token.kind == "input":  # a here-document: of some command of this line, so of each
+        if token.kind == "input":  # a here-document belongs to an unknown command of this line, so it is given to each
             for command in (*script.commands[line:], current):
                 command.input = token.text
         elif token.kind == "operator" and token.text in _REDIRECTIONS:
@@ -83,8 +83,8 @@ def read_script(text: str, depth: int = 0) -> Script:
     return script
 
 
-class _Reader:
-    """Reads tokens off a text; the commands of substitutions go straight into `script`."""
+class _ShellReader:
+    """Tokenizer of a text; the commands of substitutions are added directly to `script`."""
 
     def __init__(self, text: str, script: Script, depth: int) -> None:
         self.text = text
@@ -136,7 +136,7 @@ class _Reader:
         return next((op for op in _OPERATORS if self.text.startswith(op, self.at)), None)
 
     def delimiter(self) -> None:
-        """The word after `<<`: the text up to a line of it is no script, but what a command reads."""
+        """Read the word after `<<`: the text up to that delimiter is a command's input, not a script."""
         found = _DELIMITER.match(self.text, self.at)
         if found is None:
             return
@@ -146,7 +146,7 @@ class _Reader:
         self.documents.append((plain, plain != word, bool(found["tabs"])))
 
     def document(self, delimiter: str, quoted: bool, tabs: bool) -> str:
-        """The here-document that begins here; the commands substituted in it are read, unless it is quoted."""
+        """Read a here-document; substitutions in it are parsed unless the delimiter is quoted."""
         start = self.at
         while self.at < len(self.text):
             end = self.text.find("\n", self.at)
@@ -160,7 +160,7 @@ class _Reader:
             first = len(self.text)
         body = self.text[start:first]
         if not quoted:
-            inside = _Reader(body, self.script, self.depth)
+            inside = _ShellReader(body, self.script, self.depth)
             while inside.at < len(body):
                 char = body[inside.at]
                 inside.at += 2 if char == "\\" else 1
@@ -173,7 +173,7 @@ class _Reader:
         self.at = len(self.text) if end < 0 else end
 
     def piece(self, char: str) -> str:
-        """One part of a word: a quoted stretch, a substitution, or a character."""
+        """Read one part of a word: a quoted string, a substitution, or a character."""
         self.at += 1
         if char == "'":
             return self.until("'")
@@ -214,7 +214,7 @@ class _Reader:
         return "".join(parts)
 
     def expansion(self, char: str) -> str:
-        """A `$` or a backtick: the commands in it are read, its value is unknown."""
+        """Read a `$` or a backtick: its commands are parsed, its value is unknown."""
         start = self.at - 1
         if char == "`":
             self.inner(self.until("`"))
@@ -241,7 +241,7 @@ class _Reader:
         return shown
 
     def until_closed(self) -> str:
-        """Up to the parenthesis that closes the one just read."""
+        """Read up to the matching closing parenthesis."""
         start, depth = self.at, 1
         while self.at < len(self.text):
             char = self.text[self.at]

@@ -1,7 +1,7 @@
-"""Preview of SQL: what its statements are, which tables they touch, and whether they destroy anything.
+"""Preview of SQL: its statements, the tables they access, and destructive effects.
 
-The text is read, never sent: a database that is asked to `EXPLAIN` a text may run it (`EXPLAIN ANALYZE`, a second
-statement), so a live connection is not used even when one is given.
+The text is parsed, never sent: a database that is asked to `EXPLAIN` a text may run it (`EXPLAIN ANALYZE`, a second
+statement), so a live connection is never used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_CALL = frozenset(
 
 @dataclass(slots=True)
 class _Statement:
-    """One statement, read."""
+    """One parsed statement."""
 
     operation: str
     destructive: bool
@@ -42,11 +42,11 @@ class _Statement:
 
 # Any: previews are JSON objects for people to read, and a connection is any database driver's.
 async def sql_shadow(query: str, conn: Any = None) -> dict[str, Any]:
-    """What running `query` would do. `conn` is accepted because tools take one, and left alone.
+    """Preview running `query`. `conn` is accepted because tools take one, but not used.
 
-    `operation` is that of the first destructive statement, or else of the first. A statement of a kind not known
-    here counts as destructive, and so does an `INSERT` that changes rows which are there. What a function does cannot
-    be read off its name: those that are called are listed under `calls`.
+    `operation` is that of the first destructive statement, or else of the first statement. An unknown kind of statement
+    counts as destructive, and so does an `INSERT` that changes existing rows. The effects of a function cannot
+    be inferred from its name: called functions are listed under `calls`.
     """
     found = _read(query, backslash_escapes=False)
     if "\\" in query and not any(statement.destructive for statement in found):
@@ -94,13 +94,13 @@ def _read_statement(tokens: list[Token]) -> _Statement:
 
 
 def _overwrites(words: list[str]) -> bool:
-    """Whether an `INSERT` changes rows that are there: on a conflict, or in place of them."""
+    """Return true if an `INSERT` changes existing rows: on a conflict, or by replacing them."""
     behind = {*pairwise(words)}
     return not behind.isdisjoint({("DO", "UPDATE"), ("KEY", "UPDATE"), ("OR", "REPLACE"), ("INSERT", "OVERWRITE")})
 
 
 def _calls(tokens: list[Token]) -> set[str]:
-    """The functions that are called: names right before a parenthesis, but for those of tables and keywords."""
+    """Return the called functions: names directly before a parenthesis, except tables and keywords."""
     found: set[str] = set()
     for index, (token, after) in enumerate(pairwise(tokens)):
         before = tokens[index - 1].text if index else ""
@@ -111,7 +111,7 @@ def _calls(tokens: list[Token]) -> set[str]:
 
 
 def _operation(tokens: list[Token]) -> str:
-    """The verb of a statement: its first word, or behind `WITH`, the first verb outside the parentheses."""
+    """Return the verb of a statement: its first word, or after `WITH`, the first verb outside parentheses."""
     words = [token for token in tokens if token.kind == "word"]
     if not words:
         return "UNKNOWN"
@@ -123,7 +123,7 @@ def _operation(tokens: list[Token]) -> str:
 
 
 def _hidden_write(tokens: list[Token]) -> str | None:
-    """A write that is not the statement's own verb: in a `WITH (...)`, or behind `EXPLAIN ANALYZE`."""
+    """Return a write other than the statement's own verb: in a `WITH (...)`, or after `EXPLAIN ANALYZE`."""
     words = [token.text for token in tokens if token.kind == "word"]
     if words[:1] == ["EXPLAIN"]:
         return next((word for word in words[1:] if word in _WRITES), None) if "ANALYZE" in words else None
@@ -142,7 +142,7 @@ def _limit(outer: list[Token]) -> int | None:
 
 
 def _tables(tokens: list[Token]) -> set[str]:
-    """The names where tables stand, as they are spelled; names of `WITH` are left out."""
+    """Return the table names as spelled, excluding names of `WITH`."""
     found: set[str] = set()
     at = 0
     while at < len(tokens):
@@ -165,7 +165,7 @@ def _tables(tokens: list[Token]) -> set[str]:
 
 
 def _name(tokens: list[Token], at: int) -> tuple[str | None, int]:
-    """A table name with its schema, from `at`; None where none stands."""
+    """Return a table name with its schema, from `at`; None if there is no name."""
     parts: list[str] = []
     while at < len(tokens):
         token = tokens[at]

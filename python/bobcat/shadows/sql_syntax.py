@@ -1,7 +1,7 @@
-"""SQL cut into statements of tokens: comments dropped, strings and quoted names kept whole.
+"""Tokenization of SQL statements: comments dropped, strings and quoted names kept whole.
 
-Dialects disagree about backslashes in strings; a reader that guesses wrong sees code where text is, or the other way
-round. `statements` therefore takes the dialect, and a careful caller reads the text both ways.
+Dialects disagree about backslashes in strings; a parser with the wrong dialect takes text for code, or the other way
+round. `statements` therefore takes the dialect, and a careful caller parses the text with both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["word", "name", "string", "number", "mark"]
+TokenKind = Literal["word", "name", "string", "number", "mark"]
 
 _DOLLAR = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -20,16 +20,16 @@ _CLOSERS = {'"': '"', "`": "`", "[": "]"}
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token. `text` is upper case for words; `depth` is how many parentheses are open around it."""
+    """One token. `text` is upper case for words; `depth` is the number of open parentheses around it."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     depth: int
     spelling: str = ""
 
 
 def statements(sql: str, *, backslash_escapes: bool) -> list[list[Token]]:
-    """The statements of `sql`, without the semicolons and without empty ones."""
+    """Split `sql` into statements, without semicolons and empty statements."""
     found: list[list[Token]] = [[]]
     for token in _tokens(sql, backslash_escapes):
         if token.kind == "mark" and token.text == ";":
@@ -48,7 +48,7 @@ def _tokens(sql: str, backslash_escapes: bool) -> list[Token]:
             at += 1
         elif sql.startswith("--", at):
             at = _line_end(sql, at)
-        elif sql.startswith("/*!", at):  # MySQL runs what is in there
+        elif sql.startswith("/*!", at):  # MySQL runs the content of such comments
             at += 3
             while at < len(sql) and sql[at].isdigit():
                 at += 1
@@ -88,7 +88,9 @@ def _line_end(sql: str, at: int) -> int:
 
 
 def _comment_end(sql: str, at: int) -> int:
-    """Behind a block comment. They nest in the standard; where they do not, less is skipped, never more."""
+    """Return the index after a block comment. Comments nest in the standard; without nesting, less is skipped, never
+    more.
+    """
     end = sql.find("*/", at + 2)
     return len(sql) if end < 0 else end + 2
 

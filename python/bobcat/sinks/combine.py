@@ -1,18 +1,18 @@
-"""Sinks made of other things: of nothing, of a function, of several sinks."""
+"""Simple and combined sinks: none, a function, several sinks."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 
-from bobcat.model import AuditEvent
+from bobcat.model.run import AuditEvent
 from bobcat.sinks.base import AnySink, Sink, marked
 from bobcat.sinks.fanout import MultiSink, runs_on_the_loop
 from bobcat.sinks.thread import SinkThread
 
 
 def noop_sink() -> Sink:
-    """Drops every event."""
+    """Create a sink that drops every event."""
 
     async def sink(event: AuditEvent) -> None:
         return None
@@ -21,7 +21,7 @@ def noop_sink() -> Sink:
 
 
 def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, required: bool = False) -> Sink:
-    """Calls `fn` with every event: on the event loop when it is async, else on a thread of its own.
+    """Create a sink that calls `fn` with every event: on the event loop when it is async, else on a separate thread.
 
     With `required`, the run stops before the next effect when `fn` raises or takes too long.
     """
@@ -32,10 +32,10 @@ def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, require
         if isawaitable(pending):
             await pending
 
-    sink.__qualname__ = getattr(fn, "__qualname__", None) or repr(fn)  # the name that it is reported by
+    sink.__qualname__ = getattr(fn, "__qualname__", None) or repr(fn)  # the name in failure reports
     return marked(sink, required=required)
 
 
 def multi_sink(*sinks: AnySink) -> Sink:
-    """Hands every event to all of `sinks` at the same time; one that fails is reported, the others go on."""
+    """Create a sink that passes every event to all of `sinks` at once; if one fails, the others continue."""
     return MultiSink(sinks)

@@ -1,7 +1,7 @@
-"""Sinks that write one line per event to a text stream the user opened and will close.
+"""Sinks that write one line per event to a text stream that the user opened and will close.
 
-A stream that can block, such as a pipe or a terminal, is written to on a thread; a regular file or a stream in memory
-at once.
+Writes to a stream that can block, such as a pipe or a terminal, run on a thread; writes to a regular file or a stream
+in memory run in place.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from contextlib import suppress
 from typing import IO, Any, Literal
 
 from bobcat._core import canonical_text
-from bobcat.display import safe_text
-from bobcat.model import AuditEvent
-from bobcat.plain_json import is_exact, json_digest, json_text
+from bobcat.model.run import AuditEvent
 from bobcat.sinks.base import Sink, marked
 from bobcat.sinks.thread import SinkThread
+from bobcat.text.display import safe_text
+from bobcat.text.json_text import is_exact, json_digest, json_text
 
 _ARGS = ("args", "judged_args", "completed_args")
-"""The keys of bodies that hold arguments of calls."""
+"""Body keys that hold the arguments of calls."""
 BODY_CHARS = 120
-"""How much of an event's body `stdout_sink` shows."""
+"""Length of the body that `stdout_sink` shows: the line equals lynx-agent's, without a truncation mark."""
 
 
 def stdout_sink(*, stream: IO[str] | None = None, required: bool = False) -> Sink:
-    """A line for people per event, on `stream` or the standard output of the moment it is made.
+    """Create a sink that writes a readable line per event to `stream` or the present standard output.
 
     With `required`, the run stops before the next effect when a line cannot be written.
     """
@@ -45,11 +45,11 @@ def stdout_sink(*, stream: IO[str] | None = None, required: bool = False) -> Sin
 
 
 def jsonl_sink(handle: IO[str], *, required: bool = False, args: Literal["plain", "digest"] = "plain") -> Sink:
-    """One line of canonical JSON per event, flushed at once. Every line is valid JSON, NaN and the like as strings.
+    """Create a sink that writes one line of canonical JSON per event, flushed at once.
 
-    With `required`, the run stops before the next effect when a line cannot be written. With `args="digest"`, lines
-    carry the SHA-256 of the arguments of calls (`args_sha256`) in place of the arguments. A decision about values that
-    JSON cannot hold is marked `inexact`.
+    Every line is valid JSON, with NaN and infinities as strings. With `required`, the run stops before the next effect
+    when a line cannot be written. With `args="digest"`, lines carry the SHA-256 of the arguments of calls
+    (`args_sha256`) in place of the arguments. A decision about values that JSON cannot represent is marked `inexact`.
     """
     if args not in ("plain", "digest"):
         raise ValueError(f"args must be 'plain' or 'digest', got {args!r}")
@@ -69,16 +69,16 @@ def jsonl_sink(handle: IO[str], *, required: bool = False, args: Literal["plain"
             "timestamp": event.timestamp.isoformat(),
             "body": _digested(event.body) if args == "digest" else dict(event.body),
         }
-        if "context" in event.body:  # a decision, which is decided again from what is written here
+        if "context" in event.body:  # a decision, which `decide_again` repeats from this line
             _mark(record["body"])
         await write(json_text(record) + "\n")
 
     return marked(sink, required=required)
 
 
-def _mark(body: dict[str, Any]) -> None:  # Any: what an event's body holds, here and below
-    """Mark a body whose text is not what it holds."""
-    if canonical_text(body) is None:  # PERF: what the core can write is exact
+def _mark(body: dict[str, Any]) -> None:  # Any: the values of an event's body, here and below
+    """Mark a body whose JSON text is inexact."""
+    if canonical_text(body) is None:  # PERF: the core's encoder writes exact text only
         exact = False
         with suppress(RecursionError):
             exact = is_exact(body)
@@ -96,7 +96,7 @@ def _digested(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _writer(handle: IO[str], flush: Callable[[], object]) -> Callable[[str], Awaitable[None]]:
-    """Writes a text and flushes it."""
+    """The function that writes a text and flushes it."""
     if isinstance(handle, str | os.PathLike):  # otherwise every event would be reported as a failure of the sink
         raise TypeError(
             f"a sink writes to an open text file, got the path {os.fspath(handle)!r}; open it with open(..., 'a')"
@@ -117,9 +117,9 @@ def _writer(handle: IO[str], flush: Callable[[], object]) -> Callable[[str], Awa
 
 
 def _can_block(handle: object) -> bool:
-    """Whether a handle is one of the operating system's, and no regular file."""
+    """Return true if the handle has a file descriptor that is not a regular file."""
     try:
-        descriptor = handle.fileno()  # type: ignore[attr-defined]  # not every handle has one
+        descriptor = handle.fileno()  # type: ignore[attr-defined]  # not every handle has this method
         return not stat.S_ISREG(os.fstat(descriptor).st_mode)
     except (AttributeError, OSError, TypeError, ValueError):
         return False

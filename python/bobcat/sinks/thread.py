@@ -1,6 +1,6 @@
-"""A thread beside the event loop, for what may block: plain functions, and handles that are no regular files.
+"""A thread beside the event loop for code that may block: plain functions, and handles other than regular files.
 
-A thread that is stuck cannot be ended, so it is a daemon: it keeps neither the run nor the process from ending.
+A stuck thread cannot be ended, so it is a daemon: it keeps neither the run nor the process alive.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 IDLE_SECONDS = 5.0
-"""A thread that has had nothing to do for so long ends; the next call starts another one."""
+"""Idle time after which the thread ends; the next call starts another one."""
 
 Job = Callable[[], None]
 
 
 class SinkThread:
-    """Runs calls one after the other, off the event loop."""
+    """Runs calls in sequence, off the event loop."""
 
     __slots__ = ("_jobs", "_lock", "_running")
 
@@ -32,7 +32,9 @@ class SinkThread:
         self._running = False
 
     async def run(self, call: Callable[[], T]) -> T:
-        """What `call` returns or raises. When this is cancelled, the call goes on and nobody hears of it."""
+        """Return the result of `call`, or raise its exception. On cancellation, the call continues and its outcome is
+        dropped.
+        """
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         context = contextvars.copy_context()

@@ -1,7 +1,7 @@
-"""A number for a file that no copy of it has: its inode, and when that was made.
+"""An identity for a file that no copy of it has: its inode and its birth time.
 
-Inodes are used again: a file that was removed and restored can lie in the inode it had. The time of birth tells them
-apart where the file system keeps one; nothing sets it, while hard links and changes of mode leave it as it is.
+Inodes are reused: a file that was removed and restored can get the same inode. The birth time distinguishes them where
+the file system keeps one; it cannot be set, while hard links and changes of mode leave it unchanged.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 
 _AT_FDCWD, _STATX_BTIME = -100, 0x800
 _LENGTH, _BTIME = 256, 80
-"""The length of `struct statx`, and where the time of birth is in it: seconds in 8 bytes, nanoseconds in 4."""
+"""The length of `struct statx`, and the offset of the birth time in it: seconds in 8 bytes, nanoseconds in 4."""
 
 
 def file_identity(path: str | os.PathLike[str]) -> int:
-    """The number of the file at a path, below 2**56. Raises `OSError`."""
+    """The identity of the file at a path, below 2**56. Raises `OSError`."""
     status = os.stat(path)
     born = getattr(status, "st_birthtime", None)
-    told = f"{status.st_ino}:{_birth(os.fspath(path)) if born is None else born}"
-    return int.from_bytes(sha256(told.encode()).digest()[:7], "big")
+    identity = f"{status.st_ino}:{_birth(os.fspath(path)) if born is None else born}"
+    return int.from_bytes(sha256(identity.encode()).digest()[:7], "big")
 
 
 def _birth(path: str) -> tuple[int, int] | None:
-    """When the file was made; None where the system does not say."""
+    """The birth time of the file; None where the system has none."""
     statx = _statx()
     if statx is None:
         return None
@@ -43,7 +43,7 @@ def _birth(path: str) -> tuple[int, int] | None:
 
 @cache
 def _statx() -> Any:  # Any: a function of the C library, or None
-    """Python has no name for it on Linux."""
+    """The C function `statx`, which Python does not expose on Linux."""
     try:
         return ctypes.CDLL(None).statx
     except (OSError, AttributeError, TypeError):

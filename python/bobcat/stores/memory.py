@@ -10,15 +10,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
-from bobcat.stores.refusals import changed, lost, taken
-from bobcat.stores.written import FENCE_JUMP, body_of, text_of
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import FENCE_JUMP, body_of, text_of
+from bobcat.stores.errors import duplicate_record, lease_lost, version_conflict
+from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 
 
 @dataclass(slots=True)
-class _State:
-    """What is known of a run beside its records."""
+class _MemoryRunState:
+    """The state of a run beside its records."""
 
     status: RunStatus
     created: datetime
@@ -28,44 +28,44 @@ class _State:
     owner: str | None = None
     expires: datetime = field(default=datetime.min.replace(tzinfo=UTC))
     lease: Lease | None = None
-    """The lease that was given last: who comes with it needs no further look, but at the time."""
+    """The most recent lease: its holder only needs a check of the time."""
     until: float = 0.0
-    """When it ends, in seconds of the lease clock."""
+    """End of the lease, in seconds of the lease clock."""
     epoch: int = 1
     appended: int = 0
     last: StepRecord | None = None
     """The record at the highest position."""
 
     def give(self, lease: Lease, until: float) -> Lease:
-        """Note a lease that begins, or goes on."""
+        """Register a lease that begins or is renewed."""
         self.expires, self.lease, self.until = lease.expires, lease, until
         return lease
 
 
 class MemoryStore:
-    """A `DurableStore` over dicts, for one process: everything but durable. Records are kept as they are.
+    """A `DurableStore` over dicts, for one process, without durability. Records are kept as objects.
 
-    `clock` is the store's time; a test that gives its own lets leases end without waiting.
+    `clock` is the store's time; a test can pass its own so that leases end without waiting.
     """
 
     def __init__(self, *, clock: Callable[[], datetime] | None = None) -> None:
         self._runs: dict[str, dict[int, StepRecord]] = {}
-        self._states: dict[str, _State] = {}
+        self._states: dict[str, _MemoryRunState] = {}
         self._documents: dict[tuple[str, str], Entry] = {}
         self._clock = clock if clock is not None else partial(datetime.now, UTC)
-        # Leases count by a clock that nobody sets: the date may jump. PERF: a third of the time of a `datetime`.
+        # Leases use a clock that cannot be set: the date may jump. PERF: a third of the time of a `datetime`.
         self._seconds = time.monotonic if clock is None else lambda: self._clock().timestamp()
         self._epoch = 1
         self._restored_at: datetime | None = None
-        self._lock = threading.Lock()  # of states and documents; records need none: `setdefault` is one step
+        self._lock = threading.Lock()  # for states and documents; records need no lock: `setdefault` is atomic
 
     async def append(self, record: StepRecord) -> None:
-        """Keep `record`, or raise `DuplicateRecord`."""
+        """Store `record`, or raise `DuplicateRecord`."""
         run = self._runs.get(record.run_id)
         if run is None:
             run = self._begin(record.run_id)
         if record.seq in run or run.setdefault(record.seq, record) is not record:
-            raise taken(record.run_id, record.seq)
+            raise duplicate_record(record.run_id, record.seq)
         state = self._states[record.run_id]
         state.appended, last = len(run), state.last
         if last is None or record.seq > last.seq:
@@ -82,9 +82,9 @@ class MemoryStore:
         return tuple(run[seq] for seq in sorted(run))
 
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Take the run with the next fence, or raise `RunBusy`."""
+        """Acquire the run with the next fence, or raise `RunBusy`."""
         with self._lock:
-            until = self._seconds() + seconds  # before the date: by its date a lease ends no earlier
+            until = self._seconds() + seconds  # read before the date, so that a lease ends no earlier by its date
             state, now = self._state(run_id), self._clock()
             if state.owner is not None and state.owner != owner and state.until > self._seconds():
                 raise RunBusy(run_id, state.owner, state.expires)
@@ -93,24 +93,24 @@ class MemoryStore:
             return state.give(Lease(run_id, owner, state.fence, now + timedelta(seconds=seconds)), until)
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """The lease, for longer from now, or `LeaseLost`."""
+        """Extend the lease from now, or raise `LeaseLost`."""
         with self._lock:
             until = self._seconds() + seconds
             now, state = self._clock(), self._states.get(lease.run_id)
             if state is None or state.fence != lease.fence or state.owner != lease.owner:
-                raise lost(lease, lease.run_id)
+                raise lease_lost(lease, lease.run_id)
             state.updated = now
             return state.give(replace(lease, expires=now + timedelta(seconds=seconds)), until)
 
     async def release(self, lease: Lease) -> None:
-        """Give the run back."""
+        """Release the run."""
         with self._lock:
             state = self._states.get(lease.run_id)
             if state is not None and state.fence == lease.fence and state.owner == lease.owner:
                 state.owner, state.lease, state.updated = None, None, self._clock()
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append`, while the lease is held. Calls `append`, so that a subclass changes both at once."""
+        """`append` while the lease is held. Calls `append`, so that a subclass overrides both at once."""
         state = self._states.get(record.run_id)
         if state is None or state.lease is not lease or state.until <= self._seconds():
             self._held(lease, record.run_id)
@@ -130,7 +130,7 @@ class MemoryStore:
         lease: Lease | None = None,
         expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands, or raise `StatusConflict`."""
+        """Set the status of a run, or raise `StatusConflict`."""
         text = text_of("status", detail or {})
         with self._lock:
             if lease is not None:
@@ -144,7 +144,7 @@ class MemoryStore:
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
     ) -> Sequence[RunSummary]:
-        """Runs, the last changed first."""
+        """Runs, most recently changed first."""
         with self._lock:
             known = [self._summary(run_id) for run_id in self._states]
         mark = None if after is None else (after.updated, after.run_id)
@@ -170,7 +170,7 @@ class MemoryStore:
         with self._lock:
             current = self._documents.get((kind, key))
             if expected != (0 if current is None else current.version):
-                raise changed(kind, key, expected)
+                raise version_conflict(kind, key, expected)
             entry = self._documents[kind, key] = Entry(kind, key, expected + 1, kept, self._clock())
             return entry
 
@@ -197,22 +197,22 @@ class MemoryStore:
             return self._epoch
 
     async def restored_at(self) -> datetime | None:
-        """When the present epoch began."""
+        """The time when the present epoch began."""
         return self._restored_at
 
-    async def doubt(self, run_id: str) -> None:
-        """Say that a run may be older than the present epoch."""
+    async def mark_uncertain(self, run_id: str) -> None:
+        """Mark a run as possibly older than the present epoch."""
         with self._lock:
             self._state(run_id).epoch = 0
 
     async def aclose(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no resources."""
 
-    def _state(self, run_id: str) -> _State:
+    def _state(self, run_id: str) -> _MemoryRunState:
         state = self._states.get(run_id)
         if state is None:
             now = self._clock()
-            state = self._states[run_id] = _State("running", now, now, epoch=self._epoch)
+            state = self._states[run_id] = _MemoryRunState("running", now, now, epoch=self._epoch)
         return state
 
     def _held(self, lease: Lease, run_id: str) -> None:
@@ -224,7 +224,7 @@ class MemoryStore:
             or state.owner != lease.owner
             or state.until <= self._seconds()
         ):
-            raise lost(lease, run_id)
+            raise lease_lost(lease, run_id)
 
     def _summary(self, run_id: str) -> RunSummary:
         state, records = self._states[run_id], self._runs.get(run_id, ())

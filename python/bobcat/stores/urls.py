@@ -18,21 +18,21 @@ from typing import cast
 from urllib.parse import unquote
 
 from bobcat.errors import StoreError
-from bobcat.stores.durable import DurableStore
+from bobcat.stores.protocol import DurableStore
 
 SCHEMES = ("sqlite", "file", "postgres", "postgresql", "redis", "rediss")
 
 _MEANT = {"sqlite3": "sqlite", "pg": "postgres", "psql": "postgres", "psycopg": "postgres", "dir": "file"}
-"""What other programs call them."""
+"""Common names of stores in other programs."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 
 
 def open_store(url: str, *, must_exist: bool = False) -> DurableStore:
-    """The store that `url` names. Raises `StoreError` (`bad_url`) for what names none.
+    """Open the store that `url` names. Raises `StoreError` (`bad_url`) for an invalid URL.
 
-    With `must_exist`, a file or a directory that is not there is refused (`not_there`), not made: a mistyped path would
-    be an empty store.
+    With `must_exist`, a missing file or directory is refused (`not_there`), not created: a mistyped path would be an
+    empty store.
     """
     found = _SCHEME.match(url)
     scheme = found[1] if found else ""
@@ -42,19 +42,19 @@ def open_store(url: str, *, must_exist: bool = False) -> DurableStore:
     if not scheme and (url.endswith(("/", os.sep)) or Path(url).is_dir()) and url:
         return _directory(url, must_exist=must_exist)
     if scheme not in SCHEMES or not rest.startswith("//"):
-        raise StoreError("bad_url", f"`{_shown(url)}` names no store: {_help(url, scheme, rest)}")
+        raise StoreError("bad_url", f"`{_shown(url)}` does not name a store: {_help(url, scheme, rest)}")
     if scheme == "sqlite":
         return _sqlite(url, rest[2:], must_exist=must_exist)
     name, extra = ("PostgresStore", "postgres") if scheme.startswith("postgres") else ("RedisStore", "redis")
     try:
         return cast("DurableStore", getattr(import_module("bobcat.stores"), name)(url))
-    except ImportError as error:  # the store looks for its driver when it is made
+    except ImportError as error:  # the store imports its driver when it is created
         raise StoreError("missing_extra", f"`{scheme}://` needs `pip install 'bobcat[{extra}]'`") from error
 
 
 def _sqlite(url: str, rest: str, *, must_exist: bool) -> DurableStore:
     if not rest.startswith("/") or rest == "/":
-        raise StoreError("bad_url", f"`{url}` names no file: write `sqlite:///runs.db`, with three slashes")
+        raise StoreError("bad_url", f"`{url}` has no file: write `sqlite:///runs.db`, with three slashes")
     path = rest[1:]
     if must_exist and not Path(path).is_file():
         raise StoreError("not_there", f"there is no store at `{path}`")
@@ -74,7 +74,7 @@ def _file(url: str, rest: str, *, must_exist: bool) -> DurableStore:
         if host not in ("", "localhost"):
             raise StoreError("bad_url", f"`{url}` names a directory on `{host}`: write `file:{rest[2:]}` for one here")
     if not path.strip("/"):
-        raise StoreError("bad_url", f"`{url}` names no directory: write `file:journals`, or `file:///srv/journals`")
+        raise StoreError("bad_url", f"`{url}` has no directory: write `file:journals`, or `file:///srv/journals`")
     return _directory(unquote(path), must_exist=must_exist)
 
 
@@ -89,7 +89,7 @@ def _directory(path: str, *, must_exist: bool) -> DurableStore:
 
 
 def _help(url: str, scheme: str, rest: str) -> str:
-    """What was probably meant."""
+    """A suggestion for an invalid URL."""
     name = scheme.lower().partition("+")[0]
     near = _MEANT.get(name) or next(iter(difflib.get_close_matches(name, SCHEMES, n=1, cutoff=0.7)), None)
     if near is not None:
@@ -121,5 +121,5 @@ def _file_url(path: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """The URL without what may be a password."""
+    """The URL without a possible password."""
     return f"{url.partition('://')[0]}://…" if "@" in url else url

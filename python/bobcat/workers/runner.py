@@ -1,4 +1,4 @@
-"""`Runner`: one delivery of one run, on this worker. Whatever engine delivers it, and however often."""
+"""`Runner`: execution of one delivery of one run on this worker, for any engine and any number of deliveries."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from logging import ERROR, INFO
 from typing import Any
 from uuid import uuid4
 
+from bobcat.aio.cancel import CancelToken
+from bobcat.aio.tasks import being_cancelled, cancel_and_wait
 from bobcat.approvals import Approvals, durable_approvals
-from bobcat.cancel import CancelToken
 from bobcat.errors import ApprovalError, JobError
-from bobcat.kernel.loop import run_agent
 from bobcat.logs import logger, traceback_of
-from bobcat.model import RunResult
-from bobcat.plain_json import describe
-from bobcat.stores.durable import (
+from bobcat.model.run import RunErrorCode, RunResult
+from bobcat.runtime.loop import run_agent
+from bobcat.stores.protocol import (
     DurableStore,
     LeaseLost,
     RunBusy,
@@ -30,45 +30,44 @@ from bobcat.stores.durable import (
     StatusConflict,
     VersionConflict,
 )
-from bobcat.tasks import being_cancelled, end
-from bobcat.workers import slots
-from bobcat.workers.dispatch import Delivery, Dispatcher
-from bobcat.workers.job import KIND, Job, Jobs, job_from_json, kept_detail, say
-from bobcat.workers.listing import due, listed
+from bobcat.text.json_text import format_exception
+from bobcat.workers import tenant_slots
+from bobcat.workers.dispatch import Delivery, RunQueue
+from bobcat.workers.job import KIND, Job, job_from_json, journal_detail, set_run_status
+from bobcat.workers.jobs import Jobs
+from bobcat.workers.queries import due_runs, list_runs
 from bobcat.workers.registry import Workers
 from bobcat.workers.schedules import queue_due
 
 log = logger("workers")
 
 LEASE_SECONDS = 30.0
-"""How long a run whose worker has died waits for another."""
+"""Lease duration: time until another worker takes over the run of a dead one."""
 CANCEL_POLL_SECONDS = 0.5
-"""How often a worker asks whether a run it is at was cancelled."""
+"""Interval between a worker's checks whether its run was cancelled."""
 EXPIRY_SECONDS = 10.0
-"""How often suspended runs are looked at for approvals that nobody will answer any more."""
+"""Interval between checks of suspended runs for expired approvals."""
 ENDING_SECONDS = 10.0
-"""How long a worker may take to note the end of a run that is nobody's."""
+"""Time limit for a worker to record the end of a run without a holder."""
 FULL_SECONDS = 1.0
-"""How long a run waits whose tenant has no place."""
+"""Delay of a run whose tenant is at its limit."""
 
 RUNNING: tuple[RunStatus, ...] = ("running",)
 SUSPENDED: tuple[RunStatus, ...] = ("suspended",)
 FAILED: tuple[RunStatus, ...] = ("failed",)
-NOT_BEGUN = "superseded: run "
-"""How the error of an attempt begins that found the run leased: nothing of it was begun."""
-PASSING = ("agent.step raised", "agent.step timed out", "store.", "required sink ")
-"""How the errors begin that another attempt may not meet."""
+PASSING: frozenset[RunErrorCode | None] = frozenset(("agent_failed", "agent_timed_out", "store_failed", "sink_failed"))
+"""Codes of transient errors, which a retry may avoid."""
 
 
 class Runner:
-    """Makes the runs of an app, out of the jobs in a store."""
+    """Executes the runs of an app from the jobs in a store."""
 
     def __init__(
         self,
         workers: Workers,
         store: DurableStore,
         *,
-        dispatcher: Dispatcher | None = None,
+        dispatcher: RunQueue | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self.workers = workers
@@ -77,15 +76,15 @@ class Runner:
         self.jobs = Jobs(store, dispatcher)
         self.lease_seconds = lease_seconds
         self._left: set[str] = set()
-        """The kinds of runs, and the runs, of which it was said that they are left to others."""
+        """The kinds of runs, and the runs, already logged as left to other workers."""
         self._expiry_due = datetime.min.replace(tzinfo=UTC)
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
 
     async def execute(self, run_id: str) -> Delivery:
-        """Make the run go on, if it is its time and nobody else has it. What the run does wrong is in the delivery.
+        """Continue a run, if its time has come and no other worker holds it. Failures of the run are in the delivery.
 
-        The attempt is counted before anything of it runs, so that one whose process dies counts too. Raises what the
-        store raises. When the calling task is cancelled, the run is queued again for another worker.
+        The attempt is counted before any part of it runs, so that one whose process dies counts too. Raises the store's
+        exceptions. When the calling task is cancelled, the run is queued again for another worker.
         """
         entry = await self.store.get(KIND, run_id)
         if entry is None:
@@ -96,7 +95,7 @@ class Runner:
         except JobError as error:  # another release may read it
             if run_id not in self._left:
                 self._left.add(run_id)
-                log.warning("run %s was not delivered: %s", run_id, describe(error), extra={"run_id": run_id})
+                log.warning("run %s was not delivered: %s", run_id, format_exception(error), extra={"run_id": run_id})
             return Delivery("damaged", now + timedelta(seconds=self.lease_seconds), str(error))
         idle = self._idle(job, run, now)
         if idle is not None:
@@ -109,30 +108,29 @@ class Runner:
         if job.attempts >= self.workers.max_attempts:
             return await self._end(job, "failed", await self._exhausted(job))
         limit = self.workers.limit(job.tenant)
-        if limit is not None and not await slots.take(self.store, job.tenant, run_id, limit):
+        if limit is not None and not await tenant_slots.acquire(self.store, job.tenant, run_id, limit):
             return Delivery("full", now + timedelta(seconds=FULL_SECONDS))
         delivery: Delivery | None = None
         try:
             claimed = await self._claim(job, entry.version, run)
             delivery = claimed if isinstance(claimed, Delivery) else await self._make(claimed)
-            not_begun = isinstance(claimed, Job) and (delivery.error or "").startswith(NOT_BEGUN)
-            if not_begun and run is not None and run.status != "running":
-                with suppress(StatusConflict):  # it was leased at this moment, and is as it was
-                    await say(self.store, run_id, run.status, expected=RUNNING, **job.detail())
+            if not delivery.begun and run is not None and run.status != "running":
+                with suppress(StatusConflict):  # it was leased at this moment, and is unchanged
+                    await set_run_status(self.store, run_id, run.status, expected=RUNNING, **job.detail())
             return delivery
         except asyncio.CancelledError:
-            # A run that ended at this moment keeps its status; where the store is away, the lease runs out.
+            # A run that ended at this moment keeps its status; where the store is unavailable, the lease expires.
             with suppress(Exception):
                 async with asyncio.timeout(ENDING_SECONDS):
                     await self._uncount(job)
-                    await say(self.store, run_id, "queued", expected=RUNNING, **job.detail())
+                    await set_run_status(self.store, run_id, "queued", expected=RUNNING, **job.detail())
             raise
         finally:
-            if limit is not None and (delivery is None or delivery.outcome != "busy"):  # else it is another worker's
-                await slots.give_back(self.store, job.tenant, run_id)
+            if limit is not None and (delivery is None or delivery.outcome != "busy"):  # else another worker holds it
+                await tenant_slots.release(self.store, job.tenant, run_id)
 
     def _idle(self, job: Job, run: RunSummary | None, now: datetime) -> Delivery | None:
-        """Why there is nothing to do, when that can be seen without asking for the run."""
+        """The delivery when there is nothing to do, as far as visible without acquiring the run."""
         if run is None:
             return None
         if run.status in ("succeeded", "cancelled", "failed"):
@@ -141,31 +139,31 @@ class Runner:
             return Delivery("busy", now + timedelta(seconds=self.lease_seconds))
         if run.status == "queued" and now < job.run_at:
             return Delivery("early", job.run_at)
-        if run.held:  # whoever suspended or queued it lets go of it at this moment
+        if run.held:  # the process that suspended or queued it releases it at this moment
             return Delivery("busy", now + timedelta(seconds=FULL_SECONDS))
         return None
 
     def _is_alive(self, run: RunSummary, now: datetime) -> bool:
-        """True while a worker has a running run, or may be about to lease it. A date that jumped says neither."""
+        """Return true while a worker executes a running run, or may be about to lease it. Robust against date jumps."""
         return bool(run.held) or timedelta(0) <= now - run.updated < timedelta(seconds=self.lease_seconds)
 
     def _leave(self, job: Job, now: datetime) -> Delivery:
-        """Leave a run to the workers whose app can make it."""
+        """Leave a run to the workers whose app has it."""
         if job.kind not in self._left:
             self._left.add(job.kind)
             log.warning("run %s is left to another worker: %s", job.run_id, self.workers.lacks(job.kind))
         return Delivery("not_mine", now + timedelta(seconds=self.lease_seconds), self.workers.lacks(job.kind))
 
     async def _claim(self, job: Job, version: int, run: RunSummary | None) -> Job | Delivery:
-        """Take the run and count the attempt, both on record; the job as it is then, or why another has it.
+        """Take the run and count the attempt, both recorded; the present job, or the reason why another worker has it.
 
-        Of any number of workers one changes the status, or else one changes the job. What a `cancel` did before counts;
-        what it does after, the run is told by its switch.
+        Of any number of workers one changes the status, or else one changes the job. An earlier `cancel` takes effect
+        here; a later one reaches the run through its switch.
         """
         busy = Delivery("busy", await self.store.now() + timedelta(seconds=FULL_SECONDS))
         try:
             expected = () if run is None else (run.status,)
-            await say(self.store, job.run_id, "running", expected=expected, **job.detail())
+            await set_run_status(self.store, job.run_id, "running", expected=expected, **job.detail())
         except StatusConflict:
             return busy
         while True:
@@ -185,7 +183,7 @@ class Runner:
             job = known
 
     async def _end(self, job: Job, status: RunStatus, error: str) -> Delivery:
-        """End a run that is nobody's, under its lease: a worker that was only frozen does nothing more."""
+        """End a run without a holder, under its lease: a worker that was only suspended takes no further action."""
         seconds = timedelta(seconds=self.lease_seconds)
         try:
             lease = await self.store.acquire(job.run_id, owner=self.owner, seconds=ENDING_SECONDS)
@@ -195,7 +193,7 @@ class Runner:
             run = await self.store.run(job.run_id)
             if run is not None and run.status in ("succeeded", "cancelled", "failed"):
                 return Delivery(run.status)
-            detail = {**kept_detail(run), "error": error, "attempts": job.attempts}
+            detail = {**journal_detail(run), "error": error, "attempts": job.attempts}
             await self.store.set_status(job.run_id, status, detail=detail, lease=lease)
         except LeaseLost as lost:
             return Delivery("busy", await self.store.now() + seconds, str(lost))
@@ -205,15 +203,15 @@ class Runner:
         return Delivery(status, error=error)
 
     async def _exhausted(self, job: Job) -> str:
-        """Put on record that a run was tried as often as it may be; why it ends."""
+        """Record that a run has used up its attempts; return the reason."""
         last = f"; the last error: {job.error}" if job.error else ""
         error = f"attempts exhausted ({job.attempts} of {self.workers.max_attempts}): the last worker died{last}"
         await self.jobs.change(job.run_id, error=error)
         return error
 
     async def _uncount(self, job: Job) -> None:
-        """Take back the count of an attempt that neither failed nor died."""
-        with suppress(JobError):  # the job is gone, and nobody counts any more
+        """Uncount an attempt that neither failed nor died."""
+        with suppress(JobError):  # the job was deleted: there is nothing to count
             while True:
                 entry = await self.store.get(KIND, job.run_id)
                 if entry is None:
@@ -250,36 +248,37 @@ class Runner:
         except asyncio.CancelledError as error:
             if being_cancelled():
                 raise
-            return await self._failed(job, describe(error), passing=True, trace=traceback_of(error))
-        except (Exception, SystemExit) as error:  # the app's own code, or arguments that are no run
-            return await self._failed(job, describe(error), passing=True, trace=traceback_of(error))
-        log.info("run %s: %s", job.run_id, result.status, extra={**fields, "status": result.status})
+            return await self._failed(job, format_exception(error), passing=True, trace=traceback_of(error))
+        except (Exception, SystemExit) as error:  # the app's own code, or invalid arguments
+            return await self._failed(job, format_exception(error), passing=True, trace=traceback_of(error))
+        log.info("run %s: %s", job.run_id, result.outcome, extra={**fields, "status": result.outcome})
         return await self._settle(job, result)
 
     async def _settle(self, job: Job, result: RunResult) -> Delivery:
-        """What follows from how an attempt ended."""
+        """The delivery for the outcome of an attempt."""
         now = await self.store.now()
-        match result.status:
+        match result.outcome:
             case "succeeded" | "cancelled":
                 await self._uncount(job)
-                return Delivery(result.status, error=result.error)
+                return Delivery(result.outcome, error=result.error)
             case "superseded":
-                if str(result.error).startswith(NOT_BEGUN):
+                begun = result.code != "busy"
+                if not begun:
                     await self._uncount(job)
-                return Delivery("busy", now + timedelta(seconds=self.lease_seconds), result.error)
+                return Delivery("busy", now + timedelta(seconds=self.lease_seconds), result.error, begun=begun)
             case "suspended":
                 await self._uncount(job)
-                if await self._answered(result.approvals):  # while the run was on its way here
-                    with suppress(StatusConflict):  # somebody else has woken it
-                        await say(self.store, job.run_id, "queued", expected=SUSPENDED, **job.detail())
+                if await self._answered(result.approvals):  # between the run's end and this line
+                    with suppress(StatusConflict):  # another process has resumed it
+                        await set_run_status(self.store, job.run_id, "queued", expected=SUSPENDED, **job.detail())
                     return Delivery("queued", now)
                 return Delivery("suspended", error=result.error)
             case "failed":
                 error = result.error or "failed"
-                return await self._failed(job, error, passing=error.startswith(PASSING), trace=result.traceback)
+                return await self._failed(job, error, passing=result.code in PASSING, trace=result.traceback)
 
     async def _failed(self, job: Job, error: str, *, passing: bool, trace: str | None = None) -> Delivery:
-        """Try the run again later, or let it have failed; either way, its error and its traceback stay with it."""
+        """Retry the run later, or let it fail; either way, record its error and its traceback."""
         again: datetime | None = None
         if passing and job.attempts < self.workers.max_attempts:
             longest = min(self.workers.backoff_seconds * 2 ** (job.attempts - 1), self.workers.max_backoff_seconds)
@@ -296,59 +295,60 @@ class Runner:
         else:
             log.warning("run %s: attempt %d failed: %s", job.run_id, job.attempts, error, extra=fields)
         try:
-            await say(self.store, job.run_id, status, expected=(*RUNNING, *FAILED), error=error, **detail)
+            await set_run_status(self.store, job.run_id, status, expected=(*RUNNING, *FAILED), error=error, **detail)
         except StatusConflict as conflict:  # it was cancelled, or resumed, at this moment
             return Delivery(conflict.status, error=error)
         return Delivery(status, again, error)
 
     async def _answered(self, approvals: tuple[str, ...]) -> bool:
-        """Whether an approval that a run waits for has been decided."""
-        desk = Approvals(self.store)
+        """Return true if an approval that a run waits for has been decided."""
+        inbox = Approvals(self.store)
         for id in approvals:
-            with suppress(ApprovalError):  # not ours: whoever keeps it wakes the run
-                if (await desk.show(id)).status != "pending":
+            with suppress(ApprovalError):  # not in this store: its owner resumes the run
+                if (await inbox.show(id)).status != "pending":
                     return True
         return False
 
     async def sweep(self) -> list[str]:
-        """Find what nobody says by himself; an engine calls this every few seconds. The runs that want a delivery now.
+        """Poll for work that no event announces: due schedules, expired approvals, dead workers.
 
-        Queues the runs that a schedule says, and the suspended ones whose approval has expired (answers wake them
-        without this). Returns the runs whose time has come, in their order, and those whose worker has died.
+        An engine calls this every few seconds. Queues the runs of due schedules, and the suspended ones whose approval
+        has expired (answers resume runs without this). Returns the runs whose time has come, in their order, and those
+        whose worker has died.
         """
         await queue_due(self.store, self.jobs, self.workers.schedules)
         now = await self.store.now()
-        if not now < self._expiry_due <= now + timedelta(seconds=EXPIRY_SECONDS):  # also after a date that went back
+        if not now < self._expiry_due <= now + timedelta(seconds=EXPIRY_SECONDS):  # also after the date was set back
             self._expiry_due = now + timedelta(seconds=EXPIRY_SECONDS)
-            for run in await listed(self.store, "suspended"):
+            for run in await list_runs(self.store, "suspended"):
                 try:
                     await self._wake(run)
-                except Exception as error:  # one that cannot be read keeps no other from going on
-                    log.warning("the suspended run %s cannot be looked at: %s", run.run_id, describe(error))
-        running = await listed(self.store, "running")
-        died = [run.run_id for run in running if not self._is_alive(run, now) and await self._is_mine(run.run_id)]
+                except Exception as error:  # an unreadable one does not block the others
+                    log.warning("the suspended run %s cannot be checked: %s", run.run_id, format_exception(error))
+        running = await list_runs(self.store, "running")
+        died = [run.run_id for run in running if not self._is_alive(run, now) and await self._supports(run.run_id)]
         return [*await self.due(), *died]
 
-    async def _is_mine(self, run_id: str) -> bool:
-        """True for a run that this app can make, or that only has to be ended."""
+    async def _supports(self, run_id: str) -> bool:
+        """Return true for a run that this app has, or that only has to be ended."""
         try:
             job = await self.jobs.get(run_id)
-        except JobError:  # its own program's affair, or damaged
+        except JobError:  # left to its own program, or damaged
             return False
         return job.cancelled is not None or job.kind in self.workers.makers
 
     async def due(self) -> list[str]:
-        """The queued runs whose time has come, in the order in which to make them."""
-        found = await due(self.store, self.jobs, await self.store.now(), self.workers.makers)
+        """The queued runs whose time has come, in the order of execution."""
+        found = await due_runs(self.store, self.jobs, await self.store.now(), self.workers.makers)
         return [run_id for _, _, run_id in found]
 
     async def _wake(self, run: RunSummary) -> None:
-        ids: Any = run.detail.get("approvals", ())  # Any: JSON that somebody else may have written
+        ids: Any = run.detail.get("approvals", ())  # Any: JSON that another program may have written
         if await self._answered(tuple(map(str, ids))):
-            with suppress(JobError):  # a run that was never queued is resumed by whoever began it
+            with suppress(JobError):  # a run that was never queued is resumed by its own program
                 job = await self.jobs.get(run.run_id)
-                with suppress(StatusConflict):  # somebody else has woken it
-                    await say(self.store, run.run_id, "queued", expected=SUSPENDED, **job.detail())
+                with suppress(StatusConflict):  # another process has resumed it
+                    await set_run_status(self.store, run.run_id, "queued", expected=SUSPENDED, **job.detail())
 
     @asynccontextmanager
     async def _watching(self, job: Job, token: CancelToken) -> AsyncIterator[None]:
@@ -357,7 +357,7 @@ class Runner:
         async def watch() -> None:
             while True:
                 await asyncio.sleep(CANCEL_POLL_SECONDS)
-                with suppress(Exception):  # a store that cannot be asked now is asked again
+                with suppress(Exception):  # an unavailable store is asked again
                     cancelled = (await self.jobs.get(job.run_id)).cancelled
                     if cancelled is not None:
                         token.cancel(cancelled)
@@ -366,7 +366,7 @@ class Runner:
         try:
             yield
         finally:
-            await end(task)
+            await cancel_and_wait(task)
 
 
 def _fields(job: Job) -> dict[str, Any]:  # Any: attributes of a log record

@@ -1,39 +1,55 @@
-"""Schedules: runs that the clock queues. Any number of workers look at the clock; each time makes one run.
+"""Schedules: runs that are queued by a cron expression. Each time makes one run, whatever the number of workers.
 
-The run id is the name and the time, so that queueing it twice is queueing it once. Times that passed while no worker
-was there are made up for by one run, not by one each.
+The run id consists of the name and the time, so that queueing it twice has no effect. Times that passed without a
+worker result in one run together, not in one each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from bobcat.errors import JobError
 from bobcat.logs import logger
-from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, Entry, RestorableStore, VersionConflict
-from bobcat.workers.job import Job, Jobs
-from bobcat.workers.registry import Schedule
+from bobcat.stores.protocol import DurableStore, Entry, RestorableStore, VersionConflict
+from bobcat.text.json_text import format_exception
+from bobcat.workers.job import Job
+from bobcat.workers.jobs import Jobs
 
 log = logger("workers")
 
 KIND = "schedule"
 
 
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A run to queue at the times of a schedule. `cron` has the five usual fields."""
+
+    name: str
+    cron: str
+    payload: Mapping[str, Any]
+    timezone: str
+    tenant: str
+    priority: int
+    version: str | None = None
+
+
 def check_cron(cron: str, timezone: str) -> None:
-    """Refuse what is no schedule. Raises `ValueError`, and `JobError` when croniter is not installed."""
+    """Reject an invalid schedule. Raises `ValueError`, and `JobError` when croniter is not installed."""
     try:
         from croniter import croniter
     except ImportError as error:
         raise JobError("missing_extra", "a cron schedule needs `pip install 'bobcat[workers]'`") from error
     if len(cron.split()) != 5 or not croniter.is_valid(cron):
-        raise ValueError(f"`{cron}` is no schedule: write the five fields minute, hour, day, month, weekday")
+        raise ValueError(f"`{cron}` is not a schedule: write the five fields minute, hour, day, month, weekday")
     try:
         ZoneInfo(timezone)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ValueError(f"`{timezone}` is no time zone: write one such as `Europe/Berlin`") from error
+        raise ValueError(f"`{timezone}` is not a time zone: write one such as `Europe/Berlin`") from error
 
 
 def following(schedule: Schedule, moment: datetime) -> datetime:
@@ -47,9 +63,9 @@ def following(schedule: Schedule, moment: datetime) -> datetime:
 
 
 async def queue_due(store: DurableStore, jobs: Jobs, schedules: list[Schedule]) -> list[Job]:
-    """Queue the runs whose time has come; the jobs.
+    """Queue the runs of due schedules; return their jobs.
 
-    A schedule that fails keeps no other from its runs: its error is logged, and kept in its document until it works.
+    A failing schedule does not block the others: its error is logged, and kept in its document until it works.
     """
     queued: list[Job] = []
     for schedule in schedules:
@@ -58,7 +74,7 @@ async def queue_due(store: DurableStore, jobs: Jobs, schedules: list[Schedule]) 
         except VersionConflict:
             continue  # another worker was first
         except Exception as error:
-            await _record(store, schedule, describe(error))
+            await _record(store, schedule, format_exception(error))
             continue
         if job is not None:
             queued.append(job)
@@ -66,7 +82,7 @@ async def queue_due(store: DurableStore, jobs: Jobs, schedules: list[Schedule]) 
 
 
 async def _queue(store: DurableStore, jobs: Jobs, schedule: Schedule) -> Job | None:
-    """Queue the run of one schedule, if its time has come, and note the next time."""
+    """Queue the run of one schedule, if its time has come, and record the next time."""
     now = await store.now()
     entry = await store.get(KIND, schedule.name)
     due = None if entry is None else _due(entry, schedule)
@@ -90,7 +106,7 @@ async def _queue(store: DurableStore, jobs: Jobs, schedule: Schedule) -> Job | N
                 tenant=schedule.tenant,
                 version=schedule.version,
             )
-        except JobError as error:  # this time cannot be queued, now or later: the next one may
+        except JobError as error:  # this time can never be queued, but the next one may
             log.warning("the schedule %s failed: %s", schedule.name, error)
             body |= {"error": str(error), "failed": due.isoformat()}
     await store.put(KIND, schedule.name, body, expected=0 if entry is None else entry.version)
@@ -98,20 +114,20 @@ async def _queue(store: DurableStore, jobs: Jobs, schedule: Schedule) -> Job | N
 
 
 def _due(entry: Entry, schedule: Schedule) -> datetime | None:
-    """The next time of a schedule as it is on record; None when it was another schedule then, or is damaged."""
+    """The recorded next time of a schedule; None when the recorded schedule differs or is damaged."""
     body = entry.body
     if (body.get("cron"), body.get("timezone")) != (schedule.cron, schedule.timezone):
         return None
     try:
         due = datetime.fromisoformat(body["next"])
     except (KeyError, TypeError, ValueError):
-        log.warning("the schedule %s is not what was written: it begins anew", schedule.name)
+        log.warning("the record of the schedule %s is damaged: it restarts", schedule.name)
         return None
     return None if due.tzinfo is None else due
 
 
 async def _record(store: DurableStore, schedule: Schedule, error: str) -> None:
-    """Keep why a schedule does not work, once for each reason. A store that cannot keep it now is told again."""
+    """Record the problem of a schedule, once for each problem. A store that fails now is tried again."""
     with suppress(Exception):
         entry = await store.get(KIND, schedule.name)
         if entry is not None and entry.body.get("error") == error:

@@ -1,5 +1,5 @@
-//! What the core takes without Python around it: `cargo bench -p bobcat-core`. Times, for a quiet machine; what CI gates on
-//! are the instruction counts of `benches/instructions`.
+//! Benchmarks of the core without Python around it: `cargo bench -p bobcat-core`. Times, for a quiet machine; CI gates on
+//! the instruction counts of `benches/instructions`.
 
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up ends")]
 #![expect(missing_docs, reason = "made by a macro")]
@@ -7,9 +7,9 @@
 use std::hint::black_box;
 
 use bobcat_core::eval::ShortCuts;
-use bobcat_core::pattern::{Dialect, MatchSet, Pattern, PatternSet};
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
+use bobcat_core::regex::{Dialect, MatchSet, Pattern, PatternSet};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 const REQUEST: &str = r#"{"tool":"work","args":{"cmd":"git log --oneline -n 20 -- src/main.py","amount":7,

@@ -1,4 +1,4 @@
-//! What `benches/instructions/gate.py` counts the instructions of: `instructions load|decide POLICY REQUESTS TIMES`.
+//! Program whose instructions `benches/instructions/gate.py` counts: `instructions load|decide POLICY REQUESTS TIMES`.
 //!
 //! The counts of two runs with different TIMES are subtracted, so what is done once (starting, reading, the first index and
 //! automaton) is not in them.
@@ -7,8 +7,8 @@ use std::error::Error;
 use std::hint::black_box;
 use std::{env, fs};
 
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -1,12 +1,12 @@
-//! Errors as values: why a clause, a rule or a whole policy could not be judged or loaded.
+//! Errors as values: the reasons why a clause or a rule could not be evaluated, or a whole policy could not be loaded.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Why a rule could not be judged; the CODE of `<rule_error:RULE:CODE>`.
+/// The reason why a rule could not be evaluated; the CODE of `<rule_error:RULE:CODE>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
-    /// The value has a type the operator does not judge.
+    /// The value has a type that the operator does not accept.
     WrongType,
     /// The value is NaN.
     Nan,
@@ -33,7 +33,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The code as it stands in a marker.
+    /// The code as written in a marker.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match self {
@@ -59,12 +59,12 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// IR bytes, or a request given as JSON, are refused.
+/// IR bytes, or a request given as JSON, are rejected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodeError {
     /// A stable, documented code.
     pub code: &'static str,
-    /// Where, and which limit.
+    /// The place and the limit.
     pub message: String,
 }
 
@@ -85,3 +85,30 @@ impl fmt::Display for DecodeError {
 }
 
 impl std::error::Error for DecodeError {}
+
+/// The reason why a value cannot be evaluated, in the strict profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// [`ErrorCode::WrongType`]
+    WrongType,
+    /// [`ErrorCode::Nan`]
+    Nan,
+    /// [`ErrorCode::BadUnicode`]
+    BadUnicode,
+    /// [`ErrorCode::OutOfRange`]
+    OutOfRange,
+    /// [`ErrorCode::BudgetExceeded`]
+    BudgetExceeded,
+}
+
+impl From<Fault> for ErrorCode {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::WrongType => Self::WrongType,
+            Fault::Nan => Self::Nan,
+            Fault::BadUnicode => Self::BadUnicode,
+            Fault::OutOfRange => Self::OutOfRange,
+            Fault::BudgetExceeded => Self::BudgetExceeded,
+        }
+    }
+}

@@ -2,60 +2,91 @@
 
 /// Bits of an integer read from a request, or standing in a policy.
 pub const MAX_INT_BITS: u64 = 4096;
+
 /// Bytes of the IR of one policy.
 pub const MAX_IR_BYTES: usize = 256 * 1024 * 1024;
+
 /// Rules of one policy.
 pub const MAX_RULES: usize = 100_000;
+
 /// Expression nodes and constants of one policy.
 pub const MAX_NODES: usize = 4_000_000;
+
 /// Depth of an expression.
 pub const MAX_EXPR_DEPTH: usize = 40;
+
 /// Depth of a constant.
 pub const MAX_CONST_DEPTH: usize = 16;
-/// How deep the tests of an operator nest.
+
+/// Maximum nesting depth of the tests of an operator.
 pub const MAX_TEST_DEPTH: usize = 4;
-/// What a clause inside of `any`, `all` or `none` reads of the value at another path: items of a list, bytes of a string.
+
+/// Most that a clause inside of `any`, `all` or `none` reads of the value at another path: items of a list, bytes of a
+/// string.
 pub const MAX_REF_IN_ELEMENTS: usize = 1000;
+
 /// Keys of one path.
 pub const MAX_PATH_KEYS: usize = 64;
-/// How many approvals a rule may need.
+
+/// Maximum number of approvals that a rule may need.
 pub const MAX_APPROVALS_NEEDED: u32 = 100;
+
 /// Bytes of one string of a policy.
 pub const MAX_STRING_BYTES: usize = 1024 * 1024;
+
 /// Code points of one pattern.
 pub const MAX_PATTERN_CHARS: usize = 1000;
+
 /// Bytes of all distinct patterns of one policy together.
 pub const MAX_PATTERN_BYTES_TOTAL: usize = 32 * 1024 * 1024;
+
 /// Cost of all patterns of one policy together, each as often as it is used: a pattern's size with its repetitions written
 /// out. Automata take some 20 bytes for each.
 pub const MAX_PATTERN_COST_TOTAL: usize = 16_000_000;
+
+/// Bytes of the lazily built states that all automata of one program keep between searches.
+pub const MAX_CACHE_BYTES: usize = 64 * 1024 * 1024;
+
 /// Bytes of one request given as JSON.
 pub const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;
+
 /// Depth of one request given as JSON.
 pub const MAX_REQUEST_DEPTH: usize = 128;
+
 /// Values of one request given as JSON; keys are not counted.
 pub const MAX_REQUEST_VALUES: usize = 1_000_000;
+
 /// Digits of one integer of a JSON text.
 pub const MAX_INT_DIGITS: usize = 10_000;
+
 /// Depth of the code of a function: expressions and statements in one another.
 pub const MAX_CODE_DEPTH: usize = 100;
+
 /// Nodes of the code of one function.
 pub const MAX_CODE_NODES: usize = 20_000;
+
 /// Locals of one function.
 pub const MAX_SLOTS: usize = 1_000;
+
 /// Depth of the JSON of one policy: two levels for each of an expression and of a constant, four at most for one of code,
 /// and the frame around them: more than the tests of expressions need.
 pub const MAX_IR_DEPTH: usize = 4 * MAX_CODE_DEPTH + 2 * MAX_CONST_DEPTH + 8;
-/// Steps of one decision, over all its clauses and functions: elements looked at, long texts, steps of functions. A step takes
+
+/// Steps of one decision, over all its clauses and functions: elements read, long texts, steps of functions. A step takes
 /// 20 to 100 ns, so that a decision ends well below a second.
 pub const MAX_DECISION_STEPS: u64 = 4_000_000;
-/// Bytes of a text that is looked at without taking a step.
+
+/// Bytes of a text that are read without taking a step.
 pub const FREE_TEXT: usize = 1024;
+
 /// Steps of one evaluation of a function.
 pub const MAX_SCRIPT_STEPS: u64 = 1_000_000;
+
 /// Bytes of all values that one evaluation of a function makes.
 pub const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
+
 /// Bytes of a text that is short enough to look through it once per turn of a function and take few steps.
 pub const LONG_TEXT: usize = 64 * 1024;
+
 /// Containers in one another that a function makes or compares.
 pub const MAX_SCRIPT_DEPTH: u16 = 100;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where in a [`Source`] something stands.
+/// A location in a [`Source`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The offset of the first byte.

@@ -10,7 +10,7 @@ use pyo3::types::{PyString, PyType};
 pub(crate) struct Attribute {
     pub(crate) name: Py<PyString>,
     owner: Py<PyType>,
-    /// The offset of its slot in an instance; `None` when it is not known: then it is asked for by name.
+    /// The offset of its slot in an instance; `None` when it is not known: then the attribute is read by name.
     offset: Option<usize>,
 }
 
@@ -29,7 +29,7 @@ impl Attribute {
         self.offset
     }
 
-    /// What the slot of `object` holds, if it is of the very type and the slot is not empty.
+    /// Returns the value in the slot of `object`, if `object` is of exactly this type and the slot is not empty.
     #[inline]
     pub(crate) fn slot<'py>(&self, object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
         let offset = self.offset?;
@@ -49,7 +49,8 @@ impl Attribute {
     }
 }
 
-/// Where instances of `owner` keep the attribute `name`: put there by Python itself, and looked for.
+/// Finds the offset at which instances of `owner` keep the attribute `name`: Python itself puts a value there, and the
+/// search looks for it.
 fn offset(owner: &Bound<'_, PyType>, name: &str) -> PyResult<Option<usize>> {
     const WORD: usize = size_of::<*mut ffi::PyObject>();
     let object = owner.py().import("builtins")?.getattr("object")?;

@@ -7,26 +7,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 
 use bobcat_core::error::DecodeError;
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::json::{self, Json};
-use bobcat_core::program::{Decided, Known, Marker, Outcome, Program, Scratch, Via};
-use bobcat_core::value::json::JsonRequest;
+use bobcat_core::program::{
+    DecidedBy, Marker, Outcome, Program, Scratch, StaticOutcome, TransformStep,
+};
 
+use crate::bound_program::BoundProgram;
 use crate::decision;
 use crate::error::core_error;
-use crate::loaded::Loaded;
 use crate::program::decide;
 
-/// What was decided on one line, and the line where it may have to be read again. PERF: an outcome takes many more bytes.
+/// The decision on one line, and the line where it may have to be read again. PERF: an outcome takes many more bytes.
 enum Answer<'d> {
-    Known(Known),
+    Known(StaticOutcome),
     Made(Box<JsonOutcome<'d>>, &'d [u8]),
 }
 
 /// The outcome that was made for a line.
 pub(crate) struct JsonOutcome<'d> {
-    pub(crate) decided: Decided<()>,
+    pub(crate) decided: DecidedBy<()>,
     pub(crate) markers: Vec<Marker>,
-    pub(crate) via: Vec<Via<Infallible>>,
+    pub(crate) transforms: Vec<TransformStep<Infallible>>,
     /// The new arguments.
     pub(crate) args: Option<Json<'d>>,
 }
@@ -39,17 +41,17 @@ enum Refused {
 /// One decision per line of `data`.
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
-    loaded: &Loaded,
+    bound: &BoundProgram,
     data: &[u8],
 ) -> PyResult<Bound<'py, PyList>> {
-    if loaded.program.host_count() > 0 {
+    if bound.program.host_count() > 0 {
         return Err(core_error(
             py,
             "host_rules",
             "a policy with host rules cannot decide on JSON",
         ));
     }
-    let program = &loaded.program;
+    let program = &bound.program;
     let answers = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| decide_all(program, data))).unwrap_or(Err(Refused::Panic))
     });
@@ -58,10 +60,10 @@ pub(crate) fn evaluate<'py>(
             let decisions = answers
                 .into_iter()
                 .map(|answer| match answer {
-                    Answer::Known(known) => decision::known(py, loaded, known),
-                    Answer::Made(outcome, line) => match decision::of_json(py, loaded, *outcome)? {
+                    Answer::Known(known) => decision::known(py, bound, known),
+                    Answer::Made(outcome, line) => match decision::of_json(py, bound, *outcome)? {
                         Some(decision) => Ok(decision),
-                        None => decide_in_python(py, loaded, line),
+                        None => decide_in_python(py, bound, line),
                     },
                 })
                 .collect::<PyResult<Vec<_>>>()?;
@@ -80,7 +82,7 @@ pub(crate) fn evaluate<'py>(
     }
 }
 
-/// What is wrong with a line, where the place in it does not say it.
+/// Describes the error in a line, where its place does not.
 #[cold]
 fn why(data: &[u8], line: usize, error: &DecodeError) -> String {
     let text = json::lines(data).nth(line - 1).unwrap_or_default();
@@ -110,15 +112,15 @@ impl<'d> From<Outcome<JsonRequest<'d>>> for JsonOutcome<'d> {
     fn from(outcome: Outcome<JsonRequest<'d>>) -> Self {
         Self {
             decided: match outcome.decided {
-                Decided::Rule(rule) => Decided::Rule(rule),
-                Decided::Function(rule, said) => Decided::Function(rule, said),
-                Decided::ErrorDeny(rule, code) => Decided::ErrorDeny(rule, code),
-                Decided::NoMatch => Decided::NoMatch,
-                Decided::MissingShadow => Decided::MissingShadow,
-                Decided::Host(..) | Decided::Aborted => Decided::Aborted,
+                DecidedBy::Rule(rule) => DecidedBy::Rule(rule),
+                DecidedBy::Function(rule, said) => DecidedBy::Function(rule, said),
+                DecidedBy::ErrorDeny(rule, code) => DecidedBy::ErrorDeny(rule, code),
+                DecidedBy::NoMatch => DecidedBy::NoMatch,
+                DecidedBy::MissingShadow => DecidedBy::MissingShadow,
+                DecidedBy::Host(..) | DecidedBy::Aborted => DecidedBy::Aborted,
             },
             markers: outcome.markers,
-            via: outcome.via,
+            transforms: outcome.transforms,
             args: outcome.transformed.map(|request| request.args().clone()),
         }
     }
@@ -145,10 +147,10 @@ pub(crate) fn check_request(py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResu
 
 /// Decide on one line as Python reads it: its new arguments hold a lone surrogate, or an integer above the cap.
 #[cold]
-fn decide_in_python(py: Python<'_>, loaded: &Loaded, line: &[u8]) -> PyResult<Py<PyAny>> {
-    let requests = py.import("bobcat.requests")?;
+fn decide_in_python(py: Python<'_>, bound: &BoundProgram, line: &[u8]) -> PyResult<Py<PyAny>> {
+    let requests = py.import("bobcat.model.request_json")?;
     let request = requests.call_method1("request_from_json", (PyBytes::new(py, line),))?;
-    decide(py, loaded, &request, None)
+    decide(py, bound, &request, None)
 }
 
 /// A JSON value as Python's `json` reads it; `None` where the text was not kept.

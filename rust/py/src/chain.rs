@@ -6,16 +6,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::canonical::{Text, exact_text};
-use crate::coroutine::begin;
-use crate::form::Form;
+use crate::coroutine::first_step;
 use crate::hashing::{
     Hash, Kind, before_body, digits, first, hashed, key_of, parsed, write_action,
 };
-use crate::maker::Maker;
 use crate::names::Names;
+use crate::record_template::RecordTemplate;
+use crate::slot_constructor::SlotConstructor;
 use crate::tracking::{is_tracked, untrack};
 
-/// The hash of a record. `hash` is none where the digits are not those of one, which only `link` can answer for.
+/// The hash of a record. `hash` is `None` if the digits are not those of a hash; only `link` can handle that.
 struct Made {
     digits: Py<PyString>,
     hash: Option<Hash>,
@@ -24,7 +24,7 @@ struct Made {
 /// Makes the records of one run.
 #[pyclass(module = "bobcat._core")]
 pub(crate) struct Chain {
-    make: Py<Maker>,
+    make: Py<SlotConstructor>,
     /// Hashes a record whose body is not plain; none where records carry no hash.
     link: Option<Py<PyAny>>,
     run_id: Py<PyAny>,
@@ -34,7 +34,7 @@ pub(crate) struct Chain {
     /// The hash of the last record; "" before the first.
     #[pyo3(get)]
     head: Py<PyString>,
-    /// What the next record follows; none where only `link` knows.
+    /// The hash that the next record follows; `None` where only `link` knows it.
     follows: Option<Hash>,
     /// The hash of the record that was made last, and is not kept yet.
     made: Option<Made>,
@@ -48,7 +48,7 @@ impl Chain {
     #[pyo3(signature = (make, link, run_id, /))]
     fn new(
         py: Python<'_>,
-        make: Py<Maker>,
+        make: Py<SlotConstructor>,
         link: Option<Py<PyAny>>,
         run_id: Py<PyAny>,
     ) -> PyResult<Self> {
@@ -98,7 +98,7 @@ impl Chain {
     #[pyo3(signature = (form, values, key, at, /))]
     fn fill<'py>(
         &mut self,
-        form: &Bound<'py, Form>,
+        form: &Bound<'py, RecordTemplate>,
         values: &Bound<'py, PyTuple>,
         key: &Bound<'py, PyAny>,
         at: &Bound<'py, PyAny>,
@@ -159,7 +159,7 @@ impl Chain {
         slf: &Bound<'py, Self>,
         writing: &Bound<'py, PyAny>,
     ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let waits = begin(writing)?; // runs the store's code, which may ask for `seq` and `head`
+        let waits = first_step(writing)?; // runs the store's code, which may ask for `seq` and `head`
         if waits.is_none() {
             slf.try_borrow_mut()?.kept();
         }
@@ -177,7 +177,7 @@ impl Chain {
         };
     }
 
-    /// The hash of the next record, whose body `write` writes; `None` where only `link` can tell.
+    /// The hash of the next record, whose body `write` writes; `None` where only `link` can compute it.
     fn hash<'a, 'py: 'a>(
         &mut self,
         py: Python<'py>,
@@ -203,7 +203,7 @@ impl Chain {
         Ok(spelled)
     }
 
-    /// What `link` says the hash of the next record is.
+    /// Returns the hash of the next record according to `link`.
     fn linked<'py>(
         &mut self,
         body: &Bound<'py, PyDict>,

@@ -13,7 +13,7 @@ pub(crate) fn lower<'py>(text: &Bound<'py, PyString>) -> Bound<'py, PyString> {
     }
 }
 
-/// Whether every character of a text can be shown, as `str.isprintable` says it.
+/// Returns true if every character of a text is printable, as `str.isprintable` defines it.
 #[pyfunction]
 pub(crate) fn is_printable(text: &Bound<'_, PyString>) -> bool {
     text.to_str()

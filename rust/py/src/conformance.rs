@@ -6,29 +6,30 @@ use pyo3::types::{PyDict, PyInt, PyList, PyMappingProxy, PyString, PyTuple};
 use bobcat_core::value::conformance::{Maker, Spec, failures};
 use bobcat_core::value::constant::Const;
 
-use crate::call::Call;
 use crate::constant;
 use crate::program::Program;
+use crate::session::Session;
 use crate::value::PyValue;
 
-/// What Python values get wrong, as dicts and lists and again as mapping proxies and tuples; empty when they conform.
+/// Returns the failures of Python values, as dicts and lists and again as mapping proxies and tuples; empty when they
+/// conform.
 #[pyfunction]
 pub(crate) fn _conformance_for_tests(bundle: &Bound<'_, Program>) -> PyResult<Vec<String>> {
     let py = bundle.py();
-    let call = Call::new(py, &bundle.get().loaded, None);
+    let session = Session::new(py, &bundle.get().bound, None);
     let mut found = failures(&Objects {
-        call: &call,
+        session: &session,
         read_only: false,
     });
     found.extend(failures(&Objects {
-        call: &call,
+        session: &session,
         read_only: true,
     }));
     Ok(found)
 }
 
 struct Objects<'r, 'py> {
-    call: &'r Call<'r, 'py>,
+    session: &'r Session<'r, 'py>,
     read_only: bool,
 }
 
@@ -38,7 +39,7 @@ impl<'r, 'py> Maker for Objects<'r, 'py> {
     fn make(&self, spec: &Spec) -> Option<Self::Value> {
         let object = self.object(spec).ok()?;
         Some(PyValue {
-            call: self.call,
+            session: self.session,
             object,
         })
     }
@@ -51,7 +52,7 @@ impl<'r, 'py> Maker for Objects<'r, 'py> {
 
 impl<'py> Objects<'_, 'py> {
     fn object(&self, spec: &Spec) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.call.py;
+        let py = self.session.py;
         Ok(match spec {
             Spec::Null => py.None().into_bound(py),
             Spec::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),

@@ -3,14 +3,14 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyList, PySet, PyString, PyTuple};
 
-use bobcat_core::value::constant::{Const, Exotic};
+use bobcat_core::value::constant::{Const, HostConst};
 
 use crate::names::Names;
 
 /// `constant` as a plain Python object.
 ///
 /// # Errors
-/// A constant Python refuses, like a set of lists.
+/// A constant that Python rejects, like a set of lists.
 pub(crate) fn to_python<'py>(py: Python<'py>, constant: &Const) -> PyResult<Bound<'py, PyAny>> {
     Ok(match constant {
         Const::Null => py.None().into_bound(py),
@@ -28,7 +28,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, constant: &Const) -> PyResult<Boun
             dict.into_any()
         }
         Const::Timestamp(micros) => timestamp(py, *micros)?,
-        Const::Exotic(exotic) => exotic_to_python(py, exotic)?,
+        Const::HostConst(exotic) => exotic_to_python(py, exotic)?,
     })
 }
 
@@ -52,22 +52,22 @@ fn timestamp(py: Python<'_>, micros: i64) -> PyResult<Bound<'_, PyAny>> {
     )
 }
 
-fn exotic_to_python<'py>(py: Python<'py>, exotic: &Exotic) -> PyResult<Bound<'py, PyAny>> {
+fn exotic_to_python<'py>(py: Python<'py>, exotic: &HostConst) -> PyResult<Bound<'py, PyAny>> {
     Ok(match exotic {
-        Exotic::Date(text) => py
+        HostConst::Date(text) => py
             .import("datetime")?
             .getattr("date")?
             .call_method1("fromisoformat", (&**text,))?,
-        Exotic::DateTime(text) => py
+        HostConst::DateTime(text) => py
             .import("datetime")?
             .getattr("datetime")?
             .call_method1("fromisoformat", (&**text,))?,
-        Exotic::Bytes(text) => py
+        HostConst::Bytes(text) => py
             .import("binascii")?
             .call_method1("a2b_base64", (&**text,))?,
-        Exotic::Set(items) => PySet::new(py, each(py, items)?)?.into_any(),
-        Exotic::Tuple(items) => tuple(py, items)?.into_any(),
-        Exotic::Pairs(pairs) => {
+        HostConst::Set(items) => PySet::new(py, each(py, items)?)?.into_any(),
+        HostConst::Tuple(items) => tuple(py, items)?.into_any(),
+        HostConst::Pairs(pairs) => {
             let dict = PyDict::new(py);
             for (key, value) in pairs {
                 dict.set_item(to_python(py, key)?, to_python(py, value)?)?;

@@ -10,12 +10,14 @@ use crate::names::Names;
 use crate::value::is_exactly;
 
 /// Runs `coroutine` until it waits for something or is done: None when it is done, else a tuple of what it yielded; an
-/// empty tuple for what is no coroutine, which is left as it is.
+/// empty tuple for a value that is not a coroutine, which is left as it is.
 ///
 /// # Errors
 /// What it raises.
 #[pyfunction]
-pub(crate) fn begin<'py>(coroutine: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+pub(crate) fn first_step<'py>(
+    coroutine: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
     let py = coroutine.py();
     if !is_exactly(coroutine, &Names::get(py)?.coroutine) {
         return Ok(Some(PyTuple::empty(py)));

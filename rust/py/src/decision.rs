@@ -1,41 +1,47 @@
-//! Outcomes of the core as `bobcat.model.Decision` objects.
+//! Outcomes of the core as `bobcat.model.decision.Decision` objects.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
-use bobcat_core::program::{By, Decided, Known, Marker, Outcome, Said, Verdict, Via};
+use bobcat_core::program::{
+    DecidedBy, FunctionDecision, Marker, Origin, Outcome, StaticOutcome, TransformStep, Verdict,
+};
 
 use crate::batch::JsonOutcome;
-use crate::call::Call;
-use crate::loaded::Loaded;
+use crate::bound_program::BoundProgram;
 use crate::names::Names;
 use crate::request::PyRequest;
+use crate::session::Session;
 
 const MISSING_SHADOW: &str = "irreversible action with no shadow; default policy";
 const NO_MATCH: &str = "no rule matched; default policy";
 
 /// An outcome in Python's terms.
 struct Plan<'py> {
-    decided: Decided<Bound<'py, PyAny>>,
+    decided: DecidedBy<Bound<'py, PyAny>>,
     markers: Vec<Marker>,
     /// The transforms on the way.
-    via: Vec<Via<Bound<'py, PyAny>>>,
+    transforms: Vec<TransformStep<Bound<'py, PyAny>>>,
     /// The new arguments.
     args: Option<Bound<'py, PyAny>>,
 }
 
 /// A decision that was there before its request: the same object every time.
 #[inline]
-pub(crate) fn known(py: Python<'_>, loaded: &Loaded, known: Known) -> PyResult<Py<PyAny>> {
+pub(crate) fn known(
+    py: Python<'_>,
+    bound: &BoundProgram,
+    known: StaticOutcome,
+) -> PyResult<Py<PyAny>> {
     let made = match known {
-        Known::Rule(rule) => loaded.decision(py, rule)?,
-        Known::Function(rule, number) => {
-            return loaded.said(py, rule, &Said::Always(number));
+        StaticOutcome::Rule(rule) => bound.decision(py, rule)?,
+        StaticOutcome::Function(rule, number) => {
+            return bound.said(py, rule, &FunctionDecision::Always(number));
         }
-        Known::NoMatch => no_match(py, loaded)?,
-        Known::MissingShadow => missing_shadow(py, loaded)?,
+        StaticOutcome::NoMatch => no_match(py, bound)?,
+        StaticOutcome::MissingShadow => missing_shadow(py, bound)?,
     };
     Ok(made.clone_ref(py))
 }
@@ -43,71 +49,72 @@ pub(crate) fn known(py: Python<'_>, loaded: &Loaded, known: Known) -> PyResult<P
 /// The decision that `outcome` is.
 #[cold]
 pub(crate) fn of<'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     outcome: Outcome<PyRequest<'_, 'py>>,
 ) -> PyResult<Py<PyAny>> {
     let plan = Plan {
         decided: outcome.decided,
         markers: outcome.markers,
-        via: outcome.via,
+        transforms: outcome.transforms,
         args: outcome.transformed.and_then(|request| request.into_args()),
     };
-    plan.decision(call.py, call.loaded)
+    plan.decision(session.py, session.bound)
 }
 
 /// The decision that the outcome of a JSON request is; `None` when its arguments have not been kept.
 pub(crate) fn of_json(
     py: Python<'_>,
-    loaded: &Loaded,
+    bound: &BoundProgram,
     outcome: JsonOutcome<'_>,
 ) -> PyResult<Option<Py<PyAny>>> {
     let args = match outcome.python_args(py)? {
         None => None,
         Some(None) => return Ok(None),
-        Some(Some(plain)) => Some(loaded.names.deep_freeze.bind(py).call1((plain,))?),
+        Some(Some(plain)) => Some(bound.names.deep_freeze.bind(py).call1((plain,))?),
     };
     let plan = Plan {
         decided: match outcome.decided {
-            Decided::Rule(rule) => Decided::Rule(rule),
-            Decided::Function(rule, said) => Decided::Function(rule, said),
-            Decided::ErrorDeny(rule, code) => Decided::ErrorDeny(rule, code),
-            Decided::NoMatch => Decided::NoMatch,
-            Decided::MissingShadow => Decided::MissingShadow,
-            Decided::Host(..) | Decided::Aborted => Decided::Aborted,
+            DecidedBy::Rule(rule) => DecidedBy::Rule(rule),
+            DecidedBy::Function(rule, said) => DecidedBy::Function(rule, said),
+            DecidedBy::ErrorDeny(rule, code) => DecidedBy::ErrorDeny(rule, code),
+            DecidedBy::NoMatch => DecidedBy::NoMatch,
+            DecidedBy::MissingShadow => DecidedBy::MissingShadow,
+            DecidedBy::Host(..) | DecidedBy::Aborted => DecidedBy::Aborted,
         },
         markers: outcome.markers,
-        via: outcome
-            .via
+        transforms: outcome
+            .transforms
             .into_iter()
-            .map(|via| Via {
-                rule: via.rule,
-                by: match via.by {
-                    By::Match => By::Match,
-                    By::Function(said) => By::Function(said),
-                    By::Host(never) => match never {},
+            .map(|step| TransformStep {
+                rule: step.rule,
+                origin: match step.origin {
+                    Origin::Match => Origin::Match,
+                    Origin::Function(said) => Origin::Function(said),
+                    Origin::Host(never) => match never {},
                 },
             })
             .collect(),
         args,
     };
-    plan.decision(py, loaded).map(Some)
+    plan.decision(py, bound).map(Some)
 }
 
 impl<'py> Plan<'py> {
-    fn decision(self, py: Python<'py>, loaded: &Loaded) -> PyResult<Py<PyAny>> {
-        let changed = !self.markers.is_empty() || !self.via.is_empty() || self.args.is_some();
+    fn decision(self, py: Python<'py>, bound: &BoundProgram) -> PyResult<Py<PyAny>> {
+        let changed =
+            !self.markers.is_empty() || !self.transforms.is_empty() || self.args.is_some();
         let decision = match self.decided {
-            // The interrupt itself is raised by `Call::finish`; without one this is a fault of ours.
-            Decided::Aborted => return internal_error(py),
-            Decided::ErrorDeny(rule, ref code) => error_deny(py, loaded, rule, code)?,
-            Decided::Rule(rule) => loaded.decision(py, rule)?.clone_ref(py),
-            Decided::Function(rule, ref said) => loaded.said(py, rule, said)?,
-            Decided::Host(_, ref decision) => decision.clone().unbind(),
-            Decided::NoMatch => no_match(py, loaded)?.clone_ref(py),
-            Decided::MissingShadow => missing_shadow(py, loaded)?.clone_ref(py),
+            // The interrupt itself is raised by `Session::finish`; without one this is a fault of ours.
+            DecidedBy::Aborted => return internal_error(py),
+            DecidedBy::ErrorDeny(rule, ref code) => error_deny(py, bound, rule, code)?,
+            DecidedBy::Rule(rule) => bound.decision(py, rule)?.clone_ref(py),
+            DecidedBy::Function(rule, ref said) => bound.said(py, rule, said)?,
+            DecidedBy::Host(_, ref decision) => decision.clone().unbind(),
+            DecidedBy::NoMatch => no_match(py, bound)?.clone_ref(py),
+            DecidedBy::MissingShadow => missing_shadow(py, bound)?.clone_ref(py),
         };
         if changed {
-            self.extended(loaded, decision.bind(py))
+            self.extended(bound, decision.bind(py))
         } else {
             Ok(decision)
         }
@@ -115,19 +122,19 @@ impl<'py> Plan<'py> {
 
     /// `decision` with the names of the rules before it, and over the new arguments.
     #[cold]
-    fn extended(self, loaded: &Loaded, decision: &Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
+    fn extended(self, bound: &BoundProgram, decision: &Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
         let py = decision.py();
-        let names = loaded.names;
-        let mut rules = Vec::with_capacity(self.markers.len() + self.via.len() + 1);
+        let names = bound.names;
+        let mut rules = Vec::with_capacity(self.markers.len() + self.transforms.len() + 1);
         for Marker { rule, code } in &self.markers {
-            rules.push(marker(py, loaded, *rule, code)?);
+            rules.push(marker(py, bound, *rule, code)?);
         }
-        for Via { rule, by } in &self.via {
-            match by {
-                By::Match => rules.push(loaded.rule_id(py, *rule)?),
-                By::Host(decision) => rules.extend(matched_rules(decision)?),
-                By::Function(said) => {
-                    rules.extend(matched_rules(loaded.said(py, *rule, said)?.bind(py))?);
+        for TransformStep { rule, origin } in &self.transforms {
+            match origin {
+                Origin::Match => rules.push(bound.rule_id(py, *rule)?),
+                Origin::Host(decision) => rules.extend(matched_rules(decision)?),
+                Origin::Function(said) => {
+                    rules.extend(matched_rules(bound.said(py, *rule, said)?.bind(py))?);
                 }
             }
         }
@@ -163,39 +170,44 @@ fn matched_rules<'py>(decision: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, P
 /// `<rule_error:RULE:CODE>`
 fn marker<'py>(
     py: Python<'py>,
-    loaded: &Loaded,
+    bound: &BoundProgram,
     rule: u32,
     code: &ErrorCode,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let id = loaded.rule_id(py, rule)?.str()?;
+    let id = bound.rule_id(py, rule)?.str()?;
     PyString::new(py, "<rule_error:")
         .add(id)?
         .add(format!(":{code}>"))
 }
 
-fn error_deny(py: Python<'_>, loaded: &Loaded, rule: u32, code: &ErrorCode) -> PyResult<Py<PyAny>> {
+fn error_deny(
+    py: Python<'_>,
+    bound: &BoundProgram,
+    rule: u32,
+    code: &ErrorCode,
+) -> PyResult<Py<PyAny>> {
     let reason = format!(
         "rule `{}` could not be judged ({code}); denied",
-        loaded.rule_id(py, rule)?
+        bound.rule_id(py, rule)?
     );
-    simple(py, Verdict::Deny, &reason, marker(py, loaded, rule, code)?)
+    simple(py, Verdict::Deny, &reason, marker(py, bound, rule, code)?)
 }
 
-fn no_match<'l>(py: Python<'_>, loaded: &'l Loaded) -> PyResult<&'l Py<PyAny>> {
-    let verdict = loaded.program.defaults().on_no_match;
+fn no_match<'l>(py: Python<'_>, bound: &'l BoundProgram) -> PyResult<&'l Py<PyAny>> {
+    let verdict = bound.program.defaults().on_no_match;
     default(
         py,
-        &loaded.no_match,
+        &bound.no_match,
         verdict,
         (NO_MATCH, "<default:on_no_match>"),
     )
 }
 
-fn missing_shadow<'l>(py: Python<'_>, loaded: &'l Loaded) -> PyResult<&'l Py<PyAny>> {
-    let verdict = loaded.program.defaults().on_missing_shadow;
+fn missing_shadow<'l>(py: Python<'_>, bound: &'l BoundProgram) -> PyResult<&'l Py<PyAny>> {
+    let verdict = bound.program.defaults().on_missing_shadow;
     default(
         py,
-        &loaded.missing_shadow,
+        &bound.missing_shadow,
         verdict,
         (MISSING_SHADOW, "<default:on_missing_shadow>"),
     )
@@ -212,7 +224,7 @@ fn default<'l>(
     })
 }
 
-/// What a fault of this module itself is answered with: a `deny` that says so.
+/// Builds the answer to a fault of this module itself: a `deny` with the reason.
 pub(crate) fn internal_error(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let reason = "the decision point failed (internal_error); denied";
     simple(

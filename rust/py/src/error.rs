@@ -7,7 +7,7 @@ pyo3::create_exception!(
     bobcat._core,
     CoreError,
     PyValueError,
-    "IR bytes are refused: `code` is a documented bundle code, the message says where and which limit."
+    "Rejected IR bytes: `code` is a documented bundle code, the message names the place and the limit."
 );
 
 /// A `CoreError` with its code.

@@ -1,4 +1,4 @@
-//! Flat arguments, frozen: what `bobcat.frozen` does for most calls, in one step.
+//! Flat arguments, frozen: what `bobcat.model.frozen` does for most calls, in one step.
 
 use pyo3::exceptions::PySystemError;
 use pyo3::ffi;
@@ -26,7 +26,7 @@ pub(crate) fn frozen_if_flat<'py>(
     {
         return Ok(None);
     }
-    // SAFETY: both are live dicts, the first an instance of a subclass that nobody else has seen. What is exactly a dict
+    // SAFETY: both are live dicts, the first an instance of a subclass that no other code has seen. What is exactly a dict
     // is copied by its storage, and no method of the subclass is called.
     let failed = unsafe { ffi::PyDict_Update(copy.as_ptr(), dict.as_ptr()) };
     if failed != 0 {

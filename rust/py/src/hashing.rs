@@ -1,6 +1,6 @@
 //! The hashes a journal goes by: the key of an action, and the hash of a record and all before it.
 //!
-//! `bobcat.journal` says what they are of, and makes them of what is not plain.
+//! `bobcat.journal` defines the hashed bytes, and computes the hashes of values that are not plain.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::canonical::{Inside, Text, ascii, exact_text, hex};
 use crate::names::Names;
 
-/// What the hash of a run is of, and in which version.
+/// The domain and version of the hash of a run.
 const RUN_DOMAIN: &[u8] = b"bobcat/journal/v2\0";
 
 /// A SHA-256.
@@ -86,7 +86,7 @@ pub(crate) fn chained_hash<'py>(
     Ok(written.and_then(|()| digits(body.py(), hashed(&text.out))))
 }
 
-/// What the first record of a run follows.
+/// Returns the hash that the first record of a run follows.
 pub(crate) fn first(run_id: &str) -> Hash {
     let hash = Sha256::new_with_prefix(RUN_DOMAIN).chain_update(run_id);
     hash.finalize().into()

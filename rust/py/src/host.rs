@@ -1,4 +1,4 @@
-//! Host rules: Python callables asked for a decision, and their answers made safe.
+//! Host rules: Python callables called for a decision, and the validation of their answers.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -6,41 +6,41 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyList, PyString, PyTuple};
 use bobcat_core::error::ErrorCode;
 use bobcat_core::value::request::HostAnswer;
 
-use crate::call::Call;
 use crate::request::PyRequest;
+use crate::session::Session;
 use crate::value::is_exception;
 
 type Answer<'r, 'py> = HostAnswer<PyRequest<'r, 'py>>;
 
 /// Asks host rule `host`, which is rule `rule` of the program.
 pub(crate) fn ask<'r, 'py>(request: &PyRequest<'r, 'py>, host: u32, rule: u32) -> Answer<'r, 'py> {
-    let call = request.call;
+    let session = request.session;
     let answer = answer(request, host).and_then(|answer| {
         if answer.is_none() {
             return Ok(HostAnswer::Abstain);
         }
-        let name = call.loaded.rule_id(call.py, rule)?;
-        if call.lynx() {
-            lynx(call, &answer, &name)
+        let name = session.bound.rule_id(session.py, rule)?;
+        if session.lynx() {
+            lynx(session, &answer, &name)
         } else {
             strict(request, &answer, &name)
         }
     });
     answer.unwrap_or_else(|error| {
-        if is_exception(call.py, &error) {
-            HostAnswer::Failed(call.error_code(error))
+        if is_exception(session.py, &error) {
+            HostAnswer::Failed(session.error_code(error))
         } else {
-            call.note(error);
+            session.defer_error(error);
             HostAnswer::Abort
         }
     })
 }
 
 fn answer<'py>(request: &PyRequest<'_, 'py>, host: u32) -> PyResult<Bound<'py, PyAny>> {
-    let call = request.call;
-    match call.loaded.host_rules.get(host as usize) {
+    let session = request.session;
+    match session.bound.host_rules.get(host as usize) {
         Some(function) => function
-            .bind(call.py)
+            .bind(session.py)
             .call1((request.for_host()?, request.host_context()?)),
         None => Err(pyo3::exceptions::PyLookupError::new_err(
             "no such host rule",
@@ -63,9 +63,9 @@ fn strict<'r, 'py>(
     answer: &Bound<'py, PyAny>,
     name: &Bound<'py, PyAny>,
 ) -> PyResult<Answer<'r, 'py>> {
-    let (call, py) = (request.call, request.call.py);
-    let Some(mut parts) = parts(call, answer)? else {
-        // A coroutine nobody awaits would warn about it later.
+    let (session, py) = (request.session, request.session.py);
+    let Some(mut parts) = parts(session, answer)? else {
+        // A coroutine that is not awaited would warn about it later.
         if answer.hasattr("close")? && answer.hasattr("cr_frame")? {
             answer.call_method0("close")?;
         }
@@ -74,7 +74,7 @@ fn strict<'r, 'py>(
     if !contains(&parts.matched, name)? {
         parts.matched.push(name.clone());
     }
-    let decision = call.names.decision.bind(py).call1((
+    let decision = session.names.decision.bind(py).call1((
         &parts.verdict,
         parts.reason,
         PyTuple::new(py, parts.matched)?,
@@ -83,17 +83,17 @@ fn strict<'r, 'py>(
         parts.timeout,
         parts.needed,
     ))?;
-    if !parts
-        .verdict
-        .is(call.names.verdict(bobcat_core::program::Verdict::Transform))
+    if !parts.verdict.is(session
+        .names
+        .verdict(bobcat_core::program::Verdict::Transform))
     {
         return Ok(HostAnswer::Decided(decision));
     }
     let args = answer.getattr("transform_args")?;
-    if !args.is_instance(call.names.mapping.bind(py))? {
+    if !args.is_instance(session.names.mapping.bind(py))? {
         return Ok(HostAnswer::Failed(ErrorCode::CannotTransform));
     }
-    match call.names.deep_freeze.bind(py).call1((args,)) {
+    match session.names.deep_freeze.bind(py).call1((args,)) {
         Ok(frozen) => Ok(HostAnswer::Transformed(decision, request.with_args(frozen))),
         Err(error) if is_exception(py, &error) => {
             Ok(HostAnswer::Failed(ErrorCode::CannotTransform))
@@ -102,9 +102,12 @@ fn strict<'r, 'py>(
     }
 }
 
-fn parts<'py>(call: &Call<'_, 'py>, answer: &Bound<'py, PyAny>) -> PyResult<Option<Parts<'py>>> {
-    let py = call.py;
-    if !answer.is_instance(call.names.decision.bind(py))? {
+fn parts<'py>(
+    session: &Session<'_, 'py>,
+    answer: &Bound<'py, PyAny>,
+) -> PyResult<Option<Parts<'py>>> {
+    let py = session.py;
+    if !answer.is_instance(session.names.decision.bind(py))? {
         return Ok(None);
     }
     let verdict = answer.getattr("verdict")?;
@@ -121,12 +124,14 @@ fn parts<'py>(call: &Call<'_, 'py>, answer: &Bound<'py, PyAny>) -> PyResult<Opti
     let timeout_fits = timeout.is_none()
         || (timeout.is_instance_of::<PyInt>() && !timeout.is_instance_of::<PyBool>())
         || timeout.is_instance_of::<PyFloat>();
-    if !verdict.is_exact_instance(call.names.verdict_type.bind(py)) || !timeout_fits || !needed_fits
+    if !verdict.is_exact_instance(session.names.verdict_type.bind(py))
+        || !timeout_fits
+        || !needed_fits
     {
         return Ok(None);
     }
     let reason = if reason.is_none() {
-        call.names.no_text.bind(py).clone().into_any()
+        session.names.no_text.bind(py).clone().into_any()
     } else {
         reason
     };
@@ -167,11 +172,11 @@ fn contains(items: &[Bound<'_, PyAny>], name: &Bound<'_, PyAny>) -> PyResult<boo
 
 /// The incumbent's wrapping: any object with the attributes of a decision is one.
 fn lynx<'r, 'py>(
-    call: &'r Call<'r, 'py>,
+    session: &'r Session<'r, 'py>,
     answer: &Bound<'py, PyAny>,
     name: &Bound<'py, PyAny>,
 ) -> PyResult<Answer<'r, 'py>> {
-    let py = call.py;
+    let py = session.py;
     let mut matched = answer.getattr("matched_rules")?;
     if !matched.contains(name)? {
         let mut names = matched.try_iter()?.collect::<PyResult<Vec<_>>>()?;
@@ -183,9 +188,9 @@ fn lynx<'r, 'py>(
     let reason = if reason.is_truthy()? {
         reason
     } else {
-        call.names.no_text.bind(py).clone().into_any()
+        session.names.no_text.bind(py).clone().into_any()
     };
-    let decision = call.names.decision.bind(py).call1((
+    let decision = session.names.decision.bind(py).call1((
         verdict,
         reason,
         matched,

@@ -1,43 +1,44 @@
 //! The Python face of `bobcat-core`: module `bobcat._core`.
 //!
 //! A request is read in place, through the borrowed-value traits of the core ([`value`], [`request`]); an outcome becomes
-//! a `bobcat.model.Decision` ([`decision`]), prebuilt wherever it is static. Nothing here decides.
+//! a `bobcat.model.decision.Decision` ([`decision`]), prebuilt wherever it is static. Nothing here decides.
 
 mod attribute;
 mod batch;
-mod call;
+mod bound_program;
 mod canonical;
 mod chain;
 mod chars;
+mod composer_limits;
 mod conformance;
 mod constant;
 mod coroutine;
 mod decision;
 mod error;
-mod fast;
-mod form;
 mod freeze;
-mod gauge;
 mod hashing;
 mod host;
-mod loaded;
-mod maker;
 mod names;
 mod operators;
 mod pattern;
 mod program;
 mod proxy;
+mod record_template;
 mod request;
 mod requests;
+mod session;
+mod slot_constructor;
 mod trace;
 mod tracking;
 mod transform;
 mod value;
+mod vectorcall;
 
 /// The Rust core of Bobcat.
 ///
-/// INVARIANT: it needs the interpreter's lock. A decision borrows the dicts and lists of a request, and reads a value more than
-/// once: what another thread changed in between would be judged in pieces. A free-threaded interpreter turns the lock on.
+/// INVARIANT: it needs the interpreter's lock. A decision borrows the dicts and lists of a request, and reads a value more
+/// than once: a request that another thread changes in between would be evaluated in an inconsistent state. A free-threaded
+/// interpreter turns the lock on.
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
@@ -53,34 +54,32 @@ mod _core {
     #[pymodule_export]
     use crate::chars::{is_printable, lower};
     #[pymodule_export]
+    use crate::composer_limits::ComposerLimits;
+    #[pymodule_export]
     use crate::conformance::_conformance_for_tests;
     #[pymodule_export]
-    use crate::coroutine::begin;
+    use crate::coroutine::first_step;
     #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
-    use crate::form::Form;
-    #[pymodule_export]
     use crate::freeze::frozen_if_flat;
-    #[pymodule_export]
-    use crate::gauge::Gauge;
     #[pymodule_export]
     use crate::hashing::{action_key, chained_hash, sha256};
     #[pymodule_export]
-    use crate::maker::Maker;
-    #[pymodule_export]
     use crate::pattern::{Pattern, check_pattern, pattern_cost};
     #[pymodule_export]
-    use crate::program::{
-        _panic_for_tests, _steps_for_tests, Program, evaluate_json, evaluate_many, explain,
-    };
+    use crate::program::{_panic_for_tests, Program, evaluate_json, evaluate_many, explain};
+    #[pymodule_export]
+    use crate::record_template::RecordTemplate;
     #[pymodule_export]
     use crate::requests::Requests;
+    #[pymodule_export]
+    use crate::slot_constructor::SlotConstructor;
 
     #[pymodule_init]
     fn init(module: &pyo3::Bound<'_, pyo3::types::PyModule>) -> pyo3::PyResult<()> {
         use pyo3::types::PyModuleMethods as _;
         module.add("unicode_version", crate::chars::unicode_version())?;
-        crate::fast::add(module)
+        crate::vectorcall::add(module)
     }
 }

@@ -7,32 +7,32 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyString, PyType};
 
-use bobcat_core::path::Field;
+use bobcat_core::lang::path::Field;
 use bobcat_core::program::Verdict;
 
 use crate::attribute::Attribute;
-use crate::maker::Maker;
+use crate::slot_constructor::SlotConstructor;
 
-/// Everything that is looked up once.
+/// The objects that are looked up once.
 pub(crate) struct Names {
-    /// `bobcat.model.ActionRequest`
+    /// `bobcat.model.decision.ActionRequest`
     pub(crate) action_request: Py<PyType>,
-    /// `bobcat.model.ExecutionContext`
+    /// `bobcat.model.decision.ExecutionContext`
     pub(crate) execution_context: Py<PyType>,
-    /// `bobcat.model.Principal`
+    /// `bobcat.model.decision.Principal`
     pub(crate) principal_type: Py<PyType>,
-    /// `bobcat.model.Decision`
+    /// `bobcat.model.decision.Decision`
     pub(crate) decision: Py<PyType>,
     /// Makes decisions, of all seven values. PERF: 690 ns less than the class does.
-    pub(crate) decide: Maker,
-    /// `bobcat.model.Verdict`
+    pub(crate) decide: SlotConstructor,
+    /// `bobcat.model.decision.Verdict`
     pub(crate) verdict_type: Py<PyType>,
     verdicts: [Py<PyAny>; 5],
-    /// `bobcat.frozen.FrozenDict`
+    /// `bobcat.model.frozen.FrozenDict`
     pub(crate) frozen_dict: Py<PyType>,
-    /// `bobcat.frozen.FrozenList`
+    /// `bobcat.model.frozen.FrozenList`
     pub(crate) frozen_list: Py<PyType>,
-    /// `bobcat.frozen.deep_freeze`
+    /// `bobcat.model.frozen.deep_freeze`
     pub(crate) deep_freeze: Py<PyAny>,
     /// `collections.abc.Mapping`
     pub(crate) mapping: Py<PyAny>,
@@ -56,7 +56,7 @@ pub(crate) struct Names {
     pub(crate) re_compile: Py<PyAny>,
     /// `dataclasses.replace`
     pub(crate) replace: Py<PyAny>,
-    /// `bobcat.kernel.integrity.CHAIN`
+    /// `bobcat.runtime.hash_chain.CHAIN`
     pub(crate) chain: Py<PyString>,
     /// `""`
     pub(crate) no_text: Py<PyString>,
@@ -69,7 +69,7 @@ pub(crate) struct Names {
     pub(crate) principal: Attribute,
 }
 
-/// The fields of a decision, in the order of `bobcat.model.Decision`.
+/// The fields of a decision, in the order of `bobcat.model.decision.Decision`.
 const DECISION: [&str; 7] = [
     "verdict",
     "reason",
@@ -92,8 +92,8 @@ impl Names {
     }
 
     fn load(py: Python<'_>) -> PyResult<Self> {
-        let model = py.import("bobcat.model")?;
-        let frozen = py.import("bobcat.frozen")?;
+        let model = py.import("bobcat.model.decision")?;
+        let frozen = py.import("bobcat.model.frozen")?;
         let datetime_module = py.import("datetime")?;
         let class = |module: &Bound<'_, PyModule>, name: &str| -> PyResult<Py<PyType>> {
             Ok(module.getattr(name)?.cast_into::<PyType>()?.unbind())
@@ -139,7 +139,7 @@ impl Names {
         let decision = class(&model, "Decision")?;
         let fields = DECISION.map(str::to_owned).to_vec();
         Ok(Self {
-            decide: Maker::new(decision.bind(py), fields),
+            decide: SlotConstructor::new(decision.bind(py), fields),
             decision,
             verdicts,
             verdict_type,
@@ -169,7 +169,7 @@ impl Names {
         })
     }
 
-    /// The member of `bobcat.model.Verdict`.
+    /// The member of `bobcat.model.decision.Verdict`.
     pub(crate) fn verdict(&self, verdict: Verdict) -> &Py<PyAny> {
         let [allow, deny, dry_run, approve_required, transform] = &self.verdicts;
         match verdict {
@@ -188,7 +188,7 @@ impl Names {
     }
 }
 
-/// What an attribute is of.
+/// The object that an attribute belongs to.
 enum Part {
     Request,
     Declared,

@@ -1,4 +1,5 @@
-//! Python's own operators, for the `lynx` profile: what the core cannot judge exactly, the host language judges itself.
+//! Python's own operators, for the `lynx` profile: the host language evaluates the clauses that the core cannot evaluate
+//! exactly.
 //!
 //! Each operator is the expression the incumbent evaluates: same operand order, same short circuits, same exceptions.
 
@@ -7,31 +8,31 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
-use bobcat_core::comparand::Comparand;
+use bobcat_core::clause::operand::Operand;
 use bobcat_core::program::{ClauseInfo, Op};
 
 use crate::constant::to_python;
 use crate::names::{Names, frozenset};
 use crate::value::PyValue;
 
-/// Clause `clause` of the program, judged on `value`.
+/// Clause `clause` of the program, evaluated on `value`.
 pub(crate) fn judge(value: &PyValue<'_, '_>, clause: u32) -> PyResult<bool> {
-    let (call, py) = (value.call, value.object.py());
-    let info = call
-        .loaded
+    let (session, py) = (value.session, value.object.py());
+    let info = session
+        .bound
         .program
         .clause(clause)
         .ok_or_else(|| PyRuntimeError::new_err("no such clause"))?;
-    let operand = call.loaded.operand(py, clause, info)?;
+    let operand = session.bound.operand(py, clause, info)?;
     apply(info.op, &value.object, operand.bind(py))
 }
 
 /// The operand of a clause, as its operator wants it.
 pub(crate) fn prepare<'py>(py: Python<'py>, info: &ClauseInfo) -> PyResult<Bound<'py, PyAny>> {
     let operand = match &info.operand {
-        Comparand::Const(operand) => to_python(py, operand)?,
-        // The profile that asks has constants only.
-        Comparand::Ref(..) | Comparand::Tests(_) => {
+        Operand::Const(operand) => to_python(py, operand)?,
+        // The `lynx` profile has constants only.
+        Operand::Ref(..) | Operand::Tests(_) => {
             return Err(PyTypeError::new_err("the operand is no constant"));
         }
     };
@@ -93,7 +94,7 @@ fn apply(op: Op, value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>) -> PyResu
     }
 }
 
-/// Whether some item of `operand` is (`wanted`) or is not in `value`.
+/// Returns true if some item of `operand` is (`wanted`) or is not in `value`.
 fn some(value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>, wanted: bool) -> PyResult<bool> {
     for item in operand.try_iter()? {
         if value.contains(item?)? == wanted {

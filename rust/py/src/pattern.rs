@@ -3,9 +3,10 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use bobcat_core::pattern::{Dialect, Matcher, Pattern as CorePattern};
+use bobcat_core::regex::{Dialect, Matcher, Pattern as CorePattern};
 
-/// Why the dialect refuses `pattern`: (code, start, end, message), offsets in code points; empty when it is accepted.
+/// Returns the reason why the dialect rejects `pattern`: (code, start, end, message), offsets in code points; empty when it
+/// is accepted.
 #[pyfunction]
 pub(crate) fn check_pattern(
     pattern: &Bound<'_, PyAny>,
@@ -31,7 +32,7 @@ pub(crate) fn check_pattern(
     })
 }
 
-/// The size of a pattern with its repetitions written out; ValueError for one that the dialect refuses.
+/// The size of a pattern with its repetitions written out; ValueError for one that the dialect rejects.
 #[pyfunction]
 pub(crate) fn pattern_cost(pattern: &str, dialect: &str) -> PyResult<usize> {
     CorePattern::check(pattern, dialect_named(dialect)?)
@@ -55,7 +56,7 @@ impl Pattern {
         })
     }
 
-    /// Whether the pattern matches somewhere in `text`.
+    /// Returns true if the pattern matches somewhere in `text`.
     fn search(&self, text: &str) -> bool {
         self.matcher.is_match(text)
     }

@@ -10,21 +10,20 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
-use bobcat_core::eval::ShortCuts;
-use bobcat_core::program::{Known, Outcome, Profile, Program as CoreProgram, Scratch};
+use bobcat_core::program::{Outcome, Profile, Program as CoreProgram, Scratch, StaticOutcome};
 use bobcat_core::source::Source;
 
-use crate::call::Call;
+use crate::bound_program::BoundProgram;
 use crate::error::core_error;
-use crate::loaded::Loaded;
 use crate::request::PyRequest;
+use crate::session::Session;
 use crate::value::{is_exactly, is_exception};
 use crate::{batch, decision, trace};
 
 /// A loaded policy, frozen and safe to use from many threads.
 #[pyclass(frozen, subclass, module = "bobcat._core")]
 pub(crate) struct Program {
-    pub(crate) loaded: Loaded,
+    pub(crate) bound: BoundProgram,
 }
 
 #[pymethods]
@@ -66,13 +65,13 @@ impl Program {
             return Err(PyTypeError::new_err("`host_rules` must be callables"));
         }
         Ok(Self {
-            loaded: Loaded::new(py, program, host_rules)?,
+            bound: BoundProgram::new(py, program, host_rules)?,
         })
     }
 
     /// Makes at once what the first calls about a tool would make: its index, automata and decisions.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
-        let program = &self.loaded.program;
+        let program = &self.bound.program;
         py.detach(|| catch_unwind(AssertUnwindSafe(|| program.prepare_all())))
             .map_err(|_| {
                 core_error(
@@ -81,33 +80,33 @@ impl Program {
                     "a part of the policy could not be made",
                 )
             })?;
-        self.loaded.prepare_decisions(py)
+        self.bound.prepare_decisions(py)
     }
 
     /// The number of rules, host rules included.
     #[getter]
     fn rule_count(&self) -> usize {
-        self.loaded.program.rule_count()
+        self.bound.program.rule_count()
     }
 
     /// `strict` or `lynx`.
     #[getter]
     fn profile(&self) -> &'static str {
-        match self.loaded.program.profile() {
+        match self.bound.program.profile() {
             Profile::Strict => "strict",
             Profile::Lynx => "lynx",
         }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.loaded
+        self.bound
             .host_rules
             .iter()
             .try_for_each(|rule| visit.call(rule))
     }
 }
 
-/// The class of the first program that was made: mostly the only one. PERF: that an object has it is told by comparing
+/// The class of the first program that was made: mostly the only one. PERF: that an object has it is found by comparing
 /// pointers, that its class is a subclass of `Program` by a walk over bases.
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -122,7 +121,7 @@ pub(crate) fn of<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py
     object.cast::<Program>().ok()
 }
 
-/// The decision of `bundle` on `request`, however it is called; see [`crate::fast`].
+/// The decision of `bundle` on `request`, however it is called; see [`crate::vectorcall`].
 #[pyfunction]
 #[pyo3(signature = (bundle, request, context=None))]
 pub(crate) fn evaluate<'py>(
@@ -131,7 +130,7 @@ pub(crate) fn evaluate<'py>(
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    decide(py, &program_of(bundle)?.get().loaded, request, context)
+    decide(py, &program_of(bundle)?.get().bound, request, context)
 }
 
 /// The program in a bundle. The message speaks of what a user has at hand.
@@ -152,22 +151,22 @@ pub(crate) fn kind_of(object: &Bound<'_, PyAny>) -> String {
         .map_or_else(|_| "object".to_owned(), |name| name.to_string())
 }
 
-/// One decision per request, in order. TypeError for what is no bundle or no request.
+/// One decision per request, in order. TypeError for a wrong bundle or request type.
 #[pyfunction]
 pub(crate) fn evaluate_many<'py>(
     py: Python<'py>,
     bundle: &Bound<'py, PyAny>,
     requests: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let loaded = &program_of(bundle)?.get().loaded;
+    let bound = &program_of(bundle)?.get().bound;
     let decisions = PyList::empty(py);
     for request in requests.try_iter()? {
-        decisions.append(decide(py, loaded, &request?, None)?)?;
+        decisions.append(decide(py, bound, &request?, None)?)?;
     }
     Ok(decisions)
 }
 
-/// One decision per line of JSON Lines `data`, the GIL released while deciding. Host rules are refused.
+/// One decision per line of JSON Lines `data`, the GIL released while deciding. Host rules are rejected.
 ///
 /// CoreError (a ValueError) with the code `bad_request` and the number of the line, for a line that is no request.
 #[pyfunction]
@@ -187,10 +186,10 @@ pub(crate) fn evaluate_json<'py>(
             "data must be JSON Lines as bytes, got {kind}; {instead}"
         ))
     })?;
-    batch::evaluate(py, &program.get().loaded, data.as_bytes())
+    batch::evaluate(py, &program.get().bound, data.as_bytes())
 }
 
-/// The decision, and how every rule came out, judged clause by clause along the plain path (no index, no automaton).
+/// The decision, and the result of every rule, evaluated clause by clause along the plain path (no index, no automaton).
 #[pyfunction]
 #[pyo3(signature = (bundle, request, context=None))]
 pub(crate) fn explain<'py>(
@@ -199,45 +198,21 @@ pub(crate) fn explain<'py>(
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<(Py<PyAny>, Bound<'py, PyList>)> {
-    let loaded = &program_of(bundle)?.get().loaded;
-    let call = Call::new(py, loaded, context);
-    let request = PyRequest::new(&call, request)?;
-    let explained = catch_unwind(AssertUnwindSafe(|| loaded.program.explain(&request)));
-    call.finish()?;
+    let bound = &program_of(bundle)?.get().bound;
+    let session = Session::new(py, bound, context);
+    let request = PyRequest::new(&session, request)?;
+    let explained = catch_unwind(AssertUnwindSafe(|| bound.program.explain(&request)));
+    session.finish()?;
     match explained {
         Ok((outcome, rules)) => Ok((
-            decision::of(&call, outcome)?,
-            trace::to_python(&call, &rules)?,
+            decision::of(&session, outcome)?,
+            trace::to_python(&session, &rules)?,
         )),
         Err(_) => Ok((decision::internal_error(py)?, PyList::empty(py))),
     }
 }
 
-/// How many steps of its budget a decision takes, by the index or along the plain path; for the tests of the budget.
-#[pyfunction]
-#[pyo3(signature = (bundle, request, *, plain=false))]
-pub(crate) fn _steps_for_tests<'py>(
-    py: Python<'py>,
-    bundle: &Bound<'py, Program>,
-    request: &Bound<'py, PyAny>,
-    plain: bool,
-) -> PyResult<u64> {
-    let loaded = &bundle.get().loaded;
-    let call = Call::new(py, loaded, None);
-    let request = PyRequest::new(&call, request)?;
-    let cuts = if plain {
-        ShortCuts::NONE
-    } else {
-        ShortCuts::ALL
-    };
-    let (_, steps) = loaded
-        .program
-        .decide_counted(&request, &mut Scratch::new(), cuts);
-    call.finish()?;
-    Ok(steps)
-}
-
-/// What `evaluate` answers when the core panics; for the test that there is an answer.
+/// Returns the answer of `evaluate` to a panic of the core; for the test that there is an answer.
 #[pyfunction]
 pub(crate) fn _panic_for_tests<'py>(
     py: Python<'py>,
@@ -245,7 +220,7 @@ pub(crate) fn _panic_for_tests<'py>(
     request: &Bound<'py, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     #[expect(clippy::panic, reason = "the one thing this function is for")]
-    guarded(py, &bundle.get().loaded, (request, None), |_, _| {
+    guarded(py, &bundle.get().bound, (request, None), |_, _| {
         panic!("a panic for the tests")
     })
 }
@@ -253,36 +228,36 @@ pub(crate) fn _panic_for_tests<'py>(
 #[inline]
 pub(crate) fn decide<'py>(
     py: Python<'py>,
-    loaded: &Loaded,
+    bound: &BoundProgram,
     request: &Bound<'py, PyAny>,
     context: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    guarded(py, loaded, (request, context), |request, scratch| {
-        loaded.program.decide_known(request, scratch)
+    guarded(py, bound, (request, context), |request, scratch| {
+        bound.program.decide_known(request, scratch)
     })
 }
 
 /// The core panicked.
 #[cold]
-fn panicked(call: &Call<'_, '_>) -> PyResult<Py<PyAny>> {
-    call.finish()?;
-    decision::internal_error(call.py)
+fn panicked(session: &Session<'_, '_>) -> PyResult<Py<PyAny>> {
+    session.finish()?;
+    decision::internal_error(session.py)
 }
 
-/// Runs `judge` on a request and makes a decision of what it says.
+/// Runs `judge` on a request and builds a decision from its result.
 ///
 /// INVARIANT: whatever fails in here, short of an interrupt, is answered with a `deny`.
 #[inline(always)]
 fn guarded<'py>(
     py: Python<'py>,
-    loaded: &Loaded,
+    bound: &BoundProgram,
     (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
-    judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Judged<'r, 'py>,
+    judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Evaluated<'r, 'py>,
 ) -> PyResult<Py<PyAny>> {
-    let call = Call::new(py, loaded, context);
+    let session = Session::new(py, bound, context);
     let judged = catch_unwind(AssertUnwindSafe(|| {
-        let tool = PyRequest::tool_of(&call, request).map_err(Box::new)?;
-        let request = PyRequest::with_tool(&call, request, tool);
+        let tool = PyRequest::tool_of(&session, request).map_err(Box::new)?;
+        let request = PyRequest::with_tool(&session, request, tool);
         request.read_all().map_err(Box::new)?;
         let judged = SCRATCH.with(|kept| {
             let mut scratch = kept.take().unwrap_or_default();
@@ -290,10 +265,10 @@ fn guarded<'py>(
             kept.set(Some(scratch));
             judged
         });
-        call.finish().map_err(Box::new)?;
+        session.finish().map_err(Box::new)?;
         match judged {
-            Ok(known) => decision::known(py, loaded, known),
-            Err(outcome) => decision::of(&call, *outcome),
+            Ok(known) => decision::known(py, bound, known),
+            Err(outcome) => decision::of(&session, *outcome),
         }
         .or_else(|error| failed(py, error))
         .map_err(Box::new)
@@ -301,14 +276,14 @@ fn guarded<'py>(
     // PERF: an error is boxed in there, so that a decision takes two words to hand out.
     match judged {
         Ok(decided) => decided.map_err(|error| *error),
-        Err(_) => panicked(&call),
+        Err(_) => panicked(&session),
     }
 }
 
-/// What the core says of a request.
-type Judged<'r, 'py> = Result<Known, Box<Outcome<PyRequest<'r, 'py>>>>;
+/// The result of the core for a request.
+type Evaluated<'r, 'py> = Result<StaticOutcome, Box<Outcome<PyRequest<'r, 'py>>>>;
 
-/// A decision could not be made of what was judged.
+/// The result could not be converted to a decision.
 #[cold]
 fn failed(py: Python<'_>, error: PyErr) -> PyResult<Py<PyAny>> {
     if is_exception(py, &error) {

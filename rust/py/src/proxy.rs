@@ -1,4 +1,4 @@
-//! Mapping proxies, read without calling a method of what they stand for.
+//! Mapping proxies, read without calling a method of the mapping behind them.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -7,7 +7,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyMappingProxy;
 
-/// What the proxy `object` stands for, past proxies of proxies; `None` when it does not tell.
+/// Returns the mapping behind the proxy `object`, through proxies of proxies; `None` when it cannot be found.
 ///
 /// A proxy has no accessor for it. Its traverse slot, made for the garbage collector, visits exactly that one reference
 /// (`gc.get_referents` does the same).

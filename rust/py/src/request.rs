@@ -7,28 +7,29 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString, PyType};
 
 use bobcat_core::error::ErrorCode;
-use bobcat_core::path::{Field, Head, Keys};
-use bobcat_core::program::Made;
+use bobcat_core::lang::path::Key;
+use bobcat_core::lang::path::{Field, Head, Keys};
+use bobcat_core::program::OwnedValue;
 use bobcat_core::value::request::{HostAnswer, Request, Transform};
-use bobcat_core::value::{Key, Step, Value as _};
+use bobcat_core::value::{Step, Value as _};
 
 use crate::attribute::Attribute;
-use crate::call::{Call, forget};
 use crate::program::kind_of;
+use crate::session::{Session, drop_attached};
 use crate::value::{PyValue, is_exactly, is_exception};
 use crate::{host, transform, value};
 
 /// One request under decision.
 #[derive(Clone)]
 pub(crate) struct PyRequest<'r, 'py> {
-    pub(crate) call: &'r Call<'r, 'py>,
+    pub(crate) session: &'r Session<'r, 'py>,
     pub(crate) object: &'r Bound<'py, PyAny>,
     tool: Bound<'py, PyAny>,
     /// The effective arguments, once they are read. PERF: so are `declared` and `context`, 10 ns each.
     args: OnceCell<Bound<'py, PyAny>>,
     declared: OnceCell<Bound<'py, PyAny>>,
     context: OnceCell<Bound<'py, PyAny>>,
-    /// Whether `args` are those of `object`, or a transform's.
+    /// True if `args` are not those of `object` but a transform's.
     rewritten: bool,
 }
 
@@ -36,33 +37,36 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     /// # Errors
     /// `TypeError` when `object` has not the attributes of a request.
     #[inline]
-    pub(crate) fn new(call: &'r Call<'r, 'py>, object: &'r Bound<'py, PyAny>) -> PyResult<Self> {
-        let request = Self::with_tool(call, object, Self::tool_of(call, object)?);
+    pub(crate) fn new(
+        session: &'r Session<'r, 'py>,
+        object: &'r Bound<'py, PyAny>,
+    ) -> PyResult<Self> {
+        let request = Self::with_tool(session, object, Self::tool_of(session, object)?);
         request.read_all()?;
         Ok(request)
     }
 
-    /// What a request must have first.
+    /// Returns the tool, which a request must have first.
     ///
     /// # Errors
-    /// `TypeError` when `object` has it not.
+    /// `TypeError` when `object` has no such attribute.
     #[inline]
     pub(crate) fn tool_of(
-        call: &Call<'_, 'py>,
+        session: &Session<'_, 'py>,
         object: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        required(object, call.names.field(Field::Tool))
+        required(object, session.names.field(Field::Tool))
     }
 
     /// A request of which nothing but the tool is known. PERF: it stays where it is made.
     #[inline]
     pub(crate) fn with_tool(
-        call: &'r Call<'r, 'py>,
+        session: &'r Session<'r, 'py>,
         object: &'r Bound<'py, PyAny>,
         tool: Bound<'py, PyAny>,
     ) -> Self {
         Self {
-            call,
+            session,
             object,
             tool,
             args: OnceCell::new(),
@@ -72,13 +76,13 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         }
     }
 
-    /// Asks for every attribute at once of what is no `ActionRequest`: they are properties, maybe, or missing.
+    /// Reads every attribute of an object that is not an `ActionRequest` at once: they may be properties, or missing.
     ///
     /// # Errors
     /// `TypeError` when one is missing.
     #[inline]
     pub(crate) fn read_all(&self) -> PyResult<()> {
-        if is_exactly(self.object, &self.call.names.action_request) {
+        if is_exactly(self.object, &self.session.names.action_request) {
             return Ok(());
         }
         self.read_each()
@@ -86,7 +90,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
 
     #[cold]
     fn read_each(&self) -> PyResult<()> {
-        let names = self.call.names;
+        let names = self.session.names;
         let read = |attribute| required(self.object, attribute);
         let _ = self.args.set(read(names.field(Field::Args))?);
         let _ = self.declared.set(read(&names.declared)?);
@@ -106,7 +110,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
 
     /// The effective arguments; a step when the request has none.
     pub(crate) fn args(&self) -> Result<&Bound<'py, PyAny>, Gap> {
-        self.part(&self.args, self.call.names.field(Field::Args))
+        self.part(&self.args, self.session.names.field(Field::Args))
     }
 
     /// The effective arguments, as an attribute.
@@ -116,7 +120,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     pub(crate) fn raw_args(&self) -> PyResult<Bound<'py, PyAny>> {
         match self.args.get() {
             Some(args) => Ok(args.clone()),
-            None => required(self.object, self.call.names.field(Field::Args)),
+            None => required(self.object, self.session.names.field(Field::Args)),
         }
     }
 
@@ -133,40 +137,40 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         if !self.rewritten {
             return Ok(self.object.clone());
         }
-        let kwargs = PyDict::new(self.call.py);
-        kwargs.set_item(&self.call.names.field(Field::Args).name, self.args.get())?;
-        self.call
+        let kwargs = PyDict::new(self.session.py);
+        kwargs.set_item(&self.session.names.field(Field::Args).name, self.args.get())?;
+        self.session
             .names
             .replace
-            .bind(self.call.py)
+            .bind(self.session.py)
             .call((self.object,), Some(&kwargs))
     }
 
     /// The context as host rules see it.
     pub(crate) fn host_context(&self) -> PyResult<Bound<'py, PyAny>> {
-        match self.call.context {
+        match self.session.context {
             Some(context) => Ok(context.clone()),
-            None => required(self.object, &self.call.names.context),
+            None => required(self.object, &self.session.names.context),
         }
     }
 
     #[inline]
     fn value(&self, object: Bound<'py, PyAny>) -> PyValue<'r, 'py> {
         PyValue {
-            call: self.call,
+            session: self.session,
             object,
         }
     }
 
     fn declared(&self) -> Result<&Bound<'py, PyAny>, Gap> {
-        self.part(&self.declared, &self.call.names.declared)
+        self.part(&self.declared, &self.session.names.declared)
     }
 
     /// The context that rules read: the one passed, except in the `lynx` profile.
     fn context(&self) -> Result<&Bound<'py, PyAny>, Gap> {
-        match self.call.context {
-            Some(context) if !self.call.lynx() => Ok(context),
-            _ => self.part(&self.context, &self.call.names.context),
+        match self.session.context {
+            Some(context) if !self.session.lynx() => Ok(context),
+            _ => self.part(&self.context, &self.session.names.context),
         }
     }
 
@@ -183,7 +187,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         Ok(cell.get_or_init(|| object))
     }
 
-    /// An attribute; absent when there is none, unreadable when asking for it raises anything else.
+    /// An attribute; absent when the object has no such attribute, unreadable when reading it raises any other error.
     #[inline]
     fn attribute(
         &self,
@@ -206,14 +210,14 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             Ok(Some(found)) => Ok(found),
             Ok(None) => Err(Gap::Absent),
             Err(error) => {
-                self.call.note(error);
+                self.session.defer_error(error);
                 Err(Gap::Unreadable)
             }
         }
     }
 
     fn read(&self, field: Field) -> Result<Bound<'py, PyAny>, Gap> {
-        let names = self.call.names;
+        let names = self.session.names;
         let name = names.field(field);
         match field {
             Field::Tool => Ok(self.tool.clone()),
@@ -242,7 +246,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     /// A field of the context that the request itself has.
     #[cold]
     fn read_own(&self, field: Field) -> Result<Bound<'py, PyAny>, Gap> {
-        let names = self.call.names;
+        let names = self.session.names;
         let context = self.part(&self.context, &names.context)?;
         match field {
             Field::PrincipalKind | Field::PrincipalId | Field::PrincipalName => {
@@ -255,13 +259,13 @@ impl<'r, 'py> PyRequest<'r, 'py> {
 
     fn plain_context(&self) -> Result<&Bound<'py, PyAny>, Gap> {
         let context = self.context()?;
-        self.plain(context, &self.call.names.execution_context)?;
+        self.plain(context, &self.session.names.execution_context)?;
         Ok(context)
     }
 
     /// In the `lynx` profile only objects of our own types are read by attribute alone; [`Self::walk`] reads the others.
     fn plain(&self, object: &Bound<'py, PyAny>, kind: &Py<PyType>) -> Result<(), Gap> {
-        if self.call.lynx() && !is_exactly(object, kind) {
+        if self.session.lynx() && !is_exactly(object, kind) {
             Err(Gap::Unreadable)
         } else {
             Ok(())
@@ -270,16 +274,16 @@ impl<'r, 'py> PyRequest<'r, 'py> {
 
     #[cold]
     fn unusual_tool(&self) -> Option<&str> {
-        if self.call.lynx() {
+        if self.session.lynx() {
             return None;
         }
         let text = self.tool.cast::<PyString>().ok()?;
-        text.to_str().map_err(forget).ok()
+        text.to_str().map_err(drop_attached).ok()
     }
 
     /// The value at a path as the incumbent walks it; `None` where it finds nothing.
     fn walk(&self, head: Head, keys: Keys<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let names = self.call.names;
+        let names = self.session.names;
         let (mut current, mappings, attributes) = match head {
             Head::Tool => return Ok(Some(self.tool.clone())),
             Head::Args => (self.raw_args()?, true, false),
@@ -287,12 +291,12 @@ impl<'r, 'py> PyRequest<'r, 'py> {
             Head::Context => (required(self.object, &names.context)?, true, true),
         };
         for key in keys.iter() {
-            if mappings && current.is_instance(names.mapping.bind(self.call.py))? {
+            if mappings && current.is_instance(names.mapping.bind(self.session.py))? {
                 current = current.call_method1("get", (key.text,))?;
             } else if attributes {
                 match current.getattr_opt(key.text)? {
                     Some(found) => current = found,
-                    None => current = self.call.py.None().into_bound(self.call.py),
+                    None => current = self.session.py.None().into_bound(self.session.py),
                 }
             } else {
                 return Ok(None);
@@ -309,7 +313,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     #[inline]
     fn tool(&self) -> Option<&str> {
         match self.tool.cast_exact::<PyString>() {
-            Ok(text) => text.to_str().map_err(forget).ok(),
+            Ok(text) => text.to_str().map_err(drop_attached).ok(),
             Err(_) => self.unusual_tool(),
         }
     }
@@ -324,8 +328,10 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     #[inline(always)]
     fn arg(&self, key: Key<'_>, place: &mut Step<Self::Value>) {
         match self.args() {
-            Ok(args) => match value::as_dict(self.call, args) {
-                Some(dict) if !self.call.lynx() => value::dict_item(self.call, dict, key, place),
+            Ok(args) => match value::as_dict(self.session, args) {
+                Some(dict) if !self.session.lynx() => {
+                    value::dict_item(self.session, dict, key, place)
+                }
                 _ => *place = self.value(args.clone()).get(key),
             },
             Err(gap) => *place = gap.into(),
@@ -335,7 +341,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     #[inline]
     fn flag(&self, field: Field) -> Option<bool> {
         let declared = self.declared().ok()?;
-        let found = self.attribute(declared, self.call.names.field(field));
+        let found = self.attribute(declared, self.session.names.field(field));
         let flag = found.ok()?.cast_into_exact::<PyBool>().ok()?;
         Some(flag.is_true())
     }
@@ -353,7 +359,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
                 | Field::PrincipalId
                 | Field::PrincipalName
         );
-        if self.call.context.is_none() || !context {
+        if self.session.context.is_none() || !context {
             return self.field(field);
         }
         match self.read_own(field) {
@@ -362,14 +368,14 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
         }
     }
 
-    fn with_made(&self, args: Made<Self::Value>) -> Result<Self, ErrorCode> {
+    fn with_made(&self, args: OwnedValue<Self::Value>) -> Result<Self, ErrorCode> {
         transform::made(self, args)
     }
 
     fn lookup(&self, head: Head, keys: Keys<'_>) -> Result<Option<Self::Value>, ErrorCode> {
         match self.walk(head, keys) {
             Ok(found) => Ok(found.map(|object| self.value(object))),
-            Err(error) => Err(self.call.error_code(error)),
+            Err(error) => Err(self.session.error_code(error)),
         }
     }
 
@@ -382,7 +388,7 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     }
 }
 
-/// Why nothing was found. PERF: handed on in a register, where a [`Step`] takes three words of memory.
+/// The reason why nothing was found. PERF: passed in a register, where a [`Step`] takes three words of memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Gap {
     Absent,

@@ -7,37 +7,40 @@ use bobcat_core::program::{
     ClauseTrace, FunctionTrace, ReadFrom, ReadTrace, RuleTrace, TraceNode, TraceOutcome,
 };
 
-use crate::call::Call;
+use crate::session::Session;
 
 /// The traces of all rules.
 pub(crate) fn to_python<'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     rules: &[RuleTrace],
 ) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(call.py);
+    let list = PyList::empty(session.py);
     for rule in rules {
         let tree = rule
             .tree
             .as_ref()
-            .map(|tree| node(call, tree))
+            .map(|tree| node(session, tree))
             .transpose()?;
         let error = rule.error.as_ref().map(ToString::to_string);
         let done = rule
             .function
             .as_ref()
-            .map(|done| function(call, done))
+            .map(|done| function(session, done))
             .transpose()?;
         list.append((rule.rule, outcome(rule.outcome), error, tree, done))?;
     }
     Ok(list)
 }
 
-fn function<'py>(call: &Call<'_, 'py>, trace: &FunctionTrace) -> PyResult<Bound<'py, PyTuple>> {
-    let conditions = PyList::empty(call.py);
+fn function<'py>(
+    session: &Session<'_, 'py>,
+    trace: &FunctionTrace,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let conditions = PyList::empty(session.py);
     for condition in &trace.conditions {
-        let reads = PyList::empty(call.py);
+        let reads = PyList::empty(session.py);
         for read in &condition.reads {
-            reads.append(read_from(call, read)?)?;
+            reads.append(read_from(session, read)?)?;
         }
         conditions.append((
             condition.statement,
@@ -46,48 +49,48 @@ fn function<'py>(call: &Call<'_, 'py>, trace: &FunctionTrace) -> PyResult<Bound<
             reads,
         ))?;
     }
-    (trace.at, conditions).into_pyobject(call.py)
+    (trace.at, conditions).into_pyobject(session.py)
 }
 
-fn read_from<'py>(call: &Call<'_, 'py>, read: &ReadTrace) -> PyResult<Bound<'py, PyTuple>> {
+fn read_from<'py>(session: &Session<'_, 'py>, read: &ReadTrace) -> PyResult<Bound<'py, PyTuple>> {
     match &read.from {
-        ReadFrom::Local(slot) => (*slot, (), &read.value).into_pyobject(call.py),
+        ReadFrom::Local(slot) => (*slot, (), &read.value).into_pyobject(session.py),
         ReadFrom::Path(head, keys) => {
-            let keys = PyTuple::new(call.py, keys.iter().map(AsRef::<str>::as_ref))?;
-            (head.as_str(), keys, &read.value).into_pyobject(call.py)
+            let keys = PyTuple::new(session.py, keys.iter().map(AsRef::<str>::as_ref))?;
+            (head.as_str(), keys, &read.value).into_pyobject(session.py)
         }
     }
 }
 
-fn node<'py>(call: &Call<'_, 'py>, tree: &TraceNode) -> PyResult<Bound<'py, PyTuple>> {
+fn node<'py>(session: &Session<'_, 'py>, tree: &TraceNode) -> PyResult<Bound<'py, PyTuple>> {
     match tree {
-        TraceNode::All(result, children) => connective(call, "all", *result, children),
-        TraceNode::Any(result, children) => connective(call, "any", *result, children),
+        TraceNode::All(result, children) => connective(session, "all", *result, children),
+        TraceNode::Any(result, children) => connective(session, "any", *result, children),
         TraceNode::Not(result, child) => {
-            connective(call, "not", *result, std::slice::from_ref(child))
+            connective(session, "not", *result, std::slice::from_ref(child))
         }
-        TraceNode::Leaf(clause) => leaf(call, clause),
+        TraceNode::Leaf(clause) => leaf(session, clause),
     }
 }
 
 fn connective<'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     kind: &str,
     result: TraceOutcome,
     children: &[TraceNode],
 ) -> PyResult<Bound<'py, PyTuple>> {
     let children = children
         .iter()
-        .map(|child| node(call, child))
+        .map(|child| node(session, child))
         .collect::<PyResult<Vec<_>>>()?;
-    (kind, outcome(result), PyTuple::new(call.py, children)?).into_pyobject(call.py)
+    (kind, outcome(result), PyTuple::new(session.py, children)?).into_pyobject(session.py)
 }
 
-fn leaf<'py>(call: &Call<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<'py, PyTuple>> {
-    let (mut head, mut path, mut op) = ("", PyTuple::empty(call.py), "");
-    if let Some(info) = call.loaded.program.clause(trace.clause) {
+fn leaf<'py>(session: &Session<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<'py, PyTuple>> {
+    let (mut head, mut path, mut op) = ("", PyTuple::empty(session.py), "");
+    if let Some(info) = session.bound.program.clause(trace.clause) {
         head = info.head.as_str();
-        path = PyTuple::new(call.py, info.path.iter().map(AsRef::<str>::as_ref))?;
+        path = PyTuple::new(session.py, info.path.iter().map(AsRef::<str>::as_ref))?;
         op = info.op.as_str();
     }
     let error = trace.error.as_ref().map(ToString::to_string);
@@ -102,7 +105,7 @@ fn leaf<'py>(call: &Call<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<'py, P
         error,
         trace.index,
     )
-        .into_pyobject(call.py)
+        .into_pyobject(session.py)
 }
 
 fn outcome(outcome: TraceOutcome) -> &'static str {

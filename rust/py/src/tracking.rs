@@ -6,14 +6,14 @@
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Whether the garbage collector looks at `object`.
+/// Returns true if the garbage collector tracks `object`.
 pub(crate) fn is_tracked(object: &Bound<'_, PyAny>) -> bool {
     // SAFETY: a live object, of a type that takes part in garbage collection or not: the function asks.
     unsafe { ffi::PyObject_GC_IsTracked(object.as_ptr()) != 0 }
 }
 
-/// Has the garbage collector look at `object` no longer, which holds nothing that it looks at. A dict is looked at again when
-/// it gets such a value; any other object must be one that never does.
+/// Stops the garbage collector from tracking `object`, which holds no tracked object. A dict is tracked again when it gets
+/// such a value; any other object must be one that never does.
 pub(crate) fn untrack(object: &Bound<'_, PyAny>) {
     if is_tracked(object) {
         // SAFETY: a live object that is tracked, so its type takes part in garbage collection.

@@ -1,16 +1,16 @@
 //! Transforms of Python arguments: copies along the path, everything else shared, the original untouched.
 //!
-//! The new containers are frozen: they stand in the decision, and what is decided is what runs.
+//! The new containers are frozen: they are part of the decision, and the decided arguments are those that run.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
-use bobcat_core::program::Made;
+use bobcat_core::program::OwnedValue;
 use bobcat_core::value::request::{Transform, TransformOp};
 
-use crate::call::Call;
 use crate::request::PyRequest;
+use crate::session::Session;
 use crate::value::{Entries, PyValue, storage};
 
 /// The request with the arguments that transform `transform` of rule `rule` makes.
@@ -19,13 +19,13 @@ pub(crate) fn apply<'r, 'py>(
     rule: u32,
     transform: &Transform,
 ) -> Result<PyRequest<'r, 'py>, ErrorCode> {
-    let call = request.call;
-    let args = if call.lynx() {
-        flat(request, rule, transform).map_err(|error| call.error_code(error))
+    let session = request.session;
+    let args = if session.lynx() {
+        flat(request, rule, transform).map_err(|error| session.error_code(error))
     } else {
         nested(request, rule, transform).map_err(|error| {
             if let Some(error) = error {
-                call.note(error);
+                session.defer_error(error);
             }
             ErrorCode::CannotTransform
         })
@@ -41,17 +41,17 @@ fn nested<'py>(
     rule: u32,
     transform: &Transform,
 ) -> Result<Bound<'py, PyAny>, Refused> {
-    let call = request.call;
+    let session = request.session;
     let Ok(args) = request.args() else {
         return Err(None);
     };
-    let value = call
-        .loaded
-        .transform_value(call.py, rule, &transform.value)?
-        .bind(call.py);
+    let value = session
+        .bound
+        .transform_value(session.py, rule, &transform.value)?
+        .bind(session.py);
     if transform.path.is_empty() {
         let owner = PyValue {
-            call,
+            session,
             object: args.clone(),
         };
         return match (owner.entries(), transform.op) {
@@ -59,26 +59,28 @@ fn nested<'py>(
             (_, TransformOp::Set) => Ok(value.clone()),
         };
     }
-    rewrite(call, args, &transform.path, (transform.op, value))
+    rewrite(session, args, &transform.path, (transform.op, value))
 }
 
 fn rewrite<'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     owner: &Bound<'py, PyAny>,
     path: &[Box<str>],
     edit: (TransformOp, &Bound<'py, PyAny>),
 ) -> Result<Bound<'py, PyAny>, Refused> {
-    let copy = shallow(call, owner)?;
+    let copy = shallow(session, owner)?;
     let Some((key, rest)) = path.split_first() else {
         return Err(None);
     };
-    let key = PyString::new(call.py, key);
+    let key = PyString::new(session.py, key);
     let there = copy.get_item(&key)?;
     let (op, value) = edit;
     if rest.is_empty() {
         match op {
             TransformOp::Set => copy.set_item(&key, value)?,
-            TransformOp::Append => copy.set_item(&key, extended(call, there.as_ref(), value)?)?,
+            TransformOp::Append => {
+                copy.set_item(&key, extended(session, there.as_ref(), value)?)?
+            }
             TransformOp::Delete => {
                 if there.is_some() {
                     copy.del_item(&key)?;
@@ -87,38 +89,38 @@ fn rewrite<'py>(
         }
     } else {
         match (there, op) {
-            (Some(inner), _) => copy.set_item(&key, rewrite(call, &inner, rest, edit)?)?,
+            (Some(inner), _) => copy.set_item(&key, rewrite(session, &inner, rest, edit)?)?,
             (None, TransformOp::Set) => {
-                let inner = PyDict::new(call.py).into_any();
-                copy.set_item(&key, rewrite(call, &inner, rest, edit)?)?;
+                let inner = PyDict::new(session.py).into_any();
+                copy.set_item(&key, rewrite(session, &inner, rest, edit)?)?;
             }
             (None, TransformOp::Append) => return Err(None),
             (None, TransformOp::Delete) => {}
         }
     }
-    Ok(call.names.frozen_dict.bind(call.py).call1((copy,))?)
+    Ok(session.names.frozen_dict.bind(session.py).call1((copy,))?)
 }
 
 /// A plain dict with the entries of `owner`.
 fn shallow<'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     owner: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyDict>, Refused> {
     match (PyValue {
-        call,
+        session,
         object: owner.clone(),
     })
     .entries()
     {
         Entries::Dict(dict) => {
-            let copy = PyDict::new(call.py);
+            let copy = PyDict::new(session.py);
             for (key, value) in storage(&dict) {
                 copy.set_item(key, value)?;
             }
             Ok(copy)
         }
         Entries::Mapping(mapping) => {
-            let copy = PyDict::new(call.py);
+            let copy = PyDict::new(session.py);
             for key in mapping.call_method0("keys")?.try_iter()? {
                 let key = key?;
                 copy.set_item(&key, mapping.get_item(&key)?)?;
@@ -131,7 +133,7 @@ fn shallow<'py>(
 
 /// A string and a string, or a list and one more element.
 fn extended<'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     current: Option<&Bound<'py, PyAny>>,
     value: &Bound<'py, PyAny>,
 ) -> Result<Bound<'py, PyAny>, Refused> {
@@ -139,8 +141,8 @@ fn extended<'py>(
         return Err(None);
     };
     if let (Ok(text), Ok(_)) = (current.cast::<PyString>(), value.cast::<PyString>()) {
-        // `str.__add__`: a subclass has no say in it.
-        return Ok(call
+        // `str.__add__`: a subclass cannot override it here.
+        return Ok(session
             .py
             .get_type::<PyString>()
             .getattr("__add__")?
@@ -154,54 +156,57 @@ fn extended<'py>(
         return Err(None);
     };
     items.push(value.clone());
-    Ok(call
+    Ok(session
         .names
         .frozen_list
-        .bind(call.py)
-        .call1((PyList::new(call.py, items)?,))?)
+        .bind(session.py)
+        .call1((PyList::new(session.py, items)?,))?)
 }
 
 /// The request with the arguments that a function made.
 pub(crate) fn made<'r, 'py>(
     request: &PyRequest<'r, 'py>,
-    args: Made<PyValue<'r, 'py>>,
+    args: OwnedValue<PyValue<'r, 'py>>,
 ) -> Result<PyRequest<'r, 'py>, ErrorCode> {
-    let call = request.call;
-    let frozen = to_python(call.py, args)
-        .and_then(|args| call.names.deep_freeze.bind(call.py).call1((args,)));
+    let session = request.session;
+    let frozen = to_python(session.py, args)
+        .and_then(|args| session.names.deep_freeze.bind(session.py).call1((args,)));
     match frozen {
         Ok(frozen) => Ok(request.with_args(frozen)),
         Err(error) => {
-            call.note(error);
+            session.defer_error(error);
             Err(ErrorCode::CannotTransform)
         }
     }
 }
 
-fn to_python<'py>(py: Python<'py>, made: Made<PyValue<'_, 'py>>) -> PyResult<Bound<'py, PyAny>> {
-    let each = |items: Vec<Made<PyValue<'_, 'py>>>| {
+fn to_python<'py>(
+    py: Python<'py>,
+    made: OwnedValue<PyValue<'_, 'py>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let each = |items: Vec<OwnedValue<PyValue<'_, 'py>>>| {
         let items = items.into_iter().map(|item| to_python(py, item));
         items.collect::<PyResult<Vec<_>>>()
     };
     Ok(match made {
-        Made::Null => py.None().into_bound(py),
-        Made::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
-        Made::Int(value) => value.into_pyobject(py)?.into_any(),
-        Made::BigInt(value) => py.get_type::<PyInt>().call1((value.to_string(),))?,
-        Made::Float(value) => value.into_pyobject(py)?.into_any(),
-        Made::Str(text) => PyString::new(py, &text).into_any(),
-        Made::List(items) => PyList::new(py, each(items)?)?.into_any(),
-        Made::Tuple(items) => PyTuple::new(py, each(items)?)?.into_any(),
-        Made::Set(items, false) => PySet::new(py, each(items)?)?.into_any(),
-        Made::Set(items, true) => PyFrozenSet::new(py, each(items)?)?.into_any(),
-        Made::Map(entries) => {
+        OwnedValue::Null => py.None().into_bound(py),
+        OwnedValue::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),
+        OwnedValue::Int(value) => value.into_pyobject(py)?.into_any(),
+        OwnedValue::BigInt(value) => py.get_type::<PyInt>().call1((value.to_string(),))?,
+        OwnedValue::Float(value) => value.into_pyobject(py)?.into_any(),
+        OwnedValue::Str(text) => PyString::new(py, &text).into_any(),
+        OwnedValue::List(items) => PyList::new(py, each(items)?)?.into_any(),
+        OwnedValue::Tuple(items) => PyTuple::new(py, each(items)?)?.into_any(),
+        OwnedValue::Set(items, false) => PySet::new(py, each(items)?)?.into_any(),
+        OwnedValue::Set(items, true) => PyFrozenSet::new(py, each(items)?)?.into_any(),
+        OwnedValue::Map(entries) => {
             let dict = PyDict::new(py);
             for (key, value) in entries {
                 dict.set_item(to_python(py, key)?, to_python(py, value)?)?;
             }
             dict.into_any()
         }
-        Made::Read(value) => value.object,
+        OwnedValue::Read(value) => value.object,
     })
 }
 
@@ -211,9 +216,9 @@ fn flat<'py>(
     rule: u32,
     transform: &Transform,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (call, py) = (request.call, request.call.py);
-    let value = call
-        .loaded
+    let (session, py) = (request.session, request.session.py);
+    let value = session
+        .bound
         .transform_value(py, rule, &transform.value)?
         .bind(py);
     let copy = py
@@ -235,5 +240,5 @@ fn flat<'py>(
             }
         }
     }
-    call.names.frozen_dict.bind(py).call1((copy,))
+    session.names.frozen_dict.bind(py).call1((copy,))
 }

@@ -1,7 +1,7 @@
 //! Python objects as values: read in place, lazily, one level at a time. Nothing is copied into a tree.
 //!
 //! In the strict profile containers and scalars are read by their storage, whatever a subclass overrides. In the `lynx`
-//! profile only exact builtin types are read here; anything else is opaque, and Python's own operators judge it.
+//! profile only exact builtin types are read here; anything else is opaque, and Python's own operators evaluate it.
 
 use pyo3::exceptions::{PyException, PyKeyError};
 use pyo3::ffi;
@@ -11,21 +11,22 @@ use pyo3::types::{
 };
 
 use bobcat_core::error::ErrorCode;
+use bobcat_core::lang::path::Key;
 use bobcat_core::limits::MAX_INT_BITS;
-use bobcat_core::value::bigint::BigInt;
-use bobcat_core::value::{Civil, Key, Step, Value, View};
+use bobcat_core::num::bigint::BigInt;
+use bobcat_core::value::{Civil, Step, Value, View};
 
-use crate::call::{Call, forget};
 use crate::proxy;
+use crate::session::{Session, drop_attached};
 
 /// One Python object inside a request.
 #[derive(Clone)]
 pub(crate) struct PyValue<'r, 'py> {
-    pub(crate) call: &'r Call<'r, 'py>,
+    pub(crate) session: &'r Session<'r, 'py>,
     pub(crate) object: Bound<'py, PyAny>,
 }
 
-/// What an object is, by its type alone.
+/// The kind of an object, by its type alone.
 enum Kind {
     Null,
     Bool,
@@ -43,7 +44,7 @@ enum Kind {
 
 /// An object seen as a mapping.
 pub(crate) enum Entries<'py> {
-    /// A dict, or what a mapping proxy stands for.
+    /// A dict, or the mapping behind a mapping proxy.
     Dict(Bound<'py, PyDict>),
     /// Another mapping, read through its own methods.
     Mapping(Bound<'py, PyAny>),
@@ -68,7 +69,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
             Kind::List
         } else if object.is_exact_instance_of::<PyFloat>() {
             Kind::Float
-        } else if self.call.lynx() {
+        } else if self.session.lynx() {
             self.lynx_kind()
         } else {
             self.strict_kind()
@@ -77,7 +78,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     #[cold]
     fn lynx_kind(&self) -> Kind {
-        let names = self.call.names;
+        let names = self.session.names;
         if is_exactly(&self.object, &names.frozen_dict) {
             Kind::Dict
         } else if is_exactly(&self.object, &names.frozen_list) {
@@ -114,7 +115,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
     }
 
     fn is_datetime(&self) -> bool {
-        let datetime = self.call.names.datetime.as_ptr();
+        let datetime = self.session.names.datetime.as_ptr();
         // SAFETY: both are live objects, and the second is a type object; the check runs no Python code.
         unsafe { ffi::PyObject_TypeCheck(self.object.as_ptr(), datetime.cast()) != 0 }
     }
@@ -123,11 +124,11 @@ impl<'r, 'py> PyValue<'r, 'py> {
     pub(crate) fn is_mapping(&self) -> bool {
         match self
             .object
-            .is_instance(self.call.names.mapping.bind(self.object.py()))
+            .is_instance(self.session.names.mapping.bind(self.object.py()))
         {
             Ok(answer) => answer,
             Err(error) => {
-                self.call.note(error);
+                self.session.defer_error(error);
                 false
             }
         }
@@ -152,7 +153,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     fn with(&self, object: Bound<'py, PyAny>) -> Self {
         Self {
-            call: self.call,
+            session: self.session,
             object,
         }
     }
@@ -170,18 +171,18 @@ impl<'r, 'py> PyValue<'r, 'py> {
         }
     }
 
-    /// What this is, when it is no plain string with a text.
+    /// Returns the view of an object that is not a plain string with a text.
     fn other_view(&self) -> View<'_> {
         match self.kind() {
             Kind::Str => match self.any_text() {
                 Some(text) => View::Str(text),
-                None if self.call.lynx() => View::Opaque,
+                None if self.session.lynx() => View::Opaque,
                 None => View::BadStr,
             },
             Kind::Null => View::Null,
             Kind::Bool => View::Bool(self.object.is(&*PyBool::new(self.object.py(), true))),
             Kind::Int => match self.int() {
-                View::HugeInt if self.call.lynx() => View::Opaque,
+                View::HugeInt if self.session.lynx() => View::Opaque,
                 view => view,
             },
             // SAFETY: `object` is a live float or an instance of a subclass, so its storage is read and nothing fails.
@@ -196,7 +197,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
     /// The text of a string; `None` with a lone surrogate.
     fn any_text(&self) -> Option<&str> {
         let text = self.object.cast::<PyString>().ok()?;
-        text.to_str().map_err(forget).ok()
+        text.to_str().map_err(drop_attached).ok()
     }
 
     fn int(&self) -> View<'_> {
@@ -212,7 +213,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
             Ok(Some(big)) => View::BigInt(big),
             Ok(None) => View::HugeInt,
             Err(error) => {
-                self.call.note(error);
+                self.session.defer_error(error);
                 View::HugeInt
             }
         }
@@ -220,7 +221,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
 
     #[cold]
     fn big_int(&self) -> PyResult<Option<BigInt>> {
-        let (py, names) = (self.object.py(), self.call.names);
+        let (py, names) = (self.object.py(), self.session.names);
         let bits: u64 = names
             .bit_length
             .bind(py)
@@ -255,13 +256,13 @@ impl<'r, 'py> PyValue<'r, 'py> {
     fn micros(&self) -> Option<i64> {
         let answer = self.try_micros();
         answer.unwrap_or_else(|error| {
-            self.call.note(error);
+            self.session.defer_error(error);
             None
         })
     }
 
     fn try_micros(&self) -> PyResult<Option<i64>> {
-        let (py, names) = (self.object.py(), self.call.names);
+        let (py, names) = (self.object.py(), self.session.names);
         if names
             .datetime_utcoffset
             .bind(py)
@@ -283,12 +284,12 @@ impl<'r, 'py> PyValue<'r, 'py> {
     #[cold]
     fn other_item(&self, key: Key<'_>) -> Step<Self> {
         match self.entries() {
-            Entries::Dict(dict) => item(self.call, &dict, key),
+            Entries::Dict(dict) => item(self.session, &dict, key),
             Entries::Mapping(mapping) => match mapping.get_item(key.text) {
                 Ok(value) => Step::Found(self.with(value)),
                 Err(error) if error.is_instance_of::<PyKeyError>(mapping.py()) => Step::Absent,
                 Err(error) => {
-                    self.call.note(error);
+                    self.session.defer_error(error);
                     Step::Unreadable
                 }
             },
@@ -349,7 +350,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
     }
 
     fn try_civil(&self) -> PyResult<Option<Civil>> {
-        let (py, names) = (self.object.py(), self.call.names);
+        let (py, names) = (self.object.py(), self.session.names);
         let part = |name: &str| self.object.getattr(name);
         let offset = names.datetime_utcoffset.bind(py).call1((&self.object,))?;
         let offset = if offset.is_none() {
@@ -400,22 +401,22 @@ impl Value for PyValue<'_, '_> {
     #[inline]
     fn text(&self) -> Option<&str> {
         let text = self.object.cast_exact::<PyString>().ok()?;
-        text.to_str().map_err(forget).ok()
+        text.to_str().map_err(drop_attached).ok()
     }
 
     fn get(&self, key: Key<'_>) -> Step<Self> {
-        if self.call.lynx() {
+        if self.session.lynx() {
             return match self.kind() {
                 Kind::Null => Step::Absent,
                 Kind::Dict => match self.object.cast::<PyDict>() {
-                    Ok(dict) => item(self.call, dict, key),
+                    Ok(dict) => item(self.session, dict, key),
                     Err(_) => Step::Unreadable,
                 },
                 _ => Step::Unreadable,
             };
         }
         match self.object.cast::<PyDict>() {
-            Ok(dict) => item(self.call, dict, key),
+            Ok(dict) => item(self.session, dict, key),
             Err(_) if self.object.is_none() => Step::Absent,
             Err(_) => self.other_item(key),
         }
@@ -435,7 +436,7 @@ impl Value for PyValue<'_, '_> {
         match self.entries() {
             Entries::Dict(dict) => Some(dict.len()),
             Entries::Mapping(mapping) => count_keys(&mapping)
-                .map_err(|error| self.call.note(error))
+                .map_err(|error| self.session.defer_error(error))
                 .ok(),
             Entries::None => Some(0),
         }
@@ -463,7 +464,7 @@ impl Value for PyValue<'_, '_> {
             }
             Entries::Mapping(mapping) => {
                 if let Err(error) = self.each_other_pair(&mapping, visit) {
-                    self.call.note(error);
+                    self.session.defer_error(error);
                 }
             }
             Entries::None => {}
@@ -475,7 +476,7 @@ impl Value for PyValue<'_, '_> {
             Ok(Some(value)) => Step::Found(self.with(value)),
             Ok(None) => Step::Absent,
             Err(error) => {
-                self.call.note(error);
+                self.session.defer_error(error);
                 Step::Unreadable
             }
         }
@@ -498,7 +499,7 @@ impl Value for PyValue<'_, '_> {
             return None;
         }
         self.try_civil().unwrap_or_else(|error| {
-            self.call.note(error);
+            self.session.defer_error(error);
             None
         })
     }
@@ -514,7 +515,7 @@ impl Value for PyValue<'_, '_> {
             }
             Entries::Mapping(mapping) => {
                 if let Err(error) = self.each_other(&mapping, visit) {
-                    self.call.note(error);
+                    self.session.defer_error(error);
                 }
             }
             Entries::None => {}
@@ -522,7 +523,7 @@ impl Value for PyValue<'_, '_> {
     }
 
     fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
-        crate::operators::judge(self, clause).map_err(|error| self.call.error_code(error))
+        crate::operators::judge(self, clause).map_err(|error| self.session.error_code(error))
     }
 }
 
@@ -530,13 +531,13 @@ impl Value for PyValue<'_, '_> {
 /// PERF: what PyO3 gives goes through memory, 40 instructions and two waits for what was just stored.
 #[inline(always)]
 pub(crate) fn dict_item<'r, 'py>(
-    call: &'r Call<'r, 'py>,
+    session: &'r Session<'r, 'py>,
     dict: &Bound<'py, PyDict>,
     key: Key<'_>,
     place: &mut Step<PyValue<'r, 'py>>,
 ) {
-    let Some(prepared) = call.key(key) else {
-        *place = item(call, dict, key);
+    let Some(prepared) = session.key(key) else {
+        *place = item(session, dict, key);
         return;
     };
     // SAFETY: both are objects, held by others until this returns; nothing runs before the item is counted.
@@ -545,9 +546,9 @@ pub(crate) fn dict_item<'r, 'py>(
         Bound::from_borrowed_ptr_or_opt(dict.py(), found)
     };
     match found {
-        Some(object) => *place = Step::Found(PyValue { call, object }),
+        Some(object) => *place = Step::Found(PyValue { session, object }),
         None if PyErr::occurred(dict.py()) => {
-            call.note(PyErr::fetch(dict.py()));
+            session.defer_error(PyErr::fetch(dict.py()));
             *place = Step::Unreadable;
         }
         None => *place = Step::Absent,
@@ -556,19 +557,19 @@ pub(crate) fn dict_item<'r, 'py>(
 
 /// The value of a key of a dict, whether or not rules name it.
 fn item<'r, 'py>(
-    call: &'r Call<'r, 'py>,
+    session: &'r Session<'r, 'py>,
     dict: &Bound<'py, PyDict>,
     key: Key<'_>,
 ) -> Step<PyValue<'r, 'py>> {
-    let found = match call.key(key) {
+    let found = match session.key(key) {
         Some(prepared) => dict.get_item(prepared),
         None => dict.get_item(key.text),
     };
     match found {
-        Ok(Some(object)) => Step::Found(PyValue { call, object }),
+        Ok(Some(object)) => Step::Found(PyValue { session, object }),
         Ok(None) => Step::Absent,
         Err(error) => {
-            call.note(error);
+            session.defer_error(error);
             Step::Unreadable
         }
     }
@@ -577,23 +578,24 @@ fn item<'r, 'py>(
 /// An object as a dict, when it is one or a subclass. PERF: arguments are plain dicts or our frozen ones.
 #[inline]
 pub(crate) fn as_dict<'a, 'py>(
-    call: &Call<'_, 'py>,
+    session: &Session<'_, 'py>,
     object: &'a Bound<'py, PyAny>,
 ) -> Option<&'a Bound<'py, PyDict>> {
-    if is_exactly(object, &call.names.frozen_dict) {
+    if is_exactly(object, &session.names.frozen_dict) {
         // SAFETY: `FrozenDict` is a subclass of `dict`: [`Names`] checks it when it is found.
         return Some(unsafe { object.cast_unchecked::<PyDict>() });
     }
     object.cast::<PyDict>().ok()
 }
 
-/// Whether the type of `object` is `kind`, not a subclass. PERF: compares pointers and counts no references.
+/// Returns true if the type of `object` is `kind`, not a subclass. PERF: compares pointers and counts no references.
 #[inline]
 pub(crate) fn is_exactly(object: &Bound<'_, PyAny>, kind: &Py<PyType>) -> bool {
     object.get_type_ptr().cast() == kind.as_ptr()
 }
 
-/// Whether `error` is an `Exception`: what else Python raises (an interrupt, an exit) is never caught here.
+/// Returns true if `error` is an `Exception`: other errors that Python raises (an interrupt, an exit) are never caught
+/// here.
 pub(crate) fn is_exception(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyException>(py)
 }

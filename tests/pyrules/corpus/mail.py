@@ -3,7 +3,7 @@
 import re
 
 from bobcat import allow, approve_required, deny, transform
-from bobcat.decisions import deny as refuse
+from bobcat.model.constructors import deny as refuse
 
 OUR_DOMAINS = frozenset({"example.com", "example.org"})
 PARTNERS = {"acme.test": ("legal",), "globex.test": ("legal", "sales")}

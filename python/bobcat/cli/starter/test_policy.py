@@ -9,8 +9,8 @@ from typing import Any
 from policy_tools import tools
 
 from bobcat import bind_request, evaluate, load_policy_file
-from bobcat.requests import request_from_json
-from bobcat.tools import ArgumentError
+from bobcat.errors import ArgumentError
+from bobcat.model.request_json import request_from_json
 
 POLICY = Path(__file__).with_name("policy.yaml")
 

@@ -1,1 +1,1 @@
-"""The vendors' adapters under lynx-agent's paths. Importing one imports its vendor's package on use."""
+"""The vendors' adapters under lynx-agent's paths. The vendor's package is imported on use."""

@@ -1,4 +1,4 @@
-"""lynx-agent's command line, under its path: the same commands, words and exit codes. `bobcat` has the better ones."""
+"""lynx-agent's command line, under its path: the same commands, messages and exit codes. `bobcat` has better ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 
 import click
 
-from bobcat.display import safe_name, safe_names, safe_text
 from bobcat.lynx.core.policy import PolicyBundle, load_policy_file
 from bobcat.lynx.durability import replay, step_record_from_json
 from bobcat.lynx.installing import install
+from bobcat.text.display import safe_name, safe_names, safe_text
 
 __all__ = ["cli"]
 
@@ -168,7 +168,7 @@ def _load(path: str) -> PolicyBundle:
 
 
 def _run_of(line: str, number: int) -> str:
-    """The run a line belongs to."""
+    """Return the run id of a line."""
     try:
         data: Any = json.loads(line.strip())  # Any: JSON
     except ValueError as error:

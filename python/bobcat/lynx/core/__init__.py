@@ -1,1 +1,1 @@
-"""The kernel's modules under lynx-agent's paths."""
+"""The runtime's modules under lynx-agent's paths."""

@@ -1,16 +1,19 @@
-"""`mediate`, under lynx-agent's path and with its habits: only `transform` changes arguments, what is true grants."""
+"""`mediate`, under lynx-agent's path and with its behaviour: only `transform` changes arguments, any true value
+grants.
+"""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from bobcat.approvals import ApprovalHandler, ask_loosely
+from bobcat.approvals import ApprovalHandler, ask_lynx_compat
 from bobcat.executors import Executor
-from bobcat.frozen import deep_freeze, thaw
 from bobcat.lynx.executors import inline_executor
-from bobcat.mediator import execute, preview, refused, with_args
-from bobcat.model import ActionRequest, ActionResult, ApprovalRequest, Decision, Verdict
-from bobcat.tools import ToolSet
+from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.frozen import deep_freeze, thaw
+from bobcat.model.run import ActionResult, ApprovalRequest
+from bobcat.runtime.mediator import execute, preview, refused, with_args
+from bobcat.tools.toolset import ToolSet
 
 __all__ = ["mediate"]
 
@@ -22,9 +25,9 @@ async def mediate(
     on_approval: ApprovalHandler,
     executor: Executor | None = None,
 ) -> ActionResult:
-    """Carry out one decided action, and say how it came out. Raises `KeyError` for a tool that is not there.
+    """Execute one decided action and return its result. Raises `KeyError` for an unknown tool.
 
-    A verdict that is none is a refusal; lynx-agent took it for `allow`.
+    An invalid verdict is a denial; lynx-agent treated it as `allow`.
     """
     refusal = refused(decision, transforms_any_verdict=False)
     if refusal is not None:
@@ -33,7 +36,9 @@ async def mediate(
     match decision.verdict:
         case Verdict.APPROVE_REQUIRED:
             shown = with_args(request, thaw(request.args))
-            answer = await ask_loosely(on_approval, ApprovalRequest(shown, decision, request.context.correlation_id))
+            answer = await ask_lynx_compat(
+                on_approval, ApprovalRequest(shown, decision, request.context.correlation_id)
+            )
             if answer.refusal is not None:
                 return ActionResult(False, error=answer.refusal)
         case Verdict.DRY_RUN:

@@ -1,7 +1,7 @@
-"""Policies of the `lynx` profile: they decide as lynx-agent 2.5 decides, and say so where that is lax.
+"""Policies of the `lynx` profile: they decide like lynx-agent 2.5, and warn about its permissive behaviour.
 
-A bundle is Bobcat's own, seen as lynx-agent shows one: `id` is the 16 hexadecimal digits that its journals are written
-with, `digest` all of Bobcat's; `rules` have a `matcher` and a `decision_factory`.
+A bundle is Bobcat's own, with the interface of lynx-agent: `id` is the 16 hexadecimal digits that its journals are
+written with, `digest` is Bobcat's whole digest; `rules` have a `matcher` and a `decision_factory`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 from bobcat import compiler
 from bobcat.bundle import model
 from bobcat.bundle.model import RuleView
-from bobcat.decisions import allow, approve_required, deny, dry_run, transform
-from bobcat.diagnostics import Severity
+from bobcat.diagnostics.model import Severity
 from bobcat.errors import PolicyCompileError
 from bobcat.ir.construct import all_
-from bobcat.ir.schema import Rule
-from bobcat.model import ActionRequest, Decision, ExecutionContext, Verdict
+from bobcat.ir.schema import IrRule
+from bobcat.model.constructors import allow, approve_required, deny, dry_run, transform
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
 from bobcat.pdp import evaluate
 
 __all__ = [
@@ -40,12 +40,12 @@ __all__ = [
 ]
 
 PythonRule: TypeAlias = Callable[[ActionRequest, ExecutionContext], Decision | None]
-"""A rule in Python: it decides, or leaves the call to the next rule."""
+"""A rule in Python: it returns a decision, or abstains."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyDefaults:
-    """What happens when no rule decides."""
+    """Verdicts when no rule decides."""
 
     on_missing_shadow: Verdict = Verdict.APPROVE_REQUIRED
     on_no_match: Verdict = Verdict.DENY
@@ -53,7 +53,7 @@ class PolicyDefaults:
 
 @dataclass(frozen=True, slots=True)
 class CompiledRule:
-    """One declarative rule. `matcher` says whether it decides a call, `decision_factory` what it then says."""
+    """One declarative rule. `matcher` tests a call, `decision_factory` creates the decision."""
 
     id: str
     priority: int
@@ -65,39 +65,39 @@ class CompiledRule:
 
 
 class PolicyBundle(model.PolicyBundle):
-    """A compiled policy. Equal to every bundle that means the same."""
+    """A compiled policy. Equal to every bundle with the same policy digest."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, bundle: model.PolicyBundle) -> Self:
-        """The same policy, as lynx-agent shows one."""
+        """Return the same policy with lynx-agent's interface."""
         return cls(bundle._parts)
 
     @property
     def id(self) -> str:
-        """The 16 hexadecimal digits that lynx-agent gives this policy."""
+        """Return the 16 hexadecimal digits of lynx-agent's id for this policy."""
         return self.lynx_id
 
     @property
-    def rules(self) -> tuple[CompiledRule, ...]:  # type: ignore[override]  # the incumbent's shape
-        """The declarative rules in evaluation order."""
-        nodes = [rule for rule in self.ir.rules if isinstance(rule, Rule)]
+    def rules(self) -> tuple[CompiledRule, ...]:  # type: ignore[override]  # lynx-agent's shape
+        """Return the declarative rules in evaluation order."""
+        nodes = [rule for rule in self.ir.rules if isinstance(rule, IrRule)]
         return tuple(self._compiled(view, node) for view, node in zip(super().rules, nodes, strict=True))
 
     @property
-    def defaults(self) -> PolicyDefaults:  # type: ignore[override]  # the incumbent's shape
-        """What happens when no rule decides."""
+    def defaults(self) -> PolicyDefaults:  # type: ignore[override]  # lynx-agent's shape
+        """Return the verdicts when no rule decides."""
         defaults = self.manifest.defaults
         return PolicyDefaults(Verdict(defaults.on_missing_shadow), Verdict(defaults.on_no_match))
 
     @property
     def eval_order(self) -> tuple[tuple[str, int], ...]:
-        """Every rule in evaluation order, as its id and its priority."""
+        """Return every rule in evaluation order, as its id and its priority."""
         rules = self.ir.rules
-        return tuple((str(rule.id) if isinstance(rule, Rule) else rule.name, rule.priority) for rule in rules)
+        return tuple((str(rule.id) if isinstance(rule, IrRule) else rule.name, rule.priority) for rule in rules)
 
-    def _compiled(self, view: RuleView, rule: Rule) -> CompiledRule:
+    def _compiled(self, view: RuleView, rule: IrRule) -> CompiledRule:
         def matcher(request: ActionRequest, context: ExecutionContext) -> bool:
             return str(rule.id) in map(str, self._alone(rule).evaluate(request, context).matched_rules)
 
@@ -109,8 +109,8 @@ class PolicyBundle(model.PolicyBundle):
             view.id, view.priority, view.description, matcher, decision_factory, view.source_location, view.order
         )
 
-    def _alone(self, rule: Rule) -> model.PolicyBundle:
-        """A policy of one rule, and this one's defaults."""
+    def _alone(self, rule: IrRule) -> model.PolicyBundle:
+        """Return a policy of one rule, with this policy's defaults."""
         return model.PolicyBundle.from_policy(msgspec.structs.replace(self.ir, rules=(rule,)))
 
     def __eq__(self, other: object) -> bool:
@@ -136,7 +136,9 @@ def compile_policy(
     python_rules: Iterable[PythonRule] = (),
     python_rule_priorities: Iterable[tuple[str, int]] = (),
 ) -> PolicyBundle:
-    """Compile a policy as lynx-agent 2.5 compiles it. Each laxness is a `PolicyWarning`, once for each rule."""
+    """Compile a policy as lynx-agent 2.5 compiles it. Each permissive behaviour is a `PolicyWarning`, once for each
+    rule.
+    """
     try:
         bundle = compiler.compile_policy(
             source,
@@ -159,7 +161,7 @@ def load_policy_file(path: str | os.PathLike[str], *, python_rules: Iterable[Pyt
 
 
 def _plain(error: PolicyCompileError) -> PolicyCompileError:
-    """The error with its bare words, which is how programs written for lynx-agent know it."""
+    """Return the error with only its message, the form that programs written for lynx-agent expect."""
     for found in error.diagnostics:
         if found.severity is Severity.ERROR:
             return PolicyCompileError(found.message, error.diagnostics)

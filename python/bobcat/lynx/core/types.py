@@ -1,10 +1,10 @@
-"""The values, under lynx-agent's path and with its defaults: `Budget()` caps nothing.
+"""The values, under lynx-agent's path and with its defaults: `Budget()` has no limits.
 
-Everything else is `bobcat.model`'s and `bobcat.tools`' own type. Some have more fields than there, behind theirs and
+All other types are those of `bobcat.model` and `bobcat.tools`. Some have additional fields after lynx-agent's,
 with defaults: `ToolCall` (`text`, `problem`), `ApprovalDecision` (`args`), `ApprovalRequest` (`run_id`, `bundle_id`,
 `round`, `granted_by`), `Decision` (`approvals_needed`), `RunResult` (`approvals`), `ToolDef` (`reconcile_fn`) and
-`ToolMetadata` (`effect`). Here requests, decisions and results never have theirs set, and no policy of the `lynx`
-profile finds an effect.
+`ToolMetadata` (`effect`). Here requests, decisions and results never set them, and no policy of the `lynx`
+profile sees an effect.
 """
 
 from __future__ import annotations
@@ -14,27 +14,22 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
-from bobcat import model
-from bobcat.model import (
-    ActionRequest,
+from bobcat.model import run
+from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
+from bobcat.model.run import (
     ActionResult,
     ApprovalDecision,
     ApprovalRequest,
     AuditEvent,
-    Decision,
-    ExecutionContext,
     FinalAnswer,
     Message,
-    Principal,
     RunResult,
     ToolCall,
     ToolDef,
-    ToolMetadata,
     Usage,
-    Verdict,
 )
-from bobcat.plain_json import loose_json_text
-from bobcat.tools import ToolSet
+from bobcat.text.json_text import loose_json_text
+from bobcat.tools.toolset import ToolSet
 
 __all__ = [
     "ActionRequest",
@@ -62,23 +57,23 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Budget(model.Budget):
-    """What a run may use up; only the caps that are given count."""
+class Budget(run.Budget):
+    """Limits of a run; only the given limits apply."""
 
     duration_seconds: int | float | None = None
     steps: int | None = None
 
 
 def canonical_json(obj: Any) -> str:  # Any: every value has a text
-    """Sorted keys, no white space, ASCII; what JSON has no form for as its `repr`."""
+    """Return JSON with sorted keys, no white space, ASCII; values without a JSON form as their `repr`."""
     return loose_json_text(obj)
 
 
 def now_utc() -> datetime:
-    """The time, aware of its zone."""
+    """Return the current time with a time zone."""
     return datetime.now(UTC)
 
 
 def new_correlation_id() -> str:
-    """A name for one run that no other run has."""
+    """Return a unique name for one run."""
     return str(uuid4())

@@ -1,4 +1,4 @@
-"""Files as a store needs them: locked, written through to the disk, replaced whole, named as every disk allows."""
+"""File operations of a store: locks, durable writes, atomic replacement, portable file names."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bobcat.errors import StoreError
-from bobcat.private_files import open_private, private_directory
+from bobcat.stores.private_files import open_private, private_directory
 
 try:
     import fcntl
-except ImportError:  # pragma: no cover - no such locks on this platform
+except ImportError:  # pragma: no cover - this platform has no such locks
     fcntl = None  # type: ignore[assignment]
 
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_-")
 
 LONGEST_NAME = 180
-"""Bytes of a file's name before its ending; longer ones become a digest."""
+"""Maximum length of a file's name in bytes without its suffix; longer names become a digest."""
 
 
 def file_name(name: str) -> str:
-    """The name of a run, a kind or a key as a file's: of small letters, because some disks know no others."""
+    """The file name of a run, a kind or a key: in lower case, because some file systems ignore case."""
     raw = name.encode()
     encoded = "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in raw)
     return encoded if len(encoded) <= LONGEST_NAME else "=" + hashlib.sha256(raw).hexdigest()
@@ -32,7 +32,7 @@ def file_name(name: str) -> str:
 
 @contextlib.contextmanager
 def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator[int]:
-    """A file, open and locked against every other process and thread. It is made when it is not there."""
+    """Open a file and lock it against all other processes and threads. It is created when it is missing."""
     if fcntl is None:
         raise StoreError("no_locks", "this platform has no `flock`: take a `SQLiteStore`")
     fresh = False
@@ -51,11 +51,11 @@ def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator
             sync_directory(path.parent)
         yield descriptor
     finally:
-        os.close(descriptor)  # unlocks
+        os.close(descriptor)  # also unlocks
 
 
 def write_whole(descriptor: int, data: bytes, size: int) -> None:
-    """Add `data` to a file of `size` bytes and wait for the disk, or leave the file as it was."""
+    """Append `data` to a file of `size` bytes and sync, or leave the file unchanged."""
     try:
         view = memoryview(data)
         while view:
@@ -68,11 +68,11 @@ def write_whole(descriptor: int, data: bytes, size: int) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Make `path` hold `data`, whole, or leave it as it was. Under a lock of its own."""
+    """Replace the content of `path` atomically, or leave it unchanged. The caller holds its lock."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
     try:
-        with contextlib.suppress(FileNotFoundError):  # what replaces a file is as open to others as that was
+        with contextlib.suppress(FileNotFoundError):  # the replacement has the mode of the old file
             mode = stat.S_IMODE(os.stat(path).st_mode)
             if mode != stat.S_IMODE(os.fstat(descriptor).st_mode):
                 os.fchmod(descriptor, mode)
@@ -87,7 +87,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Wait until the names in a directory are on the disk."""
+    """Sync a directory, so that its entries are durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

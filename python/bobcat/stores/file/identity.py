@@ -1,8 +1,8 @@
-"""The identity of a directory of journals: the file `store`, which has the number that only itself has.
+"""The identity of a directory of journals: the file `store`, which records its own inode number.
 
 In a copy of the directory, or a backup that was unpacked over it, this file has another number: the next epoch begins,
-as in `bobcat.stores.sqlite.identity`. What is copied into the file in place is not noticed: say
-`bobcat store mark-restored` then.
+as in `bobcat.stores.sqlite.identity`. Data copied into the existing file goes unnoticed: run `bobcat store
+mark-restored` then.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from pathlib import Path
 import msgspec
 
 from bobcat.errors import StoreError
-from bobcat.private_files import open_private
+from bobcat.stores.codec import UNREADABLE
 from bobcat.stores.file.disk import sync_directory
 from bobcat.stores.file_identity import file_identity
-from bobcat.stores.written import UNREADABLE
+from bobcat.stores.private_files import open_private
 
 NAME = "store"
 LENGTH = 256
-"""Bytes of the file: it is written in place, so that its inode stays."""
+"""Bytes of the file: it is written in place, so that its inode does not change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """What the file says. `inode` is its own number: see `bobcat.stores.file_identity`."""
+class FileStoreIdentity:
+    """The content of the file. `inode` is its own number: see `bobcat.stores.file_identity`."""
 
     id: str
     epoch: int
@@ -36,21 +36,27 @@ class Identity:
     restored: int | None = None
 
 
-def read_identity(directory: Path) -> Identity | None:
-    """What the file says, or None when there is none. Raises `StoreError` (`damaged`)."""
+def read_identity(directory: Path) -> FileStoreIdentity | None:
+    """Read the file; None without one. Raises `StoreError` (`damaged`)."""
     try:
-        return msgspec.convert(json.loads((directory / NAME).read_bytes()), Identity)
+        return msgspec.convert(json.loads((directory / NAME).read_bytes()), FileStoreIdentity)
     except FileNotFoundError:
         return None
     except UNREADABLE as error:
         raise StoreError("damaged", f"`{directory / NAME}` does not name a store ({type(error).__name__})") from error
 
 
-def write_identity(directory: Path, *, epoch: int, known: Identity | None, now: int | None = None) -> Identity:
-    """Write the file, with the inode that it has. INVARIANT: under the directory's lock."""
+def write_identity(
+    directory: Path, *, epoch: int, known: FileStoreIdentity | None, now: int | None = None
+) -> FileStoreIdentity:
+    """Write the file, with its inode. INVARIANT: under the directory's lock."""
     descriptor = open_private(directory / NAME, os.O_RDWR)
     try:
-        found = Identity(uuid.uuid4().hex, epoch, 0) if known is None else replace(known, epoch=epoch, restored=now)
+        found = (
+            FileStoreIdentity(uuid.uuid4().hex, epoch, 0)
+            if known is None
+            else replace(known, epoch=epoch, restored=now)
+        )
         found = replace(found, inode=file_identity(directory / NAME))
         os.pwrite(descriptor, json.dumps(asdict(found)).encode().ljust(LENGTH - 1) + b"\n", 0)
         os.fsync(descriptor)
@@ -61,7 +67,7 @@ def write_identity(directory: Path, *, epoch: int, known: Identity | None, now: 
 
 
 def inode_of(directory: Path) -> int | None:
-    """The number of the file, or None when there is none."""
+    """The number of the file; None without one."""
     try:
         return file_identity(directory / NAME)
     except OSError:

@@ -1,7 +1,7 @@
 """The file of one run: JSON Lines, of which only the last can be torn.
 
-A record is one line, written and synced under a lock. A crash can leave a part of the last line, which nobody was told
-of: readers pass over it, the next writer cuts it off. A last line that is whole and lacks only its end is a record.
+A record is one line, written and synced under a lock. A crash can leave a partial last line, which was never
+acknowledged: readers skip it, the next writer removes it. A complete last line without its newline is a record.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bobcat.errors import StoreError
-from bobcat.journal import StepRecord
-from bobcat.private_files import open_private
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import UNREADABLE, RecordRow, line_of, record_of_line
+from bobcat.stores.errors import duplicate_record
 from bobcat.stores.file.disk import write_whole
-from bobcat.stores.refusals import taken
-from bobcat.stores.written import UNREADABLE, Row, line_of, record_of_line
+from bobcat.stores.private_files import open_private
 
 
 @dataclass(slots=True)
-class Seen:
-    """What a store object knows of a run's file, so that it reads only what others added since."""
+class JournalTail:
+    """Known extent of a run's file, so that only records added since are read."""
 
     inode: int = 0
     size: int = 0
     positions: set[int] = field(default_factory=set)
     torn: int = 0
-    """Bytes after `size` that are no record."""
+    """Bytes after `size` that are not a record."""
     lacks_end: bool = False
-    """Whether the last line is whole and has no newline."""
+    """True if the last line is complete but has no newline."""
     last: int = -1
     """The highest position."""
     head: str = ""
-    """The chain hash that is there."""
+    """The chain hash at the highest position."""
 
     def add(self, seq: int, head: object) -> None:
-        """Note a record."""
+        """Register a record."""
         self.positions.add(seq)
         if seq > self.last:
             self.last, self.head = seq, head if isinstance(head, str) else ""
 
 
 def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple[StepRecord, int]]:
-    """The records in `data`, each with where it ends; `first` is the number of its first line."""
+    """The records in `data`, each with its end offset; `first` is the number of the first line."""
     start, number = 0, first
     while start < len(data):
         newline = data.find(b"\n", start)
@@ -54,15 +54,15 @@ def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple
         except UNREADABLE as error:
             if end == len(data):
                 return
-            raise StoreError("damaged", f"`{path}`, line {number}: no record ({type(error).__name__})") from error
+            raise StoreError("damaged", f"`{path}`, line {number}: not a record ({type(error).__name__})") from error
         if record.run_id != run_id:
             raise StoreError("damaged", f"`{path}`, line {number}: a record of run `{record.run_id}`")
         yield record, end
         start, number = end, number + 1
 
 
-def refresh(descriptor: int, path: Path, run_id: str, seen: Seen) -> None:
-    """Read what was added since. INVARIANT: under the file's lock."""
+def refresh(descriptor: int, path: Path, run_id: str, seen: JournalTail) -> None:
+    """Read the records added since. INVARIANT: under the file's lock."""
     status = os.fstat(descriptor)
     if status.st_ino != seen.inode or status.st_size < seen.size:
         seen.inode, seen.size, seen.positions, seen.last, seen.head = status.st_ino, 0, set(), -1, ""
@@ -75,10 +75,10 @@ def refresh(descriptor: int, path: Path, run_id: str, seen: Seen) -> None:
     seen.torn = status.st_size - seen.size
 
 
-def append(descriptor: int, row: Row, seen: Seen) -> None:
-    """Keep a record, after what is torn was mended. INVARIANT: under the file's lock, refreshed."""
+def append(descriptor: int, row: RecordRow, seen: JournalTail) -> None:
+    """Append a record, after a torn end was repaired. INVARIANT: under the file's lock, refreshed."""
     if row.seq in seen.positions:
-        raise taken(row.run_id, row.seq)
+        raise duplicate_record(row.run_id, row.seq)
     if seen.torn:
         os.ftruncate(descriptor, seen.size)
     line = (b"\n" if seen.lacks_end else b"") + line_of(row).encode() + b"\n"
@@ -87,13 +87,15 @@ def append(descriptor: int, row: Row, seen: Seen) -> None:
     seen.size, seen.torn, seen.lacks_end = seen.size + len(line), 0, False
 
 
-def write_mark(path: Path, seen: Seen) -> None:
-    """Note beside the journal how many records it has, and the last hash. After the record was synced, and without a
-    sync: a mark may be behind, never ahead, so that a journal that is shorter than its mark was cut.
+def write_mark(path: Path, seen: JournalTail) -> None:
+    """Save the number of records and the last hash beside the journal.
+
+    Written after the record was synced, without a sync of its own: a mark may be behind, never ahead, so a journal that
+    is shorter than its mark was truncated.
 
     INVARIANT: under the file's lock.
     """
-    with contextlib.suppress(OSError):  # the record is kept, and the mark stays behind
+    with contextlib.suppress(OSError):  # the record is durable, and the mark stays behind
         descriptor = open_private(path, os.O_WRONLY)
         try:
             os.write(descriptor, f"{len(seen.positions):020d} {seen.head or '-':64}\n".encode())
@@ -102,7 +104,7 @@ def write_mark(path: Path, seen: Seen) -> None:
 
 
 def read_mark(path: Path) -> tuple[int, str] | None:
-    """How many records were kept, and the last hash; None where nothing says so."""
+    """The number of records and the last hash; None without a valid mark."""
     try:
         count, head = path.read_bytes().decode().split()
         return int(count), "" if head == "-" else head

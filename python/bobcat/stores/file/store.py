@@ -18,17 +18,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import StoreError
-from bobcat.journal import StepRecord
+from bobcat.journal.records import StepRecord
 from bobcat.logs import logger
-from bobcat.private_files import private_directory
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
-from bobcat.stores.file import journal
-from bobcat.stores.file.disk import file_name, locked, replace_file
-from bobcat.stores.file.identity import Identity, inode_of, read_identity, write_identity
-from bobcat.stores.lease_clock import Reading, lease_clock
-from bobcat.stores.refusals import Gap, changed, closed, lost, moved, read_only, too_new, unavailable
-from bobcat.stores.written import (
+from bobcat.stores.codec import (
     FENCE_JUMP,
     UNREADABLE,
     body_of,
@@ -39,27 +33,42 @@ from bobcat.stores.written import (
     text_of,
     time_of,
 )
-from bobcat.tasks import settle
+from bobcat.stores.errors import (
+    JournalGap,
+    lease_lost,
+    read_only,
+    storage_moved,
+    store_closed,
+    too_new,
+    unavailable,
+    version_conflict,
+)
+from bobcat.stores.file import journal
+from bobcat.stores.file.disk import file_name, locked, replace_file
+from bobcat.stores.file.identity import FileStoreIdentity, inode_of, read_identity, write_identity
+from bobcat.stores.lease_clock import ClockSample, lease_clock
+from bobcat.stores.private_files import private_directory
+from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 
 T = TypeVar("T")
 
 log = logger("stores")
 
 FORMAT = 2
-"""The version of the directory's layout, as its file `format` says it."""
+"""The version of the directory's layout, as in its file `format`."""
 
 _FORMAT_LINE = "bobcat journals "
 
 THREADS = 16
-"""Files that one store object works on at the same time."""
+"""Maximum number of files that one store object works on at the same time."""
 
 MAX_SEEN = 4096
-"""Runs whose files a store object remembers the extent of."""
+"""Maximum number of runs whose file extent a store object caches."""
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
-    """What is known of a run beside its records; times are microseconds since 1970."""
+class _FileRunState:
+    """The state of a run beside its records; times are microseconds since 1970."""
 
     run_id: str
     status: RunStatus
@@ -71,17 +80,17 @@ class _State:
     expires: int = 0
     boot: str | None = None
     until: int = 0
-    """The lease by the machine's own clock: see `bobcat.stores.lease_clock`."""
+    """End of the lease by the machine's own clock: see `bobcat.stores.lease_clock`."""
     epoch: int = 1
 
-    def is_held(self, now: Reading) -> bool:
-        """True while a lease is alive."""
+    def is_held(self, now: ClockSample) -> bool:
+        """Return true while a lease is alive."""
         return self.owner is not None and now.alive(self.expires, self.boot, self.until)
 
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A document as its file has it."""
+    """A document in its file."""
 
     kind: str
     key: str
@@ -91,27 +100,28 @@ class _Document:
 
 
 class FileStore:
-    """Journals in a directory: `runs/ID.jsonl` is the journal of a run, `runs/ID.head` how long it is, `runs/ID.json`
-    where the run stands; `documents` holds the rest, and `store` says which store this is. Every write is synced to
-    the disk before it is acknowledged.
+    """Journals in a directory, for the processes of one machine.
+
+    `runs/ID.jsonl` is the journal of a run, `runs/ID.head` its length, `runs/ID.json` its status; `documents` holds the
+    documents, and `store` the identity of the store. Every write is synced to the disk before it is acknowledged.
 
     Safe for any number of processes, threads and event loops of one machine that has `flock`; not for a directory on a
-    network. Listing reads the file of every run: for thousands of runs take a `SQLiteStore`. `clock` is the store's
-    time; a test that gives its own lets leases end without waiting.
+    network. A listing reads the file of every run: for thousands of runs use a `SQLiteStore`. `clock` is the store's
+    time; a test can pass its own so that leases end without waiting.
     """
 
     def __init__(self, directory: str | os.PathLike[str], *, clock: Callable[[], datetime] | None = None) -> None:
         self._directory = Path(os.path.abspath(directory))
         self._now, self._read = time_of(clock), lease_clock(clock)
         self._inode: int | None = None
-        self._seen: dict[str, journal.Seen] = {}
+        self._seen: dict[str, journal.JournalTail] = {}
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
         self._process = os.getpid()
         self._ready = self._closed = False
 
     async def append(self, record: StepRecord) -> None:
-        """Keep `record` durably, or raise `DuplicateRecord`."""
+        """Store `record` durably, or raise `DuplicateRecord`."""
         await self._do(self._append, record, None)
 
     async def load(self, run_id: str) -> Sequence[StepRecord]:
@@ -119,12 +129,12 @@ class FileStore:
         return await self.load_from(run_id)
 
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Take the run with the next fence, or raise `RunBusy`."""
+        """Acquire the run with the next fence, or raise `RunBusy`."""
         name_of("run id", run_id), name_of("owner", owner)
 
         def work() -> Lease:
             with self._writing(run_id):
-                state, now = self._state(run_id) or self._begun(run_id), self._read()
+                state, now = self._state(run_id) or self._new_state(run_id), self._read()
                 if state.owner is not None and state.owner != owner and state.is_held(now):
                     raise RunBusy(run_id, state.owner, moment_of(state.expires))
                 kept = self._keep(replace(state, fence=state.fence + 1, owner=owner, **_ends(now, seconds)))
@@ -133,20 +143,20 @@ class FileStore:
         return await self._do(work)
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """The lease, for longer from now, or `LeaseLost`."""
+        """Extend the lease from now, or raise `LeaseLost`."""
 
         def work() -> Lease:
             with self._writing(lease.run_id):
                 state, now = self._state(lease.run_id), self._read()
                 if state is None or (state.fence, state.owner) != (lease.fence, lease.owner):
-                    raise lost(lease, lease.run_id)
+                    raise lease_lost(lease, lease.run_id)
                 kept = self._keep(replace(state, **_ends(now, seconds)))
                 return replace(lease, expires=moment_of(kept.expires))
 
         return await self._do(work)
 
     async def release(self, lease: Lease) -> None:
-        """Give the run back."""
+        """Release the run."""
 
         def work() -> None:
             with self._writing(lease.run_id):
@@ -157,12 +167,12 @@ class FileStore:
         await self._do(work)
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append`, while the lease is held, under one lock."""
+        """`append` while the lease is held, under one lock."""
         try:
             await self._do(self._append, record, lease)
-        except Gap as gap:
+        except JournalGap as gap:
             await self.mark_restored()
-            raise lost(lease, record.run_id) from gap
+            raise lease_lost(lease, record.run_id) from gap
 
     def _append(self, record: StepRecord, lease: Lease | None) -> None:
         row = row_of(record)
@@ -171,9 +181,9 @@ class FileStore:
                 self._check_held(lease, row.run_id)
             seen = self._refreshed(descriptor, row.run_id)
             if lease is None and not seen.size and self._state(row.run_id) is None:
-                self._keep(self._begun(row.run_id))
+                self._keep(self._new_state(row.run_id))
             if lease is not None and row.seq > seen.last + 1:
-                raise Gap(row.run_id, row.seq, seen.last)
+                raise JournalGap(row.run_id, row.seq, seen.last)
             journal.append(descriptor, row, seen)
             journal.write_mark(self._path(row.run_id, "head"), seen)
 
@@ -201,7 +211,7 @@ class FileStore:
         lease: Lease | None = None,
         expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands, or raise `StatusConflict`."""
+        """Set the status of a run, or raise `StatusConflict`."""
         name_of("run id", run_id)
         kept = body_of(text_of("status", detail or {}))
 
@@ -212,7 +222,7 @@ class FileStore:
                 found = self._state(run_id)
                 if found is not None and expected is not None and found.status not in expected:
                     raise StatusConflict(run_id, found.status)
-                state = found or self._begun(run_id)
+                state = found or self._new_state(run_id)
                 self._keep(replace(state, status=status, detail=kept, updated=self._now()))
 
         await self._do(work)
@@ -220,7 +230,7 @@ class FileStore:
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
     ) -> Sequence[RunSummary]:
-        """Runs, the last changed first. Reads the state of every run."""
+        """Runs, most recently changed first. Reads the state of every run."""
         mark = None if after is None else (microseconds(after.updated), after.run_id)
 
         def work() -> tuple[RunSummary, ...]:
@@ -269,7 +279,7 @@ class FileStore:
                 except FileNotFoundError:
                     version = 0
                 if version != expected:
-                    raise changed(kind, key, expected)
+                    raise version_conflict(kind, key, expected)
                 now = self._now()
                 names = json.dumps({"kind": kind, "key": key, "version": expected + 1, "updated": now})
                 replace_file(path, f'{names[:-1]}, "body": {text}}}\n'.encode())
@@ -289,7 +299,7 @@ class FileStore:
         return await self._do(work)
 
     async def now(self) -> datetime:
-        """The store's time: that of the machine, on which all its users are."""
+        """The store's time: that of the machine."""
         return moment_of(self._now())
 
     async def epoch(self) -> int:
@@ -306,7 +316,7 @@ class FileStore:
         return await self._do(work)
 
     async def restored_at(self) -> datetime | None:
-        """When the present epoch began."""
+        """The time when the present epoch began."""
 
         def work() -> datetime | None:
             known = read_identity(self._directory)
@@ -314,39 +324,41 @@ class FileStore:
 
         return await self._do(work)
 
-    async def doubt(self, run_id: str) -> None:
-        """Say that a run may be older than the present epoch."""
+    async def mark_uncertain(self, run_id: str) -> None:
+        """Mark a run as possibly older than the present epoch."""
         name_of("run id", run_id)
 
         def work() -> None:
             with self._writing(run_id):
-                self._keep(replace(self._state(run_id) or self._begun(run_id), epoch=0))
+                self._keep(replace(self._state(run_id) or self._new_state(run_id), epoch=0))
 
         await self._do(work)
 
     async def aclose(self) -> None:
-        """Do what was begun. The store cannot be used any more."""
+        """Finish pending work and close the store."""
         self._closed = True
         threads, self._threads = self._threads, None
         if threads is not None and self._process == os.getpid():
             await asyncio.to_thread(threads.shutdown)
 
     async def _do(self, work: Callable[..., T], *arguments: object) -> T:
-        """Have it done in a thread, to its end: a cancelled call has happened, or has not, when it says so."""
+        """Run work in a thread to its end: on cancellation, the call has either happened or not when this returns."""
         with self._lock:
             if self._closed:
-                raise closed(f"the store in `{self._directory}`")
-            if self._threads is None or self._process != os.getpid():  # no thread comes along with `fork`
+                raise store_closed(f"the store in `{self._directory}`")
+            if self._threads is None or self._process != os.getpid():  # `fork` copies no threads
                 self._threads, self._process = ThreadPoolExecutor(THREADS, "bobcat files"), os.getpid()
             threads = self._threads
-        return await settle(asyncio.get_running_loop().run_in_executor(threads, self._worded, work, *arguments))
+        return await wait_shielded(
+            asyncio.get_running_loop().run_in_executor(threads, self._to_store_error, work, *arguments)
+        )
 
-    def _worded(self, work: Callable[..., T], *arguments: object) -> T:
+    def _to_store_error(self, work: Callable[..., T], *arguments: object) -> T:
         try:
             if not self._ready:
                 self._set_up()
             elif inode_of(self._directory) != self._inode:
-                raise moved(str(self._directory))  # what is written now, nobody would find
+                raise storage_moved(str(self._directory))  # a write now could not be found again
             return work(*arguments)
         except OSError as error:
             if error.errno == errno.EROFS or _only_readable(error):
@@ -366,13 +378,16 @@ class FileStore:
         self._inode = inode_of(self._directory)
         self._ready = True
 
-    def _identify(self, path: Path, found: Identity | None) -> Identity | None:
-        """Write which store this is, after the next epoch began when it was restored. None: nothing can be written."""
+    def _identify(self, path: Path, found: FileStoreIdentity | None) -> FileStoreIdentity | None:
+        """Write the store's identity, after the next epoch began when it was restored.
+
+        None: the directory is read-only.
+        """
         try:
             with locked(self._directory / ".lock"):
                 known = read_identity(self._directory)
                 if known is None:
-                    # Journals of this format whose store is not named were copied here without its file.
+                    # Journals of this format without an identity file were copied here without it.
                     lacking = _format(path) == FORMAT
                     known = write_identity(self._directory, epoch=1, known=None)
                     if lacking:
@@ -390,7 +405,7 @@ class FileStore:
                 raise
             return found
 
-    def _begin_epoch(self, known: Identity | None) -> int:
+    def _begin_epoch(self, known: FileStoreIdentity | None) -> int:
         """Begin the next epoch. INVARIANT: under the directory's lock."""
         epoch = 1 if known is None else known.epoch + 1
         write_identity(self._directory, epoch=epoch, known=known, now=self._now())
@@ -404,9 +419,9 @@ class FileStore:
         known = read_identity(self._directory)
         return 1 if known is None else known.epoch
 
-    def _begun(self, run_id: str) -> _State:
+    def _new_state(self, run_id: str) -> _FileRunState:
         now = self._now()
-        return _State(run_id, "running", now, now, {}, epoch=self._epoch())
+        return _FileRunState(run_id, "running", now, now, {}, epoch=self._epoch())
 
     def _path(self, run_id: str, ending: str) -> Path:
         return self._directory / "runs" / f"{file_name(run_id)}.{ending}"
@@ -420,23 +435,23 @@ class FileStore:
         with locked(self._path(run_id, "jsonl")) as descriptor:
             yield descriptor
 
-    def _refreshed(self, descriptor: int, run_id: str) -> journal.Seen:
-        """What is known of the run's file, after a look. INVARIANT: under its lock, which keeps other threads out."""
+    def _refreshed(self, descriptor: int, run_id: str) -> journal.JournalTail:
+        """The extent of the run's file after a refresh. INVARIANT: under its lock, which excludes other threads."""
         with self._lock:
             while len(self._seen) > MAX_SEEN:
                 del self._seen[next(iter(self._seen))]
-            seen = self._seen.setdefault(run_id, journal.Seen())
+            seen = self._seen.setdefault(run_id, journal.JournalTail())
         journal.refresh(descriptor, self._path(run_id, "jsonl"), run_id, seen)
         return seen
 
-    def _state(self, run_id: str) -> _State | None:
+    def _state(self, run_id: str) -> _FileRunState | None:
         try:
             return _state_of(self._path(run_id, "json"))
         except FileNotFoundError:
             return None
 
-    def _keep(self, state: _State) -> _State:
-        fields = {name: getattr(state, name) for name in _State.__slots__}
+    def _keep(self, state: _FileRunState) -> _FileRunState:
+        fields = {name: getattr(state, name) for name in _FileRunState.__slots__}
         replace_file(self._path(state.run_id, "json"), text_of("state", fields).encode())
         return state
 
@@ -448,9 +463,9 @@ class FileStore:
             or (state.fence, state.owner) != (lease.fence, lease.owner)
             or not state.is_held(self._read())
         ):
-            raise lost(lease, run_id)
+            raise lease_lost(lease, run_id)
 
-    def _summary(self, state: _State, epoch: int) -> RunSummary:
+    def _summary(self, state: _FileRunState, epoch: int) -> RunSummary:
         path = self._path(state.run_id, "jsonl")
         try:
             with self._writing(state.run_id) as descriptor:
@@ -466,7 +481,7 @@ class FileStore:
         )  # fmt: skip
 
     def _count(self, path: Path, run_id: str) -> int:
-        """The records of a journal that can only be read."""
+        """Number of records of a read-only journal."""
         try:
             with locked(path, shared=True, create=False) as descriptor:
                 return len(journal.load(descriptor, path, run_id))
@@ -475,36 +490,36 @@ class FileStore:
 
 
 def _format(path: Path) -> int | None:
-    """The format that a directory says it has; None when it says nothing yet."""
+    """The format that a directory declares; None without one."""
     try:
         text = path.read_text()
     except FileNotFoundError:
         return None
     version = text.removeprefix(_FORMAT_LINE).strip()
     if not text.startswith(_FORMAT_LINE) or not version.isdecimal():
-        raise StoreError("damaged", f"`{path}` is not of bobcat: give a directory of journals, or a new one")
+        raise StoreError("damaged", f"`{path}` is not a Bobcat store: give a directory of journals, or a new one")
     return int(version)
 
 
 def _only_readable(error: OSError) -> bool:
-    """True for a refusal to write what may be read."""
+    """Return true for a refused write to readable storage."""
     path = error.filename
     return isinstance(error, PermissionError) and isinstance(path, str | os.PathLike) and os.access(path, os.R_OK)
 
 
-def _ends(now: Reading, seconds: float) -> dict[str, Any]:  # Any: fields of a state
+def _ends(now: ClockSample, seconds: float) -> dict[str, Any]:  # Any: fields of a state
     """The fields of a lease of so many seconds from now."""
     span = int(seconds * 1e6)
     return {"expires": now.date + span, "boot": now.boot, "until": now.tick + span, "updated": now.date}
 
 
-def _state_of(path: Path) -> _State:
+def _state_of(path: Path) -> _FileRunState:
     try:
-        state = msgspec.convert(json.loads(path.read_bytes()), _State)
+        state = msgspec.convert(json.loads(path.read_bytes()), _FileRunState)
         moment_of(state.created), moment_of(state.updated), moment_of(state.expires)
         return state
     except UNREADABLE as error:
-        raise StoreError("damaged", f"`{path}` does not say where a run stands ({type(error).__name__})") from error
+        raise StoreError("damaged", f"`{path}` has no valid run status ({type(error).__name__})") from error
 
 
 def _entry_of(path: Path) -> Entry:
@@ -512,4 +527,4 @@ def _entry_of(path: Path) -> Entry:
         found = msgspec.convert(json.loads(path.read_bytes()), _Document)
         return Entry(found.kind, found.key, found.version, MappingProxyType(found.body), moment_of(found.updated))
     except UNREADABLE as error:
-        raise StoreError("damaged", f"`{path}` is no document ({type(error).__name__})") from error
+        raise StoreError("damaged", f"`{path}` is not a document ({type(error).__name__})") from error

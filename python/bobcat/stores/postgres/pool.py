@@ -1,7 +1,7 @@
-"""Connections kept for the next call, in one event loop.
+"""Connection pool of one event loop.
 
-It has no task of its own: an event loop that ends before the store was closed waits for nobody. (psycopg's pool
-connects in tasks, and one of those that is cancelled while it connects goes on for ever.)
+It has no task of its own: an event loop that ends before the store was closed has nothing to wait for. (psycopg's pool
+connects in tasks, and one of those that is cancelled while it connects never ends.)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Connection: TypeAlias = psycopg.AsyncConnection[Any]  # Any: rows are tuples of 
 
 
 class Pool:
-    """At most `size` connections, made by `connect`."""
+    """At most `size` connections, opened by `connect`."""
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
         self._connect = connect
@@ -28,7 +28,7 @@ class Pool:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """A connection, the one that rested shortest. Kept afterwards when it is still good."""
+        """A connection, most recently used first. It returns to the pool when it is still good."""
         async with self._room:
             connection = self._idle.pop() if self._idle else await self._connect()
             try:
@@ -40,11 +40,11 @@ class Pool:
                 else:
                     broken = connection.broken
                     await connection.close()
-                    if broken:  # the server was away: the others are no better
+                    if broken:  # the server was unavailable: the others are broken too
                         await self._drop()
 
     async def close(self) -> None:
-        """Close what rests, and the others when they come back."""
+        """Close the idle connections, and the others when they are returned."""
         self._closed = True
         await self._drop()
 

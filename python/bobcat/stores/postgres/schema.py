@@ -1,7 +1,7 @@
-"""The tables of a PostgreSQL store, and how those of an earlier release become those of this release.
+"""The tables of a PostgreSQL store, and the migrations from earlier releases.
 
 The version of a schema is the number of migrations it has been through. A migration that was released never changes:
-`tests/stores/released` has a dump of every version, and each must open. `bobcat.` stands for the schema's name.
+`tests/stores/released` has a dump of every version, and each must open. `bobcat.` is replaced by the schema's name.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bobcat.logs import logger
-from bobcat.stores.refusals import too_new
-from bobcat.stores.written import FENCE_JUMP
+from bobcat.stores.codec import FENCE_JUMP
+from bobcat.stores.errors import too_new
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
@@ -51,7 +51,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         )""",
     ),
     (
-        # Counted and noted with each append: how many records, the highest position, and the hash that is there.
+        # Updated with each append: the number of records, the highest position, and the hash at it.
         "ALTER TABLE bobcat.runs ADD COLUMN records bigint NOT NULL DEFAULT 0",
         "ALTER TABLE bobcat.runs ADD COLUMN last bigint NOT NULL DEFAULT -1",
         "ALTER TABLE bobcat.runs ADD COLUMN head text",
@@ -59,7 +59,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         """UPDATE bobcat.runs SET records = found.records, last = found.last
             FROM (SELECT run_id, count(*) AS records, max(seq) AS last FROM bobcat.records GROUP BY run_id) AS found
             WHERE found.run_id = runs.run_id""",
-        # `identity` names the cluster, its timeline, the database and the table; null until a store has looked.
+        # `identity` names the cluster, its timeline, the database and the table; null until a store has identified it.
         """CREATE TABLE bobcat.store (
             epoch bigint NOT NULL,
             identity text,
@@ -68,16 +68,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO bobcat.store VALUES (1, NULL, NULL)",
     ),
 )
-"""By version. A token names the call that wrote a row: a call that is repeated after a broken connection finds its own.
-Bodies are JSON as text, for `jsonb` has no NUL character and no lone surrogate."""
+"""Migrations by version.
+
+A token identifies the call that wrote a row: a call repeated after a broken connection finds its own. Bodies are JSON
+as text, because `jsonb` has no NUL character and no lone surrogate.
+"""
 
 
 async def migrate(connection: Connection, schema: str) -> None:
-    """Give the database the tables of this release. Many may try at once."""
+    """Create or migrate the tables of this release. Safe for concurrent callers."""
     name = f'"{schema}".'
 
     async def version() -> int:
-        # Not `to_regclass`: that may answer from before the lock.
+        # Not `to_regclass`: its result may predate the lock.
         found = await connection.execute(
             """SELECT 1 FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
             WHERE nspname = %s AND relname = 'schema_version'""",
@@ -110,23 +113,27 @@ _IDENTITY = """SELECT concat_ws('/', (SELECT system_identifier FROM pg_control_s
         CASE WHEN pg_is_in_recovery() THEN NULL ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END,
         (SELECT oid FROM pg_database WHERE datname = current_database()), to_regclass(%s)::oid),
     CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_wal_flush_lsn() END::text"""
-"""Another one after a dump was restored (cluster, database or table) and after a recovery to a point in time or a
-failover (timeline); and the position in the log, which only grows."""
+"""The identity of the tables, and the position in the log, which only grows.
+
+The identity changes after a dump was restored (cluster, database or table), and after a point-in-time recovery or a
+failover (timeline).
+"""
 
 
 def log_position(text: str) -> int:
-    """A position in the log as a number."""
+    """Convert a position in the log to a number."""
     high, low = (int(part, 16) for part in text.split("/"))
     return (high << 32) + low
 
 
 async def identify(connection: Connection, schema: str, seen: int) -> int:
-    """Begin the next epoch where the tables were restored since their identity was noted; the position in the log.
+    """Begin the next epoch if the tables were restored since they were identified; return the log position.
 
-    `seen` is the greatest position that this process knows of: a smaller one is a restored server, whatever its name.
+    `seen` is the greatest position that this process knows: a smaller one means a restored server, whatever its
+    identity.
     """
     name, at = await (await connection.execute(_IDENTITY, (f'"{schema}".runs',))).fetchone() or ("", None)
-    if at is None:  # a standby: it cannot be written, which every write says
+    if at is None:  # a standby: it is read-only, which every write reports
         return seen
     position = log_position(at)
     table = f'"{schema}".store'.encode()
@@ -147,7 +154,7 @@ async def identify(connection: Connection, schema: str, seen: int) -> int:
 
 
 async def begin_epoch(connection: Connection, schema: str) -> int:
-    """Begin the next epoch, in the transaction in progress; its number."""
+    """Begin the next epoch in the transaction in progress, and return its number."""
     changed = await connection.execute(
         f'UPDATE "{schema}".store SET epoch = epoch + 1, restored = clock_timestamp() RETURNING epoch'.encode()
     )

@@ -1,6 +1,6 @@
-"""The statements of a PostgreSQL store. Each is whole in itself: one round trip, one transaction.
+"""The statements of a PostgreSQL store. Each is complete: one round trip, one transaction.
 
-`bobcat.` stands for the schema's name. All times are those of the database.
+`bobcat.` is replaced by the schema's name. All times are those of the database.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ STATEMENTS = {
     "standing": "SELECT status, detail FROM bobcat.runs WHERE run_id = %(run_id)s",
     "epoch": f"SELECT {_EPOCH}",
     "restored_at": "SELECT restored FROM bobcat.store",
-    "doubt": """INSERT INTO bobcat.runs (run_id, epoch) VALUES (%(run_id)s, 0)
+    "mark_uncertain": """INSERT INTO bobcat.runs (run_id, epoch) VALUES (%(run_id)s, 0)
         ON CONFLICT (run_id) DO UPDATE SET epoch = 0 RETURNING 1""",
     "runs": f"""{_RUN} WHERE (%(status)s::text IS NULL OR status = %(status)s)
         AND (%(updated)s::timestamptz IS NULL OR (updated, run_id) < (%(updated)s, %(run_id)s::text))

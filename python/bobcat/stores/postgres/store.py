@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.errors import StoreError
-from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import body_of, damaged_unless_readable, name_of, record_of, row_of, text_of
+from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, version_conflict, without_driver
 from bobcat.stores.postgres.statements import statements_for
-from bobcat.stores.refusals import ENDED, Gap, changed, lost, taken, without_driver
-from bobcat.stores.written import body_of, name_of, reading, record_of, row_of, text_of
+from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
 
 if TYPE_CHECKING:
     from bobcat.stores.postgres.pool import Connection
@@ -24,13 +24,12 @@ _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
 class PostgresStore:
-    """Journals in PostgreSQL. What was appended is on the server's disk; times are the database's.
+    """Journals in PostgreSQL. Acknowledged records are on the server's disk; times are the database's.
 
-    `conninfo` is a URL or a connection string of libpq. The tables are in the schema `schema`, which is made when it
-    is not there. At most `pool_size` connections are open, and as many for transactions of tools. A call whose
-    connection breaks is repeated for `patience` seconds, so that runs outlive a restart of the server; it is never done
-    twice. A server that would lose what it acknowledged is refused, or with `durability="warn"` warned about. One event
-    loop at a time.
+    `conninfo` is a URL or a connection string of libpq. The tables are in the schema `schema`, which is created when it
+    is missing. At most `pool_size` connections are open, and as many for transactions of tools. A call whose connection
+    breaks is retried for `patience` seconds, so that runs survive a restart of the server; it never takes effect twice.
+    A server that would lose acknowledged data is refused, or with `durability="warn"` logged. One event loop at a time.
     """
 
     def __init__(
@@ -43,30 +42,32 @@ class PostgresStore:
         durability: Literal["require", "warn"] = "require",
     ) -> None:
         if not _SCHEMA.fullmatch(schema):
-            raise StoreError("bad_name", f"a schema is named with a-z, 0-9 and _, not `{schema}`")
+            raise StoreError("bad_name", f"the name of a schema must consist of a-z, 0-9 and _, not `{schema}`")
         try:
-            from bobcat.stores.postgres.link import Link
+            from bobcat.stores.postgres.connection import PostgresConnections
         except ModuleNotFoundError as error:
             raise without_driver("PostgresStore", "psycopg", "postgres") from error
-        self._link = Link(conninfo, schema, pool_size=pool_size, patience=patience, durability=durability)
+        self._connections = PostgresConnections(
+            conninfo, schema, pool_size=pool_size, patience=patience, durability=durability
+        )
         self._statements = statements_for(schema)
 
     async def append(self, record: StepRecord) -> None:
-        """Keep `record` durably, or raise `DuplicateRecord`."""
+        """Store `record` durably, or raise `DuplicateRecord`."""
         values = _values(record)
 
         async def work(connection: Connection) -> None:
             if await self._one(connection, "append", values) is None:
                 await self._own_or_taken(connection, values)
 
-        await self._link.do(work)
+        await self._connections.do(work)
 
     async def load(self, run_id: str) -> Sequence[StepRecord]:
         """Every record of a run, by `seq`."""
         return await self.load_from(run_id)
 
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Take the run with the next fence, or raise `RunBusy`."""
+        """Acquire the run with the next fence, or raise `RunBusy`."""
         values = {"run_id": name_of("run id", run_id), "owner": name_of("owner", owner), "seconds": float(seconds)}
 
         async def work(connection: Connection) -> Lease:
@@ -75,53 +76,53 @@ class PostgresStore:
                 if got is not None:
                     return Lease(run_id, owner, got[0], got[1].astimezone(UTC))
                 holder = await self._one(connection, "holder", values)
-                if holder is not None:  # else it was given back meanwhile
+                if holder is not None:  # else it was released meanwhile
                     raise RunBusy(run_id, holder[0], holder[1].astimezone(UTC))
 
-        return await self._link.do(work)
+        return await self._connections.do(work)
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """The lease, for longer from now, or `LeaseLost`."""
+        """Extend the lease from now, or raise `LeaseLost`."""
         got = await self._first("renew", {**_held(lease), "seconds": float(seconds)})
         if got is None:
-            raise lost(lease, lease.run_id)
+            raise lease_lost(lease, lease.run_id)
         return replace(lease, expires=got[0].astimezone(UTC))
 
     async def release(self, lease: Lease) -> None:
-        """Give the run back."""
+        """Release the run."""
 
         async def work(connection: Connection) -> None:
             await connection.execute(self._statements["release"], _held(lease))
 
-        await self._link.do(work)
+        await self._connections.do(work)
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append`, while the lease is held, in one transaction."""
+        """`append` while the lease is held, in one transaction."""
         values = _values(record)
         try:
-            await self._link.do(lambda connection: self._append_fenced(connection, values, lease))
-        except Gap as gap:
+            await self._connections.do(lambda connection: self._append_fenced(connection, values, lease))
+        except JournalGap as gap:
             await self.mark_restored()
-            raise lost(lease, record.run_id) from gap
+            raise lease_lost(lease, record.run_id) from gap
 
     async def _append_fenced(self, connection: Connection, values: Mapping[str, Any], lease: Lease) -> None:
         if values["run_id"] != lease.run_id:
-            raise lost(lease, values["run_id"])
+            raise lease_lost(lease, values["run_id"])
         row = await self._one(connection, "append_fenced", {**values, **_held(lease)})
         held, kept, last, position = row or (0, 0, -1, "0/0")
-        self._link.note(position)
+        self._connections.note(position)
         if not held:
-            raise lost(lease, lease.run_id)
+            raise lease_lost(lease, lease.run_id)
         if not kept:
             if values["seq"] > last + 1:
-                raise Gap(lease.run_id, values["seq"], last)
+                raise JournalGap(lease.run_id, values["seq"], last)
             await self._own_or_taken(connection, values)
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
         values = {"run_id": name_of("run id", run_id), "seq": seq, "limit": limit}
         rows = await self._every("load", values)
-        with reading(f"the journal of run `{run_id}`"):
+        with damaged_unless_readable(f"the journal of run `{run_id}`"):
             return tuple([record_of(row) for row in rows])
 
     async def set_status(
@@ -133,13 +134,13 @@ class PostgresStore:
         lease: Lease | None = None,
         expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands, or raise `StatusConflict`."""
+        """Set the status of a run, or raise `StatusConflict`."""
         name_of("run id", run_id)
         text = text_of("status", detail or {})
         values: dict[str, Any] = {"run_id": run_id, "status": status, "detail": text}
         values["expected"] = None if expected is None else list(expected)
         if lease is not None and lease.run_id != run_id:
-            raise lost(lease, run_id)
+            raise lease_lost(lease, run_id)
         if lease is not None:
             values |= _held(lease)
 
@@ -149,17 +150,17 @@ class PostgresStore:
                 return
             found = await self._one(connection, "standing", values)
             if lease is not None and await self._one(connection, "held", values) is None:
-                raise lost(lease, run_id)
-            # An earlier attempt of the same call, whose answer was lost, may have said it.
+                raise lease_lost(lease, run_id)
+            # An earlier attempt of the same call, whose answer was lost, may have set it.
             if found is not None and expected is not None and found != (status, text):
                 raise StatusConflict(run_id, found[0])
 
-        await self._link.do(work)
+        await self._connections.do(work)
 
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
     ) -> Sequence[RunSummary]:
-        """Runs, the last changed first."""
+        """Runs, most recently changed first."""
         updated, run_id = (None, None) if after is None else (after.updated, after.run_id)
         values = {"status": status, "updated": updated, "run_id": run_id, "limit": limit}
         return tuple([_summary(row) for row in await self._every("runs", values)])
@@ -185,10 +186,10 @@ class PostgresStore:
             if row is None:
                 row = await self._one(connection, "own_document", values)
             if row is None:
-                raise changed(kind, key, expected)
+                raise version_conflict(kind, key, expected)
             return _entry((kind, key, expected + 1, text, row[0]))
 
-        return await self._link.do(work)
+        return await self._connections.do(work)
 
     async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
         """Documents of a kind, by key."""
@@ -208,59 +209,62 @@ class PostgresStore:
 
     async def mark_restored(self) -> int:
         """Begin the next epoch."""
-        return await self._link.begin_epoch()
+        return await self._connections.begin_epoch()
 
     async def restored_at(self) -> datetime | None:
-        """When the present epoch began."""
+        """The time when the present epoch began."""
         (moment,) = await self._first("restored_at", {}) or (None,)
         return None if moment is None else moment.astimezone(UTC)
 
-    async def doubt(self, run_id: str) -> None:
-        """Say that a run may be older than the present epoch."""
-        await self._first("doubt", {"run_id": name_of("run id", run_id)})
+    async def mark_uncertain(self, run_id: str) -> None:
+        """Mark a run as possibly older than the present epoch."""
+        await self._first("mark_uncertain", {"run_id": name_of("run id", run_id)})
 
     renews_in_transactions = True
 
     def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction under a lease. The run is locked only from its record on, so renewals go on meanwhile; a
-        worker that took the run in the meantime makes its end `LeaseLost`, and nothing of it is kept."""
+        """A transaction under a lease.
+
+        The run is locked only from its record on, so renewals continue meanwhile; when another worker took the run in
+        the meantime, the commit raises `LeaseLost` and everything is rolled back.
+        """
         return self._transaction(lease)
 
     @asynccontextmanager
     async def _transaction(self, lease: Lease) -> AsyncIterator[Transaction]:
         async def held(connection: Connection, statement: str = "held") -> None:
             if await self._one(connection, statement, _held(lease)) is None:
-                raise lost(lease, lease.run_id)
+                raise lease_lost(lease, lease.run_id)
 
-        async with self._link.begun(held) as connection:
+        async with self._connections.transaction(held) as connection:
             yield _PostgresTransaction(self, connection, lease)
             await held(connection, "hold")
 
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
-        await self._link.aclose()
+        await self._connections.aclose()
 
     async def _own_or_taken(self, connection: Connection, values: Mapping[str, Any]) -> None:
-        """A position that is taken, unless by an earlier attempt of the same call."""
+        """Raise for a taken position, unless an earlier attempt of the same call wrote it."""
         if await self._one(connection, "own_record", values) is None:
-            raise taken(values["run_id"], values["seq"])
+            raise duplicate_record(values["run_id"], values["seq"])
 
     async def _one(self, connection: Connection, statement: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
         row: tuple[Any, ...] | None = await (await connection.execute(self._statements[statement], values)).fetchone()
         return row
 
     async def _first(self, statement: str, values: Mapping[str, Any]) -> tuple[Any, ...] | None:
-        return await self._link.do(lambda connection: self._one(connection, statement, values))
+        return await self._connections.do(lambda connection: self._one(connection, statement, values))
 
     async def _every(self, statement: str, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         async def work(connection: Connection) -> list[tuple[Any, ...]]:
             return await (await connection.execute(self._statements[statement], values)).fetchall()
 
-        return await self._link.do(work)
+        return await self._connections.do(work)
 
 
 class _PostgresTransaction:
-    """What a transactional tool gets. `connection` is a `psycopg.AsyncConnection` that has begun."""
+    """The `transaction` of a transactional tool. `connection` is a `psycopg.AsyncConnection` in a transaction."""
 
     def __init__(self, store: PostgresStore, connection: Connection, lease: Lease) -> None:
         self._store, self._connection, self._lease = store, connection, lease
@@ -271,7 +275,7 @@ class _PostgresTransaction:
         return self._connection
 
     def problem(self) -> str | None:
-        """Why nothing can be committed in the transaction any more."""
+        """Reason why the transaction can no longer commit, or None."""
         from psycopg.pq import TransactionStatus
 
         match self._connection.info.transaction_status:
@@ -283,10 +287,10 @@ class _PostgresTransaction:
                 return ENDED
 
     async def append(self, record: StepRecord) -> None:
-        """Keep the record in the transaction."""
-        from bobcat.stores.postgres.link import saying
+        """Append the record in the transaction."""
+        from bobcat.stores.postgres.connection import translated_errors
 
-        with saying():
+        with translated_errors():
             await self._store._append_fenced(self._connection, _values(record), self._lease)
 
 
@@ -311,11 +315,11 @@ def _values(record: StepRecord) -> dict[str, Any]:
 def _summary(row: tuple[Any, ...]) -> RunSummary:
     run_id, status, records, fence, created, updated, detail, *more = row
     moments = created.astimezone(UTC), updated.astimezone(UTC)
-    with reading(f"where run `{run_id}` stands"):
+    with damaged_unless_readable(f"the status of run `{run_id}`"):
         return RunSummary(run_id, status, records, fence, *moments, body_of(detail), *more)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:
     kind, key, version, body, updated = row
-    with reading(f"document `{key}` of kind `{kind}`"):
+    with damaged_unless_readable(f"document `{key}` of kind `{kind}`"):
         return Entry(kind, key, version, body_of(body), updated.astimezone(UTC))

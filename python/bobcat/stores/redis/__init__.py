@@ -1,4 +1,4 @@
-"""Journals in Redis, for runs on many machines. Needs `pip install 'bobcat[redis]'`, and a server that writes through:
+"""Journals in Redis, for runs on many machines. Needs `pip install 'bobcat[redis]'`, and a server with durable writes:
 
 appendonly yes
 appendfsync always

@@ -1,16 +1,16 @@
-"""The Lua scripts of a Redis store. Redis runs each of them as one step, and its clock is the store's.
+"""The Lua scripts of a Redis store. Redis runs each of them atomically, and its clock is the store's.
 
-`run:ID` is a hash, where a run stands; `store` is one that has the epoch.
-`records:ID` is a hash of its records by position, each after the token of the
-call that wrote it: a call that is repeated after a broken connection finds its own. `seqs:ID` is the index of the
-positions, `runs` that of the runs by their last change. `documents:KIND` is a hash by key, each value after version,
-time and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where Lua's are exact.
+`run:ID` is a hash with the status of a run; `store` is a hash with the epoch. `records:ID` is a hash of its records by
+position, each after the token of the call that wrote it: a call repeated after a broken connection finds its own.
+`seqs:ID` is the index of the positions, `runs` that of the runs by their last change. `documents:KIND` is a hash by
+key, each value after version, time and token; `keys:KIND` is the index of the keys. Numbers stay below 2**53, where
+Lua's are exact.
 """
 
 from __future__ import annotations
 
 TOKEN = 32
-"""Hex digits of a token."""
+"""Number of hex digits of a token."""
 
 _NOW = """
 local clock = redis.call('TIME')
@@ -102,18 +102,18 @@ if ARGV[4] ~= '' and not held(ARGV[4], ARGV[5]) then return false end
 if ARGV[6] ~= '' then
     local was = redis.call('HMGET', run, 'status', 'detail')
     if was[1] and not string.find(ARGV[6], ',' .. was[1] .. ',', 1, true) then
-        if was[1] == ARGV[2] and was[2] == ARGV[3] then return 'said' end
+        if was[1] == ARGV[2] and was[2] == ARGV[3] then return 'set' end
         return 'not ' .. was[1]
     end
 end
 change('status', ARGV[2], 'detail', ARGV[3])
-return 'said'
+return 'set'
 """,
     # run, runs, store: id
-    "doubt": _RUN
+    "mark_uncertain": _RUN
     + """
 change('epoch', '0')
-return 'said'
+return 'set'
 """,
     # runs, store: run key prefix, how far fences grow
     "mark_restored": _NOW
@@ -172,4 +172,4 @@ end
 return found
 """,
 }
-"""Each with its keys and its arguments."""
+"""The scripts, each with its keys and its arguments."""

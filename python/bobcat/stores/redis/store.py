@@ -8,40 +8,40 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
-from bobcat.stores.redis.scripts import TOKEN
-from bobcat.stores.refusals import Gap, changed, lost, taken, without_driver
-from bobcat.stores.written import (
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import (
     FENCE_JUMP,
     body_of,
+    damaged_unless_readable,
     line_of,
     microseconds,
     moment_of,
     name_of,
-    reading,
     record_of_line,
     row_of,
     text_of,
 )
+from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, version_conflict, without_driver
+from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.redis.scripts import TOKEN
 
 if TYPE_CHECKING:
-    from bobcat.stores.redis.link import Client
+    from bobcat.stores.redis.connection import Client
 
 PAGE = 1000
-"""Records that are fetched in one request."""
+"""Number of records fetched in one request."""
 
 
 class RedisStore:
-    """Journals in Redis. Times are the server's. What was appended is as durable as the server is set to make it.
+    """Journals in Redis. Times are the server's. Appended records are as durable as the server's settings make them.
 
-    Once, before anything is entrusted to it, the server is asked for its settings: one that can lose what it
-    acknowledged (`appendonly`, `appendfsync`, `maxmemory-policy`) is refused, or with `durability="warn"` warned about.
-    `replicas` is how many replicas a write has to reach before it is acknowledged. No cluster.
+    The server's settings are checked before the first write: a server that can lose acknowledged writes (`appendonly`,
+    `appendfsync`, `maxmemory-policy`) is refused, or with `durability="warn"` logged. `replicas` is the number of
+    replicas that a write must reach before it is acknowledged. No cluster.
 
-    `url` is of redis-py: `redis://`, `rediss://`, `unix://`. Keys begin with `prefix`. At most `pool_size` connections
-    are open. A call whose connection breaks is repeated for `patience` seconds; it is never done twice. One event loop
-    at a time.
+    `url` is a URL of redis-py: `redis://`, `rediss://`, `unix://`. Keys begin with `prefix`. At most `pool_size`
+    connections are open. A call whose connection breaks is retried for `patience` seconds; it never takes effect twice.
+    One event loop at a time.
     """
 
     def __init__(
@@ -55,14 +55,16 @@ class RedisStore:
         replicas: int = 0,
     ) -> None:
         try:
-            from bobcat.stores.redis.link import Link
+            from bobcat.stores.redis.connection import RedisConnection
         except ModuleNotFoundError as error:
             raise without_driver("RedisStore", "redis", "redis") from error
         self._prefix = name_of("prefix", prefix)
-        self._link = Link(url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas)
+        self._connection = RedisConnection(
+            url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
+        )
 
     async def append(self, record: StepRecord) -> None:
-        """Keep `record`, or raise `DuplicateRecord`."""
+        """Store `record`, or raise `DuplicateRecord`."""
         await self._append(record, None)
 
     async def load(self, run_id: str) -> Sequence[StepRecord]:
@@ -70,9 +72,9 @@ class RedisStore:
         return await self.load_from(run_id)
 
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Take the run with the next fence, or raise `RunBusy`."""
+        """Acquire the run with the next fence, or raise `RunBusy`."""
         name_of("run id", run_id), name_of("owner", owner)
-        holder, expires, *fence = await self._link.run(
+        holder, expires, *fence = await self._connection.run(
             "acquire", self._run_keys(run_id), run_id, owner, str(int(seconds * 1e6))
         )
         if not fence:
@@ -80,37 +82,37 @@ class RedisStore:
         return Lease(run_id, owner, int(fence[0]), moment_of(int(expires)))
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """The lease, for longer from now, or `LeaseLost`."""
-        expires = await self._link.run("renew", *self._leased(lease), str(int(seconds * 1e6)))
+        """Extend the lease from now, or raise `LeaseLost`."""
+        expires = await self._connection.run("renew", *self._leased(lease), str(int(seconds * 1e6)))
         if expires is None:
-            raise lost(lease, lease.run_id)
+            raise lease_lost(lease, lease.run_id)
         return replace(lease, expires=moment_of(int(expires)))
 
     async def release(self, lease: Lease) -> None:
-        """Give the run back."""
-        await self._link.run("release", *self._leased(lease))
+        """Release the run."""
+        await self._connection.run("release", *self._leased(lease))
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append`, while the lease is held, in one step."""
+        """`append` while the lease is held, atomically."""
         if record.run_id != lease.run_id:
-            raise lost(lease, record.run_id)
+            raise lease_lost(lease, record.run_id)
         await self._append(record, lease)
 
     async def _append(self, record: StepRecord, lease: Lease | None) -> None:
         row = row_of(record)
         keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
         under = ("", "") if lease is None else (str(lease.fence), lease.owner)
-        outcome = await self._link.run(
+        outcome = await self._connection.run(
             "append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under, row.head
         )
         if lease is not None and outcome.startswith(b"gap "):
             await self.mark_restored()
-            raise lost(lease, row.run_id) from Gap(row.run_id, row.seq, int(outcome[4:]))
+            raise lease_lost(lease, row.run_id) from JournalGap(row.run_id, row.seq, int(outcome[4:]))
         if outcome == b"taken":
-            raise taken(row.run_id, row.seq)
+            raise duplicate_record(row.run_id, row.seq)
         if outcome == b"lost":
             assert lease is not None
-            raise lost(lease, row.run_id)
+            raise lease_lost(lease, row.run_id)
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
@@ -123,8 +125,8 @@ class RedisStore:
                 found += await client.hmget(records, positions[start : start + PAGE])
             return found
 
-        lines = await self._link.do(work)
-        with reading(f"the journal of run `{run_id}`"):
+        lines = await self._connection.do(work)
+        with damaged_unless_readable(f"the journal of run `{run_id}`"):
             return tuple([record_of_line(line[TOKEN:]) for line in lines])
 
     async def set_status(
@@ -136,27 +138,29 @@ class RedisStore:
         lease: Lease | None = None,
         expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands, or raise `StatusConflict`."""
+        """Set the status of a run, or raise `StatusConflict`."""
         name_of("run id", run_id)
         if lease is not None and lease.run_id != run_id:
-            raise lost(lease, run_id)
+            raise lease_lost(lease, run_id)
         text = text_of("status", detail or {})
         under = ("", "") if lease is None else (str(lease.fence), lease.owner)
-        wanted = "" if expected is None else f",{','.join(expected)},"
-        said = await self._link.run("set_status", self._run_keys(run_id), run_id, status, text, *under, wanted)
-        if said is None:
+        expected_list = "" if expected is None else f",{','.join(expected)},"
+        answer = await self._connection.run(
+            "set_status", self._run_keys(run_id), run_id, status, text, *under, expected_list
+        )
+        if answer is None:
             assert lease is not None
-            raise lost(lease, run_id)
-        if said.startswith(b"not "):
-            raise StatusConflict(run_id, said[4:].decode())
+            raise lease_lost(lease, run_id)
+        if answer.startswith(b"not "):
+            raise StatusConflict(run_id, answer[4:].decode())
 
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
     ) -> Sequence[RunSummary]:
-        """Runs, the last changed first."""
+        """Runs, most recently changed first."""
         mark = ("", "") if after is None else (str(microseconds(after.updated)), after.run_id)
         epoch, now = await self.epoch(), microseconds(await self.now())
-        found = await self._link.run(
+        found = await self._connection.run(
             "runs", (f"{self._prefix}runs",), self._key("run", ""), self._key("records", ""), status or "",
             str(limit), *mark,
         )  # fmt: skip
@@ -176,7 +180,7 @@ class RedisStore:
                 pipeline.time()
                 return list(await pipeline.execute())
 
-        records, state, epoch, (seconds, micros) = await self._link.do(work)
+        records, state, epoch, (seconds, micros) = await self._connection.do(work)
         now = int(seconds) * 1_000_000 + int(micros)
         return None if state[0] is None else _summary(run_id, records, state, int(epoch or 1), now)
 
@@ -189,7 +193,7 @@ class RedisStore:
             value: bytes | None = await client.hget(documents, key)
             return value
 
-        value = await self._link.do(work)
+        value = await self._connection.do(work)
         return None if value is None else _entry(kind, key, value)
 
     async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
@@ -197,9 +201,9 @@ class RedisStore:
         name_of("kind", kind), name_of("key", key)
         text = text_of("document", body)
         keys = (self._key("documents", kind), self._key("keys", kind))
-        updated = await self._link.run("put", keys, key, str(expected), uuid.uuid4().hex, text)
+        updated = await self._connection.run("put", keys, key, str(expected), uuid.uuid4().hex, text)
         if updated is None:
-            raise changed(kind, key, expected)
+            raise version_conflict(kind, key, expected)
         return Entry(kind, key, expected + 1, body_of(text), moment_of(int(updated)))
 
     async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
@@ -211,7 +215,7 @@ class RedisStore:
             keys = await client.zrangebylex(index, start, "+", 0, limit)
             return list(zip(keys, await client.hmget(documents, keys), strict=True)) if keys else []
 
-        return tuple([_entry(kind, key.decode(), value) for key, value in await self._link.do(work)])
+        return tuple([_entry(kind, key.decode(), value) for key, value in await self._connection.do(work)])
 
     async def now(self) -> datetime:
         """The server's time."""
@@ -220,7 +224,7 @@ class RedisStore:
             seconds, micros = await client.time()
             return int(seconds), int(micros)
 
-        seconds, micros = await self._link.do(work)
+        seconds, micros = await self._connection.do(work)
         return moment_of(seconds * 1_000_000 + micros)
 
     async def epoch(self) -> int:
@@ -229,33 +233,33 @@ class RedisStore:
         async def work(client: Client) -> int:
             return int(await client.hget(f"{self._prefix}store", "epoch") or 1)
 
-        return await self._link.do(work)
+        return await self._connection.do(work)
 
     async def mark_restored(self) -> int:
-        """Begin the next epoch. When it is repeated after a broken connection, it may begin two."""
+        """Begin the next epoch. A retry after a broken connection may begin two."""
         keys = f"{self._prefix}runs", f"{self._prefix}store"
-        return int(await self._link.run("mark_restored", keys, self._key("run", ""), str(FENCE_JUMP)))
+        return int(await self._connection.run("mark_restored", keys, self._key("run", ""), str(FENCE_JUMP)))
 
     async def restored_at(self) -> datetime | None:
-        """When the present epoch began."""
+        """The time when the present epoch began."""
 
         async def work(client: Client) -> bytes | None:
             found: bytes | None = await client.hget(f"{self._prefix}store", "restored")
             return found
 
-        moment = await self._link.do(work)
+        moment = await self._connection.do(work)
         return None if moment is None else moment_of(int(moment))
 
-    async def doubt(self, run_id: str) -> None:
-        """Say that a run may be older than the present epoch."""
-        await self._link.run("doubt", self._run_keys(name_of("run id", run_id)), run_id)
+    async def mark_uncertain(self, run_id: str) -> None:
+        """Mark a run as possibly older than the present epoch."""
+        await self._connection.run("mark_uncertain", self._run_keys(name_of("run id", run_id)), run_id)
 
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
-        await self._link.aclose()
+        await self._connection.aclose()
 
-    def _key(self, what: str, name: str) -> str:
-        return f"{self._prefix}{what}:{name}"
+    def _key(self, group: str, name: str) -> str:
+        return f"{self._prefix}{group}:{name}"
 
     def _run_keys(self, run_id: str) -> tuple[str, str, str]:
         return self._key("run", run_id), f"{self._prefix}runs", f"{self._prefix}store"
@@ -266,7 +270,7 @@ class RedisStore:
 
 def _summary(run_id: str, records: int, state: Sequence[bytes | None], epoch: int, now: int) -> RunSummary:
     *first, appended, head, owner, expires, known = state
-    with reading(f"where run `{run_id}` stands"):
+    with damaged_unless_readable(f"the status of run `{run_id}`"):
         status, fence, created, updated, detail = (each.decode() for each in first)  # type: ignore[union-attr]
         moments = moment_of(int(created)), moment_of(int(updated))
         return RunSummary(
@@ -277,6 +281,6 @@ def _summary(run_id: str, records: int, state: Sequence[bytes | None], epoch: in
 
 
 def _entry(kind: str, key: str, value: bytes) -> Entry:
-    with reading(f"document `{key}` of kind `{kind}`"):
+    with damaged_unless_readable(f"document `{key}` of kind `{kind}`"):
         version, updated, _, body = value.split(b" ", 3)
         return Entry(kind, key, int(version), body_of(body), moment_of(int(updated)))

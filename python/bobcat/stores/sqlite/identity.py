@@ -1,10 +1,10 @@
-"""The identity of a SQLite file, and how a file that was restored from a backup is told from one that went on.
+"""The identity of a SQLite file, and detection of a file that was restored from a backup.
 
-Three things are compared when a file is opened. The file knows which one it is (`bobcat.stores.file_identity`), and a
-copy is another one. It counts its writes; a second file beside it, `PATH-epoch`, has the count of the last write that
-was acknowledged, and is behind it at most: a file with a smaller count lacks writes. And both name the same database.
-What does not fit begins the next epoch: leases are lost, fences grow past all that were given, and runs of earlier
-epochs are `restored`.
+Three facts are compared when a file is opened. The file records its own identity (`bobcat.stores.file_identity`), which
+differs in a copy. It counts its writes; a second file beside it, `PATH-epoch`, has the count of the last acknowledged
+write, and may be behind but never ahead: a database with a smaller count lacks writes. And both files contain the same
+database id. On a mismatch the next epoch begins: leases are lost, fences grow past all earlier ones, and runs of
+earlier epochs are `restored`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from bobcat.errors import StoreError
 from bobcat.logs import logger
-from bobcat.private_files import open_private
+from bobcat.stores.codec import FENCE_JUMP
 from bobcat.stores.file_identity import file_identity
-from bobcat.stores.written import FENCE_JUMP
+from bobcat.stores.private_files import open_private
 
 log = logger("stores")
 
@@ -27,14 +27,14 @@ _TABLE = "SELECT id, epoch, writes, inode FROM bobcat_store"
 
 
 class Mark(NamedTuple):
-    """What the file beside the database says."""
+    """The content of the file beside the database."""
 
     id: str
     epoch: int
     writes: int
 
 
-class Identity(NamedTuple):
+class SQLiteIdentity(NamedTuple):
     """The row of `bobcat_store`."""
 
     id: str
@@ -49,7 +49,7 @@ def mark_path(path: str) -> str:
 
 
 def read_mark(path: str) -> Mark | None:
-    """The mark of a database; None where there is none that can be read."""
+    """The mark of a database; None without a readable one."""
     try:
         with open(mark_path(path), "rb") as file:
             _, id, epoch, writes = file.read(200).decode().split()
@@ -59,22 +59,23 @@ def read_mark(path: str) -> Mark | None:
 
 
 def write_mark(path: str, mark: Mark) -> None:
-    """Note how far the database has got. After the commit, and without a sync: a mark may be behind, never ahead.
+    """Save the database's write count.
 
-    A mark that cannot be written stays behind, so that nothing is taken for lost; what was committed is committed.
+    Written after the commit, without a sync: a mark may be behind, never ahead. A mark that cannot be written stays
+    behind and reports no false loss; the commit stands.
     """
     with suppress(OSError, StoreError):
         descriptor = open_private(mark_path(path), os.O_WRONLY)
         try:
-            # One write of the same length every time: who reads meanwhile finds the old line or the new one.
+            # One write of the same length every time: a concurrent reader finds the old line or the new one.
             os.write(descriptor, f"bobcat {mark.id} {mark.epoch:010d} {mark.writes:020d}\n".encode())
         finally:
             os.close(descriptor)
 
 
-def read_identity(connection: sqlite3.Connection) -> Identity:
-    """What the database says of itself."""
-    return Identity(*connection.execute(_TABLE).fetchone())
+def read_identity(connection: sqlite3.Connection) -> SQLiteIdentity:
+    """Read the database's own identity."""
+    return SQLiteIdentity(*connection.execute(_TABLE).fetchone())
 
 
 def count_write(connection: sqlite3.Connection) -> Mark:
@@ -83,9 +84,9 @@ def count_write(connection: sqlite3.Connection) -> Mark:
     return Mark(*connection.execute("SELECT id, epoch, writes FROM bobcat_store").fetchone())
 
 
-def identify(connection: sqlite3.Connection, path: str) -> Identity:
-    """The identity of the file that was opened, after the next epoch began where it was restored."""
-    inode, mark = file_identity(path), read_mark(path)  # the mark first: the database is as far, or farther
+def identify(connection: sqlite3.Connection, path: str) -> SQLiteIdentity:
+    """The identity of the opened file, after the next epoch began if it was restored."""
+    inode, mark = file_identity(path), read_mark(path)  # the mark first: the database can only be ahead of it
     found = read_identity(connection)
     if _lost(found, mark, inode) is None and found.inode is not None:
         return found
@@ -98,21 +99,21 @@ def identify(connection: sqlite3.Connection, path: str) -> Identity:
                 "%s was restored from a copy (%s): unsafe actions of its open runs will wait for approvals", path, why
             )
             _next_epoch(connection, max(found.epoch, mark.epoch if mark is not None else 0) + 1)
-        elif found.inode is None and mark is not None:  # there was another database here
+        elif found.inode is None and mark is not None:  # another database was here
             connection.execute("UPDATE bobcat_store SET epoch = ?", (max(found.epoch, mark.epoch + 1),))
         writes = max(found.writes, 0 if mark is None else mark.writes)
         connection.execute("UPDATE bobcat_store SET inode = ?, writes = ?", (inode, writes))
-        said = count_write(connection)
+        updated = count_write(connection)
         connection.execute("COMMIT")
     except BaseException:
         connection.rollback()
         raise
-    write_mark(path, said)
+    write_mark(path, updated)
     return read_identity(connection)
 
 
 def begin_epoch(connection: sqlite3.Connection) -> int:
-    """Begin the next epoch, in the transaction in progress; its number."""
+    """Begin the next epoch in the transaction in progress, and return its number."""
     epoch = read_identity(connection).epoch + 1
     _next_epoch(connection, epoch)
     return epoch
@@ -123,8 +124,8 @@ def _next_epoch(connection: sqlite3.Connection, epoch: int) -> None:
     connection.execute("UPDATE bobcat_runs SET fence = fence + ?, owner = NULL", (FENCE_JUMP,))
 
 
-def _lost(found: Identity, mark: Mark | None, inode: int) -> str | None:
-    """Why writes may be missing in the file; None when all are there, or it was made a moment ago."""
+def _lost(found: SQLiteIdentity, mark: Mark | None, inode: int) -> str | None:
+    """Reason why writes may be missing in the file; None when all exist, or when it was just created."""
     if found.inode is None:
         return None
     if found.inode != inode:
@@ -134,5 +135,5 @@ def _lost(found: Identity, mark: Mark | None, inode: int) -> str | None:
     if mark.id != found.id:
         return "another database was here"
     if mark.writes > found.writes or mark.epoch > found.epoch:
-        return f"it had {mark.writes} writes, and {found.writes} are there"
+        return f"it had {mark.writes} writes, but {found.writes} exist"
     return None

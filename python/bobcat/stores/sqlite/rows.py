@@ -1,14 +1,14 @@
-"""Statements that requests and transactions share, and the values their rows become."""
+"""Statements that requests and transactions share, and the conversion of their rows."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import Any
 
-from bobcat.stores.durable import Entry, Lease, RunSummary
-from bobcat.stores.lease_clock import Reading
-from bobcat.stores.refusals import Gap, lost, taken
-from bobcat.stores.written import Row, body_of, moment_of, reading
+from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of
+from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
+from bobcat.stores.lease_clock import ClockSample
+from bobcat.stores.protocol import Entry, Lease, RunSummary
 
 RECORD = "run_id, seq, kind, idempotency_key, body, timestamp"
 SUMMARY = """SELECT run_id, status, (SELECT count(*) FROM bobcat_records WHERE run_id = bobcat_runs.run_id),
@@ -18,12 +18,12 @@ SUMMARY = """SELECT run_id, status, (SELECT count(*) FROM bobcat_records WHERE r
 _ALIVE = "CASE WHEN boot = :boot THEN until > :tick ELSE expires > :date END"
 
 
-def insert(connection: sqlite3.Connection, row: Row) -> None:
-    """Keep a record of a known run, and count it; or raise `DuplicateRecord`. The database's primary key decides."""
+def insert(connection: sqlite3.Connection, row: RecordRow) -> None:
+    """Insert a record of a known run, and count it; or raise `DuplicateRecord`. The database's primary key decides."""
     try:
         connection.execute(f"INSERT INTO bobcat_records ({RECORD}) VALUES (?, ?, ?, ?, ?, ?)", row[:6])
     except sqlite3.IntegrityError:
-        raise taken(row.run_id, row.seq) from None
+        raise duplicate_record(row.run_id, row.seq) from None
     connection.execute(
         """UPDATE bobcat_runs SET records = records + 1, last = max(last, :seq),
         head = CASE WHEN :seq > last THEN :head ELSE head END WHERE run_id = :run_id""",
@@ -32,7 +32,7 @@ def insert(connection: sqlite3.Connection, row: Row) -> None:
 
 
 def make_known(connection: sqlite3.Connection, run_id: str, moment: int) -> None:
-    """List a run that nobody leased."""
+    """Register a run without a lease."""
     connection.execute(
         """INSERT OR IGNORE INTO bobcat_runs (run_id, status, detail, fence, owner, expires, created, updated, epoch)
         VALUES (:run_id, 'running', '{}', 0, NULL, 0, :moment, :moment, (SELECT epoch FROM bobcat_store))""",
@@ -40,9 +40,11 @@ def make_known(connection: sqlite3.Connection, run_id: str, moment: int) -> None
     )
 
 
-def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str, reading: Reading) -> int:
-    """The run's highest position; `LeaseLost` unless the lease is alive. INVARIANT: in the transaction of what it
-    allows."""
+def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str, reading: ClockSample) -> int:
+    """The run's highest position. Raises `LeaseLost` unless the lease is alive.
+
+    INVARIANT: in the same transaction as the write that it permits.
+    """
     held = (
         lease.run_id == run_id
         and connection.execute(
@@ -51,20 +53,20 @@ def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str, readin
         ).fetchone()
     )
     if not held:
-        raise lost(lease, run_id)
+        raise lease_lost(lease, run_id)
     return int(held[0])
 
 
-def check_follows(row: Row, last: int) -> None:
-    """Raise `Gap` when the record does not follow what the journal has: then the journal is an older one."""
+def check_follows(row: RecordRow, last: int) -> None:
+    """Raise `JournalGap` when the record does not follow the last one: the journal is then an older one."""
     if row.seq > last + 1:
-        raise Gap(row.run_id, row.seq, last)
+        raise JournalGap(row.run_id, row.seq, last)
 
 
-def summary_of(row: tuple[Any, ...], now: Reading) -> RunSummary:  # Any: columns
-    """A line of a listing, at a moment."""
+def summary_of(row: tuple[Any, ...], now: ClockSample) -> RunSummary:  # Any: columns
+    """The listing entry of a run, at a given time."""
     run_id, status, records, fence, created, updated, detail, appended, head, owner, expires, boot, until, old = row
-    with reading(f"where run `{run_id}` stands"):
+    with damaged_unless_readable(f"the status of run `{run_id}`"):
         held = owner is not None and now.alive(expires, boot, until)
         times = moment_of(created), moment_of(updated)
         return RunSummary(
@@ -73,7 +75,7 @@ def summary_of(row: tuple[Any, ...], now: Reading) -> RunSummary:  # Any: column
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:  # Any: columns
-    """A document."""
+    """The document of a row."""
     kind, key, version, body, updated = row
-    with reading(f"document `{key}` of kind `{kind}`"):
+    with damaged_unless_readable(f"document `{key}` of kind `{kind}`"):
         return Entry(kind, key, version, body_of(body), moment_of(updated))

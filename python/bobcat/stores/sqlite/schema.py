@@ -1,4 +1,4 @@
-"""The tables of a SQLite store, and how a file of an earlier release becomes one of this release.
+"""The tables of a SQLite store, and the migrations from earlier releases.
 
 The version of a file is the number of migrations it has been through. A migration that was released never changes:
 `tests/stores/released` has a file of every version, and each must open.
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from bobcat.errors import StoreError
-from bobcat.private_files import create_private
-from bobcat.stores.refusals import too_new
-from bobcat.stores.sqlite.identity import Identity, identify, read_identity
+from bobcat.stores.errors import too_new
+from bobcat.stores.private_files import create_private
+from bobcat.stores.sqlite.identity import SQLiteIdentity, identify, read_identity
 
 OLDEST_SQLITE = (3, 35)
-"""The first with `RETURNING`."""
+"""The first SQLite version with `RETURNING`."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -52,10 +52,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         ) WITHOUT ROWID""",
     ),
     (
-        # A lease by the clock of the machine: over at the tick `until` of the start `boot`; without one, at `expires`.
+        # A lease by the machine's clock: it ends at the tick `until` of the boot `boot`; without one, at `expires`.
         "ALTER TABLE bobcat_runs ADD COLUMN boot TEXT",
         "ALTER TABLE bobcat_runs ADD COLUMN until INTEGER NOT NULL DEFAULT 0",
-        # Counted and noted with each append: how many records, the highest position, and the hash that is there.
+        # Updated with each append: the number of records, the highest position, and the hash at it.
         "ALTER TABLE bobcat_runs ADD COLUMN records INTEGER NOT NULL DEFAULT 0",
         "ALTER TABLE bobcat_runs ADD COLUMN last INTEGER NOT NULL DEFAULT -1",
         "ALTER TABLE bobcat_runs ADD COLUMN head TEXT",
@@ -73,22 +73,22 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "INSERT INTO bobcat_store VALUES (lower(hex(randomblob(16))), 1, 0, NULL, NULL)",
     ),
 )
-"""By version; times are microseconds since 1970."""
+"""Migrations by version; times are microseconds since 1970."""
 
 
 class Connected(NamedTuple):
-    """A connection, and the identity of its file. `read_only`: why nothing can be written."""
+    """A connection, and the identity of its file. `read_only`: the reason why it is read-only."""
 
     connection: sqlite3.Connection
-    identity: Identity
+    identity: SQLiteIdentity
     read_only: str | None = None
 
 
 def connect(path: str, *, busy_seconds: float) -> Connected:
-    """A connection to the file, which has the tables of this release. For one thread at a time.
+    """Connect to the file and migrate it to the tables of this release. For one thread at a time.
 
     A new file is readable by its owner only, and SQLite gives its log the same mode. A file that cannot be written is
-    opened to be read, when it has the tables of this release.
+    opened read-only, if it has the tables of this release.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         wanted = ".".join(map(str, OLDEST_SQLITE))
@@ -123,8 +123,10 @@ def _cannot_write(error: sqlite3.OperationalError) -> bool:
 
 
 def _connect_to_read(path: str, busy_seconds: float, why: sqlite3.OperationalError) -> Connected:
-    """A connection that only reads. SQLite reads a log only where it can share its index; a file without one is read
-    as what cannot change."""
+    """Connect read-only.
+
+    SQLite reads a log only where it can share its index; a file without a log is opened as immutable.
+    """
     modes = ["mode=ro"]
     if not os.path.exists(f"{path}-wal") or not os.path.getsize(f"{path}-wal"):
         modes.append("mode=ro&immutable=1")
@@ -178,7 +180,7 @@ def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> N
 
 
 def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> str:
-    """Sets the mode. SQLite does not wait by itself for others who set it at the same moment."""
+    """Set the write-ahead mode. SQLite does not wait for others that set it at the same moment."""
     until = time.monotonic() + busy_seconds
     while True:
         try:

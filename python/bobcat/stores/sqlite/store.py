@@ -13,10 +13,20 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from bobcat.errors import StoreError
-from bobcat.journal import StepRecord
-from bobcat.stores.durable import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
-from bobcat.stores.lease_clock import Reading, lease_clock
-from bobcat.stores.refusals import Gap, changed, lost
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import (
+    damaged_unless_readable,
+    microseconds,
+    moment_of,
+    name_of,
+    record_of,
+    row_of,
+    text_of,
+    time_of,
+)
+from bobcat.stores.errors import JournalGap, lease_lost, version_conflict
+from bobcat.stores.lease_clock import ClockSample, lease_clock
+from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
 from bobcat.stores.sqlite.identity import begin_epoch, read_identity
 from bobcat.stores.sqlite.rows import (
     RECORD,
@@ -30,7 +40,6 @@ from bobcat.stores.sqlite.rows import (
 )
 from bobcat.stores.sqlite.transaction import transaction
 from bobcat.stores.sqlite.worker import Worker
-from bobcat.stores.written import microseconds, moment_of, name_of, reading, record_of, row_of, text_of, time_of
 
 T = TypeVar("T")
 
@@ -38,11 +47,11 @@ _EPOCH = "(SELECT epoch FROM bobcat_store)"
 
 
 class SQLiteStore:
-    """Journals in one SQLite file: write-ahead log, `synchronous=FULL`, so what was appended survives a power cut.
+    """Journals in one SQLite file: write-ahead log, `synchronous=FULL`, so that appended records survive a power cut.
 
-    Safe for any number of processes, threads and event loops of one machine; not for a file on a network. `path` is
-    made when it is not there. `busy_seconds` is how long a write waits for another process's before it fails. `clock`
-    is the store's time; a test that gives its own lets leases end without waiting.
+    Safe for any number of processes, threads and event loops of one machine; not for a file on a network. The file at
+    `path` is created when it is missing. `busy_seconds` is how long a write waits for another process's before it
+    fails. `clock` is the store's time; a test can pass its own so that leases end without waiting.
     """
 
     def __init__(
@@ -54,10 +63,10 @@ class SQLiteStore:
     ) -> None:
         self._path = os.fspath(path)
         if not self._path or self._path == ":memory:" or self._path.startswith("file:"):
-            raise StoreError("bad_path", f"`{self._path}` is no file: give a path, or take a `MemoryStore`")
+            raise StoreError("bad_path", f"`{self._path}` is not a file: give a path, or use a `MemoryStore`")
         if self._path.startswith(("sqlite:", "postgres:", "postgresql:", "redis:", "rediss:")):
             raise StoreError(
-                "bad_path", f"`{self._path}` is a URL: give a path, or take `bobcat.stores.urls.open_store`"
+                "bad_path", f"`{self._path}` is a URL: give a path, or use `bobcat.stores.urls.open_store`"
             )
         self._path, self._busy_seconds = os.path.abspath(self._path), busy_seconds
         self._now, self._read = time_of(clock), lease_clock(clock)
@@ -69,12 +78,12 @@ class SQLiteStore:
         weakref.finalize(self, self._worker.close)
 
     def _ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> asyncio.Future[T]:
-        if self._process != os.getpid():  # a child of `fork`: neither thread nor connection came along
+        if self._process != os.getpid():  # a child of `fork`, without the thread and the connection
             self._start()
         return self._worker.ask(work, writes=writes)
 
     async def append(self, record: StepRecord) -> None:
-        """Keep `record` durably, or raise `DuplicateRecord`."""
+        """Store `record` durably, or raise `DuplicateRecord`."""
         row = row_of(record)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -88,7 +97,7 @@ class SQLiteStore:
         return await self.load_from(run_id)
 
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Take the run with the next fence, or raise `RunBusy`."""
+        """Acquire the run with the next fence, or raise `RunBusy`."""
         name_of("run id", run_id), name_of("owner", owner)
 
         def work(connection: sqlite3.Connection) -> Lease:
@@ -112,7 +121,7 @@ class SQLiteStore:
         return await self._ask(work, writes=True)
 
     async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """The lease, for longer from now, or `LeaseLost`."""
+        """Extend the lease from now, or raise `LeaseLost`."""
 
         def work(connection: sqlite3.Connection) -> Lease:
             given = _ends(self._read(), seconds)
@@ -122,13 +131,13 @@ class SQLiteStore:
                 {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner, **given},
             )
             if not done.rowcount:
-                raise lost(lease, lease.run_id)
+                raise lease_lost(lease, lease.run_id)
             return replace(lease, expires=moment_of(given["expires"]))
 
         return await self._ask(work, writes=True)
 
     async def release(self, lease: Lease) -> None:
-        """Give the run back."""
+        """Release the run."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -139,7 +148,7 @@ class SQLiteStore:
         await self._ask(work, writes=True)
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append`, while the lease is held, in one transaction."""
+        """`append` while the lease is held, in one transaction."""
         row = row_of(record)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -148,9 +157,9 @@ class SQLiteStore:
 
         try:
             await self._ask(work, writes=True)
-        except Gap as gap:
+        except JournalGap as gap:
             await self.mark_restored()
-            raise lost(lease, row.run_id) from gap
+            raise lease_lost(lease, row.run_id) from gap
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
@@ -159,7 +168,7 @@ class SQLiteStore:
         wanted = (run_id, seq, -1 if limit is None else limit)
 
         def work(connection: sqlite3.Connection) -> tuple[StepRecord, ...]:
-            with reading(f"the journal of run `{run_id}`"):
+            with damaged_unless_readable(f"the journal of run `{run_id}`"):
                 return tuple([record_of(row) for row in connection.execute(query, wanted)])
 
         return await self._ask(work, writes=False)
@@ -173,7 +182,7 @@ class SQLiteStore:
         lease: Lease | None = None,
         expected: Collection[RunStatus] | None = None,
     ) -> None:
-        """Say where a run stands, or raise `StatusConflict`."""
+        """Set the status of a run, or raise `StatusConflict`."""
         name_of("run id", run_id)
         text = text_of("status", detail or {})
 
@@ -196,7 +205,7 @@ class SQLiteStore:
     async def runs(
         self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
     ) -> Sequence[RunSummary]:
-        """Runs, the last changed first."""
+        """Runs, most recently changed first."""
         conditions, values = ["1"], list[object]()
         if status is not None:
             conditions.append("status = ?")
@@ -248,7 +257,7 @@ class SQLiteStore:
             moment = self._now()
             values = {"kind": kind, "key": key, "body": text, "updated": moment, "expected": expected}
             if not connection.execute(change, values).rowcount:
-                raise changed(kind, key, expected)
+                raise version_conflict(kind, key, expected)
             return entry_of((kind, key, expected + 1, text, moment))
 
         return await self._ask(work, writes=True)
@@ -264,7 +273,7 @@ class SQLiteStore:
         )
 
     async def now(self) -> datetime:
-        """The store's time: that of the machine, on which all its users are."""
+        """The store's time: that of the machine."""
         return moment_of(self._now())
 
     async def epoch(self) -> int:
@@ -276,7 +285,7 @@ class SQLiteStore:
         return await self._ask(begin_epoch, writes=True)
 
     async def restored_at(self) -> datetime | None:
-        """When the present epoch began."""
+        """The time when the present epoch began."""
 
         def work(connection: sqlite3.Connection) -> datetime | None:
             (moment,) = connection.execute("SELECT restored FROM bobcat_store").fetchone()
@@ -284,8 +293,8 @@ class SQLiteStore:
 
         return await self._ask(work, writes=False)
 
-    async def doubt(self, run_id: str) -> None:
-        """Say that a run may be older than the present epoch."""
+    async def mark_uncertain(self, run_id: str) -> None:
+        """Mark a run as possibly older than the present epoch."""
         name_of("run id", run_id)
 
         def work(connection: sqlite3.Connection) -> None:
@@ -299,13 +308,13 @@ class SQLiteStore:
         return transaction(self._path, lease, busy_seconds=self._busy_seconds, read=self._read)
 
     async def aclose(self) -> None:
-        """Do what was asked, then close the file. The store cannot be used any more."""
+        """Finish pending requests, then close the file and the store."""
         thread = self._worker.close()
         if thread is not None and self._process == os.getpid():
             await asyncio.to_thread(thread.join)
 
 
-def _ends(now: Reading, seconds: float) -> dict[str, Any]:  # Any: columns
+def _ends(now: ClockSample, seconds: float) -> dict[str, Any]:  # Any: columns
     """The columns of a lease of so many seconds from now."""
     span = int(seconds * 1e6)
     return {"expires": now.date + span, "boot": now.boot, "until": now.tick + span, "date": now.date}

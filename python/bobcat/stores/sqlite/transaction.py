@@ -1,4 +1,4 @@
-"""A transaction that a tool writes in, on a connection of its own."""
+"""A transaction for a tool's writes, on a separate connection."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from bobcat.journal import StepRecord
-from bobcat.stores.durable import Lease, Transaction
-from bobcat.stores.lease_clock import Reading
-from bobcat.stores.refusals import ENDED, lost, read_only
+from bobcat.aio.tasks import wait_shielded
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import row_of
+from bobcat.stores.errors import ENDED, lease_lost, read_only
+from bobcat.stores.lease_clock import ClockSample
+from bobcat.stores.protocol import Lease, Transaction
 from bobcat.stores.sqlite.identity import count_write, write_mark
 from bobcat.stores.sqlite.rows import check_held, insert
 from bobcat.stores.sqlite.schema import connect
-from bobcat.stores.sqlite.worker import worded
-from bobcat.stores.written import row_of
-from bobcat.tasks import settle
+from bobcat.stores.sqlite.worker import to_store_error
 
 
 class SQLiteTransaction:
-    """What a transactional tool gets. `connection` is a `sqlite3.Connection` that has begun."""
+    """The `transaction` of a transactional tool. `connection` is a `sqlite3.Connection` in a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, lease: Lease) -> None:
         self._connection, self._lease = connection, lease
@@ -31,24 +31,26 @@ class SQLiteTransaction:
         return self._connection
 
     def problem(self) -> str | None:
-        """Why nothing can be committed in the transaction any more."""
+        """Reason why the transaction can no longer commit, or None."""
         try:
             return None if self._connection.in_transaction else ENDED
         except sqlite3.ProgrammingError:
             return ENDED
 
     async def append(self, record: StepRecord) -> None:
-        """Keep the record in the transaction. That the lease ended meanwhile is no matter: nobody takes the run before
-        the transaction ends, for that is a write."""
+        """Append the record in the transaction.
+
+        The lease may end meanwhile: no other worker can acquire the run, which is a write, before the transaction ends.
+        """
         row = row_of(record)
         if row.run_id != self._lease.run_id:
-            raise lost(self._lease, row.run_id)
+            raise lease_lost(self._lease, row.run_id)
         insert(self._connection, row)
 
 
 @asynccontextmanager
 async def transaction(
-    path: str, lease: Lease, *, busy_seconds: float, read: Callable[[], Reading]
+    path: str, lease: Lease, *, busy_seconds: float, read: Callable[[], ClockSample]
 ) -> AsyncIterator[Transaction]:
     """Begin, and commit when the block ends. `read` reads the store's clocks."""
     connections: list[sqlite3.Connection] = []
@@ -66,25 +68,25 @@ async def transaction(
         write_mark(path, mark)
 
     try:
-        await settle(asyncio.to_thread(_worded, path, begin))
+        await wait_shielded(asyncio.to_thread(_to_store_error, path, begin))
         connection = connections[0]
         check_held(connection, lease, lease.run_id, read())
         connection.set_authorizer(_within)
         yield SQLiteTransaction(connection, lease)
         connection.set_authorizer(None)
-        await settle(asyncio.to_thread(_worded, path, commit))
+        await wait_shielded(asyncio.to_thread(_to_store_error, path, commit))
     finally:
         for connection in connections:
-            connection.close()  # rolls back what was not committed
+            connection.close()  # rolls back uncommitted writes
 
 
 def _within(action: int, *_: object) -> int:
-    """Refuses to end the transaction: that is not the tool's to do."""
+    """Authorizer that keeps the tool from ending the transaction."""
     return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
 
 
-def _worded(path: str, work: Callable[[], object]) -> None:
+def _to_store_error(path: str, work: Callable[[], object]) -> None:
     try:
         work()
     except sqlite3.Error as error:
-        raise worded(path, error) from error
+        raise to_store_error(path, error) from error

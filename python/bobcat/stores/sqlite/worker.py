@@ -1,8 +1,8 @@
-"""The thread that owns a store's connection: it takes what is asked of it in order, many requests to a transaction.
+"""The thread that owns a store's connection: it executes requests in order, many to a transaction.
 
-One `fsync` serves every request that waited for it, so concurrent runs share its cost. A request is answered after
-the commit, never before. Any event loop may ask; a request whose asker was cancelled is dropped while it waits, and is
-done whole once it was taken up.
+One `fsync` serves every waiting request, so concurrent runs share its cost. A request is answered after the commit,
+never before. Any event loop may send requests; a cancelled request is dropped while it waits, and is executed whole
+once it was started.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 from bobcat.errors import StoreError
+from bobcat.stores.errors import read_only, storage_moved, store_closed, unavailable
 from bobcat.stores.file_identity import file_identity
-from bobcat.stores.refusals import closed, moved, read_only, unavailable
 from bobcat.stores.sqlite.identity import count_write, write_mark
 from bobcat.stores.sqlite.schema import Connected, connect
 
 T = TypeVar("T")
 
 MAX_BATCH = 256
-"""Requests in one transaction: it bounds what one of them waits for."""
+"""Maximum number of requests in one transaction, which bounds the wait of each."""
 
 
-class Request(NamedTuple):
-    """What is to be done, and who waits for it. Any: the answer is whatever `work` returns."""
+class WorkItem(NamedTuple):
+    """A request and its future. Any: the result has the type that `work` returns."""
 
     work: Callable[[sqlite3.Connection], Any]
     writes: bool
@@ -40,26 +40,29 @@ class Worker:
 
     def __init__(self, path: str, busy_seconds: float) -> None:
         self._path, self._busy_seconds = path, busy_seconds
-        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[WorkItem | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closed = False
 
     def ask(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> asyncio.Future[T]:
-        """Have `work` done. INVARIANT: it raises before it writes, or writes in one statement: it has no transaction
-        of its own that could be undone."""
+        """Execute `work` in the thread.
+
+        INVARIANT: it raises before it writes, or writes in one statement: it has no transaction of its own that could
+        be rolled back.
+        """
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         with self._starting:
             if self._closed:
-                raise closed(f"the store in `{self._path}`")
+                raise store_closed(f"the store in `{self._path}`")
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=f"bobcat {self._path}", daemon=True)
                 self._thread.start()
-            self._requests.put(Request(work, writes, answer))
+            self._requests.put(WorkItem(work, writes, answer))
         return answer
 
     def close(self) -> threading.Thread | None:
-        """Take no more requests; what was asked is still done. The thread, for who wants to wait for it."""
+        """Accept no more requests; pending ones are executed. Returns the thread, for callers that wait for it."""
         with self._starting:
             if not self._closed:
                 self._closed = True
@@ -70,7 +73,7 @@ class Worker:
         connected: Connected | None = None
         going = True
         while going:
-            batch: list[Request] = []
+            batch: list[WorkItem] = []
             waiting = self._requests.get()
             while True:
                 if waiting is None:
@@ -88,19 +91,19 @@ class Worker:
                 if connected is None and batch:
                     connected = connect(self._path, busy_seconds=self._busy_seconds)
             except Exception as error:
-                _deliver([(request, worded(self._path, error)) for request in batch])
+                _deliver([(request, to_store_error(self._path, error)) for request in batch])
                 continue
             if connected is not None and batch:
-                if _is_there(self._path, connected):
+                if _is_current(self._path, connected):
                     self._do(connected, batch)
-                else:  # what is written now, no other process would ever see
-                    _deliver([(request, moved(self._path)) for request in batch])
+                else:  # no other process would ever see a write now
+                    _deliver([(request, storage_moved(self._path)) for request in batch])
         if connected is not None:
             connected.connection.close()
 
-    def _do(self, connected: Connected, batch: list[Request]) -> None:
+    def _do(self, connected: Connected, batch: list[WorkItem]) -> None:
         connection = connected.connection
-        answers: list[tuple[Request, object]] = []
+        answers: list[tuple[WorkItem, object]] = []
         writes = any(request.writes for request in batch)
         if writes and connected.read_only is not None:
             refusal = read_only(self._path, connected.read_only)
@@ -113,8 +116,8 @@ class Worker:
                 except sqlite3.OperationalError as error:
                     if not _is_busy(error):
                         raise
-                    # All have waited; each alone would wait as long again. Those that only read need not.
-                    _deliver([(request, worded(self._path, error)) for request in batch if request.writes])
+                    # All have waited; each alone would wait as long again. Read-only ones need not.
+                    _deliver([(request, to_store_error(self._path, error)) for request in batch if request.writes])
                     batch = [request for request in batch if not request.writes]
             for request in batch:
                 try:
@@ -130,16 +133,16 @@ class Worker:
         except Exception as error:
             if connection.in_transaction:
                 connection.rollback()
-            if len(batch) > 1:  # one of them may be to blame: let it fail alone
+            if len(batch) > 1:  # one of them may have caused it: let it fail alone
                 for request in batch:
                     self._do(connected, [request])
                 return
-            answers = [(request, worded(self._path, error)) for request in batch]
+            answers = [(request, to_store_error(self._path, error)) for request in batch]
         _deliver(answers)
 
 
-def _is_there(path: str, connected: Connected) -> bool:
-    """True while the path names the file that was opened."""
+def _is_current(path: str, connected: Connected) -> bool:
+    """Return true while the path names the opened file."""
     try:
         return connected.read_only is not None or file_identity(path) == connected.identity.inode
     except OSError:
@@ -150,8 +153,8 @@ def _is_busy(error: Exception) -> bool:
     return "locked" in str(error)
 
 
-def worded(path: str, error: Exception) -> Exception:
-    """An error of SQLite, in our words."""
+def to_store_error(path: str, error: Exception) -> Exception:
+    """Convert a SQLite error to an error of the store."""
     if not isinstance(error, (sqlite3.Error, OSError)):
         return error
     text = str(error)
@@ -159,24 +162,24 @@ def worded(path: str, error: Exception) -> Exception:
     if "readonly" in text:
         coded = read_only(path, text)
     elif _is_busy(error):
-        coded = StoreError("busy", f"`{path}` is being written by somebody else for too long ({text})")
+        coded = StoreError("busy", f"`{path}` is locked by another writer for too long ({text})")
     elif "not a database" in text or "malformed" in text:
-        coded = StoreError("damaged", f"`{path}` is no usable SQLite file ({text})")
+        coded = StoreError("damaged", f"`{path}` is not a usable SQLite file ({text})")
     else:
         coded = unavailable(f"`{path}` cannot be used: {text}")
     coded.__cause__ = error
     return coded
 
 
-def _deliver(answers: list[tuple[Request, object]]) -> None:
-    """Hand the answers to the loops that wait, each loop woken once."""
+def _deliver(answers: list[tuple[WorkItem, object]]) -> None:
+    """Deliver the answers to their event loops, waking each loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], object]]] = defaultdict(list)
     for request, answer in answers:
         by_loop[request.answer.get_loop()].append((request.answer, answer))
     for loop, settled in by_loop.items():
         try:
             loop.call_soon_threadsafe(_settle, settled)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: no waiter is left
             continue
 
 

@@ -1,4 +1,4 @@
-"""The contract of stores, as a test suite: clause by clause, over a store that the user makes."""
+"""The contract of stores as a test suite: one clause per guarantee, run on a user's store."""
 
 from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
 from bobcat.testing.contract.suite import run_store_contract

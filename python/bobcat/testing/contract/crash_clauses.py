@@ -1,4 +1,4 @@
-"""What survives when the storage fails under the store: a killed server, a torn write, a closed file."""
+"""Durability clauses for failing storage: a killed server, a torn write, a closed file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import asyncio
 import inspect
 import time
 
-from bobcat.journal import DuplicateRecord, StepRecord
-from bobcat.testing.contract.subject import NotApplicable, Subject, demand, demand_refused, demand_same, record, refusal
+from bobcat.journal.records import DuplicateRecord, StepRecord
+from bobcat.testing.contract.subject import (
+    NotApplicable,
+    StoreUnderTest,
+    demand,
+    demand_refused,
+    demand_same,
+    record,
+    refusal,
+)
 
 PATIENCE = 60.0
-"""Seconds that a store has to work again after its storage came back."""
+"""Seconds in which a store must recover after its storage is back."""
 
 
-async def closing_keeps_everything(subject: Subject) -> None:
-    """What was appended is there after the store was closed and another was made."""
+async def closing_keeps_everything(subject: StoreUnderTest) -> None:
+    """Appended records are present after the store is closed and a new one is opened."""
     if not subject.shared:
         raise NotApplicable("store objects share nothing (`shared=False`)")
     run_id = subject.run_id()
@@ -28,9 +36,9 @@ async def closing_keeps_everything(subject: Subject) -> None:
     await demand_refused(store.append(record(run_id, 4)), DuplicateRecord, "an append to a taken position")
 
 
-async def a_crash_loses_nothing_acknowledged(subject: Subject) -> None:
-    """The storage crashes while runs are written: every acknowledged record is there afterwards, every other one is
-    there whole or not at all, positions stay unique, and the store works again."""
+async def a_crash_loses_nothing_acknowledged(subject: StoreUnderTest) -> None:
+    """The storage crashes during writes: every acknowledged record is present afterwards, every other record is
+    present whole or not at all, positions stay unique, and the store works again."""
     if subject.crash is None:
         raise NotApplicable("no `crash` was given")
     store = await subject.store()
@@ -50,7 +58,7 @@ async def a_crash_loses_nothing_acknowledged(subject: Subject) -> None:
                 acknowledged[run_id].append(entry)
                 after += crashed
             elif isinstance(error, DuplicateRecord):
-                demand(False, f"position {seq}, which one writer alone uses, was called taken")
+                demand(False, f"position {seq}, which only one writer uses, was reported as taken")
             elif time.monotonic() > until:
                 demand(False, f"{PATIENCE} s after the crash an append still raises {error!r}")
             else:
@@ -75,4 +83,4 @@ async def a_crash_loses_nothing_acknowledged(subject: Subject) -> None:
 
 
 CLAUSES = (closing_keeps_everything, a_crash_loses_nothing_acknowledged)
-"""In the order in which they are tried."""
+"""All clauses in execution order."""

@@ -1,4 +1,4 @@
-"""What a `DurableStore` owes for documents: versions that only grow, changes that never overwrite each other."""
+"""Document clauses of a `DurableStore`: versions only grow, and updates never overwrite each other."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from bobcat.plain_json import describe, json_text
-from bobcat.stores.durable import DurableStore, Entry, VersionConflict
+from bobcat.stores.protocol import DurableStore, Entry, VersionConflict
 from bobcat.testing.contract.journal_clauses import BODIES
-from bobcat.testing.contract.subject import Subject, demand, demand_refused, refusal
+from bobcat.testing.contract.subject import StoreUnderTest, demand, demand_refused, refusal
+from bobcat.text.json_text import format_exception, json_text
+from bobcat.text.shortening import shortened
 
 INCREMENTS = 5
-"""Times that each writer of a race adds one."""
+"""Increments of each writer in a race."""
 
 
 def _demand_entry(entry: Entry | None, key: str, version: int, body: Mapping[str, Any], what: str) -> None:
-    demand(entry is not None, f"{what}: there is none")
+    demand(entry is not None, f"{what}: the document is missing")
     assert entry is not None
     demand((entry.key, entry.version) == (key, version), f"{what}: {entry.key!a} at version {entry.version}")
     demand(
         json_text(dict(entry.body)) == json_text(dict(body)),
-        f"{what}: `{json_text(dict(entry.body))[:80]}` instead of `{json_text(dict(body))[:80]}`",
+        f"{what}: `{shortened(json_text(dict(entry.body)), 80)}` instead of `{shortened(json_text(dict(body)), 80)}`",
     )
     demand(entry.updated.tzinfo is not None, f"{what}: its time has no zone")
 
 
-async def a_document_has_versions(subject: Subject) -> None:
-    """A document begins at version 1 and grows by one; a change from any other version is `VersionConflict` and
+async def a_document_has_versions(subject: StoreUnderTest) -> None:
+    """A document starts at version 1 and grows by one; a change from any other version raises `VersionConflict` and
     changes nothing."""
     store, kind = await subject.durable(), subject.run_id("kind")
-    demand(await store.get(kind, "k") is None, "a document is there before it was written")
+    demand(await store.get(kind, "k") is None, "a document exists before it was written")
     await demand_refused(store.put(kind, "k", {"n": 0}, expected=1), VersionConflict, "changing a missing document")
     _demand_entry(await store.put(kind, "k", {"n": 1}, expected=0), "k", 1, {"n": 1}, "the first `put`")
     _demand_entry(await store.get(kind, "k"), "k", 1, {"n": 1}, "`get` after it")
@@ -42,8 +43,8 @@ async def a_document_has_versions(subject: Subject) -> None:
     _demand_entry(await store.get(kind, "k"), "k", 2, {"n": 2}, "at the end")
 
 
-async def changes_do_not_overwrite_each_other(subject: Subject) -> None:
-    """Many writers that read, add one and write back, again on a conflict, lose no addition."""
+async def changes_do_not_overwrite_each_other(subject: StoreUnderTest) -> None:
+    """Concurrent read-increment-write updates with retries on conflict lose no increment."""
     stores = [await subject.durable(), await subject.other()]
     kind = subject.run_id("kind")
     first = stores[0]
@@ -69,8 +70,8 @@ async def changes_do_not_overwrite_each_other(subject: Subject) -> None:
     _demand_entry(await first.get(kind, "sum"), "sum", total + 1, {"n": total}, f"after {total} additions")
 
 
-async def one_of_many_creators_wins(subject: Subject) -> None:
-    """Of many that create one document exactly one succeeds: what is to be used once is used once."""
+async def one_of_many_creators_wins(subject: StoreUnderTest) -> None:
+    """Of many concurrent creations of one document, exactly one succeeds."""
     stores = [await subject.durable(), await subject.other()]
     kind = subject.run_id("kind")
 
@@ -81,7 +82,7 @@ async def one_of_many_creators_wins(subject: Subject) -> None:
 
     errors = await asyncio.gather(*(create(number) for number in range(subject.writers)))
     odd = [error for error in errors if error is not None and not isinstance(error, VersionConflict)]
-    demand(not odd, f"one of them got {describe(odd[0]) if odd else ''}")
+    demand(not odd, f"one of them got {format_exception(odd[0]) if odd else ''}")
     winners = [number for number, error in enumerate(errors) if error is None]
     demand(len(winners) == 1, f"{len(winners)} of {subject.writers} succeeded")
     store = stores[0]
@@ -89,8 +90,8 @@ async def one_of_many_creators_wins(subject: Subject) -> None:
     _demand_entry(await store.get(kind, "once"), "once", 1, {"by": winners[0]}, "the document")
 
 
-async def documents_are_scanned_in_order(subject: Subject) -> None:
-    """`scan` gives the documents of one kind by key, in code point order, after a key and at most `limit`."""
+async def documents_are_scanned_in_order(subject: StoreUnderTest) -> None:
+    """`scan` returns the documents of one kind by key, in code point order, after a key and at most `limit`."""
     store, kind = await subject.durable(), subject.run_id("kind")
     keys = ["B", "a", "a ", "a/b", "ab", "a.b", "Z", "z", "é", "e\u0301", "10", "2", "\uffee", "𝕒", "ß", "_", "~"]
     for key in keys:
@@ -114,12 +115,12 @@ async def documents_are_scanned_in_order(subject: Subject) -> None:
     demand(other == [kind + "x"], f"the other kind has {other!a}")
 
 
-async def document_bodies_come_back_unchanged(subject: Subject) -> None:
-    """A document holds any JSON, and what was changed in it by its writer afterwards is not in it."""
+async def document_bodies_come_back_unchanged(subject: StoreUnderTest) -> None:
+    """A document stores any JSON value, and later changes of the writer's object do not affect it."""
     store, kind = await subject.durable(), subject.run_id("kind")
     for key, body in BODIES.items():
         error = await refusal(store.put(kind, key, body, expected=0))
-        demand(error is None, f"{key}: put raised {describe(error) if error else ''}")
+        demand(error is None, f"{key}: put raised {format_exception(error) if error else ''}")
         _demand_entry(await store.get(kind, key), key, 1, body, key)
     mine = {"list": [1]}
     await store.put(kind, "mine", mine, expected=0)
@@ -134,4 +135,4 @@ CLAUSES = (
     documents_are_scanned_in_order,
     document_bodies_come_back_unchanged,
 )
-"""In the order in which they are tried."""
+"""All clauses in execution order."""

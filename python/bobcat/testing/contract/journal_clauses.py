@@ -1,4 +1,4 @@
-"""What every `RunStore` owes: two methods, and one guarantee that carries everything."""
+"""Journal clauses of every `RunStore`: `append`, `load`, and the uniqueness of positions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import asyncio
 import random
 from typing import Any
 
-from bobcat.journal import DuplicateRecord, StepRecord
-from bobcat.plain_json import describe
+from bobcat.journal.records import DuplicateRecord, StepRecord
 from bobcat.testing.contract.subject import (
     NotApplicable,
-    Subject,
+    StoreUnderTest,
     demand,
     demand_refused,
     demand_same,
@@ -18,25 +17,26 @@ from bobcat.testing.contract.subject import (
     refusal,
     steps,
 )
+from bobcat.text.json_text import format_exception
 
 RACES = 8
-"""Positions that the writers race for."""
+"""Contested positions in a race."""
 
 CANCELLED_AFTER = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55)
 """Rounds of the event loop after which an append is cancelled."""
 
 CANCELLED_AFTER_SECONDS = (0.0002, 0.0005, 0.001, 0.002, 0.004, 0.008)
-"""The same in time, for stores that work in threads or over a network."""
+"""Seconds after which an append is cancelled, for stores with threads or a network."""
 
 LARGE = 1024 * 1024
-"""Characters in a body that every store must keep; a model's whole context fits."""
+"""Characters in a body that every store must keep; the whole context of a model fits."""
 
 HUGE = 16 * LARGE
-"""Characters in a body that a store may refuse, whole."""
+"""Characters in a body that a store may reject as a whole."""
 
 
-async def what_was_appended_is_loaded(subject: Subject) -> None:
-    """The records of a run come back as they went in, by position."""
+async def what_was_appended_is_loaded(subject: StoreUnderTest) -> None:
+    """The records of a run are loaded as they were appended, by position."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = [
         record(run_id, 0, {"task": "t", "bundle_id": None}, kind="run.started", idempotency_key=""),
@@ -48,14 +48,14 @@ async def what_was_appended_is_loaded(subject: Subject) -> None:
     demand_same(await store.load(run_id), wanted, "load")
 
 
-async def an_unknown_run_is_empty(subject: Subject) -> None:
-    """Loading a run without records gives an empty sequence, and no error."""
+async def an_unknown_run_is_empty(subject: StoreUnderTest) -> None:
+    """Loading a run without records returns an empty sequence, without an error."""
     found = await (await subject.store()).load(subject.run_id("never-written"))
     demand(len(found) == 0, f"{len(found)} records")
 
 
-async def a_taken_position_is_refused(subject: Subject) -> None:
-    """A second append to one position raises `DuplicateRecord`, even of an equal record, and changes nothing."""
+async def a_taken_position_is_refused(subject: StoreUnderTest) -> None:
+    """A second append to one position raises `DuplicateRecord`, even for an equal record, and changes nothing."""
     store, run_id = await subject.store(), subject.run_id()
     first = record(run_id, 0, {"mine": True})
     await store.append(first)
@@ -64,8 +64,8 @@ async def a_taken_position_is_refused(subject: Subject) -> None:
     demand_same(await store.load(run_id), [first], "after the refusals")
 
 
-async def records_are_ordered_by_number(subject: Subject) -> None:
-    """Records come by position as a number (2 before 10), whatever the order of their arrival, gaps allowed."""
+async def records_are_ordered_by_number(subject: StoreUnderTest) -> None:
+    """Records are ordered by position as a number (2 before 10), in any order of arrival, with gaps allowed."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = [record(run_id, seq) for seq in (0, 1, 2, 9, 10, 11, 99, 100, 101, 5_000_000_000)]
     arriving = random.Random(7).sample(wanted, len(wanted))
@@ -74,8 +74,8 @@ async def records_are_ordered_by_number(subject: Subject) -> None:
     demand_same(await store.load(run_id), wanted, "load")
 
 
-async def a_long_journal_comes_back_whole(subject: Subject) -> None:
-    """A run of 300 records comes back whole and in order."""
+async def a_long_journal_comes_back_whole(subject: StoreUnderTest) -> None:
+    """A run of 300 records is loaded whole and in order."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = [record(run_id, seq, {"step": seq, "text": "x" * (seq % 97)}) for seq in range(300)]
     for each in wanted:
@@ -83,8 +83,8 @@ async def a_long_journal_comes_back_whole(subject: Subject) -> None:
     demand_same(await store.load(run_id), wanted, "load")
 
 
-async def a_loaded_journal_stays_as_it_was(subject: Subject) -> None:
-    """What `load` returned does not change when more is appended."""
+async def a_loaded_journal_stays_as_it_was(subject: StoreUnderTest) -> None:
+    """A sequence returned by `load` does not change after further appends."""
     store, run_id = await subject.store(), subject.run_id()
     await store.append(record(run_id, 0))
     before = await store.load(run_id)
@@ -92,8 +92,8 @@ async def a_loaded_journal_stays_as_it_was(subject: Subject) -> None:
     demand(len(before) == 1, f"the sequence grew to {len(before)} records")
 
 
-async def runs_are_kept_apart(subject: Subject) -> None:
-    """Run ids that differ in one character, however odd, are different runs; a store may refuse an odd one."""
+async def runs_are_kept_apart(subject: StoreUnderTest) -> None:
+    """Run ids that differ in one character are different runs; a store may reject an unusual id."""
     store = await subject.store()
     odd = "a A a. a/b a\\b ../a a%2fb a%2Fb a* a? a: a{b} a::0:node é e\u0301 ß ss 𝕒 a\u200d".split()
     odd += ["a ", " a", "a b", "a\tb", "a\nb", "'; DROP TABLE runs; --", "x" * 200, "x" * 201, "\ud800", "a\0b"]
@@ -103,15 +103,15 @@ async def runs_are_kept_apart(subject: Subject) -> None:
         error = await refusal(store.append(wanted))
         if error is None:
             kept.append(wanted)
-        demand(not isinstance(error, DuplicateRecord), f"run id {name!a} was taken for another one")
+        demand(not isinstance(error, DuplicateRecord), f"run id {name!a} was treated as another one")
     demand(len(kept) >= 20, f"only {len(kept)} of {len(odd)} run ids are kept")
     for wanted in kept:
         demand_same(await store.load(wanted.run_id), [wanted], f"run id {wanted.run_id!a}")
 
 
-async def one_of_many_writers_wins(subject: Subject) -> None:
-    """Of many writers racing for a position exactly one wins, the others get `DuplicateRecord`, and the winner's
-    record is the one that is kept."""
+async def one_of_many_writers_wins(subject: StoreUnderTest) -> None:
+    """Of many writers racing for a position, exactly one wins, the others get `DuplicateRecord`, and the winner's
+    record is stored."""
     run_id = subject.run_id()
     stores = [await subject.store(), await subject.other()]
     for seq in range(RACES):
@@ -121,7 +121,7 @@ async def one_of_many_writers_wins(subject: Subject) -> None:
         )
         winners = [writer for writer, error in enumerate(errors) if error is None]
         odd = [error for error in errors if error is not None and not isinstance(error, DuplicateRecord)]
-        demand(not odd, f"a losing writer got {describe(odd[0]) if odd else ''}")
+        demand(not odd, f"a losing writer got {format_exception(odd[0]) if odd else ''}")
         demand(len(winners) == 1, f"{len(winners)} of {subject.writers} writers won position {seq}")
         found = await stores[0].load(run_id)
         demand(
@@ -130,8 +130,8 @@ async def one_of_many_writers_wins(subject: Subject) -> None:
         )
 
 
-async def writers_of_different_runs_do_not_disturb_each_other(subject: Subject) -> None:
-    """Many runs written at the same time, each by its own writer, all come back whole."""
+async def writers_of_different_runs_do_not_disturb_each_other(subject: StoreUnderTest) -> None:
+    """Many runs written concurrently, each by its own writer, are all loaded whole."""
     store = await subject.store()
     wanted = {
         run_id: [record(run_id, seq) for seq in range(5)]
@@ -147,8 +147,8 @@ async def writers_of_different_runs_do_not_disturb_each_other(subject: Subject) 
         demand_same(await store.load(run_id), records, f"run {run_id}")
 
 
-async def another_store_object_sees_it(subject: Subject) -> None:
-    """What one store object appended, another one over the same storage loads at once."""
+async def another_store_object_sees_it(subject: StoreUnderTest) -> None:
+    """Records appended by one store object are immediately visible to another one over the same storage."""
     if not subject.shared:
         raise NotApplicable("store objects share nothing (`shared=False`)")
     run_id = subject.run_id()
@@ -172,30 +172,30 @@ BODIES: dict[str, Any] = {
     "nesting": {"a": [[[[{"b": [{"c": {"d": [[]]}}]}]]]]},
     "many keys": {f"key {number}": number for number in range(2000)},
 }
-"""JSON that every store keeps as it is."""
+"""JSON that every store must keep unchanged."""
 
 CLUMSY: dict[str, Any] = {
     "not a number": {"values": [float("nan"), float("inf"), float("-inf")]},
     "bytes": {"raw": b"\x00\xff binary", "more": bytearray(b"\x80")},
     "sets and tuples": {"set": {1, 2}, "tuple": (1, (2, 3))},
 }
-"""What JSON has no word for: kept as `step_record_to_json` says it, or refused."""
+"""Values without a JSON form: kept as `step_record_to_json` writes them, or rejected."""
 
 
-async def bodies_come_back_unchanged(subject: Subject) -> None:
-    """Any JSON comes back as it went in: every script, NUL, lone surrogates, large integers, every float."""
+async def bodies_come_back_unchanged(subject: StoreUnderTest) -> None:
+    """Any JSON is loaded unchanged: every script, NUL, lone surrogates, large integers, every float."""
     store, run_id = await subject.store(), subject.run_id()
     for seq, (name, body) in enumerate(BODIES.items()):
         wanted = record(run_id, seq, body)
         error = await refusal(store.append(wanted))
-        demand(error is None, f"{name}: append raised {describe(error) if error else ''}")
+        demand(error is None, f"{name}: append raised {format_exception(error) if error else ''}")
         found = await store.load(run_id)
         demand(len(found) == seq + 1, f"{name}: {len(found)} records instead of {seq + 1}")
         demand_same(found[-1:], [wanted], name)
 
 
-async def what_json_cannot_say_is_kept_or_refused(subject: Subject) -> None:
-    """NaN, bytes and sets are kept as `step_record_to_json` writes them, or refused whole, never half."""
+async def what_json_cannot_say_is_kept_or_refused(subject: StoreUnderTest) -> None:
+    """NaN, bytes and sets are kept as `step_record_to_json` writes them, or rejected as a whole."""
     store = await subject.store()
     for name, body in CLUMSY.items():
         run_id = subject.run_id(name)
@@ -204,8 +204,8 @@ async def what_json_cannot_say_is_kept_or_refused(subject: Subject) -> None:
         demand_same(await store.load(run_id), [wanted] if error is None else [], name)
 
 
-async def times_keys_and_kinds_come_back(subject: Subject) -> None:
-    """Timestamps keep their microseconds and their moment, keys and kinds their text, empty keys too."""
+async def times_keys_and_kinds_come_back(subject: StoreUnderTest) -> None:
+    """Timestamps keep their microseconds and their point in time, keys and kinds their text, including empty keys."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = [
         record(run_id, 0, kind="x.custom-kind", idempotency_key=""),
@@ -218,31 +218,31 @@ async def times_keys_and_kinds_come_back(subject: Subject) -> None:
     demand(all(each.timestamp.tzinfo is not None for each in found), "a timestamp lost its zone")
 
 
-async def a_large_body_is_kept(subject: Subject) -> None:
-    """A body of a megabyte is kept."""
+async def a_large_body_is_kept(subject: StoreUnderTest) -> None:
+    """A body of one megabyte is stored."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = record(run_id, 0, {"text": "0123456789abcdef" * (LARGE // 16)})
     await store.append(wanted)
     demand_same(await store.load(run_id), [wanted], "load")
 
 
-async def a_huge_body_is_kept_or_refused_whole(subject: Subject) -> None:
-    """A body of 16 megabytes is kept, or refused with an error that is not `DuplicateRecord`; after a refusal the
+async def a_huge_body_is_kept_or_refused_whole(subject: StoreUnderTest) -> None:
+    """A body of 16 megabytes is stored, or rejected with an error other than `DuplicateRecord`; after a rejection the
     position is free."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = record(run_id, 0, {"text": "0123456789abcdef" * (HUGE // 16)})
     error = await refusal(store.append(wanted))
     if error is not None:
-        demand(not isinstance(error, DuplicateRecord), "the refusal is `DuplicateRecord`")
+        demand(not isinstance(error, DuplicateRecord), "the error is `DuplicateRecord`")
         wanted = record(run_id, 0)
         after = await refusal(store.append(wanted))
-        demand(after is None, f"after the refusal an append raised {describe(after) if after else ''}")
+        demand(after is None, f"after the error an append raised {format_exception(after) if after else ''}")
     demand_same(await store.load(run_id), [wanted], "load")
 
 
-async def a_cancelled_append_is_all_or_nothing(subject: Subject) -> None:
-    """An append that is cancelled at any moment has kept the whole record or nothing of it, for good: it does not
-    appear later, and the position is taken exactly when the record is there."""
+async def a_cancelled_append_is_all_or_nothing(subject: StoreUnderTest) -> None:
+    """An append that is cancelled at any time has stored the whole record or nothing of it, permanently: the record
+    does not appear later, and the position is taken exactly if the record is present."""
     store = await subject.store()
     moments: list[int | float] = [*CANCELLED_AFTER, *CANCELLED_AFTER_SECONDS]
     for moment in moments:
@@ -262,7 +262,7 @@ async def a_cancelled_append_is_all_or_nothing(subject: Subject) -> None:
         demand(
             isinstance(error, DuplicateRecord) if found else error is None,
             f"{when}, {'kept' if found else 'not kept'}: the next append "
-            f"{'went through' if error is None else 'raised ' + describe(error)}",
+            f"{'went through' if error is None else 'raised ' + format_exception(error)}",
         )
         demand_same(await store.load(run_id), [wanted], f"{when}, then appended again")
 
@@ -285,4 +285,4 @@ CLAUSES = (
     a_huge_body_is_kept_or_refused_whole,
     a_cancelled_append_is_all_or_nothing,
 )
-"""In the order in which they are tried."""
+"""All clauses in execution order."""

@@ -1,4 +1,4 @@
-"""What a `DurableStore` owes beyond a journal: leases and fences, statuses, listings, transactions."""
+"""Lease clauses of a `DurableStore`: leases and fences, statuses, listings, transactions."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import contextlib
 import inspect
 from datetime import timedelta
 
-from bobcat.journal import DuplicateRecord, StepRecord
-from bobcat.plain_json import describe
-from bobcat.stores.durable import (
+from bobcat.journal.records import DuplicateRecord, StepRecord
+from bobcat.stores.protocol import (
     DurableStore,
     Lease,
     LeaseLost,
@@ -22,38 +21,39 @@ from bobcat.stores.durable import (
 )
 from bobcat.testing.contract.subject import (
     NotApplicable,
-    Subject,
+    StoreUnderTest,
     demand,
     demand_refused,
     demand_same,
     record,
     refusal,
 )
+from bobcat.text.json_text import format_exception
 
 LONG = 120.0
-"""Seconds of a lease that does not end within a clause."""
+"""Seconds of a lease that does not expire within a clause."""
 
 BRIEF = 0.2
-"""Seconds of a lease that a clause lets end."""
+"""Seconds of a lease that expires within a clause."""
 
 RUNNING: tuple[RunStatus, ...] = ("running",)
 QUEUED: tuple[RunStatus, ...] = ("queued",)
 
 RACES = 5
-"""Times that many change one status at once."""
+"""Rounds of concurrent changes of one status."""
 
 TAKEN_AFTER = (0, 0.0003, 0.0007, 0.001, 0.0015, 0.002, 0.003, 0.005)
-"""Seconds of appending after which a run is taken."""
+"""Seconds of appending before a takeover."""
 
 
 async def _ended(store: DurableStore, lease: Lease) -> None:
-    """Wait until the lease is over, by the store's time."""
-    while await store.now() <= lease.expires:  # noqa: ASYNC110 - only the store can say
+    """Wait until the lease has expired by the store's clock."""
+    while await store.now() <= lease.expires:  # noqa: ASYNC110 - only the store knows
         await asyncio.sleep(0.02)
 
 
-async def a_lease_keeps_others_out(subject: Subject) -> None:
-    """A run with a live lease is `RunBusy` for other owners, who learn by whom and until when."""
+async def a_lease_keeps_others_out(subject: StoreUnderTest) -> None:
+    """A run with a live lease raises `RunBusy` for other owners, with the owner and the expiry."""
     store, run_id = await subject.durable(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     demand((lease.run_id, lease.owner) == (run_id, "a"), f"the lease is {lease!r}")
@@ -64,11 +64,11 @@ async def a_lease_keeps_others_out(subject: Subject) -> None:
     demand(error.expires == lease.expires, f"the error says until {error.expires}, the lease {lease.expires}")
     await store.append_fenced(record(run_id, 0), lease)
     other = await store.acquire(subject.run_id("other"), owner="b", seconds=LONG)
-    demand(other.owner == "b", "another run could not be taken")
+    demand(other.owner == "b", "another run could not be acquired")
 
 
-async def the_same_owner_takes_the_next_fence(subject: Subject) -> None:
-    """The same owner acquires again, with a greater fence; its earlier lease is lost."""
+async def the_same_owner_takes_the_next_fence(subject: StoreUnderTest) -> None:
+    """The same owner can acquire again, with a greater fence; its earlier lease is lost."""
     store, run_id = await subject.durable(), subject.run_id()
     first = await store.acquire(run_id, owner="a", seconds=LONG)
     second = await store.acquire(run_id, owner="a", seconds=LONG)
@@ -78,20 +78,22 @@ async def the_same_owner_takes_the_next_fence(subject: Subject) -> None:
     await store.append_fenced(record(run_id, 0), second)
 
 
-async def a_lease_ends(subject: Subject) -> None:
-    """A lease that is over, by the store's time, allows no append; it can be renewed while nobody took the run."""
+async def a_lease_ends(subject: StoreUnderTest) -> None:
+    """A lease that has expired by the store's clock allows no append; it can be renewed until another owner takes the
+    run.
+    """
     store, run_id = await subject.durable(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=BRIEF)
     await _ended(store, lease)
     await demand_refused(store.append_fenced(record(run_id, 0), lease), LeaseLost, "an append after the lease's end")
     demand_same(await store.load(run_id), [], "after the refused append")
     error = await refusal(store.renew(lease, seconds=LONG))
-    demand(error is None, f"renewing it raised {describe(error) if error else ''}")
+    demand(error is None, f"renewing it raised {format_exception(error) if error else ''}")
     await store.append_fenced(record(run_id, 0), lease)
 
 
-async def a_renewal_counts_from_now(subject: Subject) -> None:
-    """`renew` gives the same fence, `seconds` from now, and the earlier lease object stays good."""
+async def a_renewal_counts_from_now(subject: StoreUnderTest) -> None:
+    """`renew` returns the same fence, `seconds` from now, and the earlier lease object stays valid."""
     store, run_id = await subject.durable(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     before = await store.now()
@@ -104,8 +106,8 @@ async def a_renewal_counts_from_now(subject: Subject) -> None:
     await store.append_fenced(record(run_id, 1), renewed)
 
 
-async def a_taken_run_is_lost(subject: Subject) -> None:
-    """Once another owner took the run, the earlier lease appends, renews and says nothing any more, and releasing it
+async def a_taken_run_is_lost(subject: StoreUnderTest) -> None:
+    """After another owner took the run, the earlier lease can no longer append, renew or set a status, and releasing it
     changes nothing."""
     store, run_id = await subject.durable(), subject.run_id()
     old = await store.acquire(run_id, owner="a", seconds=BRIEF)
@@ -125,8 +127,8 @@ async def a_taken_run_is_lost(subject: Subject) -> None:
     demand_same(await store.load(run_id), [record(run_id, 0, {"by": "b"})], "the journal")
 
 
-async def a_released_run_is_free(subject: Subject) -> None:
-    """After `release` another owner takes the run at once, and the released lease is lost."""
+async def a_released_run_is_free(subject: StoreUnderTest) -> None:
+    """After `release`, another owner can acquire the run at once, and the released lease is lost."""
     store, run_id = await subject.durable(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     await store.release(lease)
@@ -138,7 +140,7 @@ async def a_released_run_is_free(subject: Subject) -> None:
     await store.append_fenced(record(run_id, 0), new)
 
 
-async def a_lease_is_for_one_run(subject: Subject) -> None:
+async def a_lease_is_for_one_run(subject: StoreUnderTest) -> None:
     """A lease on one run allows no append to another."""
     store = await subject.durable()
     lease = await store.acquire(subject.run_id("one"), owner="a", seconds=LONG)
@@ -148,8 +150,8 @@ async def a_lease_is_for_one_run(subject: Subject) -> None:
     demand_same(await store.load(other), [], "the other run")
 
 
-async def a_fenced_append_refuses_taken_positions(subject: Subject) -> None:
-    """Under a lease, too, a taken position is `DuplicateRecord`, also when it was taken without a lease."""
+async def a_fenced_append_refuses_taken_positions(subject: StoreUnderTest) -> None:
+    """Under a lease, too, a taken position raises `DuplicateRecord`, also if it was taken without a lease."""
     store, run_id = await subject.durable(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     await store.append_fenced(record(run_id, 0, {"first": True}), lease)
@@ -160,8 +162,8 @@ async def a_fenced_append_refuses_taken_positions(subject: Subject) -> None:
     demand_same(await store.load(run_id), [record(run_id, seq, {"first": True}) for seq in (0, 1)], "the journal")
 
 
-async def one_of_many_owners_wins(subject: Subject) -> None:
-    """Of many owners racing for a run exactly one gets it, the others get `RunBusy`."""
+async def one_of_many_owners_wins(subject: StoreUnderTest) -> None:
+    """Of many owners racing for a run, exactly one gets it, the others get `RunBusy`."""
     stores = [await subject.durable(), await subject.other()]
     run_id = subject.run_id()
 
@@ -176,13 +178,13 @@ async def one_of_many_owners_wins(subject: Subject) -> None:
     outcomes = await asyncio.gather(*(take(number) for number in range(subject.writers)))
     winners = [each for each in outcomes if isinstance(each, Lease)]
     odd = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, RunBusy)]
-    demand(not odd, f"a losing owner got {describe(odd[0]) if odd else ''}")
+    demand(not odd, f"a losing owner got {format_exception(odd[0]) if odd else ''}")
     demand(len(winners) == 1, f"{len(winners)} of {subject.writers} owners won")
 
 
-async def nothing_is_written_after_a_takeover(subject: Subject) -> None:
-    """While a worker appends without pause, another takes its run: from the moment `acquire` returned, no record of
-    the first one appears."""
+async def nothing_is_written_after_a_takeover(subject: StoreUnderTest) -> None:
+    """While a worker appends continuously, another takes its run: after `acquire` has returned, no record of
+    the first worker appears."""
     stores = [await subject.durable(), await subject.other()]
     first, second = stores
     assert isinstance(first, DurableStore)
@@ -213,16 +215,16 @@ async def nothing_is_written_after_a_takeover(subject: Subject) -> None:
         writing = asyncio.ensure_future(write())
         await going.wait()
         await asyncio.sleep(pause)
-        await second.acquire(run_id, owner="a", seconds=LONG)  # the same name: it need not wait for the lease's end
+        await second.acquire(run_id, owner="a", seconds=LONG)  # the same name: it need not wait for the lease to expire
         then = await second.load(run_id)
         error = await writing
-        demand(isinstance(error, LeaseLost), f"the first worker was stopped by {describe(error)}")
+        demand(isinstance(error, LeaseLost), f"the first worker was stopped by {format_exception(error)}")
         demand_same(await second.load(run_id), then, "after the takeover")
         demand_same(then, kept, "acknowledged records")
 
 
-async def part_of_a_journal_can_be_loaded(subject: Subject) -> None:
-    """`load_from` gives the records from a position on, at most `limit`."""
+async def part_of_a_journal_can_be_loaded(subject: StoreUnderTest) -> None:
+    """`load_from` returns the records from a position on, at most `limit`."""
     store, run_id = await subject.durable(), subject.run_id()
     wanted = [record(run_id, seq) for seq in (0, 2, 3, 9, 10, 11, 100)]
     for each in wanted:
@@ -234,8 +236,8 @@ async def part_of_a_journal_can_be_loaded(subject: Subject) -> None:
     demand_same(await store.load_from(subject.run_id("never-written")), [], "load_from of an unknown run")
 
 
-async def a_run_has_a_status(subject: Subject) -> None:
-    """A run is known from its first record, lease or status on; statuses and their details come back, and times are
+async def a_run_has_a_status(subject: StoreUnderTest) -> None:
+    """A run is known after its first record, lease or status; statuses and their details are returned, and times are
     the store's."""
     store = await subject.durable()
     ids = {name: subject.run_id(name) for name in ("appended", "leased", "said", "never")}
@@ -270,8 +272,10 @@ async def a_run_has_a_status(subject: Subject) -> None:
     await store.append_fenced(record(ids["leased"], 2), lease)
 
 
-async def runs_are_listed(subject: Subject) -> None:
-    """`runs` lists the last changed first, by status when asked, and pages without losing or repeating one."""
+async def runs_are_listed(subject: StoreUnderTest) -> None:
+    """`runs` lists the most recently changed runs first, optionally by status, and its pages neither omit nor repeat a
+    run.
+    """
     store = await subject.durable()
     ids = [subject.run_id(str(number)) for number in range(9)]
     for number, run_id in enumerate(ids):
@@ -300,8 +304,8 @@ async def runs_are_listed(subject: Subject) -> None:
     demand(sorted(suspended) == sorted(ids[::3]), f"{len(suspended)} of 3 suspended runs are listed")
 
 
-async def time_is_the_stores(subject: Subject) -> None:
-    """`now` has a zone and does not go back; leases count from it."""
+async def time_is_the_stores(subject: StoreUnderTest) -> None:
+    """`now` has a time zone and does not go back; leases count from it."""
     store = await subject.durable()
     before = await store.now()
     demand(before.tzinfo is not None, "`now` has no zone")
@@ -315,9 +319,9 @@ async def time_is_the_stores(subject: Subject) -> None:
     )
 
 
-async def a_status_changes_only_from_what_was_expected(subject: Subject) -> None:
-    """With `expected`, a status is set only from one of these, atomically; else `StatusConflict` names the one that was
-    found, and status and detail stay. Of many that expect one status, one succeeds."""
+async def a_status_changes_only_from_what_was_expected(subject: StoreUnderTest) -> None:
+    """With `expected`, a status is set only from one of these, atomically; else `StatusConflict` names the current
+    one, and status and detail stay. Of many concurrent changes from one status, one succeeds."""
     store, other = await subject.durable(), await subject.other()
     assert isinstance(other, DurableStore)
     if "expected" not in inspect.signature(store.set_status).parameters:
@@ -342,16 +346,16 @@ async def a_status_changes_only_from_what_was_expected(subject: Subject) -> None
         ]
         errors = await asyncio.gather(*(refusal(call) for call in calls))
         odd = [each for each in errors if each is not None and not isinstance(each, StatusConflict)]
-        demand(not odd, f"one of them got {describe(odd[0]) if odd else ''}")
+        demand(not odd, f"one of them got {format_exception(odd[0]) if odd else ''}")
         winners = [number for number, each in enumerate(errors) if each is None]
         demand(len(winners) == 1, f"{len(winners)} of {subject.writers} changes from one status succeeded")
         found = await store.run(run_id)
         demand(found is not None and dict(found.detail) == {"by": winners[0]}, f"the winner left {found!r}")
 
 
-async def what_was_appended_is_counted(subject: Subject) -> None:
-    """`RunSummary.appended` and `head` count the records of a run, and name the chain hash at its highest position, as
-    of the last append of any kind; a refused one counts nothing."""
+async def what_was_appended_is_counted(subject: StoreUnderTest) -> None:
+    """`RunSummary.appended` counts the records of a run, and `head` is the chain hash at its highest position, as
+    of the last append of any kind; a rejected append changes neither."""
     store, run_id = await subject.durable(), subject.run_id()
 
     async def demand_extent(count: int, head: str, what: str) -> None:
@@ -379,8 +383,8 @@ async def what_was_appended_is_counted(subject: Subject) -> None:
         await demand_extent(5, "e" * 64, "after a transaction")
 
 
-async def a_lease_that_is_alive_is_shown(subject: Subject) -> None:
-    """`RunSummary.held` is true while a lease is alive, and false before, after its release and after its end."""
+async def a_lease_that_is_alive_is_shown(subject: StoreUnderTest) -> None:
+    """`RunSummary.held` is true while a lease is live, and false before it, after its release and after its expiry."""
     store, run_id = await subject.durable(), subject.run_id()
 
     async def held() -> bool:
@@ -393,7 +397,7 @@ async def a_lease_that_is_alive_is_shown(subject: Subject) -> None:
         return found.held
 
     await store.set_status(run_id, "queued")
-    demand(not await held(), "a run that nobody leased is held")
+    demand(not await held(), "a run without a lease is held")
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     demand(await held(), "a leased run is not held")
     await store.release(lease)
@@ -402,9 +406,9 @@ async def a_lease_that_is_alive_is_shown(subject: Subject) -> None:
     demand(not await held(), "a run whose lease ended is held")
 
 
-async def a_restored_store_begins_an_epoch(subject: Subject) -> None:
-    """`mark_restored` begins the next epoch: leases that were given are lost, later fences are greater than all before,
-    and the runs that are known by then are `restored`, others not; `doubt` makes one of them so."""
+async def a_restored_store_begins_an_epoch(subject: StoreUnderTest) -> None:
+    """`mark_restored` starts the next epoch: existing leases are lost, later fences are greater than all earlier ones,
+    and the runs known by then are `restored`, others not; `mark_uncertain` marks one of them."""
     store = await subject.durable()
     if not isinstance(store, RestorableStore):
         raise NotApplicable("it has no `mark_restored`")
@@ -422,19 +426,19 @@ async def a_restored_store_begins_an_epoch(subject: Subject) -> None:
     again = await store.acquire(leased, owner="b", seconds=LONG)
     demand(again.fence > lease.fence + 1000, f"fence {again.fence} after {lease.fence}: some may have been given since")
     await store.set_status(new, "queued")
-    await store.doubt(late)
+    await store.mark_uncertain(late)
     found = {run_id: await store.run(run_id) for run_id in (old, leased, new, late)}
     restored = {run_id for run_id, run in found.items() if run is not None and run.restored}
     demand(restored == {old, leased, late}, f"restored are {sorted(restored)}")
 
 
 class _Abandoned(Exception):
-    """Ends a transaction."""
+    """Exception that ends a transaction."""
 
 
-async def a_transaction_is_all_or_nothing(subject: Subject) -> None:
-    """A transaction's record is there after its block, and is not when the block raised; a lost lease begins none; a
-    taken position is `DuplicateRecord`."""
+async def a_transaction_is_all_or_nothing(subject: StoreUnderTest) -> None:
+    """A transaction's record is present after its block, and absent if the block raised; a lost lease starts no
+    transaction; a taken position raises `DuplicateRecord`."""
     store, run_id = await subject.transactional(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     with contextlib.suppress(_Abandoned):
@@ -462,8 +466,8 @@ async def a_transaction_is_all_or_nothing(subject: Subject) -> None:
     demand_same(await store.load(run_id), [record(run_id, 0), record(run_id, 1)], "the journal")
 
 
-async def a_cancelled_transaction_leaves_nothing(subject: Subject) -> None:
-    """A transaction that is cancelled inside its block keeps nothing and holds nothing up."""
+async def a_cancelled_transaction_leaves_nothing(subject: StoreUnderTest) -> None:
+    """A transaction that is cancelled inside its block stores nothing and blocks no other operation."""
     store, run_id = await subject.transactional(), subject.run_id()
     lease = await store.acquire(run_id, owner="a", seconds=LONG)
     inside = asyncio.Event()
@@ -504,4 +508,4 @@ CLAUSES = (
     a_transaction_is_all_or_nothing,
     a_cancelled_transaction_leaves_nothing,
 )
-"""In the order in which they are tried."""
+"""All clauses in execution order."""

@@ -1,15 +1,15 @@
-"""What a run of the contract says."""
+"""Report of a contract run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bobcat.display import safe_text
+from bobcat.text.display import safe_text
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A clause that the store does not keep: its name, what it demands, and what was seen instead."""
+    """A violated clause: its name, its demand, and the observed behaviour."""
 
     clause: str
     demand: str
@@ -35,7 +35,7 @@ class ContractReport:
 
 
 class StoreContractError(AssertionError):
-    """A store violates its contract. `report` has every clause."""
+    """The store violates its contract. `report` has every clause."""
 
     def __init__(self, report: ContractReport) -> None:
         super().__init__(str(report))

@@ -1,4 +1,4 @@
-"""What a clause gets to work with: the store under test, names of its own, and words for what it sees."""
+"""Test context of a clause: the store under test, unique names, and assertions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from bobcat.journal import RunStore, StepRecord, step_record_to_json
-from bobcat.plain_json import describe
-from bobcat.stores.durable import DurableStore, TransactionalStore
+from bobcat.journal.records import RunStore, StepRecord, step_record_to_json
+from bobcat.stores.protocol import DurableStore, TransactionalStore
+from bobcat.text.json_text import format_exception
 
 Make: TypeAlias = Callable[[], RunStore | Awaitable[RunStore]]
 Crash: TypeAlias = Callable[[], Awaitable[None] | None]
@@ -23,21 +23,21 @@ MOMENT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
 
 class Violated(Exception):
-    """A clause is violated; the text says what was seen."""
+    """A clause is violated; the message describes the observed behaviour."""
 
 
 class NotApplicable(Exception):
-    """A clause says nothing about this store; the text says why."""
+    """A clause does not apply to this store; the message gives the reason."""
 
 
 def demand(kept: object, seen: str) -> None:
-    """The clause is violated unless `kept`."""
+    """Raise `Violated` unless `kept`."""
     if not kept:
         raise Violated(seen)
 
 
 async def refusal(call: Awaitable[object]) -> Exception | None:
-    """The exception that a call ends with, or None."""
+    """Return the exception of a call, or None."""
     try:
         await call
     except Exception as error:
@@ -46,15 +46,17 @@ async def refusal(call: Awaitable[object]) -> Exception | None:
 
 
 async def demand_refused(call: Awaitable[object], wanted: type[Exception], what: str) -> Exception:
-    """The clause is violated unless the call raises `wanted`."""
+    """Raise `Violated` unless the call raises `wanted`."""
     error = await refusal(call)
-    demand(isinstance(error, wanted), f"{what} {'went through' if error is None else 'raised ' + describe(error)}")
+    demand(
+        isinstance(error, wanted), f"{what} {'went through' if error is None else 'raised ' + format_exception(error)}"
+    )
     assert error is not None
     return error
 
 
 @dataclass(slots=True)
-class Subject:
+class StoreUnderTest:
     """The store under test. `other()` is a second object over the same storage: another worker."""
 
     make: Make
@@ -69,7 +71,7 @@ class Subject:
         return self._made[0] if self._made else await self.other()
 
     async def durable(self) -> DurableStore:
-        """The store, when it fences; else the clause says nothing about it."""
+        """Return the store if it has leases; otherwise raise `NotApplicable`."""
         store = await self.store()
         if not isinstance(store, DurableStore):
             missing = [name for name in _METHODS if not hasattr(store, name)]
@@ -77,14 +79,14 @@ class Subject:
         return store
 
     async def transactional(self) -> TransactionalStore:
-        """The store, when it has transactions."""
+        """Return the store if it has transactions; otherwise raise `NotApplicable`."""
         store = await self.durable()
         if not isinstance(store, TransactionalStore):
             raise NotApplicable("the store has no transactions")
         return store
 
     async def other(self) -> RunStore:
-        """Another object over the same storage, or the same one where objects share nothing."""
+        """Return another object over the same storage, or the same one if objects share nothing."""
         if self._made and not self.shared:
             return self._made[0]
         made = self.make()
@@ -93,7 +95,7 @@ class Subject:
         return store
 
     async def close(self) -> None:
-        """Let go of every store that was made."""
+        """Close every store that was created."""
         for store in self._made:
             close = getattr(store, "aclose", None)
             if close is not None:
@@ -102,7 +104,7 @@ class Subject:
         self._made.clear()
 
     def run_id(self, name: str = "run") -> str:
-        """A run id that no other clause uses."""
+        """Return a run id that no other clause uses."""
         return f"contract-{self.label}-{name}"
 
 
@@ -112,7 +114,7 @@ _METHODS = (
 
 
 def record(run_id: str, seq: int, body: Mapping[str, Any] | None = None, **changes: Any) -> StepRecord:
-    """A record as the kernel writes them."""
+    """Return a record in the form of the runtime."""
     values: dict[str, Any] = {
         "run_id": run_id,
         "seq": seq,
@@ -125,14 +127,14 @@ def record(run_id: str, seq: int, body: Mapping[str, Any] | None = None, **chang
 
 
 def text(kept: StepRecord) -> str:
-    """The JSON line of a record as it reads back: what has to be equal."""
+    """Return the JSON line of a loaded record, for comparison."""
     line = json.loads(step_record_to_json(kept))
     line["timestamp"] = datetime.fromisoformat(line["timestamp"]).astimezone(UTC).isoformat()
     return json.dumps(line, sort_keys=True)
 
 
 def demand_same(found: Sequence[StepRecord], wanted: Sequence[StepRecord], what: str) -> None:
-    """The clause is violated unless both are the same records in the same order."""
+    """Raise `Violated` unless both are the same records in the same order."""
     seqs, expected = [each.seq for each in found], [each.seq for each in wanted]
     demand(seqs == expected, f"{what}: positions {_short(seqs)} instead of {_short(expected)}")
     for one, other in zip(found, wanted, strict=True):
@@ -151,6 +153,6 @@ def _short(positions: list[int]) -> str:
 
 
 async def steps(count: int) -> None:
-    """Let the event loop go round a number of times."""
+    """Yield to the event loop `count` times."""
     for _ in range(count):
         await asyncio.sleep(0)

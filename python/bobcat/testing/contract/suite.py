@@ -1,4 +1,4 @@
-"""Runs the clauses over a store, and reports every one that it does not keep."""
+"""Execution of all clauses on a store, with a report of every violation."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeAlias
 
-from bobcat.plain_json import describe
 from bobcat.testing.contract import crash_clauses, document_clauses, journal_clauses, lease_clauses
 from bobcat.testing.contract.report import ContractReport, StoreContractError, Violation
-from bobcat.testing.contract.subject import Crash, Make, NotApplicable, Subject, Violated
+from bobcat.testing.contract.subject import Crash, Make, NotApplicable, StoreUnderTest, Violated
+from bobcat.text.json_text import format_exception
 
-Clause: TypeAlias = Callable[[Subject], Awaitable[None]]
+Clause: TypeAlias = Callable[[StoreUnderTest], Awaitable[None]]
 
 CLAUSES: tuple[Clause, ...] = (
     *journal_clauses.CLAUSES,
@@ -20,7 +20,7 @@ CLAUSES: tuple[Clause, ...] = (
     *document_clauses.CLAUSES,
     *crash_clauses.CLAUSES,
 )
-"""All of them. Their names are those of the functions; what they demand is their docstrings."""
+"""All clauses. A clause's name is its function's name; its demand is the docstring."""
 
 
 async def run_store_contract(
@@ -32,24 +32,24 @@ async def run_store_contract(
     only: Collection[str] | None = None,
     seconds: float = 120.0,
 ) -> ContractReport:
-    """Try every clause of the contract on the store that `make` makes, and raise `StoreContractError` with all that
-    are violated. A store of two methods owes the clauses of a journal; a `DurableStore` owes all of them.
+    """Run every clause of the contract on the store from `make`, and raise `StoreContractError` with all that
+    are violated. A store with two methods must keep the journal clauses; a `DurableStore` must keep all of them.
 
-    `make` takes nothing and returns a store, or a coroutine that does: each call another object over the same storage,
-    as another worker would have it. Where objects share nothing, say `shared=False`. The storage need not be empty;
-    what the clauses write stays in it, under run ids that begin with `contract-`. It must not be in use: one clause
+    `make` takes no arguments and returns a store, or a coroutine of one: each call a new object over the same storage,
+    like another worker's. If objects share nothing, pass `shared=False`. The storage need not be empty;
+    the clauses leave their records in it, under run ids that start with `contract-`. It must not be in use: one clause
     marks it as restored, which ends every lease.
 
-    `crash` makes the storage fail under the store, and work again before it returns: it kills and restarts the server,
-    or tears the last write. `only` names the clauses to try. A clause that takes longer than `seconds` is violated.
+    `crash` makes the storage fail and recover before it returns: it kills and restarts the server,
+    or tears the last write. `only` names the clauses to run. A clause that takes longer than `seconds` is violated.
     """
     if not callable(make):
         raise TypeError(
-            f"make is a function that returns a store, got {type(make).__name__}; write lambda: MyStore(...)"
+            f"make must be a function that returns a store, got {type(make).__name__}; write lambda: MyStore(...)"
         )
     known = {clause.__name__ for clause in CLAUSES}
     if only is not None and (unknown := sorted(set(only) - known)):
-        raise ValueError(f"there is no clause `{unknown[0]}`; there are {', '.join(sorted(known))}")
+        raise ValueError(f"unknown clause `{unknown[0]}`; the clauses are {', '.join(sorted(known))}")
     kept: list[str] = []
     skipped: list[tuple[str, str]] = []
     violations: list[Violation] = []
@@ -57,7 +57,7 @@ async def run_store_contract(
         name = clause.__name__
         if only is not None and name not in only:
             continue
-        subject = Subject(make, shared, writers, crash)
+        subject = StoreUnderTest(make, shared, writers, crash)
         try:
             await asyncio.wait_for(clause(subject), seconds)
             kept.append(name)
@@ -82,4 +82,4 @@ def _seen(error: Exception, seconds: float) -> str:
         return str(error)
     if isinstance(error, TimeoutError):
         return f"no end after {seconds:g} s"
-    return describe(error)
+    return format_exception(error)

@@ -1,4 +1,4 @@
-"""Crash simulation: a run of yours killed at every await, at every pair of them, and raced by a second worker.
+"""Crash simulation: kills a run at every await and at every pair of them, and races it with a second worker.
 
     from bobcat.testing import crashsim
 
@@ -14,7 +14,7 @@
     def test_a_crash_pays_nothing_twice():
         crashsim.campaign(payments, kills=2, workers=2).check()
 
-Time is simulated and nothing else goes on, so every run can be had again: `crashsim.replay(payments, "kill@12+7")`.
+Time is simulated and nothing else runs, so every run can be replayed: `crashsim.replay(payments, "kill@12+7")`.
 """
 
 from bobcat.testing.crashsim.campaign import Replay, campaign, replay

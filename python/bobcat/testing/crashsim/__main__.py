@@ -1,7 +1,7 @@
 """`python -m bobcat.testing.crashsim package.module:scenario`: a campaign from the command line.
 
-Exit status: 0 when nothing is wrong, 1 when something is double, lost, guessed or does not end, 2 when the scenario
-cannot be simulated or the arguments are none.
+Exit status: 0 without faults, 1 if an effect is double, lost or guessed or a run does not end, 2 if the scenario
+cannot be simulated or the arguments are invalid.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from bobcat.display import safe_text
 from bobcat.testing.crashsim.campaign import campaign, replay
 from bobcat.testing.crashsim.errors import SimulationError
 from bobcat.testing.crashsim.scenario import ScenarioFactory
+from bobcat.text.display import safe_text
 
 
 class _NoScenario(Exception):
-    """What was named is no scenario."""
+    """The named object is not a scenario."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Have the campaign, or one run of it again, and print what came of it. The exit status."""
+    """Run the campaign, or replay one run of it, and print the result. Returns the exit status."""
     given = _parser().parse_args(arguments)
     try:
         scenario = _load(given.scenario)
@@ -39,11 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (_NoScenario, SimulationError, ValueError) as error:
         print(f"error: {safe_text(error)}", file=sys.stderr)
         return 2
-    except Exception as error:  # the scenario is the user's
+    except Exception as error:  # the scenario is user code
         where = traceback.extract_tb(error.__traceback__)[-1]
-        told = "".join(traceback.format_exception_only(error)).strip()
+        message = "".join(traceback.format_exception_only(error)).strip()
         print(
-            f"error: the scenario raised {safe_text(told)} ({safe_text(where.filename)}:{where.lineno})",
+            f"error: the scenario raised {safe_text(message)} ({safe_text(where.filename)}:{where.lineno})",
             file=sys.stderr,
         )
         return 2
@@ -60,32 +60,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bobcat.testing.crashsim",
-        description="Kill a run at every point, and race it; count what is double, lost or in doubt.",
+        description="Kill a run at every point, and race it; count double, lost and uncertain effects.",
     )
     parser.add_argument("scenario", help="package.module:NAME or file.py:NAME")
-    parser.add_argument("--kills", type=int, choices=(0, 1, 2), default=1, help="deaths of a run (1)")
-    parser.add_argument("--workers", type=int, choices=(1, 2), default=1, help="workers that run at the same time (1)")
-    parser.add_argument("--no-stop-in-tools", action="store_true", help="never stop a worker that is calling a tool")
-    parser.add_argument("--limit", type=int, help="the most runs, drawn at random where there would be more")
-    parser.add_argument("--seed", type=int, default=0, help="what they are drawn by (0)")
+    parser.add_argument("--kills", type=int, choices=(0, 1, 2), default=1, help="kills per run (1)")
+    parser.add_argument("--workers", type=int, choices=(1, 2), default=1, help="concurrent workers (1)")
+    parser.add_argument("--no-stop-in-tools", action="store_true", help="never stop a worker during a tool call")
+    parser.add_argument("--limit", type=int, help="maximum number of runs, sampled if there would be more")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (0)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument("--replay", metavar="SCHEDULE", help="have one run again, such as kill@12+7, and show it")
+    parser.add_argument("--replay", metavar="SCHEDULE", help="replay one run, such as kill@12+7, and show it")
     return parser
 
 
 def _load(text: str) -> ScenarioFactory:
     place, colon, name = text.rpartition(":")
     if not colon or not name:
-        raise _NoScenario(f"`{text}` names no scenario: write package.module:NAME or file.py:NAME")
+        raise _NoScenario(f"`{text}` does not name a scenario: write package.module:NAME or file.py:NAME")
     sys.path.insert(0, "")
     try:
         names = runpy.run_path(place) if place.endswith(".py") else vars(import_module(place))
-    except Exception as error:  # what is imported may raise anything
+    except Exception as error:  # an import may raise anything
         lines = "".join(traceback.format_exception_only(error)).strip()
         raise _NoScenario(f"`{place}` cannot be loaded: {lines}") from error
     found: ScenarioFactory | None = names.get(name)
     if not callable(found):
-        raise _NoScenario(f"`{place}` has no function `{name}`; a scenario is one that takes a stage")
+        raise _NoScenario(f"`{place}` has no function `{name}`; a scenario is a function with a stage parameter")
     return found
 
 

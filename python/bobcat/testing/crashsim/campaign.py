@@ -1,4 +1,4 @@
-"""Campaigns: a scenario, disturbed at every point, at every pair of points, and by a second worker."""
+"""Campaigns: a scenario with faults at every point, at every pair of points, and with a second worker."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from bobcat.display import safe_name, safe_names, safe_text
 from bobcat.testing.crashsim.errors import SimulationError
 from bobcat.testing.crashsim.outside import Outside
 from bobcat.testing.crashsim.process import Point
 from bobcat.testing.crashsim.progress import OnProgress, Progress, on_terminal
 from bobcat.testing.crashsim.report import Report
 from bobcat.testing.crashsim.scenario import ScenarioFactory
-from bobcat.testing.crashsim.schedule import UNDISTURBED, How, Schedule, parse_schedule
+from bobcat.testing.crashsim.schedule import UNDISTURBED, FaultSchedule, How, parse_schedule
 from bobcat.testing.crashsim.simulate import ENDS, Outcome, simulate
 from bobcat.testing.crashsim.verdict import Row, Standard
+from bobcat.text.display import safe_name, safe_names, safe_text
 
 
 def campaign(
@@ -31,22 +31,22 @@ def campaign(
     seed: int = 0,
     progress: OnProgress | None = None,
 ) -> Report:
-    """Disturb the scenario's run everywhere, and count what happened twice, not at all, or perhaps.
+    """Inject faults at every point of the scenario's run, and count double, lost and uncertain effects.
 
-    `kills=1`: its worker is killed at every point, and another one goes on when the lease has run out. `kills=2`: and
-    that one is killed at every point of its own, and a third goes on. `workers=2`: the worker is stopped at every
-    point; a second one takes the run up to every point of its own, and to its end; there the first goes on, to its
-    end, then the second. Without `stop_in_tools` the first worker is not stopped while a tool is being called: what
-    such a worker does when it wakes, only the receiver of the effect can refuse.
+    `kills=1`: the worker is killed at every point, and another one continues after the lease has expired. `kills=2`:
+    the second worker is also killed at every point of its own, and a third continues. `workers=2`: the worker is
+    stopped at every point; a second one takes over and runs to every point of its own, and to its end; then the first
+    continues to its end, then the second. Without `stop_in_tools`, the first worker is not stopped during a tool call:
+    only the receiver of an effect can reject the effect of a worker that resumes there.
 
-    `limit` is the most runs there are, drawn at random by `seed` where there would be more. `progress` is called after
-    every run; by default there is a bar on the terminal, if standard error is one.
+    `limit` is the maximum number of runs, sampled with `seed` if there would be more. `progress` is called after
+    every run; the default is a progress bar if standard error is a terminal.
 
     Raises `SimulationError` for a scenario that cannot be simulated: it does not end, is not deterministic, or needs
-    the world outside. What the scenario's factory raises comes through.
+    the outside world. Exceptions of the scenario's factory propagate.
     """
     if kills not in (0, 1, 2) or workers not in (1, 2):
-        raise ValueError(f"kills is 0, 1 or 2 and workers 1 or 2, got kills={kills!r} and workers={workers!r}")
+        raise ValueError(f"kills must be 0, 1 or 2 and workers 1 or 2, got kills={kills!r} and workers={workers!r}")
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit!r}")
     with closing(Outside()) as outside, on_terminal(progress) as tell:
@@ -61,8 +61,8 @@ class _Sample:
     chance: random.Random
     complete: bool = True
 
-    def of(self, schedules: Sequence[Schedule]) -> Sequence[Schedule]:
-        """As many of them as the limit leaves, in order."""
+    def of(self, schedules: Sequence[FaultSchedule]) -> Sequence[FaultSchedule]:
+        """Return the schedules within the limit, in order."""
         if self.left is None:
             return schedules
         if len(schedules) > self.left:
@@ -85,19 +85,19 @@ class _Campaign:
         self._faults = 0
 
     def run(self, kills: int, workers: int, *, stop_in_tools: bool) -> Report:
-        once = [Schedule("kill", (point.number,)) for point in self._points] if kills else []
+        once = [FaultSchedule("kill", (point.number,)) for point in self._points] if kills else []
         lengths = self._all("killed once", once, 1)
         if kills > 1:
             self._all("killed twice", _pairs("kill", lengths), 2)
         if workers > 1:
             stops = [point.number for point in self._points if stop_in_tools or not point.in_tool]
-            # How long the second worker's run is depends on where the first stands.
-            lengths = self._all("stopped", [Schedule("stop", (at,)) for at in stops], 1)
+            # The length of the second worker's run depends on the state of the first.
+            lengths = self._all("stopped", [FaultSchedule("stop", (at,)) for at in stops], 1)
             self._all("two workers", _pairs("stop", lengths), 1)
         return Report(_name(self._scenario), len(self._points), tuple(self._rows), self._sample.complete)
 
-    def _all(self, phase: str, schedules: Sequence[Schedule], worker: int) -> dict[int, int]:
-        """Have these runs. The steps that a worker took, by the point of the first."""
+    def _all(self, phase: str, schedules: Sequence[FaultSchedule], worker: int) -> dict[int, int]:
+        """Run these schedules. Returns the number of steps of a worker by the point of the first."""
         chosen, lengths = self._sample.of(schedules), dict[int, int]()
         for done, schedule in enumerate(chosen):
             outcome = simulate(self._scenario, schedule, self._outside)
@@ -113,14 +113,14 @@ class _Campaign:
     def _check_repeatable(self, again: Outcome) -> None:
         if again.counts != self._undisturbed.counts:
             raise SimulationError(
-                f"the scenario is not deterministic: undisturbed, it had {_counted(self._undisturbed)} the first time, "
-                f"and {_counted(again)} the second"
+                f"the scenario is not deterministic: without faults, it had "
+                f"{_counted(self._undisturbed)} the first time, and {_counted(again)} the second"
             )
         for first, second in zip(self._points, again.traces[0], strict=False):
             _check_same(first, second)
         if len(self._points) != len(again.traces[0]):
             raise SimulationError(
-                f"the scenario is not deterministic: undisturbed, it had {len(self._points)} points the first time, "
+                f"the scenario is not deterministic: without faults, it had {len(self._points)} points the first time, "
                 f"and {len(again.traces[0])} the second"
             )
 
@@ -130,17 +130,17 @@ class _Campaign:
 
 
 def standard_of(undisturbed: Outcome) -> Standard:
-    """What others are measured by. Raises `SimulationError` when it did not end well itself."""
+    """Return the reference for other runs. Raises `SimulationError` if the fault-free run did not end well."""
     result = undisturbed.result
     if result.status not in ENDS:
-        raise SimulationError(f"undisturbed, the run ends as {result.status}: {result.error}")
+        raise SimulationError(f"without faults, the run ends as {result.status}: {result.error}")
     return Standard(undisturbed)
 
 
 def replay(scenario: ScenarioFactory, schedule: str) -> Replay:
-    """One run of a campaign again: `Row.schedule` names it. `print` shows it step by step.
+    """Replay one run of a campaign, named by `Row.schedule`. `print` shows it step by step.
 
-    Raises `ValueError` for what is no schedule, and what `campaign` raises.
+    Raises `ValueError` for an invalid schedule, and the errors of `campaign`.
     """
     wanted = parse_schedule(schedule)
     with closing(Outside()) as outside:
@@ -151,7 +151,7 @@ def replay(scenario: ScenarioFactory, schedule: str) -> Replay:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """One run: what came of it, and everything that happened in it."""
+    """One run: its result and its trace."""
 
     row: Row
     outcome: Outcome
@@ -185,15 +185,15 @@ def _step(body: object) -> str:
     return "" if step is None else f" of step {step}"
 
 
-def _pairs(how: How, lengths: Mapping[int, int]) -> list[Schedule]:
-    """The point of one worker, with every point of the other."""
-    return [Schedule(how, (at, then)) for at, length in lengths.items() for then in range(1, length + 1)]
+def _pairs(how: How, lengths: Mapping[int, int]) -> list[FaultSchedule]:
+    """Return schedules with the point of one worker and every point of the other."""
+    return [FaultSchedule(how, (at, then)) for at, length in lengths.items() for then in range(1, length + 1)]
 
 
 def _check_same(first: Point, second: Point) -> None:
     if first.place != second.place:
         raise SimulationError(
-            f"the scenario is not deterministic: point {first.number} was {first.place}, and then {second.place}"
+            f"the scenario is not deterministic: point {first.number} was {first.place}, then {second.place}"
         )
 
 

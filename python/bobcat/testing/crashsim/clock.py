@@ -1,4 +1,4 @@
-"""Simulated time: it stands still while somebody works, and jumps to whatever is waited for next."""
+"""Simulated time: it stands still while a worker executes, and jumps to the next timer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ _BEGINNING = datetime(2030, 1, 1, tzinfo=UTC)
 
 
 class Clock:
-    """The time of one simulated run. `clock()` is its date, as a store's `clock` has to be."""
+    """The clock of one simulated run. `clock()` returns its date, for a store's `clock`."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """Since the run began."""
+        """Seconds since the run began."""
 
     def __call__(self) -> datetime:
         return _BEGINNING + timedelta(seconds=self.seconds)

@@ -1,15 +1,15 @@
-"""What a simulation raises."""
+"""Exceptions of a simulation."""
 
 from __future__ import annotations
 
 
 class Died(BaseException):
-    """The worker is dead. Raised in what is left of it, when it tries to do something."""
+    """The worker is dead. Raised in its remaining code if that tries to act."""
 
 
 class SimulationError(Exception):
-    """A scenario cannot be simulated: it is not deterministic, or never ends, or needs the world outside."""
+    """The scenario cannot be simulated: it is not deterministic, never ends, or needs the outside world."""
 
 
 class Unsupported(BaseException):
-    """The scenario needs a socket, a process or a thread. No `except Exception` stops it on its way."""
+    """The scenario needs a socket, a process or a thread. `except Exception` does not catch it."""

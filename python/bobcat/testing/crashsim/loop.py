@@ -1,7 +1,7 @@
-"""The event loop of one simulated worker: steps one after the other, in order, in simulated time, and the end of all.
+"""The event loop of one simulated worker: sequential steps in simulated time, and termination.
 
-Whoever drives it (`process`) decides when the next step is taken, so a worker can be stopped between any two steps and
-go on later, or never. It reads no clock, opens no socket and starts no thread: work for an executor is done in place.
+Its driver (`process`) decides when the next step runs, so a worker can be stopped between any two steps and
+resume later, or never. It reads no clock, opens no socket and starts no thread: executor work runs inline.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _OUTSIDE = (
     "sock_recvfrom", "sock_recvfrom_into", "sock_sendall", "sock_sendfile", "sock_sendto", "start_tls",
     "subprocess_exec", "subprocess_shell",
 )  # fmt: skip
-"""What a loop of asyncio can, and this one does not: the world outside has no simulated time."""
+"""Unsupported methods of asyncio loops: the outside world has no simulated time."""
 
 CLOSINGS = 100
-"""How often a coroutine that awaits while it is closed is closed again."""
+"""Maximum attempts to close a coroutine that awaits during its close."""
 
 
 @coroutine
@@ -46,9 +46,9 @@ def _suspended() -> Generator[None, None, None]:
 
 
 async def point(label: str = "") -> None:
-    """A point at which a worker can die or be stopped. Outside of a simulation it does nothing.
+    """Mark a point at which a worker can be killed or stopped. Outside of a simulation, it does nothing.
 
-    Every `await` that waits for something is such a point by itself: this is for places between two effects.
+    Every `await` that suspends is such a point already: use this between two effects.
     """
     loop = asyncio.get_running_loop()
     if isinstance(loop, SimLoop):
@@ -57,13 +57,13 @@ async def point(label: str = "") -> None:
 
 # Any: a loop carries callbacks and results of every kind.
 class SimLoop(asyncio.AbstractEventLoop):
-    """One worker's loop. `dead` once it was killed: nothing that belongs to it runs any more."""
+    """One worker's loop. After a kill, `dead` is true and none of its code runs any more."""
 
     def __init__(self, clock: Clock, worker: str) -> None:
         self.worker = worker
         self.dead = False
         self.in_tools = 0
-        """Calls of tools in progress."""
+        """Tool calls in progress."""
         self._clock = clock
         self._ready: deque[asyncio.Handle] = deque()
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
@@ -75,7 +75,7 @@ class SimLoop(asyncio.AbstractEventLoop):
         """Async generators that are being closed."""
 
     async def at(self, label: str) -> None:
-        """Let a step end here, under this name. Raises `Died` in what is left of a dead worker."""
+        """End a step here, under this name. Raises `Died` in the remaining code of a dead worker."""
         self.check_alive()
         task = asyncio.current_task(self)
         self._labels[task] = label
@@ -86,12 +86,12 @@ class SimLoop(asyncio.AbstractEventLoop):
         self.check_alive()
 
     def check_alive(self) -> None:
-        """Raise `Died` in what is left of a dead worker: a clean-up that no process would have got to."""
+        """Raise `Died` in the remaining code of a dead worker: clean-up that a real process would not have reached."""
         if self.dead:
             raise Died
 
     def next_step(self) -> asyncio.Handle | None:
-        """What `step` would do, if anything is to be done at this time."""
+        """Return the handle of the next step, if any is due at this time."""
         while self._timers and (self._timers[0][2].cancelled() or self._timers[0][0] <= self._clock.seconds):
             self._ready.append(heapq.heappop(self._timers)[2])
         while self._ready and self._ready[0].cancelled():
@@ -99,22 +99,22 @@ class SimLoop(asyncio.AbstractEventLoop):
         return self._ready[0] if self._ready else None
 
     def step(self) -> None:
-        """Take the next step."""
+        """Run the next step."""
         self._ready.popleft()._run()
 
     def next_time(self) -> float | None:
-        """When the next timer is due, in simulated seconds."""
+        """Return the due time of the next timer, in simulated seconds."""
         while self._timers and self._timers[0][2].cancelled():
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def label_of(self, task: object) -> str | None:
-        """The name of the point at which a task is, if it has one."""
+        """Return the name of a task's point, if it has one."""
         return self._labels.get(task)
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """This loop is the running one in the block."""
+        """Make this loop the running one in the block."""
         hooks = sys.get_asyncgen_hooks()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalize)
@@ -125,13 +125,13 @@ class SimLoop(asyncio.AbstractEventLoop):
             asyncio._set_running_loop(None)
 
     def die(self) -> None:
-        """Drop everything. Python runs the clean-up of what is dropped; it cannot await, write or act any more."""
+        """Drop everything. Python runs the clean-up of dropped objects; it cannot await, write or act any more."""
         self.dead = True
         self._ready.clear()
         self._timers.clear()
         with self.running():
             for task in asyncio.all_tasks(self):
-                task._log_destroy_pending = False  # type: ignore[attr-defined]  # as asyncio's own `gather` does
+                task._log_destroy_pending = False  # type: ignore[attr-defined]  # like asyncio's own `gather`
                 _close(task.get_coro())
 
     def _finalize(self, generator: Any) -> None:
@@ -139,13 +139,13 @@ class SimLoop(asyncio.AbstractEventLoop):
             self._generators.add(self.create_task(generator.aclose()))
 
     def time(self) -> float:
-        """Simulated seconds."""
+        """Return simulated seconds."""
         return self._clock.seconds
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """Have it done as a later step."""
+        """Schedule the callback as a later step."""
         handle = asyncio.Handle(callback, args, self, context)
         if not self.dead:
             self._ready.append(handle)
@@ -154,29 +154,29 @@ class SimLoop(asyncio.AbstractEventLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """`call_soon`: a kill switch is thrown through this, also from the loop's own thread."""
+        """Call `call_soon`: a kill switch uses this method, also from the loop's own thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_later(
         self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Have it done `delay` simulated seconds from now."""
+        """Schedule the callback `delay` simulated seconds from now."""
         return self.call_at(self._clock.seconds + delay, callback, *args, context=context)
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.TimerHandle:
-        """Have it done at a simulated time."""
+        """Schedule the callback at a simulated time."""
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         if not self.dead:
             heapq.heappush(self._timers, (when, next(self._order), handle))
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """`next_step` passes over it."""
+        """Do nothing: `next_step` skips cancelled timers."""
 
     def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
-        """Do it in place, as a step of its own: whatever the executor, nothing else happens meanwhile."""
+        """Run the function inline, as a separate step: for any executor, no other code runs meanwhile."""
         future: asyncio.Future[T] = self.create_future()
 
         def work() -> None:
@@ -191,49 +191,49 @@ class SimLoop(asyncio.AbstractEventLoop):
         return future
 
     def create_future(self) -> asyncio.Future[Any]:
-        """A future of this loop."""
+        """Return a future of this loop."""
         return asyncio.Future(loop=self)
 
     def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        """A task of this loop."""
+        """Return a task of this loop."""
         if self._factory is not None:
             task: asyncio.Task[Any] = self._factory(self, coro, **options)
             return task
         return asyncio.Task(coro, loop=self, **options)
 
     def set_task_factory(self, factory: Any) -> None:
-        """What makes the tasks; None for asyncio's own."""
+        """Set the task factory; None for asyncio's own."""
         self._factory = factory
 
     def get_task_factory(self) -> Any:
-        """What was set."""
+        """Return the task factory."""
         return self._factory
 
     def is_running(self) -> bool:
-        """Whether the present step is one of this loop."""
+        """Return true if the current step belongs to this loop."""
         return asyncio._get_running_loop() is self
 
     def is_closed(self) -> bool:
-        """Whether the worker is dead."""
+        """Return true if the worker is dead."""
         return self.dead
 
     def get_debug(self) -> bool:
-        """Never."""
+        """Return false."""
         return False
 
     def set_debug(self, enabled: bool) -> None:
-        """Nothing to set."""
+        """Do nothing."""
 
     def get_exception_handler(self) -> Any:
-        """What was set."""
+        """Return the exception handler."""
         return self._on_problem
 
     def set_exception_handler(self, handler: Any) -> None:
-        """Who hears of exceptions that nobody awaited."""
+        """Set the handler of unhandled exceptions."""
         self._on_problem = handler
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Tell of an exception that nobody awaited. What is left of a dead worker tells nobody."""
+        """Report an unhandled exception. Exceptions of a dead worker's remaining code are ignored."""
         if self.dead:
             return
         if self._on_problem is not None:
@@ -242,27 +242,27 @@ class SimLoop(asyncio.AbstractEventLoop):
             self.default_exception_handler(context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
-        """To the log, as asyncio does."""
+        """Log the exception, like asyncio."""
         _log.error("%s in a simulated worker", context.get("message"), exc_info=context.get("exception"))
 
     async def shutdown_asyncgens(self) -> None:
-        """Nothing: they end with the worker."""
+        """Do nothing: generators end with the worker."""
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
-        """Nothing: there is none."""
+        """Do nothing: there is no executor."""
 
     def stop(self) -> None:
-        """Nothing: whoever drives the loop stops."""
+        """Do nothing: the driver stops the loop."""
 
     def close(self) -> None:
-        """Nothing: whoever drives the loop ends it."""
+        """Do nothing: the driver closes the loop."""
 
 
 def _unsupported(name: str) -> Callable[..., NoReturn]:
     def refuse(self: SimLoop, *args: Any, **options: Any) -> NoReturn:
         raise Unsupported(
-            f"`loop.{name}` was called in a simulation, where there are no sockets, processes and threads: "
-            "give the scenario an agent and tools that need none"
+            f"`loop.{name}` was called in a simulation, which has no sockets, processes or threads: "
+            "use an agent and tools without them"
         )
 
     refuse.__name__ = name
@@ -274,7 +274,7 @@ for _name in _OUTSIDE:
 
 
 def _close(found: Coroutine[Any, Any, Any] | Generator[Any, Any, Any] | None) -> None:
-    """Close a coroutine, whatever it does about it."""
+    """Close a coroutine, even if it resists."""
     for _ in range(CLOSINGS):
         try:
             if found is not None:

@@ -1,7 +1,7 @@
-"""The world outside of the simulation: a real event loop on a thread of its own, where real stores live.
+"""The outside world of the simulation: a real event loop in a separate thread, for real stores.
 
-What is done here takes no simulated time and is one step of the worker that asks for it: as seen from the simulation,
-a call of such a store happens whole, or not at all.
+A call takes no simulated time and is one step of the calling worker: in the simulation,
+a call of such a store is atomic.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ T = TypeVar("T")
 
 
 class Outside:
-    """The thread starts with the first call and ends with `close`."""
+    """A thread with an event loop; it starts with the first call and ends with `close`."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def run(self, make: Callable[[], Awaitable[T]]) -> T:
-        """Await what `make` returns, over there, while everything here stands still."""
+        """Await the result of `make` in the thread while the simulation waits."""
         loop = self._loop
         if loop is None:
             loop = self._loop = asyncio.new_event_loop()
@@ -35,7 +35,7 @@ class Outside:
         return asyncio.run_coroutine_threadsafe(go(), loop).result()
 
     def close(self) -> None:
-        """End the thread."""
+        """Stop the thread."""
         loop, self._loop = self._loop, None
         if loop is None or self._thread is None:
             return

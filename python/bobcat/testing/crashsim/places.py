@@ -1,4 +1,4 @@
-"""Where a worker is: the name of a point, or the line of code that waits."""
+"""The position of a worker: the name of a point, or the line of code that waits."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bobcat.kernel.begun import resumed
+from bobcat.runtime.coroutine import await_started
 from bobcat.testing.crashsim.loop import SimLoop
 
 _ASYNCIO = str(Path(asyncio.__file__).parent)
-_RESUMED = resumed.__code__.co_filename
+_RESUMED = await_started.__code__.co_filename
 
 
 def place_of(what: object, loop: SimLoop) -> str:
-    """Where the task of a handle is, or a task itself; what a handle calls, when it belongs to no task."""
+    """Return the position of a handle's task, or of a task; the callback's name if a handle has no task."""
     task = what
     if isinstance(what, asyncio.Handle):
         callback = what._callback  # type: ignore[attr-defined]
@@ -28,12 +28,12 @@ def place_of(what: object, loop: SimLoop) -> str:
     if label is not None:
         return label
     frames = _frames(task.get_coro())
-    told = [frame for frame in frames if not frame.f_code.co_filename.startswith(_ASYNCIO)]
-    return _line(told[-1]) if told else "its beginning"
+    visible = [frame for frame in frames if not frame.f_code.co_filename.startswith(_ASYNCIO)]
+    return _line(visible[-1]) if visible else "its beginning"
 
 
 def _frames(found: Any) -> list[FrameType]:  # Any: coroutines, generators and what else can be awaited
-    """The frames of what a coroutine awaits, the outermost first."""
+    """Return the frames of a coroutine's await chain, outermost first."""
     frames = []
     while found is not None:
         frame = _attribute(found, "cr_frame", "gi_frame", "ag_frame")
@@ -48,7 +48,7 @@ def _frames(found: Any) -> list[FrameType]:  # Any: coroutines, generators and w
 
 
 def _attribute(found: Any, *names: str) -> Any:  # Any: as above
-    """The first of these that is there."""
+    """Return the first of these attributes that exists."""
     return next((value for name in names if (value := getattr(found, name, None)) is not None), None)
 
 

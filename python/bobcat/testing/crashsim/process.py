@@ -1,4 +1,4 @@
-"""One simulated worker process: stepped up to a point, stopped there, gone on with, or killed."""
+"""One simulated worker process: advanced to a point, stopped there, resumed, or killed."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from bobcat.testing.crashsim.places import place_of
 T = TypeVar("T")
 
 MAX_STEPS = 100_000
-"""Steps of one worker. A run that takes more is not bounded."""
+"""Steps of one worker. A run with more is considered unbounded."""
 MAX_SECONDS = 86_400.0
 """Simulated seconds that one worker may wait for something."""
 
 
 class Point(NamedTuple):
-    """A point of a worker's run: the step that comes next, from 1 on, and what it goes on with."""
+    """A point of a worker's run: the number of the next step, from 1, and its position."""
 
     number: int
     place: str
     in_tool: bool
-    """Whether a tool has been called and has not returned."""
+    """True during a tool call."""
 
 
 class Process:
-    """A worker. `steps` is how many steps it has taken."""
+    """A worker. `steps` is the number of executed steps."""
 
     # Any: a worker's result is whatever its coroutine returns.
     def __init__(self, name: str, clock: Clock, main: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.name = name
         self.steps = 0
-        self.loop = SimLoop(clock, name)  # type: ignore[abstract]  # what it lacks, it refuses: see `_OUTSIDE`
+        self.loop = SimLoop(clock, name)  # type: ignore[abstract]  # unsupported methods raise: see `_OUTSIDE`
         self._clock = clock
         self._began = clock.seconds
         self.trace: list[Point] | None = None
-        """Every point passed, when somebody wants to know."""
+        """All passed points, if tracing is on."""
         self.watch: Callable[[], object] = lambda: None
-        """Called at every such point."""
+        """Callback for each point."""
         with self.loop.running():
             self._task = self.loop.create_task(main())
 
     def advance(self, until: int | None = None) -> Point | None:
-        """Take steps, before step `until` at most: the point there, or None when the worker is done.
+        """Execute steps up to step `until`: return the point there, or None if the worker is done.
 
-        Raises what the worker raises, and `SimulationError` when it does not end.
+        Raises the worker's exceptions, and `SimulationError` if it does not end.
         """
         loop = self.loop
         with loop.running():
@@ -70,14 +70,14 @@ class Process:
         return None
 
     def result(self) -> Any:
-        """What the worker returned. Raises what it raised."""
+        """Return the worker's result. Raises its exception."""
         error = self._task.exception()
         if isinstance(error, Unsupported):
             raise SimulationError(str(error)) from error
         return self._task.result()
 
     def kill(self) -> None:
-        """The end: nothing of it runs any more."""
+        """Kill the worker: none of its code runs any more."""
         self.loop.die()
 
     def _point(self, handle: asyncio.Handle) -> Point:
@@ -88,14 +88,14 @@ class Process:
         if then is None or then - self._began > MAX_SECONDS:
             where = place_of(self._task, self.loop)
             raise SimulationError(
-                f"the worker waits for something that never comes, at {where}: a thread, or another worker's task?"
+                f"the worker waits for an event that never occurs, at {where}: a thread, or another worker's task?"
             )
         self._clock.seconds = max(self._clock.seconds, then)
 
 
 def alone(clock: Clock, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """What `main` returns, awaited by a worker that nobody disturbs."""
-    process = Process("nobody", clock, main)
+    """Await `main` in a worker without faults and return the result."""
+    process = Process("reader", clock, main)
     process.advance()
     found: T = process.result()
     return found

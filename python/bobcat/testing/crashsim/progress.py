@@ -1,4 +1,4 @@
-"""How far a campaign is: for a callback, or as a bar on the terminal."""
+"""Progress of a campaign, for a callback or a terminal bar."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Progress(NamedTuple):
-    """`done` of `total` runs of a phase, and the runs so far, of all phases, in which something is wrong."""
+    """`done` of `total` runs of a phase, and the runs with faults so far in all phases."""
 
     phase: str
     done: int
@@ -22,7 +22,7 @@ OnProgress = Callable[[Progress], object]
 
 @contextmanager
 def on_terminal(given: OnProgress | None) -> Iterator[OnProgress]:
-    """What is told of every run: `given`, or a bar if standard error is a terminal."""
+    """Return the callback for each run: `given`, or a bar if standard error is a terminal."""
     if given is not None or not sys.stderr.isatty():
         yield given or (lambda _: None)
         return

@@ -1,4 +1,4 @@
-"""What a campaign found, by point: as values, as a table, as JSON."""
+"""Results of a campaign by point: as values, as a table, as JSON."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 
-from bobcat.display import safe_json_text, safe_names, safe_text
 from bobcat.testing.crashsim.schedule import parse_schedule
 from bobcat.testing.crashsim.verdict import Row
+from bobcat.text.display import safe_json_text, safe_names, safe_text
 
 SHOWN = 20
 """Rows that a failed check shows."""
@@ -17,7 +17,7 @@ _COLUMNS = ("runs", "double", "lost", "guessed", "uncertain", "failed", "not end
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Sums over some rows: runs, and effects by what became of them."""
+    """Sums over some rows: runs, and effects by outcome."""
 
     runs: int
     double: int
@@ -29,7 +29,7 @@ class Tally:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> Tally:
-        """The sums over these rows."""
+        """Return the sums over these rows."""
         each = [
             (1, *map(len, (row.double, row.lost, row.guessed, row.uncertain, row.failed)), int(not row.ended))
             for row in rows
@@ -38,7 +38,7 @@ class Tally:
 
 
 class CrashSimError(AssertionError):
-    """A campaign found effects that are double, lost or guessed, or runs that did not end. `report` has every row."""
+    """A campaign found double, lost or guessed effects, or runs that did not end. `report` has every row."""
 
     def __init__(self, message: str, report: Report) -> None:
         super().__init__(message)
@@ -47,9 +47,9 @@ class CrashSimError(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a campaign found. `points` is the number of points of the undisturbed run, `rows` has every run.
+    """Results of a campaign. `points` is the number of points of the fault-free run, `rows` has every run.
 
-    `complete` is False when a limit left runs out.
+    `complete` is False if the limit omitted runs.
     """
 
     scenario: str
@@ -59,51 +59,51 @@ class Report:
 
     @property
     def total(self) -> Tally:
-        """The sums over all runs."""
+        """Return the sums over all runs."""
         return Tally.of(self.rows)
 
     @property
     def runs(self) -> int:
-        """How many runs there were."""
+        """Return the number of runs."""
         return len(self.rows)
 
     @property
     def double(self) -> int:
-        """Effects that happened once too often, over all runs."""
+        """Count the surplus effects, over all runs."""
         return self.total.double
 
     @property
     def lost(self) -> int:
-        """Effects that did not happen and were taken for done."""
+        """Count the effects that did not happen but were reported as done."""
         return self.total.lost
 
     @property
     def guessed(self) -> int:
-        """Effects that happened and were taken for not done."""
+        """Count the effects that happened but were reported as not done."""
         return self.total.guessed
 
     @property
     def uncertain(self) -> int:
-        """Effects that may have happened, and of which the run says so."""
+        """Count the effects that may have happened and that the run reports as uncertain."""
         return self.total.uncertain
 
     @property
     def failed(self) -> int:
-        """Effects that did not happen, and of which the run says so."""
+        """Count the effects that did not happen and that the run reports as failed."""
         return self.total.failed
 
     @property
     def not_ended(self) -> int:
-        """Runs that ended neither with an answer nor waiting for somebody."""
+        """Count the runs that ended neither with an answer nor waiting for an approval."""
         return self.total.not_ended
 
     @property
     def faults(self) -> tuple[Row, ...]:
-        """The runs in which something is wrong."""
+        """Return the runs with faults."""
         return tuple(row for row in self.rows if not row.clean)
 
     def table(self) -> str:
-        """A line for each way and first point, with the sums over the runs that were disturbed there."""
+        """Return one line for each kind and first point, with the sums over the runs with a fault there."""
         groups: dict[tuple[str, int, str], list[Row]] = {}
         for row in self.rows:
             how, at = parse_schedule(row.schedule)
@@ -127,21 +127,21 @@ class Report:
         )
 
     def to_json(self) -> str:
-        """The totals and the rows."""
+        """Return the totals and the rows."""
         head = {"scenario": self.scenario, "points": self.points, "complete": self.complete}
         rows = [{key: value for key, value in asdict(row).items() if value} for row in self.rows]
         text = json.dumps({**head, **asdict(self.total), "rows": rows}, indent=1, ensure_ascii=False)
         return safe_json_text(text)
 
     def check(self) -> Report:
-        """This report, when nothing is wrong. Raises `CrashSimError`: what is wrong where, and how to see it again."""
+        """Return this report if there are no faults. Raises `CrashSimError` with each fault and its replay."""
         if self.faults:
             again = f"print(crashsim.replay({self.scenario}, {self.faults[0].schedule!r}))"
             raise CrashSimError(f"{self}\n\n{self.faults_text(again)}", self)
         return self
 
     def faults_text(self, again: str) -> str:
-        """The first faults, line by line, and `again`: how to see one of them again."""
+        """Format the first faults, line by line, and `again`, the way to replay one."""
         lines = []
         for row in self.faults[:SHOWN]:
             kinds = {"double": row.double, "lost": row.lost, "guessed": row.guessed}
@@ -152,7 +152,7 @@ class Report:
             lines += [f"      {safe_text(place)}" for place in row.places]
         if len(self.faults) > SHOWN:
             lines.append(f"  and {len(self.faults) - SHOWN} more")
-        return "\n".join([*lines, "", f"to see one again: {safe_text(again)}"])
+        return "\n".join([*lines, "", f"to replay one: {safe_text(again)}"])
 
 
 def _cells(tally: Tally) -> tuple[str, ...]:

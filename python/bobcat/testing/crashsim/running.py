@@ -1,4 +1,4 @@
-"""The simulated worker that is taking a step."""
+"""The simulated worker that is executing a step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bobcat.testing.crashsim.loop import SimLoop
 
 
 def here() -> SimLoop:
-    """Its loop. Raises `SimulationError` outside of one, and `Died` when it is dead."""
+    """Return its loop. Raises `SimulationError` outside of a simulation, and `Died` if the worker is dead."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, SimLoop):
         raise SimulationError("a simulated store is used outside of its simulation")

@@ -1,4 +1,6 @@
-"""When which worker is killed or stopped: `kill@12`, `kill@12+7`, `stop@12+7`. A run with it can be had again."""
+"""Fault schedules: the points at which workers are killed or stopped, such as `kill@12`, `kill@12+7`, `stop@12+7`. A
+schedule reproduces its run.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,9 @@ How = Literal["undisturbed", "kill", "stop"]
 _TEXT = re.compile(r"(kill|stop)@([1-9]\d*)(?:\+([1-9]\d*))?")
 
 
-class Schedule(NamedTuple):
-    """`kill`: worker `i` is killed at its point `at[i]`, and another one goes on. `stop`: a worker is stopped at
-    `at[0]`; another one takes the run up to its own point `at[1]`, or to its end without one; then the first goes on to
+class FaultSchedule(NamedTuple):
+    """`kill`: worker `i` is killed at its point `at[i]`, and another one continues. `stop`: a worker is stopped at
+    `at[0]`; another one continues to its own point `at[1]`, or to its end without one; then the first continues to
     its end, then the second."""
 
     how: How = "undisturbed"
@@ -22,15 +24,15 @@ class Schedule(NamedTuple):
         return self.how if not self.at else f"{self.how}@{'+'.join(map(str, self.at))}"
 
 
-UNDISTURBED = Schedule()
+UNDISTURBED = FaultSchedule()
 
 
-def parse_schedule(text: str) -> Schedule:
-    """A schedule as a report writes it. Raises `ValueError`."""
+def parse_schedule(text: str) -> FaultSchedule:
+    """Parse a schedule in the form of a report. Raises `ValueError`."""
     if text == str(UNDISTURBED):
         return UNDISTURBED
     found = _TEXT.fullmatch(text)
     if found is None:
-        raise ValueError(f"no schedule: {text!r}; one is written kill@12, kill@12+7, stop@12 or stop@12+7")
+        raise ValueError(f"invalid schedule {text!r}: write kill@12, kill@12+7, stop@12 or stop@12+7")
     how: How = "kill" if found[1] == "kill" else "stop"
-    return Schedule(how, tuple(int(each) for each in found.groups()[1:] if each is not None))
+    return FaultSchedule(how, tuple(int(each) for each in found.groups()[1:] if each is not None))

@@ -1,4 +1,4 @@
-"""The user's agent and tools, with a point where the worker waits for them."""
+"""Wrappers of the user's agent and tools, with a point at each call."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from bobcat.agent import Agent
-from bobcat.kernel.binding import agent_identity
-from bobcat.model import Message, ToolDef
+from bobcat.model.agent import Agent
+from bobcat.model.run import Message, ToolDef
+from bobcat.runtime.resume_check import agent_identity
 from bobcat.testing.crashsim.running import here
-from bobcat.tools import ToolSet
+from bobcat.tools.toolset import ToolSet
 
 
 class SimAgent:
-    """An agent under its own identity."""
+    """Wrapper of an agent with the agent's identity."""
 
     def __init__(self, inner: Agent) -> None:
         self._inner = inner
@@ -30,7 +30,7 @@ class SimAgent:
 
 
 def with_points(tools: ToolSet) -> ToolSet:
-    """The same tools, with a point before and after each, and before a reconciler."""
+    """Return the same tools, with a point before and after each, and before a reconciler."""
     return ToolSet({name: _tool(definition) for name, definition in tools.tools.items()})
 
 
@@ -49,7 +49,7 @@ def _tool(definition: ToolDef) -> ToolDef:
         finally:
             loop.in_tools -= 1
 
-    with suppress(TypeError, ValueError):  # without a signature it takes what it is given, as the tool itself
+    with suppress(TypeError, ValueError):  # without a signature, it accepts any arguments, like the tool itself
         acting.__signature__ = inspect.signature(act, follow_wrapped=False)  # type: ignore[attr-defined]
     if asked is None:
         return replace(definition, fn=acting)

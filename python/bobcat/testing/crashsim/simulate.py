@@ -1,4 +1,4 @@
-"""One simulated run after a schedule, from its first worker to its end."""
+"""One simulated run with a fault schedule, from its first worker to its end."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bobcat.journal import StepRecord
-from bobcat.kernel.loop import run_agent
-from bobcat.model import RunResult
+from bobcat.journal.records import StepRecord
+from bobcat.model.run import RunResult
+from bobcat.runtime.loop import run_agent
 from bobcat.testing.crashsim.outside import Outside
 from bobcat.testing.crashsim.process import Point, Process, alone
 from bobcat.testing.crashsim.scenario import Scenario, ScenarioFactory, Stage
-from bobcat.testing.crashsim.schedule import Schedule
+from bobcat.testing.crashsim.schedule import FaultSchedule
 from bobcat.testing.crashsim.seams import SimAgent, with_points
 from bobcat.testing.crashsim.stores import SimStore, SimTransactionalStore
 from bobcat.testing.crashsim.world import Effect
-from bobcat.tools import ToolSet
+from bobcat.tools.toolset import ToolSet
 
 ENDS = ("succeeded", "suspended")
-"""How a run that nothing is wrong with stands in the end."""
+"""Final statuses of a run without a fault."""
 ROUNDS = 4
-"""Workers that take up a run, one after the other, when none is disturbed any more."""
+"""Maximum workers that continue a run one after the other after the last fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a run."""
+    """Result of a run."""
 
-    schedule: Schedule
+    schedule: FaultSchedule
     places: tuple[Point, ...]
-    """Where the workers were killed or stopped. Fewer than the schedule names when a worker ended before."""
+    """Points at which workers were killed or stopped. Fewer than in the schedule if a worker ended earlier."""
     traces: tuple[tuple[Point, ...], ...]
-    """The points that each worker passed, where they were asked for."""
+    """The points that each worker passed, if traced."""
     lengths: tuple[int, ...]
-    """The steps that each worker took."""
+    """The number of steps of each worker."""
     result: RunResult
     effects: tuple[Effect, ...]
     counts: Counter[str]
     steps: Mapping[str, int]
-    """Which step of the run an effect belongs to, where that is known."""
+    """The run's step for each effect, if known."""
     records: Sequence[StepRecord]
 
 
@@ -57,7 +57,7 @@ class _Run:
         self._steps: dict[str, int] = {}
 
     def worker(self, *, patient: bool = True) -> Process:
-        """A new worker process. A patient one tries again when the run is another worker's."""
+        """Return a new worker process. A patient one retries while another worker has the run."""
         name = f"worker {len(self.workers) + 1}"
         made = Process(name, self.stage.clock, lambda: self._work(name, patient=patient))
         if self.traced:
@@ -82,27 +82,27 @@ class _Run:
                 return result
 
     def _made_tools(self) -> ToolSet:
-        """The tools of one worker, with points."""
+        """Return the tools of one worker, with points."""
         given = self.scenario.tools
         if not isinstance(given, ToolSet):
             return with_points(given())
-        if self._tools is None:  # PERF: a tool's schema is made once for a run, not for every worker
+        if self._tools is None:  # PERF: a tool's schema is created once for a run, not for every worker
             self._tools = with_points(given)
         return self._tools
 
     def _watch(self) -> None:
-        """See which effects are there that were not, and note on whose account."""
+        """Detect new effects, and record their worker."""
         step = self.store.acting
         if step is not None and self.scenario.effects is not None:
             self._steps = {**dict.fromkeys(self.scenario.effects(), step), **self._steps}
 
     def steps(self) -> dict[str, int]:
-        """Which step an effect belongs to."""
-        told = {each.name: each.step for each in self.stage.world.effects if each.step is not None}
-        return {**self._steps, **told}
+        """Return the step of each effect."""
+        observed = {each.name: each.step for each in self.stage.world.effects if each.step is not None}
+        return {**self._steps, **observed}
 
     def advance(self, worker: Process, until: int | None = None) -> bool:
-        """Whether the worker was brought to that point; without one, or when it ended before, it ran to its end."""
+        """Advance a worker to a point and return true; run it to its end if there is no point or it ends earlier."""
         found = worker.advance(until)
         if found is None:
             self.result = worker.result()
@@ -116,7 +116,7 @@ class _Run:
         worker.kill()
 
     def finish(self, rounds: int) -> RunResult:
-        """Let workers take the run up until it has ended, so many at most."""
+        """Let workers continue the run until it has ended, at most `rounds` times."""
         for _ in range(rounds):
             if self.result is not None and self.result.status in ENDS:
                 break
@@ -127,8 +127,8 @@ class _Run:
         return self.result
 
 
-def simulate(factory: ScenarioFactory, schedule: Schedule, outside: Outside, *, traced: bool = False) -> Outcome:
-    """Have the run, disturbed as the schedule says. Raises `SimulationError`, and what the scenario itself raises."""
+def simulate(factory: ScenarioFactory, schedule: FaultSchedule, outside: Outside, *, traced: bool = False) -> Outcome:
+    """Simulate the run with the faults of a schedule. Raises `SimulationError`, and the exceptions of the scenario."""
     run = _Run(factory, outside, traced=traced)
     try:
         if schedule.how == "stop":
@@ -166,7 +166,7 @@ def _interleave(run: _Run, first: int, second: int | None = None) -> None:
         run.result = ended
 
 
-def _outcome(run: _Run, schedule: Schedule, result: RunResult) -> Outcome:
+def _outcome(run: _Run, schedule: FaultSchedule, result: RunResult) -> Outcome:
     records: Sequence[StepRecord] = alone(run.stage.clock, lambda: run.store.load(run.scenario.run_id))
     counts = run.stage.world.counts()
     if run.scenario.effects is not None:

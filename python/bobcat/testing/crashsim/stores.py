@@ -1,6 +1,6 @@
-"""The user's store as a simulated worker sees it: a point before and after every write, and nothing from the dead.
+"""Proxies of the user's store for simulated workers: a point before and after every write, no writes of dead workers.
 
-A proxy offers what the store offers: the kernel asks by `isinstance`.
+A proxy implements the same protocols as the store: the runtime tests them with `isinstance`.
 """
 
 from __future__ import annotations
@@ -10,17 +10,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar
 
-from bobcat.journal import RunStore, StepRecord
-from bobcat.stores.durable import (
-    DurableStore,
-    Entry,
-    Lease,
-    RunStatus,
-    RunSummary,
-    Transaction,
-    TransactionalStore,
-)
+from bobcat.journal.records import RunStore, StepRecord
 from bobcat.stores.memory import MemoryStore
+from bobcat.stores.protocol import DurableStore, Entry, Lease, RunStatus, RunSummary, Transaction, TransactionalStore
 from bobcat.testing.crashsim.errors import Died
 from bobcat.testing.crashsim.loop import SimLoop
 from bobcat.testing.crashsim.outside import Outside
@@ -31,14 +23,14 @@ T = TypeVar("T")
 
 
 class SimStore:
-    """A `RunStore` of two methods. `in_place`: the store is called in the worker's own loop."""
+    """Proxy of a `RunStore` with two methods. `in_place`: the store is called in the worker's own loop."""
 
     def __init__(self, inner: RunStore, outside: Outside, *, in_place: bool) -> None:
         self.inner: Any = inner  # Any: what the subclasses need of it, they were made for
         self.outside = outside
         self.in_place = in_place
         self.acting: int | None = None
-        """The step of the last intent that was written, by whichever worker."""
+        """The step of the last written intent, of any worker."""
 
     async def append(self, record: StepRecord) -> None:
         """`RunStore.append`."""
@@ -75,7 +67,7 @@ class SimStore:
 
 
 class SimDurableStore(SimStore):
-    """A `DurableStore`."""
+    """Proxy of a `DurableStore`."""
 
     async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
         """`DurableStore.acquire`."""
@@ -142,11 +134,11 @@ class SimDurableStore(SimStore):
         return await self._read("now", self.inner.now)
 
     async def aclose(self) -> None:
-        """Nothing: the storage outlives the worker. The simulation closes it."""
+        """Do nothing: the storage outlives the worker. The simulation closes it."""
 
 
 class SimTransactionalStore(SimDurableStore):
-    """A `TransactionalStore`."""
+    """Proxy of a `TransactionalStore`."""
 
     def __init__(self, inner: RunStore, outside: Outside, *, in_place: bool) -> None:
         super().__init__(inner, outside, in_place=in_place)
@@ -175,7 +167,7 @@ class SimTransactionalStore(SimDurableStore):
         await loop.at("after store.transaction, commit")
 
     def forget(self, loop: SimLoop) -> None:
-        """A worker died: a database undoes what it did not commit."""
+        """Roll back the uncommitted transactions of a dead worker, as a database does."""
         for manager in [each for each, owner in self._open.items() if owner is loop]:
             del self._open[manager]
             self.outside.run(lambda manager=manager: _undo(manager, Died()))  # type: ignore[misc]
@@ -202,8 +194,9 @@ async def _undo(manager: AbstractAsyncContextManager[Transaction], error: BaseEx
 
 
 def simulated(store: RunStore, outside: Outside, *, in_place: bool | None = None) -> SimStore:
-    """The proxy of a store. A `MemoryStore`, or one derived from it, is called in place; any other one lives outside,
-    on a thread and an event loop of its own."""
+    """Return the proxy of a store. A `MemoryStore` or a subclass is called inline; any other store runs outside, in its
+    own thread and event loop.
+    """
     where = isinstance(store, MemoryStore) if in_place is None else in_place
     if isinstance(store, TransactionalStore):
         return SimTransactionalStore(store, outside, in_place=where)

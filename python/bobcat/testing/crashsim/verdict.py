@@ -1,4 +1,4 @@
-"""What came of a disturbed run, measured by what comes of it undisturbed."""
+"""Comparison of a run with faults to the fault-free run."""
 
 from __future__ import annotations
 
@@ -6,45 +6,47 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bobcat.journal import index_journal
+from bobcat.journal.index import index_journal
 from bobcat.testing.crashsim.simulate import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What came of one run. Effects are named as the world names them."""
+    """Result of one run. Effects have the names of the world."""
 
     schedule: str
-    """What was done to its workers; `replay` takes it."""
+    """The faults of its workers; an argument of `replay`."""
     places: tuple[str, ...]
-    """Where they were at that."""
+    """Positions of the faults."""
     status: str
-    """Where the run stands in the end: `succeeded`, `suspended`, or what else `RunResult.status` says."""
+    """The final status: `succeeded`, `suspended`, or another `RunResult.status`."""
     error: str | None
     double: tuple[str, ...]
-    """Effects that happened more often than they do undisturbed, each as often as it is too many."""
+    """Surplus effects compared with the fault-free run, once for each surplus occurrence."""
     lost: tuple[str, ...]
-    """Effects that did not happen, and that the run took for done, or ended without, and told nobody."""
+    """Effects that did not happen, but that the run treated as done or silently omitted."""
     guessed: tuple[str, ...]
-    """Effects that happened, and that the run took for not done: the model was told that they failed."""
+    """Effects that happened, but that the run treated as not done: it reported a failure to the model."""
     uncertain: tuple[str, ...]
-    """Effects that may have happened, and the run says so: refused with a doubt, or waiting for an answer."""
+    """Effects that may have happened, reported by the run: denied as uncertain, or waiting for an answer."""
     failed: tuple[str, ...]
-    """Effects that did not happen, and the run says so: the model was told that the call failed."""
+    """Effects that did not happen, reported by the run: it reported a failed call to the model."""
 
     @property
     def ended(self) -> bool:
-        """Whether the run ended as one may: with an answer, or waiting for somebody."""
+        """Return true if the run ended properly: with an answer, or waiting for an approval."""
         return self.status in ("succeeded", "suspended")
 
     @property
     def clean(self) -> bool:
-        """Nothing double, lost or guessed, and an end. A doubt or a failure that is told is no fault."""
+        """Return true if the run ended and nothing is double, lost or guessed. A reported uncertainty or failure is not
+        a fault.
+        """
         return self.ended and not (self.double or self.lost or self.guessed)
 
 
 class Standard:
-    """The undisturbed run: which effects it has, and which step of it each of them belongs to."""
+    """The fault-free run: its effects, and the step of each."""
 
     def __init__(self, undisturbed: Outcome) -> None:
         self.counts = undisturbed.counts
@@ -53,10 +55,10 @@ class Standard:
         self.results = index_journal(undisturbed.records).results
 
     def row(self, outcome: Outcome) -> Row:
-        """What came of another run of the same scenario."""
+        """Return the result of another run of the same scenario."""
         journal, result = index_journal(outcome.records), outcome.result
-        told = {step: body for step, body in journal.results.items() if _is_doubt(body)}
-        doubtful = set(told) | (set(journal.open) if result.status != "succeeded" else set())
+        uncertain_results = {step: body for step, body in journal.results.items() if _is_uncertain(body)}
+        doubtful = set(uncertain_results) | (set(journal.open) if result.status != "succeeded" else set())
         double: list[str] = []
         lost: list[str] = []
         guessed: list[str] = []
@@ -87,5 +89,5 @@ class Standard:
         return " + ".join(names) or f"step {step}"
 
 
-def _is_doubt(body: Mapping[str, Any]) -> bool:  # Any: JSON
+def _is_uncertain(body: Mapping[str, Any]) -> bool:  # Any: JSON
     return bool(body.get("uncertain_retry")) and body.get("ok") is not True

@@ -1,4 +1,4 @@
-"""The world outside of the workers: what really happened, which no crash undoes."""
+"""The world outside of the workers: the effects that really happened; no crash undoes them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from bobcat.testing.crashsim.loop import SimLoop
 
 ACTION: ContextVar[int | None] = ContextVar("crashsim_action", default=None)
-"""The step of the run whose action is in progress: that of the last intent that was written."""
+"""The step of the action in progress: that of the last written intent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something that happened: `what` under `key`, by which worker, on account of which step of the run."""
+    """An effect: `what` under `key`, with its worker and the step of the run."""
 
     what: str
     key: str
@@ -24,26 +24,26 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """How a report calls it."""
+        """Return its name in a report."""
         return f"{self.what} {self.key}" if self.key else self.what
 
 
 class World:
-    """Where tools act in a simulation, in place of the bank, the mail server, the printer."""
+    """The world in which simulated tools act, in place of the bank, the mail server, the printer."""
 
     def __init__(self) -> None:
         self.effects: list[Effect] = []
-        """All that happened, in order."""
+        """All effects in order."""
         self._once: set[tuple[str, str]] = set()
         self._highest: dict[str, int] = {}
         self._fences: dict[tuple[str, str], int] = {}
 
     def happen(self, what: str, key: object = "", *, once: str | None = None, fence: int | None = None) -> bool:
-        """Have an effect, at this instant. False when whoever receives it refused it, or had it already.
+        """Record an effect at this instant. False if the receiver rejected it, or already had it.
 
-        `key` says which one it is, in the terms of the world: the invoice that is paid, not the attempt at it. `once`
-        is the idempotency key, for a receiver that acts once on each; `fence` the fence, for one that refuses a lower
-        fence than the highest it has seen, and that replaces what was done when it is repeated under a higher one.
+        `key` identifies it in terms of the world: the invoice that is paid, not the attempt. `once` is the idempotency
+        key, for a receiver that acts once on each; `fence` is the fence, for one that rejects a lower fence than the
+        highest it has seen, and that replaces an effect that is repeated with a higher one.
         """
         loop = asyncio._get_running_loop()
         worker = ""
@@ -66,9 +66,9 @@ class World:
         return True
 
     def happened(self, what: str, key: object = "") -> bool:
-        """Whether it did: what a reconciler would ask the bank."""
+        """Return true if it happened: the question of a reconciler to the bank."""
         return any((each.what, each.key) == (what, str(key)) for each in self.effects)
 
     def counts(self) -> Counter[str]:
-        """How often each effect happened, by its name."""
+        """Count the effects by name."""
         return Counter(effect.name for effect in self.effects)

@@ -1,6 +1,6 @@
-//! Characters: what Unicode 14.0 says about them, as CPython 3.11 has it.
+//! Properties of characters in Unicode 14.0, as in CPython 3.11.
 //!
-//! INVARIANT: decisions ask no other tables. Those of the standard library are the compiler's, so the same bundle would
+//! INVARIANT: decisions use no other tables. Those of the standard library are the compiler's, so the same bundle would
 //! decide otherwise in a build by another one; `clippy.toml` forbids them. [`tables`] is generated.
 
 mod tables;
@@ -18,7 +18,7 @@ pub(crate) fn is_space(found: char) -> bool {
         | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
 }
 
-/// Whether a character is in a table.
+/// Returns true if a character is in a table.
 fn is_in(table: &[(u32, u32)], found: char) -> bool {
     let point = u32::from(found);
     let after = table.partition_point(|(low, _)| *low <= point);
@@ -38,7 +38,7 @@ pub(crate) fn is_decimal(found: char) -> bool {
     found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DECIMAL, found))
 }
 
-/// The value of a decimal digit beyond ASCII. The digits of a script stand in a row, from zero.
+/// The value of a decimal digit beyond ASCII. The digits of a script are consecutive, from zero.
 pub(crate) fn decimal(found: char) -> Option<u8> {
     let point = u32::from(found);
     tables::DECIMAL
@@ -66,28 +66,28 @@ pub fn is_printable(found: char) -> bool {
     }
 }
 
-/// Whether a character is a lower-case letter.
+/// Returns true if a character is a lower-case letter.
 pub(crate) fn is_lower(found: char) -> bool {
     found.is_ascii_lowercase() || (!found.is_ascii() && is_in(tables::LOWERCASE, found))
 }
 
-/// Whether a character is an upper-case letter.
+/// Returns true if a character is an upper-case letter.
 pub(crate) fn is_upper(found: char) -> bool {
     found.is_ascii_uppercase() || (!found.is_ascii() && is_in(tables::UPPERCASE, found))
 }
 
-/// Whether a character is a letter of any case.
+/// Returns true if a character is a letter of any case.
 pub(crate) fn is_cased(found: char) -> bool {
     is_lower(found) || is_upper(found) || is_title(found)
 }
 
-/// Whether a final sigma looks past a character.
+/// Returns true if the final-sigma rule skips a character.
 fn is_ignorable(found: char) -> bool {
     matches!(found, '\'' | '.' | ':' | '^' | '`')
         || (!found.is_ascii() && is_in(tables::IGNORABLE, found))
 }
 
-/// Whether a character is a title-case letter.
+/// Returns true if a character is a title-case letter.
 pub(crate) fn is_title(found: char) -> bool {
     matches!(u32::from(found),
         0x1C5 | 0x1C8 | 0x1CB | 0x1F2 | 0x1F88..=0x1F8F | 0x1F98..=0x1F9F | 0x1FA8..=0x1FAF | 0x1FBC | 0x1FCC | 0x1FFC)
@@ -158,7 +158,7 @@ pub fn lower(text: &str) -> String {
 
 const SIGMA: char = 'Σ';
 
-/// Whether the sigma at a byte ends a word: a letter stands before it, and none behind it.
+/// Returns true if the sigma at byte `at` ends a word: a letter precedes it, and no letter follows it.
 ///
 /// PERF: linear over a text, as no sigma looks past another one: a sigma is a letter.
 fn is_final(text: &str, at: usize) -> bool {

@@ -117,6 +117,7 @@ pub(crate) const ALPHA: &[(u32, u32)] = &[
     (0x1EEA1, 0x1EEA3), (0x1EEA5, 0x1EEA9), (0x1EEAB, 0x1EEBB), (0x20000, 0x2A6DF), (0x2A700, 0x2B738),
     (0x2B740, 0x2B81D), (0x2B820, 0x2CEA1), (0x2CEB0, 0x2EBE0), (0x2F800, 0x2FA1D), (0x30000, 0x3134A),
 ];
+
 /// `str.isdigit`, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const DIGIT: &[(u32, u32)] = &[
@@ -135,6 +136,7 @@ pub(crate) const DIGIT: &[(u32, u32)] = &[
     (0x11DA0, 0x11DA9), (0x16A60, 0x16A69), (0x16AC0, 0x16AC9), (0x16B50, 0x16B59), (0x1D7CE, 0x1D7FF),
     (0x1E140, 0x1E149), (0x1E2F0, 0x1E2F9), (0x1E950, 0x1E959), (0x1F100, 0x1F10A), (0x1FBF0, 0x1FBF9),
 ];
+
 /// `str.isdecimal`, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const DECIMAL: &[(u32, u32)] = &[
@@ -150,6 +152,7 @@ pub(crate) const DECIMAL: &[(u32, u32)] = &[
     (0x16A60, 0x16A69), (0x16AC0, 0x16AC9), (0x16B50, 0x16B59), (0x1D7CE, 0x1D7FF), (0x1E140, 0x1E149),
     (0x1E2F0, 0x1E2F9), (0x1E950, 0x1E959), (0x1FBF0, 0x1FBF9),
 ];
+
 /// `str.isnumeric`, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const NUMERIC: &[(u32, u32)] = &[
@@ -191,6 +194,7 @@ pub(crate) const NUMERIC: &[(u32, u32)] = &[
     (0x20AFD, 0x20AFD), (0x20B19, 0x20B19), (0x22390, 0x22390), (0x22998, 0x22998), (0x23B1B, 0x23B1B),
     (0x2626D, 0x2626D), (0x2F890, 0x2F890),
 ];
+
 /// Not `str.isprintable`, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const UNPRINTABLE: &[(u32, u32)] = &[
@@ -320,6 +324,7 @@ pub(crate) const UNPRINTABLE: &[(u32, u32)] = &[
     (0x1FBFA, 0x1FFFF), (0x2A6E0, 0x2A6FF), (0x2B739, 0x2B73F), (0x2B81E, 0x2B81F), (0x2CEA2, 0x2CEAF),
     (0x2EBE1, 0x2F7FF), (0x2FA1E, 0x2FFFF), (0x3134B, 0xE00FF), (0xE01F0, 0x10FFFF),
 ];
+
 /// `str.islower`, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const LOWERCASE: &[(u32, u32)] = &[
@@ -431,6 +436,7 @@ pub(crate) const LOWERCASE: &[(u32, u32)] = &[
     (0x1D7AA, 0x1D7C2), (0x1D7C4, 0x1D7C9), (0x1D7CB, 0x1D7CB), (0x1DF00, 0x1DF09), (0x1DF0B, 0x1DF1E),
     (0x1E922, 0x1E943),
 ];
+
 /// `str.isupper`, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const UPPERCASE: &[(u32, u32)] = &[
@@ -539,7 +545,8 @@ pub(crate) const UPPERCASE: &[(u32, u32)] = &[
     (0x1D756, 0x1D76E), (0x1D790, 0x1D7A8), (0x1D7CA, 0x1D7CA), (0x1E900, 0x1E921), (0x1F130, 0x1F149),
     (0x1F150, 0x1F169), (0x1F170, 0x1F189),
 ];
-/// What a final sigma looks past, beyond ASCII.
+
+/// Characters that the final-sigma rule skips, beyond ASCII.
 #[rustfmt::skip]
 pub(crate) const IGNORABLE: &[(u32, u32)] = &[
     (0xA8, 0xA8), (0xAD, 0xAD), (0xAF, 0xAF), (0xB4, 0xB4), (0xB7, 0xB8), (0x2B0, 0x36F), (0x374, 0x375),
@@ -616,6 +623,7 @@ pub(crate) const IGNORABLE: &[(u32, u32)] = &[
     (0x1E8D0, 0x1E8D6), (0x1E944, 0x1E94B), (0x1F3FB, 0x1F3FF), (0xE0001, 0xE0001), (0xE0020, 0xE007F),
     (0xE0100, 0xE01EF),
 ];
+
 /// Characters and the one that is their lower case.
 #[rustfmt::skip]
 pub(crate) const LOWER: &[(u32, u32)] = &[
@@ -856,6 +864,7 @@ pub(crate) const LOWER: &[(u32, u32)] = &[
     (0x1E91B, 0x1E93D), (0x1E91C, 0x1E93E), (0x1E91D, 0x1E93F), (0x1E91E, 0x1E940), (0x1E91F, 0x1E941),
     (0x1E920, 0x1E942), (0x1E921, 0x1E943),
 ];
+
 /// Characters beyond ASCII and the one that is their upper case.
 #[rustfmt::skip]
 pub(crate) const UPPER: &[(u32, u32)] = &[
@@ -1091,11 +1100,13 @@ pub(crate) const UPPER: &[(u32, u32)] = &[
     (0x1E93D, 0x1E91B), (0x1E93E, 0x1E91C), (0x1E93F, 0x1E91D), (0x1E940, 0x1E91E), (0x1E941, 0x1E91F),
     (0x1E942, 0x1E920), (0x1E943, 0x1E921),
 ];
+
 /// `str.lower` of characters, where it is more.
 #[rustfmt::skip]
 pub(crate) const LOWER_MORE: &[(char, &str)] = &[
     ('\u{130}', "\u{69}\u{307}"),
 ];
+
 /// `str.upper` of characters, where it is more.
 #[rustfmt::skip]
 pub(crate) const UPPER_MORE: &[(char, &str)] = &[
@@ -1135,6 +1146,7 @@ pub(crate) const UPPER_MORE: &[(char, &str)] = &[
     ('\u{FB14}', "\u{544}\u{535}"), ('\u{FB15}', "\u{544}\u{53B}"), ('\u{FB16}', "\u{54E}\u{546}"),
     ('\u{FB17}', "\u{544}\u{53D}"),
 ];
+
 /// `str.title` of characters, where it is not their upper case.
 #[rustfmt::skip]
 pub(crate) const TITLE: &[(char, &str)] = &[
@@ -1175,6 +1187,7 @@ pub(crate) const TITLE: &[(char, &str)] = &[
     ('\u{FB06}', "\u{53}\u{74}"), ('\u{FB13}', "\u{544}\u{576}"), ('\u{FB14}', "\u{544}\u{565}"),
     ('\u{FB15}', "\u{544}\u{56B}"), ('\u{FB16}', "\u{54E}\u{576}"), ('\u{FB17}', "\u{544}\u{56D}"),
 ];
+
 /// `str.casefold` of characters, where it is not their lower case.
 #[rustfmt::skip]
 pub(crate) const FOLDED: &[(char, &str)] = &[

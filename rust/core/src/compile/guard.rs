@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::expr::{Connective, Part};
-use crate::hash::Keyed;
-use crate::matcher::Test;
-use crate::path::Field;
+use crate::bytes::hash::Keyed;
+use crate::clause::flat_expr::{Connective, Part};
+use crate::clause::predicate::Test;
+use crate::lang::path::Field;
 use crate::program::Program;
-use crate::program::segment::Class;
+use crate::value::class::Class;
 
 /// Most clauses of one guard.
 const MAX_CLAUSES: usize = 32;
@@ -19,12 +19,12 @@ pub(super) struct Guard {
     pub(super) cost: u32,
 }
 
-/// Finds guards for the rules of one segment.
+/// Finds guards for the rules of one rule index.
 pub(super) struct Guards<'p> {
     program: &'p Program,
-    /// Whether the tool is known in this segment, so that clauses on it tell nothing.
+    /// True if the tool is known in this rule index, so that clauses on the tool select nothing.
     tool_known: bool,
-    /// How many rules of the segment have a clause.
+    /// The number of rules of the rule index that have each clause.
     uses: HashMap<u32, u32, Keyed>,
 }
 
@@ -83,7 +83,8 @@ impl<'p> Guards<'p> {
         }
     }
 
-    /// What a clause costs as a guard: finding it, and the rules it lets through. `None`: it is always true here.
+    /// Returns the cost of a clause as a guard: the cost of finding it, and the rules that it lets through. `None`: the
+    /// clause is always true here.
     fn cost(&self, index: u32) -> Option<u32> {
         let clause = self.program.clauses.get(index as usize)?;
         let path = self.program.paths.get(clause.path as usize)?;
@@ -109,7 +110,7 @@ impl<'p> Guards<'p> {
 }
 
 /// The clauses that each make a match false when they are true, whatever else the request holds.
-pub(super) fn vetoes(expr: Part<'_>) -> BTreeSet<u32> {
+pub(super) fn exclusions(expr: Part<'_>) -> BTreeSet<u32> {
     settles(expr, Connective::All)
 }
 
@@ -141,14 +142,17 @@ fn settles(expr: Part<'_>, decisive: Connective) -> BTreeSet<u32> {
     }
 }
 
-/// Whether a test may be in error on a value of a class.
+/// Returns true if a test can fail with an error on a value of a class.
 pub(super) fn may_fail(test: &Test, class: Class) -> bool {
-    use crate::matcher::operand::Operand;
-    let bound = |operand: &Operand| match operand {
-        Operand::Number(_) => Class::Number,
-        Operand::Str(_) => Class::String,
-        Operand::Timestamp(_) => Class::Timestamp,
-        Operand::Null | Operand::Bool(_) | Operand::List(_) | Operand::Map(_) => Class::Broken,
+    use crate::clause::prepared::PreparedConst;
+    let bound = |operand: &PreparedConst| match operand {
+        PreparedConst::Number(_) => Class::Number,
+        PreparedConst::Str(_) => Class::String,
+        PreparedConst::Timestamp(_) => Class::Timestamp,
+        PreparedConst::Null
+        | PreparedConst::Bool(_)
+        | PreparedConst::List(_)
+        | PreparedConst::Map(_) => Class::Broken,
     };
     match test {
         Test::Exists(_) => false,

@@ -1,28 +1,28 @@
 //! Compilation: from the checked IR to a [`Program`]. Interns keys, resolves paths, lists rules by tool.
 //!
-//! PERF: what a request does not need is not made: [`prepare`] makes what a clause compares, and [`segments`] the index of a
-//! tool, when the first request asks. Automata are left to the first search. [`ahead`] makes all of it at once.
+//! PERF: what a request does not need is not made: [`lazy`] makes what a clause compares, and [`index_build`] the index of
+//! a tool, for the first request that needs it. Automata are built by the first search. [`eager`] builds everything at
+//! once.
 
-mod ahead;
-mod cheap;
-mod drafts;
-mod fewer;
-mod foresee;
+mod builder;
+mod eager;
 mod guard;
-mod inert;
-mod pin;
-mod prepare;
-mod segments;
+mod guard_selection;
+mod index_build;
+mod lazy;
+mod reorder;
+mod tool_scope;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use crate::bytes::hash::Keyed;
 use crate::error::DecodeError;
-use crate::hash::Keyed;
 use crate::ir::{self, Kind, Policy};
-use crate::path::Field;
-use crate::program::segment::Watch;
-use crate::program::{Body, Clause, Match, Op, Path, Prepared, Program, Rule, Verdict};
+use crate::lang::path::{Field, Path};
+use crate::program::{Body, Clause, Match, Op, Prepared, Program, Rule, Verdict};
+use crate::pyfn::trigger::Trigger;
+use crate::regex::CacheBudget;
 use crate::source::Source;
 
 impl Program {
@@ -39,7 +39,15 @@ impl Program {
     /// # Errors
     /// The bytes are no IR, or pass a cap of [`crate::limits`]; the codes are those of [`ir::decode`].
     pub fn from_source(source: Source) -> Result<Self, DecodeError> {
-        ir::decode(source.bytes()).map(|policy| compile(policy, source))
+        Self::from_source_within(source, &CacheBudget::default())
+    }
+
+    /// The same, whose automata keep their states within `caches`.
+    ///
+    /// # Errors
+    /// Those of [`Program::from_source`].
+    pub fn from_source_within(source: Source, caches: &CacheBudget) -> Result<Self, DecodeError> {
+        ir::decode_within(source.bytes(), caches).map(|policy| compile(policy, source))
     }
 }
 
@@ -83,7 +91,7 @@ fn compile(policy: Policy, source: Source) -> Program {
                 verdict,
                 Body::Match(Match {
                     written: (from, to),
-                    cheap: Default::default(),
+                    reordered: Default::default(),
                 }),
             ),
             // A function that fails denies, as a host rule does.
@@ -107,30 +115,31 @@ fn compile(policy: Policy, source: Source) -> Program {
         refs: policy.refs,
         clauses: clauses.collect(),
         host_count: 0,
-        rulings: policy.rulings,
+        templates: policy.templates,
         tool_sets: Vec::new(),
         listed: Vec::new(),
         tools: Default::default(),
         generic: Default::default(),
+        caches: policy.caches,
     };
     program.host_count = host_count;
-    pin::list(&mut program);
-    watch(&mut program);
+    tool_scope::list(&mut program);
+    attach_triggers(&mut program);
     program
 }
 
 /// Finds out what functions are watched by; the tests of it are clauses that the policy has not.
-fn watch(program: &mut Program) {
+fn attach_triggers(program: &mut Program) {
     for rule in &mut program.rules {
         let Body::Function(function) = &mut rule.body else {
             continue;
         };
         let start = function.pinned.unwrap_or(function.start);
-        let Some(wanted) = foresee::watches(function, start) else {
+        let Some(wanted) = crate::pyfn::analysis::triggers::infer(function, start) else {
             continue;
         };
         let clauses = &mut program.clauses;
-        let watches = wanted.into_iter().map(|wanted| Watch {
+        let triggers = wanted.into_iter().map(|wanted| Trigger {
             path: wanted.path,
             clause: wanted.test.map(|test| {
                 clauses.push(Clause {
@@ -147,7 +156,7 @@ fn watch(program: &mut Program) {
             missing: wanted.missing,
             classes: wanted.classes,
         });
-        function.watches = Some(watches.collect());
+        function.triggers = Some(triggers.collect());
     }
 }
 

@@ -1,43 +1,44 @@
-//! Finding the rules that a request may fire, from the values it brings. See [`crate::program::segment`].
+//! Finding the rules that a request may fire, from the values it brings. See [`crate::index`].
 
-use super::judge::Judge;
+use super::evaluator::Evaluator;
+use crate::budget::Pace;
+use crate::clause::predicate::{self, Test, Truth};
+use crate::index::exclusion::Places;
+use crate::index::substrings::SubstringIndex;
+use crate::index::{Kinds, PathIndex, PatternGroup, Postings};
 use crate::limits::LONG_TEXT;
-use crate::matcher::number::integral;
-use crate::matcher::{self, Test, Truth};
+use crate::num::number::integral;
 use crate::program::Scratch;
-use crate::program::needles::Needles;
-use crate::program::scratch::{Met, Whose};
-use crate::program::segment::{Class, Kinds, List, PatternGroup, Probe};
-use crate::program::veto::Places;
+use crate::program::scratch::{Applicable, ToolScope};
+use crate::value::class::Class;
 use crate::value::request::Request;
 use crate::value::{Step, Value, View};
-use crate::work::Pace;
 
 /// Truths of unmatched patterns are kept for groups up to this size. PERF: a write per pattern, against a search each
 /// for the few that a candidate asks again.
 const REMEMBER_ALL: usize = 256;
 
-/// Where the rules go that a value names.
+/// The destination of the rules that a value names.
 pub(super) trait Sink: Copy {
-    /// Whether a clause in error names its rules, as a true one does.
+    /// True if a clause in error names its rules, as a true clause does.
     const ERRORS: bool;
     /// Takes the rules of one list.
-    fn add(self, scratch: &mut Scratch, list: List);
+    fn add(self, scratch: &mut Scratch, list: Postings);
 }
 
 /// Queues rules by their guards.
 #[derive(Clone, Copy)]
 pub(super) struct Queue<'p> {
-    pub(super) met: Met<'p>,
-    pub(super) whose: Whose,
+    pub(super) applicable: Applicable<'p>,
+    pub(super) scope: ToolScope,
 }
 
 impl Sink for Queue<'_> {
     const ERRORS: bool = true;
 
     #[inline]
-    fn add(self, scratch: &mut Scratch, list: List) {
-        scratch.queue(self.met, self.whose, list);
+    fn add(self, scratch: &mut Scratch, list: Postings) {
+        scratch.queue(self.applicable, self.scope, list);
     }
 }
 
@@ -45,15 +46,15 @@ impl Sink for Queue<'_> {
 #[derive(Clone, Copy)]
 pub(super) struct RuleOut<'p> {
     pub(super) places: &'p Places,
-    pub(super) whose: Whose,
+    pub(super) scope: ToolScope,
 }
 
 impl Sink for RuleOut<'_> {
     const ERRORS: bool = false;
 
     #[inline]
-    fn add(self, scratch: &mut Scratch, list: List) {
-        self.places.rule_out(list, scratch.out(self.whose));
+    fn add(self, scratch: &mut Scratch, list: Postings) {
+        self.places.rule_out(list, scratch.out(self.scope));
     }
 }
 
@@ -78,99 +79,99 @@ fn class(view: &View<'_>) -> Class {
     }
 }
 
-impl<'r, R: Request> Judge<'r, R> {
+impl<'r, R: Request> Evaluator<'r, R> {
     /// Gives `sink` the rules that one path names; whether the path is absent.
-    pub(super) fn probe<S: Sink>(&mut self, sink: S, probe: &'r Probe) -> bool {
+    pub(super) fn lookup<S: Sink>(&mut self, sink: S, path_index: &'r PathIndex) -> bool {
         // PERF: the value alone is cloned, as it is not moved after that, see [`Request::arg`].
-        let value = match self.held(probe.path) {
+        let value = match self.cached(path_index.path) {
             Step::Found(value) => value.clone(),
             Step::Absent => {
-                sink.add(self.scratch, probe.missing);
+                sink.add(self.scratch, path_index.missing);
                 return true;
             }
             Step::Unreadable => {
-                sink.add(self.scratch, probe.missing);
-                self.fail(sink, probe, Class::Broken);
-                self.judge_singly(sink, probe, &Step::Unreadable);
+                sink.add(self.scratch, path_index.missing);
+                self.fail(sink, path_index, Class::Broken);
+                self.judge_singly(sink, path_index, &Step::Unreadable);
                 return false;
             }
         };
         let view = value.text().map_or_else(|| value.view(), View::Str);
-        self.fail(sink, probe, class(&view));
-        let kinds = probe.kinds;
+        self.fail(sink, path_index, class(&view));
+        let kinds = path_index.kinds;
         match &view {
             View::Str(text) => {
                 if kinds.has(Kinds::LONG) && text.len() > LONG_TEXT {
-                    sink.add(self.scratch, probe.long);
+                    sink.add(self.scratch, path_index.long);
                 }
                 if kinds.has(Kinds::STRINGS)
-                    && let Some(rules) = probe.strings.get(text)
+                    && let Some(rules) = path_index.strings.get(text)
                 {
                     sink.add(self.scratch, *rules);
                 }
                 if kinds.has(Kinds::PATTERNS)
-                    && let Some(group) = &probe.patterns
+                    && let Some(group) = &path_index.patterns
                 {
                     self.search(sink, group, text);
                 }
                 if kinds.has(Kinds::AFFIXES) {
-                    for affixes in &probe.affixes {
+                    for affixes in &path_index.affixes {
                         affixes.search(text, |rules| sink.add(self.scratch, rules));
                     }
                 }
-                if kinds.has(Kinds::NEEDLES)
-                    && let Some(needles) = &probe.needles
+                if kinds.has(Kinds::SUBSTRINGS)
+                    && let Some(substrings) = &path_index.substrings
                 {
                     let mut found = std::mem::take(&mut self.scratch.found);
                     let steps = &self.work.steps;
-                    let searched = needles.search(text, (&mut found, steps), |rules| {
+                    let searched = substrings.search(text, (&mut found, steps), |rules| {
                         sink.add(self.scratch, rules);
                     });
                     self.scratch.found = found;
                     if searched.is_err() && S::ERRORS {
-                        sink.add(self.scratch, needles.all);
+                        sink.add(self.scratch, substrings.all);
                     }
                 }
             }
             View::Int(number) if kinds.has(Kinds::INTS) => {
-                self.equal_int(sink, &probe.ints, *number);
+                self.equal_int(sink, &path_index.ints, *number);
             }
             View::Float(number) if kinds.has(Kinds::INTS) => {
                 if let Some(number) = integral(*number) {
-                    self.equal_int(sink, &probe.ints, number);
+                    self.equal_int(sink, &path_index.ints, number);
                 }
             }
-            View::List if kinds.has(Kinds::NEEDLES) => {
-                if let Some(needles) = &probe.needles {
-                    self.look_through(sink, needles, &value);
+            View::List if kinds.has(Kinds::SUBSTRINGS) => {
+                if let Some(substrings) = &path_index.substrings {
+                    self.look_through(sink, substrings, &value);
                 }
             }
-            View::Map if kinds.has(Kinds::NEEDLES) => {
-                if let Some(needles) = &probe.needles {
-                    sink.add(self.scratch, needles.all);
+            View::Map if kinds.has(Kinds::SUBSTRINGS) => {
+                if let Some(substrings) = &path_index.substrings {
+                    sink.add(self.scratch, substrings.all);
                 }
             }
             _ => {}
         }
-        if kinds.has(Kinds::BANDS)
-            && let Some(bands) = &probe.bands
+        if kinds.has(Kinds::INTERVALS)
+            && let Some(intervals) = &path_index.intervals
             && class(&view) == Class::Number
         {
-            for rules in bands.of(&view) {
+            for rules in intervals.of(&view) {
                 sink.add(self.scratch, rules);
             }
         }
         if kinds.has(Kinds::CLAUSES) {
-            self.judge_singly(sink, probe, &Step::Found(value.clone()));
+            self.judge_singly(sink, path_index, &Step::Found(value.clone()));
         }
         false
     }
 
-    fn judge_singly<S: Sink>(&mut self, sink: S, probe: &Probe, step: &Step<R::Value>) {
+    fn judge_singly<S: Sink>(&mut self, sink: S, path_index: &PathIndex, step: &Step<R::Value>) {
         let program = self.program;
-        for (index, rules) in &probe.clauses {
-            let truth = matcher::judge(program.test(*index), step, &self.reader());
-            self.scratch.remember(*index, truth);
+        for (index, rules) in &path_index.clauses {
+            let truth = predicate::judge(program.test(*index), step, self);
+            self.scratch.memo_set(*index, truth);
             match truth {
                 Truth::True => sink.add(self.scratch, *rules),
                 Truth::Error(_) if S::ERRORS => sink.add(self.scratch, *rules),
@@ -180,15 +181,15 @@ impl<'r, R: Request> Judge<'r, R> {
     }
 
     #[inline]
-    fn fail<S: Sink>(&mut self, sink: S, probe: &Probe, class: Class) {
-        if probe.failing.has(class)
-            && let Some(rules) = probe.errors.get(class as usize)
+    fn fail<S: Sink>(&mut self, sink: S, path_index: &PathIndex, class: Class) {
+        if path_index.failing.has(class)
+            && let Some(rules) = path_index.errors.get(class as usize)
         {
             sink.add(self.scratch, *rules);
         }
     }
 
-    fn equal_int<S: Sink>(&mut self, sink: S, ints: &[(i64, List)], number: i64) {
+    fn equal_int<S: Sink>(&mut self, sink: S, ints: &[(i64, Postings)], number: i64) {
         if let Ok(at) = ints.binary_search_by_key(&number, |(key, _)| *key)
             && let Some((_, rules)) = ints.get(at)
         {
@@ -196,26 +197,26 @@ impl<'r, R: Request> Judge<'r, R> {
         }
     }
 
-    /// Queues the rules whose needle is an element of a list. An element that cannot be judged concerns them all.
-    fn look_through<S: Sink>(&mut self, sink: S, needles: &Needles, list: &R::Value) {
+    /// Queues the rules whose needle is an element of a list. An element that cannot be evaluated names all of them.
+    fn look_through<S: Sink>(&mut self, sink: S, substrings: &SubstringIndex, list: &R::Value) {
         let mut index = 0;
         while let Some(item) = list.item(index) {
             if self.work.steps.take(1).is_err() {
                 if S::ERRORS {
-                    sink.add(self.scratch, needles.all);
+                    sink.add(self.scratch, substrings.all);
                 }
                 return;
             }
             match item.view() {
                 View::Str(text) => {
-                    if let Some(rules) = needles.strings.get(text) {
+                    if let Some(rules) = substrings.strings.get(text) {
                         sink.add(self.scratch, *rules);
                     }
                 }
-                View::Int(number) => self.equal_int(sink, &needles.ints, number),
+                View::Int(number) => self.equal_int(sink, &substrings.ints, number),
                 View::Float(number) if !number.is_nan() => {
                     if let Some(number) = integral(number) {
-                        self.equal_int(sink, &needles.ints, number);
+                        self.equal_int(sink, &substrings.ints, number);
                     }
                 }
                 View::Null
@@ -225,7 +226,7 @@ impl<'r, R: Request> Judge<'r, R> {
                 | View::List
                 | View::Map => {}
                 View::Float(_) | View::BadStr | View::HugeInt | View::Opaque => {
-                    sink.add(self.scratch, needles.all);
+                    sink.add(self.scratch, substrings.all);
                     return;
                 }
             }
@@ -253,7 +254,7 @@ impl<'r, R: Request> Judge<'r, R> {
             .and_then(|()| set.matches_within(text, &mut found, steps));
         if searched.is_err() {
             self.scratch.found = found;
-            // Each of them is judged by itself, for which there are no steps either.
+            // Each of them is evaluated by itself, for which there are no steps either.
             for (_, rules) in group.members.iter().filter(|_| S::ERRORS) {
                 sink.add(self.scratch, *rules);
             }
@@ -262,13 +263,13 @@ impl<'r, R: Request> Judge<'r, R> {
         for index in found.iter() {
             if let Some((clause, rules)) = group.members.get(index) {
                 sink.add(self.scratch, *rules);
-                self.scratch.remember(*clause, Truth::True);
+                self.scratch.memo_set(*clause, Truth::True);
             }
         }
         if group.members.len() <= REMEMBER_ALL {
             for (index, (clause, _)) in group.members.iter().enumerate() {
                 if !found.contains(index) {
-                    self.scratch.remember(*clause, Truth::False);
+                    self.scratch.memo_set(*clause, Truth::False);
                 }
             }
         }

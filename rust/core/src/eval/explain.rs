@@ -1,27 +1,28 @@
-//! Explanations: every rule judged clause by clause along the plain path.
+//! Explanations: every rule evaluated clause by clause along the plain path.
 
+use super::evaluator::{Evaluator, MatchResult};
 use super::function_trace::Tracer;
-use super::judge::{Judge, Judged};
-use super::{Look, ShortCuts, render};
-use crate::comparand::Comparand;
+use super::work::Work;
+use super::{ScanResult, ShortCuts, render};
+use crate::clause::context::Around as _;
+use crate::clause::flat_expr::{Connective, Part, Parts};
+use crate::clause::operand::Operand;
+use crate::clause::predicate::Truth;
 use crate::error::ErrorCode;
-use crate::expr::{Connective, Part, Parts};
 use crate::limits::MAX_DECISION_STEPS;
-use crate::matcher::Truth;
-use crate::program::Scratch;
 use crate::program::{
-    Body, ClauseTrace, Decided, Marker, Outcome, Profile, Program, RuleTrace, TraceNode,
+    Body, ClauseTrace, DecidedBy, Marker, Outcome, Profile, Program, RuleTrace, Scratch, TraceNode,
     TraceOutcome,
 };
-use crate::script::{self, Answer};
+use crate::pyfn;
+use crate::pyfn::interp::answer::Answer;
 use crate::value::Step;
 use crate::value::request::Request;
-use crate::work::{Around as _, Work};
 
 /// A walk that takes no more steps than this decides as the short way does.
 const SURE: u64 = MAX_DECISION_STEPS / 16;
 
-/// A rule whose parts were not judged one by one.
+/// A rule whose parts were not evaluated one by one.
 fn untraced(rule: u32, outcome: TraceOutcome, error: Option<ErrorCode>) -> RuleTrace {
     RuleTrace {
         rule,
@@ -32,16 +33,16 @@ fn untraced(rule: u32, outcome: TraceOutcome, error: Option<ErrorCode>) -> RuleT
     }
 }
 
-/// How a part of a match came out, with the code of an error.
+/// The result of a part of a match, with the code of an error.
 #[derive(Clone)]
-enum Seen {
+enum TracedTruth {
     True,
     False,
     Absent,
     Error(ErrorCode),
 }
 
-impl Seen {
+impl TracedTruth {
     fn outcome(&self) -> TraceOutcome {
         match self {
             Self::True => TraceOutcome::True,
@@ -63,13 +64,13 @@ impl Seen {
     }
 }
 
-impl From<bool> for Seen {
+impl From<bool> for TracedTruth {
     fn from(value: bool) -> Self {
         if value { Self::True } else { Self::False }
     }
 }
 
-impl From<Truth> for Seen {
+impl From<Truth> for TracedTruth {
     fn from(truth: Truth) -> Self {
         match truth {
             Truth::True => Self::True,
@@ -81,39 +82,39 @@ impl From<Truth> for Seen {
 }
 
 impl Program {
-    /// The decision on `request`, and how every rule came out. Host rules are asked once; after a transform the rules
-    /// are judged again for the decision, and the traces are those of the first look.
+    /// The decision on `request`, and the result of every rule. Host rules are called once; after a transform the rules are
+    /// evaluated again for the decision, and the traces are those of the first evaluation.
     ///
-    /// Judging clause by clause takes more steps than a decision does. Where they matter, the decision is made the short way,
-    /// too, and is the one that counts; no trace is made of what there are no steps for.
+    /// Evaluating clause by clause takes more steps than a decision does. Where they matter, the decision is made the short
+    /// way, too, and is the one that counts; no trace is made of what there are no steps for.
     pub fn explain<R: Request>(&self, request: &R) -> (Outcome<R>, Vec<RuleTrace>) {
         let mut scratch = Scratch::new();
         let (mut markers, mut traces) = (Vec::new(), Vec::with_capacity(self.rules.len()));
         let work = Work::default();
-        let first = self.look_traced(request, &mut markers, (&mut scratch, &work), &mut traces);
+        let first = self.scan_traced(request, &mut markers, (&mut scratch, &work), &mut traces);
         let (mut work, mut cuts) = (work, ShortCuts::NONE);
         let first = match first {
             Some(first) if work.steps.taken() <= SURE => first,
             first => {
-                let judged = traces.len() as u32;
+                let matched = traces.len() as u32;
                 let own = first.as_ref().is_some_and(|first| first.is_of_host(self));
-                // All host rules so far were asked; the one that decided need not be.
+                // All host rules so far were called; the one that decided need not be called.
                 let hosts = markers.iter().filter(|marker| {
                     let rule = self.rules.get(marker.rule as usize);
                     rule.is_some_and(|rule| matches!(rule.body, Body::Host(_)))
                 });
-                work = Work::again(judged, hosts.cloned().collect());
+                work = Work::again(matched, hosts.cloned().collect());
                 cuts = ShortCuts::ALL;
-                let below = own.then(|| judged.saturating_sub(1));
+                let below = own.then(|| matched.saturating_sub(1));
                 let mut again = Vec::new();
-                let look = self.look((request, below), &mut again, &mut scratch, (cuts, &work));
+                let result = self.scan((request, below), &mut again, &mut scratch, (cuts, &work));
                 work.forget_asked();
                 markers = again;
-                match (look, first) {
-                    (Look::Nothing, Some(first)) if own => first,
-                    (look, _) => {
-                        self.retrace(&look, &markers, &mut traces);
-                        look
+                match (result, first) {
+                    (ScanResult::Nothing, Some(first)) if own => first,
+                    (result, _) => {
+                        self.retrace(&result, &markers, &mut traces);
+                        result
                     }
                 }
             }
@@ -122,25 +123,30 @@ impl Program {
             traces.push(untraced(rule, TraceOutcome::NotReached, None));
         }
         let outcome = self.conclude(request, (first, markers), &work, |next, markers| {
-            self.look(next, markers, &mut scratch, (cuts, &work))
+            self.scan(next, markers, &mut scratch, (cuts, &work))
         });
         (outcome, traces)
     }
 
     /// Makes traces agree with a decision that was made the short way.
-    fn retrace<R: Request>(&self, look: &Look<R>, markers: &[Marker], traces: &mut Vec<RuleTrace>) {
-        let (rule, outcome, error) = match look {
-            Look::Nothing => (None, TraceOutcome::True, None),
-            Look::Decided(Decided::ErrorDeny(rule, code)) => {
+    fn retrace<R: Request>(
+        &self,
+        result: &ScanResult<R>,
+        markers: &[Marker],
+        traces: &mut Vec<RuleTrace>,
+    ) {
+        let (rule, outcome, error) = match result {
+            ScanResult::Nothing => (None, TraceOutcome::True, None),
+            ScanResult::Decided(DecidedBy::ErrorDeny(rule, code)) => {
                 (Some(*rule), TraceOutcome::Error, Some(code.clone()))
             }
-            Look::Decided(decided) => (decided.rule(), TraceOutcome::True, None),
-            Look::Transformed(made) => (Some(made.rule), TraceOutcome::True, None),
+            ScanResult::Decided(decided) => (decided.rule(), TraceOutcome::True, None),
+            ScanResult::Transformed(made) => (Some(made.rule), TraceOutcome::True, None),
         };
         let end = rule.map_or(self.rules.len(), |rule| rule as usize + 1);
         traces.truncate(end);
         for trace in &mut *traces {
-            // Not every step that judging it clause by clause takes is taken the short way.
+            // The fast path does not take every step that evaluating it clause by clause takes.
             if trace.error == Some(ErrorCode::BudgetExceeded) {
                 *trace = untraced(trace.rule, TraceOutcome::NotReached, None);
             }
@@ -162,62 +168,68 @@ impl Program {
         }
     }
 
-    /// Judges every rule until one decides; `None`: there are no steps left.
-    fn look_traced<R: Request>(
+    /// Evaluates every rule until one decides; `None`: there are no steps left.
+    fn scan_traced<R: Request>(
         &self,
         request: &R,
         markers: &mut Vec<Marker>,
         (scratch, work): (&mut Scratch, &Work<R::Value>),
         traces: &mut Vec<RuleTrace>,
-    ) -> Option<Look<R>> {
+    ) -> Option<ScanResult<R>> {
         scratch.begin(self.clauses.len());
-        let mut judge = Judge::new(self, request, scratch, (ShortCuts::NONE, work));
+        let mut evaluator = Evaluator::new(self, request, scratch, (ShortCuts::NONE, work));
         for (rule, stored) in (0..).zip(&self.rules) {
             if work.steps.left() == 0 {
                 return None;
             }
             let known = markers.len();
             let mut traced = None;
-            let (look, seen, tree) = match &stored.body {
+            let (result, seen, tree) = match &stored.body {
                 Body::Host(host) => {
-                    let look = self.ask((rule, *host), request, judge.work, markers);
+                    let result = self.call_host((rule, *host), request, evaluator.work, markers);
                     let decided = matches!(
-                        &look,
-                        Some(Look::Decided(Decided::Host(..)) | Look::Transformed(..))
+                        &result,
+                        Some(
+                            ScanResult::Decided(DecidedBy::Host(..)) | ScanResult::Transformed(..)
+                        )
                     );
-                    (look, decided.into(), None)
+                    (result, decided.into(), None)
                 }
                 Body::Function(function) => {
                     let body = self.written_body(rule, function);
-                    let mut tracer = Tracer::new(self, body, &mut judge);
-                    let answer = script::walk(function.slots, body, &mut tracer);
+                    let mut tracer = Tracer::new(self, body, &mut evaluator);
+                    let answer = pyfn::interp::walk(function.locals, body, &mut tracer);
                     traced = Some(tracer.finish(matches!(answer, Answer::Failed(_))));
-                    let look = self.answered(rule, answer, &mut judge, markers);
+                    let result = self.answered(rule, answer, &mut evaluator, markers);
                     let decided = matches!(
-                        &look,
-                        Some(Look::Decided(Decided::Function(..)) | Look::Transformed(..))
+                        &result,
+                        Some(
+                            ScanResult::Decided(DecidedBy::Function(..))
+                                | ScanResult::Transformed(..)
+                        )
                     );
-                    (look, decided.into(), None)
+                    (result, decided.into(), None)
                 }
                 Body::Match(body) => {
                     let mut tracer = Clauses {
-                        judge: &mut judge,
+                        evaluator: &mut evaluator,
                         permits: stored.verdict.permits(),
                         leaves: 0,
                     };
                     let (seen, tree) = tracer.trace(self.written(body));
-                    let judged = match &seen {
-                        Seen::True => Judged::Fires,
-                        Seen::False | Seen::Absent => Judged::Passes,
-                        Seen::Error(code) => Judged::Error(code.clone()),
+                    let matched = match &seen {
+                        TracedTruth::True => MatchResult::Fires,
+                        TracedTruth::False | TracedTruth::Absent => MatchResult::Passes,
+                        TracedTruth::Error(code) => MatchResult::Error(code.clone()),
                     };
-                    let look = self.apply((rule, stored), judged, (request, judge.work), markers);
-                    (look, seen, Some(tree))
+                    let result =
+                        self.on_match((rule, stored), matched, (request, evaluator.work), markers);
+                    (result, seen, Some(tree))
                 }
             };
-            // A rule that could not be applied says so in a marker or in the decision, whatever its match.
-            let failed = match &look {
-                Some(Look::Decided(Decided::ErrorDeny(_, code))) => Some(code.clone()),
+            // A rule that could not be applied is reported in a marker or in the decision, whatever its match.
+            let failed = match &result {
+                Some(ScanResult::Decided(DecidedBy::ErrorDeny(_, code))) => Some(code.clone()),
                 _ => markers.get(known).map(|marker| marker.code.clone()),
             };
             let outcome = if failed.is_some() {
@@ -232,23 +244,23 @@ impl Program {
                 tree,
                 function: traced,
             });
-            if let Some(look) = look {
-                return Some(look);
+            if let Some(result) = result {
+                return Some(result);
             }
         }
-        Some(Look::Nothing)
+        Some(ScanResult::Nothing)
     }
 }
 
-/// Judges a match and keeps how each part came out.
+/// Evaluates a match and keeps the result of each part.
 struct Clauses<'t, 'r, R: Request> {
-    judge: &'t mut Judge<'r, R>,
+    evaluator: &'t mut Evaluator<'r, R>,
     permits: bool,
     leaves: u32,
 }
 
 impl<R: Request> Clauses<'_, '_, R> {
-    fn trace(&mut self, expr: Part<'_>) -> (Seen, TraceNode) {
+    fn trace(&mut self, expr: Part<'_>) -> (TracedTruth, TraceNode) {
         match expr {
             Part::Leaf(clause) => {
                 let (seen, trace) = self.leaf(clause);
@@ -258,9 +270,9 @@ impl<R: Request> Clauses<'_, '_, R> {
                 let item = items.last().unwrap_or(Part::Leaf(u32::MAX));
                 let (seen, child) = self.trace(item);
                 let seen = match seen {
-                    Seen::True => Seen::False,
-                    Seen::False => Seen::True,
-                    other @ (Seen::Absent | Seen::Error(_)) => other,
+                    TracedTruth::True => TracedTruth::False,
+                    TracedTruth::False => TracedTruth::True,
+                    other @ (TracedTruth::Absent | TracedTruth::Error(_)) => other,
                 };
                 (
                     seen.clone(),
@@ -279,36 +291,37 @@ impl<R: Request> Clauses<'_, '_, R> {
     }
 
     /// `decisive`: the truth of one item that decides the connective.
-    fn items(&mut self, items: Parts<'_>, decisive: bool) -> (Seen, Vec<TraceNode>) {
+    fn items(&mut self, items: Parts<'_>, decisive: bool) -> (TracedTruth, Vec<TraceNode>) {
         let (seen, children): (Vec<_>, Vec<_>) = items.map(|item| self.trace(item)).unzip();
-        let first = |wanted: fn(&Seen) -> bool| seen.iter().find(|item| wanted(item)).cloned();
-        let result = match self.judge.program.profile {
+        let first =
+            |wanted: fn(&TracedTruth) -> bool| seen.iter().find(|item| wanted(item)).cloned();
+        let result = match self.evaluator.program.profile {
             Profile::Strict => seen
                 .iter()
                 .find(|item| item.is_decisive(decisive))
                 .cloned()
-                .or_else(|| first(|item| matches!(item, Seen::Error(_))))
-                .or_else(|| first(|item| matches!(item, Seen::Absent))),
+                .or_else(|| first(|item| matches!(item, TracedTruth::Error(_))))
+                .or_else(|| first(|item| matches!(item, TracedTruth::Absent))),
             Profile::Lynx => seen
                 .iter()
-                .find(|item| item.is_decisive(decisive) || matches!(item, Seen::Error(_)))
+                .find(|item| item.is_decisive(decisive) || matches!(item, TracedTruth::Error(_)))
                 .cloned(),
         };
         (result.unwrap_or_else(|| (!decisive).into()), children)
     }
 
-    fn leaf(&mut self, clause: u32) -> (Seen, ClauseTrace) {
+    fn leaf(&mut self, clause: u32) -> (TracedTruth, ClauseTrace) {
         let index = self.leaves;
         self.leaves += 1;
-        let program = self.judge.program;
+        let program = self.evaluator.program;
         let (seen, value) = match program.profile {
             Profile::Strict => {
                 let step = match program.clauses.get(clause as usize) {
-                    Some(prepared) => self.judge.step(prepared.path),
+                    Some(prepared) => self.evaluator.step(prepared.path),
                     None => Step::Absent,
                 };
-                let seen = match self.judge.leaf(clause) {
-                    Truth::Absent if !self.permits => Seen::False,
+                let seen = match self.evaluator.leaf(clause) {
+                    Truth::Absent if !self.permits => TracedTruth::False,
                     truth => truth.into(),
                 };
                 let value = match &step {
@@ -317,12 +330,12 @@ impl<R: Request> Clauses<'_, '_, R> {
                 };
                 (seen, value)
             }
-            Profile::Lynx => match self.judge.lynx_clause(clause) {
+            Profile::Lynx => match self.evaluator.lynx_clause(clause) {
                 Ok((value, answer)) => {
-                    let seen = answer.map_or_else(Seen::Error, Seen::from);
+                    let seen = answer.map_or_else(TracedTruth::Error, TracedTruth::from);
                     (seen, value.as_ref().map(render::value))
                 }
-                Err(code) => (Seen::Error(code), None),
+                Err(code) => (TracedTruth::Error(code), None),
             },
         };
         let trace = ClauseTrace {
@@ -330,10 +343,10 @@ impl<R: Request> Clauses<'_, '_, R> {
             clause,
             operand: program.clause(clause).map_or_else(String::new, |info| {
                 match (&info.operand, program.reference(clause)) {
-                    (Comparand::Ref(head, keys), Some(path)) => {
-                        render::reference(*head, keys, &self.judge.reader().at(path))
+                    (Operand::Ref(head, keys), Some(path)) => {
+                        render::reference(*head, keys, &self.evaluator.at(path))
                     }
-                    (operand, _) => render::comparand(operand),
+                    (operand, _) => render::operand(operand),
                 }
             }),
             value,

@@ -1,14 +1,17 @@
-//! What a function did on one request: the statement that decided, and the conditions on the way with what they read.
+//! Trace of a function on one request: the statement that decided, and the conditions on the way with the values that they
+//! read.
 //!
-//! [`Tracer`] stands between the walk over a function and the request. It changes nothing: what is traced is what runs.
+//! [`Tracer`] wraps the request that the walk over a function reads. It changes nothing: the traced code is the code that
+//! runs.
 
 use std::collections::HashMap;
 
 use super::render;
-use crate::path::Field;
+use crate::lang::path::Field;
 use crate::program::{ConditionTrace, FunctionTrace, Program, ReadFrom, ReadTrace, TraceOutcome};
-use crate::script::node::{Code, Statement};
-use crate::script::{End, Seen, World, statements};
+use crate::pyfn::ast::{Code, Statement};
+use crate::pyfn::interp::env::{End, Env, LocalValue};
+use crate::pyfn::walk::statements;
 use crate::value::Step;
 
 /// Values shown of one run of a function; conditions after that are listed without.
@@ -16,21 +19,21 @@ const MOST_READS: usize = 10_000;
 
 /// A request that keeps what a function reads of it.
 pub(super) struct Tracer<'w, W> {
-    world: &'w mut W,
+    env: &'w mut W,
     program: &'w Program,
     numbers: HashMap<*const Statement, u32>,
     tried: Vec<ConditionTrace>,
-    /// The conditions that are being judged, and what each has read so far.
+    /// The conditions that are being evaluated, and what each has read so far.
     open: Vec<Vec<ReadTrace>>,
     returned: Option<u32>,
     failed: Option<u32>,
     reads_left: usize,
 }
 
-impl<'w, W: World> Tracer<'w, W> {
-    pub(super) fn new(program: &'w Program, body: &[Statement], world: &'w mut W) -> Self {
+impl<'w, W: Env> Tracer<'w, W> {
+    pub(super) fn new(program: &'w Program, body: &[Statement], env: &'w mut W) -> Self {
         Self {
-            world,
+            env,
             program,
             numbers: statements(body)
                 .into_iter()
@@ -76,7 +79,7 @@ impl<'w, W: World> Tracer<'w, W> {
     }
 }
 
-impl<W: World> World for Tracer<'_, W> {
+impl<W: Env> Env for Tracer<'_, W> {
     type Value = W::Value;
 
     fn step(&mut self, path: u32) -> &Step<W::Value> {
@@ -84,22 +87,22 @@ impl<W: World> World for Tracer<'_, W> {
         {
             let keys = self.program.path_keys(known).iter();
             let keys = keys.map(|key| key.text.into()).collect();
-            let value = shown(self.world.step(path));
+            let value = shown(self.env.step(path));
             self.keep(ReadFrom::Path(known.head, keys), value);
         }
-        self.world.step(path)
+        self.env.step(path)
     }
 
-    fn steps_left(&self) -> u64 {
-        self.world.steps_left()
+    fn fuel_left(&self) -> u64 {
+        self.env.fuel_left()
     }
 
-    fn took(&mut self, steps: u64) -> bool {
-        self.world.took(steps)
+    fn took(&mut self, fuel: u64) -> bool {
+        self.env.took(fuel)
     }
 
     fn field(&mut self, field: Field, own: bool) -> Step<W::Value> {
-        let step = self.world.field(field, own);
+        let step = self.env.field(field, own);
         if !self.open.is_empty() {
             let (head, keys) = field.path();
             let keys = keys.iter().map(|key| Box::from(*key)).collect();
@@ -176,14 +179,14 @@ impl<W: World> World for Tracer<'_, W> {
         self.failed = None;
     }
 
-    fn local(&mut self, slot: u32, seen: impl FnOnce() -> Seen<W::Value>) {
+    fn local(&mut self, slot: u32, seen: impl FnOnce() -> LocalValue<W::Value>) {
         if self.open.is_empty() || self.reads_left == 0 {
             return;
         }
         let value = match seen() {
-            Seen::Read(value) => render::value(&value),
-            Seen::Made(text) => render::cut(text),
-            Seen::Nothing => return,
+            LocalValue::Read(value) => render::value(&value),
+            LocalValue::Made(text) => render::cut(&text),
+            LocalValue::Nothing => return,
         };
         self.keep(ReadFrom::Local(slot), Some(value));
     }

@@ -4,45 +4,49 @@
 //! [`Program::explain`] walk the rules one by one and are what the tests compare it with.
 
 mod candidates;
+mod evaluator;
 mod explain;
 mod function_trace;
-mod judge;
 mod render;
 mod search;
+pub(crate) mod work;
 
 use std::collections::HashSet;
 
+use crate::bytes::hash::Keyed;
+use crate::clause::flat_expr::{Part, expression};
+use crate::clause::predicate::Truth;
 use crate::error::ErrorCode;
-use crate::expr::{Part, expression};
-use crate::hash::Keyed;
-use crate::matcher::Truth;
-use crate::path::Field;
-use crate::program::scratch::Met;
+use crate::lang::path::{Field, Key};
+use crate::program::scratch::Applicable;
 use crate::program::{
-    Body, By, Decided, Known, Marker, Outcome, Profile, Program, Rule, Scratch, Verdict, Via,
+    Body, DecidedBy, Marker, Origin, Outcome, Profile, Program, Rule, Scratch, StaticOutcome,
+    TransformStep, Verdict,
 };
-use crate::script::course::Start;
-use crate::script::node::Function;
-use crate::script::{self, Answer, Said};
+use crate::pyfn;
+use crate::pyfn::ast::Function;
+use crate::pyfn::cfg::Start;
+use crate::pyfn::decision::FunctionDecision;
+use crate::pyfn::interp::answer::Answer;
 use crate::value::request::{HostAnswer, Request, Transform};
-use crate::value::{Key, Step, Value, View};
-use crate::work::Work;
-use judge::{Judge, Judged};
+use crate::value::{Step, Value, View};
+use evaluator::{Evaluator, MatchResult};
 use search::Search;
+use work::Work;
 
-/// Which short cuts a decision takes; all but tests take all of them.
+/// The short cuts that a decision takes; only tests turn any of them off.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortCuts {
     /// Rules are found through the tool and the index of their guards.
     pub index: bool,
-    /// A clause is judged at most once.
+    /// A clause is evaluated at most once.
     pub memo: bool,
     /// The patterns of a path are searched together.
     pub sets: bool,
     /// A function looks at values where they are.
-    pub looks: bool,
-    /// Rules without a guard are ruled out by what they negate.
-    pub veto: bool,
+    pub fast_path: bool,
+    /// Rules without a guard are excluded by what they negate.
+    pub exclusion: bool,
 }
 
 impl ShortCuts {
@@ -51,32 +55,32 @@ impl ShortCuts {
         index: true,
         memo: true,
         sets: true,
-        looks: true,
-        veto: true,
+        fast_path: true,
+        exclusion: true,
     };
     /// None of them.
     pub const NONE: Self = Self {
         index: false,
         memo: false,
         sets: false,
-        looks: false,
-        veto: false,
+        fast_path: false,
+        exclusion: false,
     };
 }
 
-/// What a walk over the rules came to.
-enum Look<R: Request> {
+/// The result of a scan of the rules.
+enum ScanResult<R: Request> {
     Nothing,
-    Decided(Decided<R::Decision>),
-    Transformed(Box<Made<R>>),
+    Decided(DecidedBy<R::Decision>),
+    Transformed(Box<AppliedTransform<R>>),
 }
 
-impl<R: Request> Look<R> {
-    /// Whether a host rule answered, or failed to.
+impl<R: Request> ScanResult<R> {
+    /// Returns true if a host rule answered, or failed to answer.
     fn is_of_host(&self, program: &Program) -> bool {
         let rule = match self {
             Self::Nothing => None,
-            Self::Decided(Decided::Aborted) => return true,
+            Self::Decided(DecidedBy::Aborted) => return true,
             Self::Decided(decided) => decided.rule(),
             Self::Transformed(made) => Some(made.rule),
         };
@@ -86,9 +90,9 @@ impl<R: Request> Look<R> {
 }
 
 /// A transform: by which rule, what that decided by, and the request with the new arguments.
-struct Made<R: Request> {
+struct AppliedTransform<R: Request> {
     rule: u32,
-    by: By<R::Decision>,
+    origin: Origin<R::Decision>,
     request: R,
 }
 
@@ -101,8 +105,8 @@ impl Program {
         }
     }
 
-    /// The decision on `request`; the error is the outcome, where it is none that was known before.
-    /// PERF: an [`Outcome`] takes 150 instructions to move and to drop.
+    /// The decision on `request`; the error is the outcome, where it is not a static one. PERF: an [`Outcome`] takes 150
+    /// instructions to move and to drop.
     ///
     /// # Errors
     /// Rules in error, transforms, and what the host or a function made for this request.
@@ -111,9 +115,9 @@ impl Program {
         &self,
         request: &R,
         scratch: &mut Scratch,
-    ) -> Result<Known, Box<Outcome<R>>> {
+    ) -> Result<StaticOutcome, Box<Outcome<R>>> {
         let (mut markers, work) = (Vec::new(), Work::default());
-        let first = self.look(
+        let first = self.scan(
             (request, None),
             &mut markers,
             scratch,
@@ -121,12 +125,17 @@ impl Program {
         );
         if markers.is_empty() {
             match &first {
-                Look::Decided(Decided::Rule(rule)) => return Ok(Known::Rule(*rule)),
-                Look::Decided(Decided::Function(rule, Said::Always(number))) => {
-                    return Ok(Known::Function(*rule, *number));
+                ScanResult::Decided(DecidedBy::Rule(rule)) => {
+                    return Ok(StaticOutcome::Rule(*rule));
                 }
-                Look::Nothing => return Ok(self.default(request)),
-                Look::Decided(_) | Look::Transformed(_) => {}
+                ScanResult::Decided(DecidedBy::Function(
+                    rule,
+                    FunctionDecision::Always(number),
+                )) => {
+                    return Ok(StaticOutcome::Function(*rule, *number));
+                }
+                ScanResult::Nothing => return Ok(self.default(request)),
+                ScanResult::Decided(_) | ScanResult::Transformed(_) => {}
             }
         }
         Err(self.made(request, first, markers, (scratch, &work)))
@@ -137,13 +146,13 @@ impl Program {
     fn made<R: Request>(
         &self,
         request: &R,
-        first: Look<R>,
+        first: ScanResult<R>,
         markers: Vec<Marker>,
         (scratch, work): (&mut Scratch, &Work<R::Value>),
     ) -> Box<Outcome<R>> {
         Box::new(
             self.conclude(request, (first, markers), work, |next, markers| {
-                self.look(next, markers, scratch, (ShortCuts::ALL, work))
+                self.scan(next, markers, scratch, (ShortCuts::ALL, work))
             }),
         )
     }
@@ -171,9 +180,9 @@ impl Program {
         cuts: ShortCuts,
     ) -> (Outcome<R>, u64) {
         let (mut markers, work) = (Vec::new(), Work::default());
-        let first = self.look((request, None), &mut markers, scratch, (cuts, &work));
+        let first = self.scan((request, None), &mut markers, scratch, (cuts, &work));
         let outcome = self.conclude(request, (first, markers), &work, |next, markers| {
-            self.look(next, markers, scratch, (cuts, &work))
+            self.scan(next, markers, scratch, (cuts, &work))
         });
         (outcome, work.steps.taken())
     }
@@ -183,70 +192,71 @@ impl Program {
     fn conclude<R: Request>(
         &self,
         request: &R,
-        (first, markers): (Look<R>, Vec<Marker>),
+        (first, markers): (ScanResult<R>, Vec<Marker>),
         work: &Work<R::Value>,
-        look: impl FnMut((&R, Option<u32>), &mut Vec<Marker>) -> Look<R>,
+        scan: impl FnMut((&R, Option<u32>), &mut Vec<Marker>) -> ScanResult<R>,
     ) -> Outcome<R> {
         let decided = match first {
-            Look::Nothing => {
+            ScanResult::Nothing => {
                 return Outcome {
                     markers,
                     ..self.default(request).into()
                 };
             }
-            Look::Decided(decided) => decided,
-            Look::Transformed(made) => return self.follow(*made, markers, work, look),
+            ScanResult::Decided(decided) => decided,
+            ScanResult::Transformed(made) => return self.follow(*made, markers, work, scan),
         };
         Outcome {
             decided,
             markers,
-            via: Vec::new(),
+            transforms: Vec::new(),
             transformed: None,
         }
     }
 
-    /// Follows transforms to the end: what each made is judged by the rules that outrank it.
+    /// Follows transforms to the end: the result of each is evaluated by the rules that outrank it.
     #[cold]
     fn follow<R: Request>(
         &self,
-        made: Made<R>,
+        made: AppliedTransform<R>,
         mut markers: Vec<Marker>,
         work: &Work<R::Value>,
-        mut look: impl FnMut((&R, Option<u32>), &mut Vec<Marker>) -> Look<R>,
+        mut scan: impl FnMut((&R, Option<u32>), &mut Vec<Marker>) -> ScanResult<R>,
     ) -> Outcome<R> {
-        let Made {
+        let AppliedTransform {
             mut rule,
-            mut by,
+            mut origin,
             request: mut current,
         } = made;
-        let mut via = Vec::new();
+        let mut transforms = Vec::new();
         let decided = loop {
+            work.forget_referred();
             let next = match self.profile {
                 // A chain of transforms walks the rules again and again.
                 Profile::Strict => match work.steps.take(u64::from(rule) / RULES_A_STEP) {
-                    Ok(()) => look((&current, Some(rule)), &mut markers),
-                    Err(fault) => Look::Decided(Decided::ErrorDeny(rule, fault.into())),
+                    Ok(()) => scan((&current, Some(rule)), &mut markers),
+                    Err(fault) => ScanResult::Decided(DecidedBy::ErrorDeny(rule, fault.into())),
                 },
-                Profile::Lynx => Look::Nothing,
+                Profile::Lynx => ScanResult::Nothing,
             };
             each_once(&mut markers);
             match next {
-                Look::Nothing => {
-                    break match by {
-                        By::Match => Decided::Rule(rule),
-                        By::Host(decision) => Decided::Host(rule, decision),
-                        By::Function(said) => Decided::Function(rule, said),
+                ScanResult::Nothing => {
+                    break match origin {
+                        Origin::Match => DecidedBy::Rule(rule),
+                        Origin::Host(decision) => DecidedBy::Host(rule, decision),
+                        Origin::Function(said) => DecidedBy::Function(rule, said),
                     };
                 }
-                Look::Decided(decided) => {
-                    via.push(Via { rule, by });
+                ScanResult::Decided(decided) => {
+                    transforms.push(TransformStep { rule, origin });
                     break decided;
                 }
-                Look::Transformed(next) => {
-                    via.push(Via { rule, by });
-                    Made {
+                ScanResult::Transformed(next) => {
+                    transforms.push(TransformStep { rule, origin });
+                    AppliedTransform {
                         rule,
-                        by,
+                        origin,
                         request: current,
                     } = *next;
                 }
@@ -255,13 +265,13 @@ impl Program {
         Outcome {
             decided,
             markers,
-            via,
+            transforms,
             transformed: Some(Box::new(current)),
         }
     }
 
     /// The decision when no rule fires.
-    fn default<R: Request>(&self, request: &R) -> Known {
+    fn default<R: Request>(&self, request: &R) -> StaticOutcome {
         let flag = |field| {
             let flag = request.flag(field);
             flag.or_else(|| self.taken_as_flag(request, field))
@@ -273,15 +283,15 @@ impl Program {
         ) {
             (Some(false), Some(false), _)
             | (None, _, Profile::Strict)
-            | (_, None, Profile::Strict) => Known::MissingShadow,
+            | (_, None, Profile::Strict) => StaticOutcome::MissingShadow,
             (Some(false), None, Profile::Lynx) | (None, Some(false) | None, Profile::Lynx) => {
-                Known::MissingShadow
+                StaticOutcome::MissingShadow
             }
-            _ => Known::NoMatch,
+            _ => StaticOutcome::NoMatch,
         }
     }
 
-    /// What stands for a flag that is none: in the `lynx` profile, whether Python takes it for true.
+    /// Returns the truth value of a field that is not a boolean flag: its Python truth value in the `lynx` profile.
     #[cold]
     fn taken_as_flag<R: Request>(&self, request: &R, field: Field) -> Option<bool> {
         match (request.field(field), self.profile) {
@@ -291,218 +301,231 @@ impl Program {
     }
 
     /// Walks the rules that outrank `below`, in order, until one decides.
-    fn look<R: Request>(
+    fn scan<R: Request>(
         &self,
         (request, below): (&R, Option<u32>),
         markers: &mut Vec<Marker>,
         scratch: &mut Scratch,
         (cuts, work): (ShortCuts, &Work<R::Value>),
-    ) -> Look<R> {
+    ) -> ScanResult<R> {
         let below = below.unwrap_or(u32::MAX);
         scratch.begin(self.clauses.len());
-        work.forget_referred();
-        let mut judge = Judge::new(self, request, scratch, (cuts, work));
+        let mut evaluator = Evaluator::new(self, request, scratch, (cuts, work));
         let tool = if cuts.index { request.tool() } else { None };
         let Some(tool) = tool else {
-            return self.look_at_all(below, markers, &mut judge);
+            return self.scan_all(below, markers, &mut evaluator);
         };
-        let met = Met {
-            tool: self.segment(tool),
+        let applicable = Applicable {
+            tool: self.tool_index(tool),
             any: self.generic(),
         };
-        // PERF: where the rules judged every time are all there is, they need no queue.
-        if let Some(rows) = met.rows() {
-            for row in rows {
+        // PERF: where all rules are evaluated every time, they need no queue.
+        if let Some(packed_rules) = applicable.packed_rules() {
+            for row in packed_rules {
                 if row.rule >= below {
                     break;
                 }
                 if !row.words.is_empty() {
-                    match judge.truth(expression(row.words), row.permits) {
-                        Truth::True => return Look::Decided(Decided::Rule(row.rule)),
+                    match evaluator.truth(expression(row.words), row.permits) {
+                        Truth::True => return ScanResult::Decided(DecidedBy::Rule(row.rule)),
                         Truth::False | Truth::Absent => continue,
                         Truth::Error(_) => {}
                     }
                 }
-                if let Some(look) = self.turn(row.rule, request, markers, &mut judge) {
-                    return look;
+                if let Some(result) = self.eval_rule(row.rule, request, markers, &mut evaluator) {
+                    return result;
                 }
             }
-            return Look::Nothing;
+            return ScanResult::Nothing;
         }
-        let mut search = Search::new(met, judge.scratch, cuts);
-        while let Some(rule) = search.next(&mut judge) {
+        let mut search = Search::new(applicable, evaluator.scratch, cuts);
+        while let Some(rule) = search.next(&mut evaluator) {
             if rule >= below {
                 break;
             }
-            if let Some(look) = self.turn(rule, request, markers, &mut judge) {
-                return look;
+            if let Some(result) = self.eval_rule(rule, request, markers, &mut evaluator) {
+                return result;
             }
         }
-        Look::Nothing
+        ScanResult::Nothing
     }
 
-    /// Asks the rule that comes next; `None`: it has nothing to say.
+    /// Evaluates the next rule; `None`: it does not decide.
     #[inline]
-    fn turn<R: Request>(
+    fn eval_rule<R: Request>(
         &self,
         index: u32,
         request: &R,
         markers: &mut Vec<Marker>,
-        judge: &mut Judge<'_, R>,
-    ) -> Option<Look<R>> {
+        evaluator: &mut Evaluator<'_, R>,
+    ) -> Option<ScanResult<R>> {
         let rule = self.rules.get(index as usize)?;
         match &rule.body {
             Body::Match(body) => {
-                let exprs = (self.written(body), self.cheap(body));
-                self.meet((index, rule), exprs, markers, judge)
+                let exprs = (self.written(body), self.reordered(body));
+                self.eval_match((index, rule), exprs, markers, evaluator)
             }
-            Body::Host(host) => self.ask((index, *host), request, judge.work, markers),
+            Body::Host(host) => self.call_host((index, *host), request, evaluator.work, markers),
             Body::Function(function) => {
                 let start = function.pinned.unwrap_or(function.start);
-                self.call(index, (function, start), judge, markers)
+                self.call_function(index, (function, start), evaluator, markers)
             }
         }
     }
 
-    /// The same without a readable tool, where the index says nothing: every rule is judged.
+    /// The same without a readable tool, where the index does not apply: every rule is evaluated.
     #[cold]
-    fn look_at_all<R: Request>(
+    fn scan_all<R: Request>(
         &self,
         below: u32,
         markers: &mut Vec<Marker>,
-        judge: &mut Judge<'_, R>,
-    ) -> Look<R> {
+        evaluator: &mut Evaluator<'_, R>,
+    ) -> ScanResult<R> {
         for (index, rule) in (0..below).zip(&self.rules) {
-            let look = match &rule.body {
-                Body::Host(host) => self.ask((index, *host), judge.request, judge.work, markers),
+            let result = match &rule.body {
+                Body::Host(host) => {
+                    self.call_host((index, *host), evaluator.request, evaluator.work, markers)
+                }
                 Body::Match(body) => {
                     let written = self.written(body);
-                    self.meet((index, rule), (written, written), markers, judge)
+                    self.eval_match((index, rule), (written, written), markers, evaluator)
                 }
                 Body::Function(function) => {
-                    self.call(index, (function, function.start), judge, markers)
+                    self.call_function(index, (function, function.start), evaluator, markers)
                 }
             };
-            if let Some(look) = look {
-                return look;
+            if let Some(result) = result {
+                return result;
             }
         }
-        Look::Nothing
+        ScanResult::Nothing
     }
 
-    /// Judges one rule; `None`: the next one is asked.
+    /// Evaluates one rule; `None`: the next one is evaluated.
     #[inline]
-    fn meet<R: Request>(
+    fn eval_match<R: Request>(
         &self,
         (index, rule): (u32, &Rule),
-        (written, cheap): (Part<'_>, Part<'_>),
+        (written, reordered): (Part<'_>, Part<'_>),
         markers: &mut Vec<Marker>,
-        judge: &mut Judge<'_, R>,
-    ) -> Option<Look<R>> {
-        let judged = match self.profile {
-            Profile::Strict => judge.strict(written, cheap, rule.verdict.permits()),
-            Profile::Lynx => judge.lynx(written),
+        evaluator: &mut Evaluator<'_, R>,
+    ) -> Option<ScanResult<R>> {
+        let matched = match self.profile {
+            Profile::Strict => evaluator.strict(written, reordered, rule.verdict.permits()),
+            Profile::Lynx => evaluator.lynx(written),
         };
-        self.apply((index, rule), judged, (judge.request, judge.work), markers)
+        self.on_match(
+            (index, rule),
+            matched,
+            (evaluator.request, evaluator.work),
+            markers,
+        )
     }
 
-    /// What follows from how a match came out.
+    /// Applies the result of a match.
     #[inline]
-    fn apply<R: Request>(
+    fn on_match<R: Request>(
         &self,
         (index, rule): (u32, &Rule),
-        judged: Judged,
+        matched: MatchResult,
         (request, work): (&R, &Work<R::Value>),
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
-        match judged {
-            Judged::Passes => None,
-            Judged::Fires if rule.verdict != Verdict::Transform => {
-                Some(Look::Decided(Decided::Rule(index)))
+    ) -> Option<ScanResult<R>> {
+        match matched {
+            MatchResult::Passes => None,
+            MatchResult::Fires if rule.verdict != Verdict::Transform => {
+                Some(ScanResult::Decided(DecidedBy::Rule(index)))
             }
-            Judged::Fires => self.transform(index, (request, work), markers),
-            Judged::Error(code) => self.fail(index, code, rule.verdict.permits(), markers),
+            MatchResult::Fires => self.transform(index, (request, work), markers),
+            MatchResult::Error(code) => self.fail(index, code, rule.verdict.permits(), markers),
         }
     }
 
     /// Asks a host rule.
-    fn ask<R: Request>(
+    fn call_host<R: Request>(
         &self,
         (rule, host): (u32, u32),
         request: &R,
         work: &Work<R::Value>,
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
+    ) -> Option<ScanResult<R>> {
         if let Some(asked) = work.asked(rule) {
             markers.extend(asked.cloned());
             return None;
         }
-        // Whoever is asked may change what the request holds.
+        // A host rule may change the request.
         work.forget_referred();
         match request.host(host, rule) {
             HostAnswer::Abstain => None,
-            HostAnswer::Decided(decision) => Some(Look::Decided(Decided::Host(rule, decision))),
-            HostAnswer::Transformed(decision, next) => Some(Look::Transformed(Box::new(Made {
-                rule,
-                by: By::Host(decision),
-                request: next,
-            }))),
+            HostAnswer::Decided(decision) => {
+                Some(ScanResult::Decided(DecidedBy::Host(rule, decision)))
+            }
+            HostAnswer::Transformed(decision, next) => {
+                Some(ScanResult::Transformed(Box::new(AppliedTransform {
+                    rule,
+                    origin: Origin::Host(decision),
+                    request: next,
+                })))
+            }
             HostAnswer::Failed(code) => self.fail(rule, code, false, markers),
-            HostAnswer::Abort => Some(Look::Decided(Decided::Aborted)),
+            HostAnswer::Abort => Some(ScanResult::Decided(DecidedBy::Aborted)),
         }
     }
 
     /// Asks a function.
     #[inline]
-    fn call<R: Request>(
+    fn call_function<R: Request>(
         &self,
         rule: u32,
         (function, start): (&Function, Start),
-        judge: &mut Judge<'_, R>,
+        evaluator: &mut Evaluator<'_, R>,
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
+    ) -> Option<ScanResult<R>> {
         let mut start = start;
-        if judge.cuts.looks {
-            match script::glanced(function, judge, start) {
+        if evaluator.cuts.fast_path {
+            match pyfn::fast_path::try_fast_path(function, evaluator, start) {
                 Ok(None) => return None,
                 Ok(Some(number)) => {
-                    return Some(Look::Decided(Decided::Function(rule, Said::Always(number))));
+                    return Some(ScanResult::Decided(DecidedBy::Function(
+                        rule,
+                        FunctionDecision::Always(number),
+                    )));
                 }
                 Err(left) => start = left,
             }
         }
-        self.run(rule, (function, start), judge, markers)
+        self.run(rule, (function, start), evaluator, markers)
     }
 
-    /// Runs what is left of a function. PERF: apart from what glances tell, which needs little of the stack.
+    /// Runs what is left of a function. PERF: kept apart from the fast path, which needs little of the stack.
     #[inline(never)]
     fn run<R: Request>(
         &self,
         rule: u32,
         (function, start): (&Function, Start),
-        judge: &mut Judge<'_, R>,
+        evaluator: &mut Evaluator<'_, R>,
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
-        let looks = judge.cuts.looks;
-        let answer = script::call(function, (&mut *judge, start), looks);
-        self.answered(rule, answer, judge, markers)
+    ) -> Option<ScanResult<R>> {
+        let fast_path = evaluator.cuts.fast_path;
+        let answer = pyfn::interp::call(function, (&mut *evaluator, start), fast_path);
+        self.answered(rule, answer, evaluator, markers)
     }
 
-    /// What follows from what a function answers.
+    /// Applies the answer of a function.
     fn answered<R: Request>(
         &self,
         rule: u32,
         answer: Answer<R::Value>,
-        judge: &mut Judge<'_, R>,
+        evaluator: &mut Evaluator<'_, R>,
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
+    ) -> Option<ScanResult<R>> {
         match answer {
             Answer::Pass => None,
-            Answer::Decided(said) => Some(Look::Decided(Decided::Function(rule, said))),
-            Answer::Transformed(said, args) => match judge.request.with_made(args) {
-                Ok(request) => Some(Look::Transformed(Box::new(Made {
+            Answer::Decided(said) => Some(ScanResult::Decided(DecidedBy::Function(rule, said))),
+            Answer::Transformed(said, args) => match evaluator.request.with_made(args) {
+                Ok(request) => Some(ScanResult::Transformed(Box::new(AppliedTransform {
                     rule,
-                    by: By::Function(said),
+                    origin: Origin::Function(said),
                     request,
                 }))),
                 Err(code) => self.fail(rule, code, false, markers),
@@ -518,7 +541,7 @@ impl Program {
         rule: u32,
         (request, work): (&R, &Work<R::Value>),
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
+    ) -> Option<ScanResult<R>> {
         let made = match self.rule(rule).and_then(|info| info.transform.as_ref()) {
             Some(transform) => match work.steps.take(touched(request, transform)) {
                 Ok(()) => request.with_transform(rule, transform),
@@ -527,9 +550,9 @@ impl Program {
             None => Err(ErrorCode::CannotTransform),
         };
         match made {
-            Ok(request) => Some(Look::Transformed(Box::new(Made {
+            Ok(request) => Some(ScanResult::Transformed(Box::new(AppliedTransform {
                 rule,
-                by: By::Match,
+                origin: Origin::Match,
                 request,
             }))),
             Err(code) => self.fail(rule, code, true, markers),
@@ -544,14 +567,14 @@ impl Program {
         code: ErrorCode,
         permits: bool,
         markers: &mut Vec<Marker>,
-    ) -> Option<Look<R>> {
+    ) -> Option<ScanResult<R>> {
         let denies = match self.profile {
             Profile::Strict => !self.defaults.continue_on_error,
-            // It skips every error that it has in common with Python, and this is none of them.
+            // It skips every error that it shares with Python, and this is not one of them.
             Profile::Lynx => code == ErrorCode::BudgetExceeded,
         };
         if !permits && denies {
-            return Some(Look::Decided(Decided::ErrorDeny(rule, code)));
+            return Some(ScanResult::Decided(DecidedBy::ErrorDeny(rule, code)));
         }
         // A second walk may meet the same error: [`each_once`].
         markers.push(Marker { rule, code });
@@ -568,7 +591,7 @@ fn each_once(markers: &mut Vec<Marker>) {
     markers.retain(|marker| seen.insert(marker.clone()));
 }
 
-/// How many entries a transform copies.
+/// Returns the number of entries that a transform copies.
 fn touched<R: Request>(request: &R, transform: &Transform) -> u64 {
     let mut entries = 0;
     let mut step = request.field(Field::Args);

@@ -1,43 +1,104 @@
 //! Values and operands as people read them in `explain`: JSON, cut.
 
-use crate::comparand::Comparand;
+use crate::clause::operand::Operand;
 use crate::json::{write_float, write_string};
-use crate::path::Head;
-use crate::value::constant::{Const, Exotic};
-use crate::value::{Step, Value, View};
+use crate::lang::path::Head;
+use crate::value::constant::{Const, HostConst};
+use crate::value::{Civil, Step, Value, View};
 
 /// Longest text shown, in characters.
 const SHOWN: usize = 200;
+
+/// Characters behind those that are counted: an object that occurs in many places has a text without end, and a policy
+/// has many rules that read the same long value.
+const COUNTED: usize = 100_000;
+
 /// Deepest level shown: values may be cyclic.
 const DEPTH: usize = 8;
 
+/// A text that keeps its first [`SHOWN`] characters, and counts the others.
+#[derive(Default)]
+struct Shown {
+    text: String,
+    kept: usize,
+    left: usize,
+}
+
+impl Shown {
+    fn push(&mut self, char: char) {
+        if self.kept < SHOWN {
+            self.kept += 1;
+            self.text.push(char);
+        } else {
+            self.left = self.left.saturating_add(1);
+        }
+    }
+
+    fn push_str(&mut self, text: &str) {
+        text.chars().for_each(|char| self.push(char));
+    }
+
+    /// No need to write what is not even counted.
+    fn full(&self) -> bool {
+        self.left > COUNTED
+    }
+
+    /// The text, and how many characters it lacks.
+    fn finish(mut self) -> String {
+        if self.full() {
+            self.text.push_str(&format!(
+                "... [more than {} more characters]",
+                grouped(COUNTED)
+            ));
+        } else if self.left > 0 {
+            self.text
+                .push_str(&format!("... [{} more characters]", grouped(self.left)));
+        }
+        self.text
+    }
+}
+
+/// A number with a comma before every three digits.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 /// A value as JSON, cut.
 pub(super) fn value<V: Value>(value: &V) -> String {
-    let mut out = String::new();
+    let mut out = Shown::default();
     write_value(value, &mut out, 0);
-    cut(out)
+    out.finish()
 }
 
 /// An operand as JSON, cut: other paths by their keys, tests by their operators.
-pub(super) fn comparand(operand: &Comparand) -> String {
-    let mut out = String::new();
-    write_comparand(operand, &mut out);
-    cut(out)
+pub(super) fn operand(operand: &Operand) -> String {
+    let mut out = Shown::default();
+    write_operand(operand, &mut out);
+    out.finish()
 }
 
 /// Another path with the value it led to, as JSON, cut; without one when nothing is there.
 pub(super) fn reference<V: Value>(head: Head, keys: &[Box<str>], step: &Step<V>) -> String {
-    let mut out = String::from("{\"ref\": ");
+    let mut out = Shown::default();
+    out.push_str("{\"ref\": ");
     write_path(head, keys, &mut out);
     if let Step::Found(there) = step {
         out.push_str(", \"value\": ");
         write_value(there, &mut out, 0);
     }
     out.push('}');
-    cut(out)
+    out.finish()
 }
 
-fn write_path(head: Head, keys: &[Box<str>], out: &mut String) {
+fn write_path(head: Head, keys: &[Box<str>], out: &mut Shown) {
     let mut path = head.as_str().to_owned();
     for key in keys {
         path.push('.');
@@ -46,20 +107,14 @@ fn write_path(head: Head, keys: &[Box<str>], out: &mut String) {
     write_text(&path, out);
 }
 
-pub(super) fn cut(mut text: String) -> String {
-    if let Some((at, _)) = text.char_indices().nth(SHOWN) {
-        text.truncate(at);
-        text.push('…');
-    }
-    text
+/// A text, unchanged but cut.
+pub(super) fn cut(text: &str) -> String {
+    let mut out = Shown::default();
+    out.push_str(text);
+    out.finish()
 }
 
-/// No need to write what will be cut.
-fn full(out: &str) -> bool {
-    out.len() > SHOWN * 4
-}
-
-fn write_value<V: Value>(value: &V, out: &mut String, depth: usize) {
+fn write_value<V: Value>(value: &V, out: &mut Shown, depth: usize) {
     match value.view() {
         View::List | View::Map if depth >= DEPTH => out.push('…'),
         View::List => {
@@ -69,7 +124,7 @@ fn write_value<V: Value>(value: &V, out: &mut String, depth: usize) {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                if full(out) {
+                if out.full() {
                     break;
                 }
                 write_value(&item, out, depth + 1);
@@ -88,7 +143,7 @@ fn write_value<V: Value>(value: &V, out: &mut String, depth: usize) {
                 write_view(&key, out);
                 out.push_str(": ");
                 write_value(item, out, depth + 1);
-                !full(out)
+                !out.full()
             });
             out.push('}');
         }
@@ -96,22 +151,30 @@ fn write_value<V: Value>(value: &V, out: &mut String, depth: usize) {
     }
 }
 
-fn write_text(text: &str, out: &mut String) {
+fn write_text(text: &str, out: &mut Shown) {
     let end = text
         .char_indices()
-        .nth(SHOWN + 1)
+        .nth(SHOWN + COUNTED + 1)
         .map_or(text.len(), |(at, _)| at);
-    write_string(text.get(..end).unwrap_or(text), out);
+    let mut json = String::new();
+    write_string(text.get(..end).unwrap_or(text), &mut json);
+    out.push_str(&json);
 }
 
-fn write_view(view: &View<'_>, out: &mut String) {
+fn write_number(value: f64, out: &mut Shown) {
+    let mut text = String::new();
+    write_float(value, &mut text);
+    out.push_str(&text);
+}
+
+fn write_view(view: &View<'_>, out: &mut Shown) {
     match view {
         View::Null => out.push_str("null"),
         View::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         View::Int(value) => out.push_str(&value.to_string()),
         View::BigInt(value) => out.push_str(&value.to_string()),
         View::HugeInt => out.push_str("<an integer above the cap>"),
-        View::Float(value) => write_float(*value, out),
+        View::Float(value) => write_number(*value, out),
         View::Str(text) => write_text(text, out),
         View::BadStr => out.push_str("<a string with a lone surrogate>"),
         View::Timestamp(micros) => write_timestamp(*micros, out),
@@ -121,61 +184,48 @@ fn write_view(view: &View<'_>, out: &mut String) {
 }
 
 /// An instant as RFC 3339, in UTC.
-fn write_timestamp(micros: i64, out: &mut String) {
-    const DAY: i64 = 86_400_000_000;
-    let (days, rest) = (micros.div_euclid(DAY), micros.rem_euclid(DAY));
-    // Days since 0000-03-01 in the proleptic Gregorian calendar, so that leap days end a year.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (seconds, fraction) = (rest / 1_000_000, rest % 1_000_000);
-    let clock = format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    );
-    let fraction = if fraction == 0 {
+fn write_timestamp(micros: i64, out: &mut Shown) {
+    let Civil {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        second,
+        microsecond,
+        offset: _,
+    } = Civil::utc(micros);
+    let fraction = if microsecond == 0 {
         String::new()
     } else {
-        format!(".{fraction:06}")
+        format!(".{microsecond:06}")
     };
     out.push_str(&format!(
-        "\"{year:04}-{month:02}-{day:02}T{clock}{fraction}Z\""
+        "\"{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z\""
     ));
 }
 
-fn write_items(items: &[Const], out: &mut String) {
+fn write_items(items: &[Const], out: &mut Shown) {
     for (at, item) in items.iter().enumerate() {
         if at > 0 {
             out.push_str(", ");
         }
-        if full(out) {
+        if out.full() {
             return;
         }
         write_const(item, out);
     }
 }
 
-fn write_comparand(operand: &Comparand, out: &mut String) {
+fn write_operand(operand: &Operand, out: &mut Shown) {
     match operand {
-        Comparand::Const(constant) => write_const(constant, out),
-        Comparand::Ref(head, keys) => {
+        Operand::Const(constant) => write_const(constant, out),
+        Operand::Ref(head, keys) => {
             out.push_str("{\"ref\": ");
             write_path(*head, keys, out);
             out.push('}');
         }
-        Comparand::Tests(checks) => {
+        Operand::Tests(checks) => {
             out.push('{');
             for (at, check) in checks.iter().enumerate() {
                 if at > 0 {
@@ -183,20 +233,20 @@ fn write_comparand(operand: &Comparand, out: &mut String) {
                 }
                 write_text(check.op.as_str(), out);
                 out.push_str(": ");
-                write_comparand(&check.operand, out);
+                write_operand(&check.operand, out);
             }
             out.push('}');
         }
     }
 }
 
-fn write_const(constant: &Const, out: &mut String) {
+fn write_const(constant: &Const, out: &mut Shown) {
     match constant {
         Const::Null => out.push_str("null"),
         Const::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Const::Int(value) => out.push_str(&value.to_string()),
         Const::BigInt(value) => out.push_str(&value.to_string()),
-        Const::Float(value) => write_float(*value, out),
+        Const::Float(value) => write_number(*value, out),
         Const::Str(text) => write_text(text, out),
         Const::Timestamp(micros) => write_timestamp(*micros, out),
         Const::List(items) => {
@@ -210,7 +260,7 @@ fn write_const(constant: &Const, out: &mut String) {
                 if at > 0 {
                     out.push_str(", ");
                 }
-                if full(out) {
+                if out.full() {
                     break;
                 }
                 write_text(key, out);
@@ -219,26 +269,26 @@ fn write_const(constant: &Const, out: &mut String) {
             }
             out.push('}');
         }
-        Const::Exotic(Exotic::Date(text) | Exotic::DateTime(text) | Exotic::Bytes(text)) => {
-            write_text(text, out)
-        }
-        Const::Exotic(Exotic::Set(items)) => {
+        Const::HostConst(
+            HostConst::Date(text) | HostConst::DateTime(text) | HostConst::Bytes(text),
+        ) => write_text(text, out),
+        Const::HostConst(HostConst::Set(items)) => {
             out.push_str("set(");
             write_items(items, out);
             out.push(')');
         }
-        Const::Exotic(Exotic::Tuple(items)) => {
+        Const::HostConst(HostConst::Tuple(items)) => {
             out.push('(');
             write_items(items, out);
             out.push(')');
         }
-        Const::Exotic(Exotic::Pairs(pairs)) => {
+        Const::HostConst(HostConst::Pairs(pairs)) => {
             out.push('{');
             for (at, (key, value)) in pairs.iter().enumerate() {
                 if at > 0 {
                     out.push_str(", ");
                 }
-                if full(out) {
+                if out.full() {
                     break;
                 }
                 write_const(key, out);

@@ -1,63 +1,71 @@
 //! The rules a request may fire, in order, found no earlier than they are needed.
 //!
-//! PERF: a probe is read when the next rule comes after the first one it could name: when an early rule decides, the
-//! patterns and lists that only later rules ask for are never looked at.
+//! PERF: a path index is read when the next rule comes after the first one it could name: when an early rule decides, the
+//! patterns and lists that only later rules need are never evaluated.
 
 use super::ShortCuts;
 use super::candidates::{Queue, RuleOut};
-use super::judge::Judge;
+use super::evaluator::Evaluator;
+use crate::index::PathIndex;
+use crate::index::exclusion::AT_ONCE;
 use crate::program::Scratch;
-use crate::program::scratch::{Met, Whose};
-use crate::program::segment::Probe;
-use crate::program::veto::AT_ONCE;
+use crate::program::scratch::{Applicable, ToolScope};
 use crate::value::request::Request;
 
-/// How far the search has come.
+/// The state of the search.
 pub(super) struct Search<'p> {
-    met: Met<'p>,
-    /// The probes not yet read, of the tool and of every tool.
-    probes: [(Whose, &'p [Probe]); 2],
-    /// Of the rules that are judged every time: where those begin that vetoes sift, before they are queued.
-    /// PERF: mostly there are none.
+    applicable: Applicable<'p>,
+    /// The path indexes not yet read, of the tool and of every tool.
+    path_indexes: [(ToolScope, &'p [PathIndex]); 2],
+    /// Of the rules that are evaluated every time: where those begin that exclusions sift, before they are queued. PERF:
+    /// mostly empty.
     tails: Option<[Option<u32>; 2]>,
-    /// Whether a permitting rule had an absent guard, so that what could be in error was queued.
-    late: bool,
+    /// True if a permitting rule had an absent guard, so that the rules that could be in error were queued.
+    error_paths: bool,
     last: Option<u32>,
 }
 
 impl<'p> Search<'p> {
     #[inline]
-    pub(super) fn new(met: Met<'p>, scratch: &mut Scratch, cuts: ShortCuts) -> Self {
-        let probes = met.tool.map_or(&[][..], |tool| &tool.probes);
-        let tool = met.tool.filter(|tool| !tool.rules.is_empty());
+    pub(super) fn new(applicable: Applicable<'p>, scratch: &mut Scratch, cuts: ShortCuts) -> Self {
+        let path_indexes = applicable.tool.map_or(&[][..], |tool| &tool.path_indexes);
+        let tool = applicable.tool.filter(|tool| !tool.rules.is_empty());
         let mut tails = None;
-        if cuts.veto && (met.any.veto.is_some() || tool.is_some_and(|tool| tool.veto.is_some())) {
-            tails = Some([Whose::Tool, Whose::Any].map(|whose| at_once(met, whose, scratch)));
+        if cuts.exclusion
+            && (applicable.any.exclusion.is_some()
+                || tool.is_some_and(|tool| tool.exclusion.is_some()))
+        {
+            tails = Some(
+                [ToolScope::Tool, ToolScope::Any].map(|scope| at_once(applicable, scope, scratch)),
+            );
         } else {
             if let Some(tool) = tool {
-                scratch.queue(met, Whose::Tool, tool.always);
+                scratch.queue(applicable, ToolScope::Tool, tool.always);
             }
-            scratch.queue(met, Whose::Any, met.any.always);
+            scratch.queue(applicable, ToolScope::Any, applicable.any.always);
         }
         Self {
-            met,
+            applicable,
             tails,
-            probes: [(Whose::Tool, probes), (Whose::Any, &met.any.probes)],
-            late: false,
+            path_indexes: [
+                (ToolScope::Tool, path_indexes),
+                (ToolScope::Any, &applicable.any.path_indexes),
+            ],
+            error_paths: false,
             last: None,
         }
     }
 
     /// The next rule.
     #[inline]
-    pub(super) fn next<R: Request>(&mut self, judge: &mut Judge<'p, R>) -> Option<u32> {
+    pub(super) fn next<R: Request>(&mut self, evaluator: &mut Evaluator<'p, R>) -> Option<u32> {
         loop {
-            self.read(judge);
+            self.read(evaluator);
             if let Some(tails) = &mut self.tails {
-                sift(self.met, tails, judge);
+                filter(self.applicable, tails, evaluator);
             }
-            let rule = judge.scratch.take(self.met)?;
-            // A rule may stand in several lists, and in those read late although it had its turn.
+            let rule = evaluator.scratch.take(self.applicable)?;
+            // A rule may be in several lists, and in lists read late although it has been evaluated.
             if self.last.is_none_or(|last| last < rule) {
                 self.last = Some(rule);
                 return Some(rule);
@@ -65,65 +73,83 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Reads the probes that could name a rule before the next one.
+    /// Reads the path indexes that could name a rule before the next one.
     #[inline]
-    fn read<R: Request>(&mut self, judge: &mut Judge<'p, R>) {
-        let met = self.met;
+    fn read<R: Request>(&mut self, evaluator: &mut Evaluator<'p, R>) {
+        let applicable = self.applicable;
         let mut absent = false;
-        for (whose, probes) in &mut self.probes {
-            while let Some((probe, rest)) = probes.split_first() {
-                if judge.scratch.next().is_some_and(|next| next < probe.first) {
+        for (scope, path_indexes) in &mut self.path_indexes {
+            while let Some((path_index, rest)) = path_indexes.split_first() {
+                if evaluator
+                    .scratch
+                    .next()
+                    .is_some_and(|next| next < path_index.first)
+                {
                     break;
                 }
-                *probes = rest;
-                let whose = *whose;
-                absent |= judge.probe(Queue { met, whose }, probe) && probe.permits;
+                *path_indexes = rest;
+                let scope = *scope;
+                absent |=
+                    evaluator.lookup(Queue { applicable, scope }, path_index) && path_index.permits;
             }
         }
-        // INVARIANT: a rule in error by another clause than its absent guard comes after the first rule of the probe that
-        // found the guard absent, so no rule is queued here that should have been judged already.
-        if absent && !self.late {
-            self.late = true;
-            for whose in [Whose::Tool, Whose::Any] {
-                for probe in met.get(whose).map_or(&[][..], |segment| &segment.late) {
-                    judge.probe(Queue { met, whose }, probe);
+        // INVARIANT: a rule in error by another clause than its absent guard comes after the first rule of the path index
+        // that found the guard absent, so no rule is queued here that should have been evaluated already.
+        if absent && !self.error_paths {
+            self.error_paths = true;
+            for scope in [ToolScope::Tool, ToolScope::Any] {
+                for path_index in applicable
+                    .get(scope)
+                    .map_or(&[][..], |rule_index| &rule_index.error_paths)
+                {
+                    evaluator.lookup(Queue { applicable, scope }, path_index);
                 }
             }
         }
     }
 }
 
-/// Queues the rules of a segment that are judged every time, or the first of them; where those begin that vetoes sift.
+/// Queues the rules of a rule index that are evaluated every time, or the first of them; where those begin that exclusions
+/// sift.
 #[cold]
-fn at_once(met: Met<'_>, whose: Whose, scratch: &mut Scratch) -> Option<u32> {
-    let segment = met.get(whose)?;
-    let (from, to) = segment.always;
-    let tail = segment.veto.is_some().then_some(from + AT_ONCE as u32);
-    scratch.queue(met, whose, (from, tail.unwrap_or(to)));
+fn at_once(applicable: Applicable<'_>, scope: ToolScope, scratch: &mut Scratch) -> Option<u32> {
+    let rule_index = applicable.get(scope)?;
+    let (from, to) = rule_index.always;
+    let tail = rule_index
+        .exclusion
+        .is_some()
+        .then_some(from + AT_ONCE as u32);
+    scratch.queue(applicable, scope, (from, tail.unwrap_or(to)));
     tail
 }
 
-/// Queues what vetoes leave of the rules judged every time, when the first of them could be the next one.
+/// Queues what exclusions leave of the rules evaluated every time, when the first of them could be the next one.
 #[cold]
-fn sift<'p, R: Request>(met: Met<'p>, tails: &mut [Option<u32>; 2], judge: &mut Judge<'p, R>) {
-    for (whose, tail) in [Whose::Tool, Whose::Any].into_iter().zip(tails) {
-        let (Some(from), Some(segment)) = (*tail, met.get(whose)) else {
+fn filter<'p, R: Request>(
+    applicable: Applicable<'p>,
+    tails: &mut [Option<u32>; 2],
+    evaluator: &mut Evaluator<'p, R>,
+) {
+    for (scope, tail) in [ToolScope::Tool, ToolScope::Any].into_iter().zip(tails) {
+        let (Some(from), Some(rule_index)) = (*tail, applicable.get(scope)) else {
             continue;
         };
-        let first = segment.rules.get(from as usize);
-        if first.is_some_and(|first| judge.scratch.next().is_some_and(|next| next < *first)) {
+        let first = rule_index.rules.get(from as usize);
+        if first.is_some_and(|first| evaluator.scratch.next().is_some_and(|next| next < *first)) {
             continue;
         }
         *tail = None;
-        let Some(veto) = &segment.veto else {
+        let Some(exclusion) = &rule_index.exclusion else {
             continue;
         };
-        let places = &veto.lists;
-        places.clear(judge.scratch.out(whose));
-        for probe in &veto.probes {
-            judge.probe(RuleOut { places, whose }, probe);
+        let places = &exclusion.lists;
+        places.clear(evaluator.scratch.out(scope));
+        for path_index in &exclusion.path_indexes {
+            evaluator.lookup(RuleOut { places, scope }, path_index);
         }
-        let (_, to) = segment.always;
-        judge.scratch.queue_sifted(met, whose, (from, to));
+        let (_, to) = rule_index.always;
+        evaluator
+            .scratch
+            .queue_filtered(applicable, scope, (from, to));
     }
 }

@@ -2,10 +2,10 @@
 
 use super::node::{Decode, bad, limit};
 use crate::json::tape::{Item, Node};
+use crate::lang::Profile;
 use crate::limits::{MAX_CONST_DEPTH, MAX_INT_BITS, MAX_STRING_BYTES};
-use crate::rule::Profile;
-use crate::value::bigint::BigInt;
-use crate::value::constant::{Const, Exotic};
+use crate::num::bigint::BigInt;
+use crate::value::constant::{Const, HostConst};
 
 /// Decodes a constant of the given profile.
 pub(super) fn constant(item: Item<'_, '_>, profile: Profile) -> Decode<Const> {
@@ -28,7 +28,8 @@ pub(super) fn string<'t>(item: Item<'t, '_>, what: &str) -> Decode<&'t str> {
     }
 }
 
-/// Whether `item` is, at first sight, a scalar that every profile has. PERF: what is needs no decoding to be checked.
+/// Returns true if `item` is, by its kind, a scalar that every profile has. PERF: such an item needs no decoding to be
+/// checked.
 #[inline]
 pub(super) fn is_plain(item: Item<'_, '_>) -> bool {
     match item.node() {
@@ -122,13 +123,15 @@ fn tagged(tag: &str, body: Item<'_, '_>, profile: Profile, depth: usize) -> Deco
             "-inf" => Ok(Const::Float(f64::NEG_INFINITY)),
             other => Err(bad(format!("`{other}` is not a float"))),
         },
-        ("date", Profile::Lynx) => Ok(Const::Exotic(Exotic::Date(text("a date")?))),
-        ("datetime", Profile::Lynx) => Ok(Const::Exotic(Exotic::DateTime(text("a datetime")?))),
-        ("bytes", Profile::Lynx) => Ok(Const::Exotic(Exotic::Bytes(text("bytes")?))),
-        ("set", Profile::Lynx) => Ok(Const::Exotic(Exotic::Set(items(
+        ("date", Profile::Lynx) => Ok(Const::HostConst(HostConst::Date(text("a date")?))),
+        ("datetime", Profile::Lynx) => {
+            Ok(Const::HostConst(HostConst::DateTime(text("a datetime")?)))
+        }
+        ("bytes", Profile::Lynx) => Ok(Const::HostConst(HostConst::Bytes(text("bytes")?))),
+        ("set", Profile::Lynx) => Ok(Const::HostConst(HostConst::Set(items(
             body, tag, profile, depth,
         )?))),
-        ("tuple", Profile::Lynx) => Ok(Const::Exotic(Exotic::Tuple(items(
+        ("tuple", Profile::Lynx) => Ok(Const::HostConst(HostConst::Tuple(items(
             body, tag, profile, depth,
         )?))),
         ("pairs", Profile::Lynx) => {
@@ -147,7 +150,7 @@ fn tagged(tag: &str, body: Item<'_, '_>, profile: Profile, depth: usize) -> Deco
             let Some(pairs) = body.items() else {
                 return Err(bad("the constant `pairs` is not a list"));
             };
-            Ok(Const::Exotic(Exotic::Pairs(
+            Ok(Const::HostConst(HostConst::Pairs(
                 pairs.map(pair).collect::<Decode<_>>()?,
             )))
         }

@@ -7,20 +7,21 @@ use super::constant::{is_plain, string};
 use super::node::{CAPS, Decode, Map, bad, limit, list, syntax};
 use super::part::{self, RuleFields};
 use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, operand};
-use crate::comparand::Comparand;
+use crate::bytes::hash::Keyed;
+use crate::clause::flat_expr::{self, Connective};
+use crate::clause::operand::Operand;
 use crate::error::DecodeError;
-use crate::expr::{self, Connective};
-use crate::hash::Keyed;
 use crate::json::tape::{self, Item, Node, Tape};
+use crate::lang::path::{Field, Head};
+use crate::lang::{Defaults, Op, Profile, Verdict};
 use crate::limits::{
     MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_PATTERN_BYTES_TOTAL, MAX_PATTERN_CHARS,
     MAX_PATTERN_COST_TOTAL, MAX_RULES,
 };
-use crate::path::{Field, Head};
-use crate::pattern::{Dialect, Pattern};
-use crate::rule::{Defaults, Op, Profile, Verdict};
-use crate::script::node::Statement;
-use crate::script::{Ruling, Script};
+use crate::pyfn::PyFn;
+use crate::pyfn::ast::Statement;
+use crate::pyfn::decision::DecisionTemplate;
+use crate::regex::{CacheBudget, Dialect, Pattern};
 use crate::source::Span;
 use crate::value::constant::Const;
 
@@ -28,8 +29,16 @@ use crate::value::constant::Const;
 ///
 /// # Errors
 /// Code `ir_syntax` for bytes that are no JSON, `ir_version` for another format, `ir_limit` past a cap, `bad_pattern` for a
-/// pattern its dialect refuses, `bad_ir` for anything else that no compiler of this version writes.
+/// pattern its dialect rejects, `bad_ir` for anything else that no compiler of this version writes.
 pub fn decode(bytes: &[u8]) -> Decode<Policy> {
+    decode_within(bytes, &CacheBudget::default())
+}
+
+/// Decodes a policy whose automata keep their states within `caches`.
+///
+/// # Errors
+/// Those of [`decode`].
+pub fn decode_within(bytes: &[u8], caches: &CacheBudget) -> Decode<Policy> {
     if bytes.len() > MAX_IR_BYTES {
         return Err(limit(format!(
             "{} bytes, more than {MAX_IR_BYTES}",
@@ -40,7 +49,7 @@ pub fn decode(bytes: &[u8]) -> Decode<Policy> {
     let mut trouble = None;
     // Rules are read one by one, so that only one is ever held as JSON. Canonical order puts them last.
     let root = tape::stream(bytes, CAPS, "rules", &mut |before, rule| {
-        trouble = header(before, &mut decoder, bytes)
+        trouble = header(before, &mut decoder, (bytes, caches))
             .and_then(|decoder| decoder.add(rule))
             .err();
         trouble.is_none()
@@ -52,7 +61,7 @@ pub fn decode(bytes: &[u8]) -> Decode<Policy> {
     let root = root
         .as_ref()
         .ok_or_else(|| bad("the policy is not a mapping"))?;
-    header(root, &mut decoder, bytes)?;
+    header(root, &mut decoder, (bytes, caches))?;
     let root = Map::of(root.root(), "the policy")?.fields("the policy", &POLICY)?;
     list(root.need(4)?, "`rules`")?;
     decoder
@@ -68,11 +77,11 @@ const POLICY: [&str; 5] = [
     "rules",
 ];
 
-/// The decoder of the rules, made from what stands before them when it is first needed.
+/// The decoder of the rules, built from the fields before them when it is first needed.
 fn header<'d, 'a>(
     before: &Tape<'a>,
     decoder: &'d mut Option<Decoder<'a>>,
-    bytes: &'a [u8],
+    (bytes, caches): (&'a [u8], &CacheBudget),
 ) -> Decode<&'d mut Decoder<'a>> {
     if decoder.is_none() {
         let root = Map::of(before.root(), "the policy")?;
@@ -97,7 +106,7 @@ fn header<'d, 'a>(
         {
             return Err(bad("a default cannot be `transform`"));
         }
-        *decoder = Some(Decoder::new(bytes, profile, defaults));
+        *decoder = Some(Decoder::new(bytes, profile, defaults, caches));
     }
     decoder
         .as_mut()
@@ -121,7 +130,7 @@ fn defaults(node: Map<'_, '_>) -> Decode<Defaults> {
     })
 }
 
-/// Where a mapping stands.
+/// Returns the span of a mapping.
 fn span(item: Item<'_, '_>) -> Span {
     match item.node() {
         Node::Map { start, end, .. } => Span { start, end },
@@ -138,12 +147,12 @@ pub(super) struct Decoder<'a> {
     paths: HashMap<u64, u32, Keyed>,
     pattern_bytes: usize,
     pattern_cost: usize,
-    /// How many decisions of functions came before, in a policy of which only one rule is read.
+    /// The number of decisions of functions before it, in a policy of which only one rule is read.
     rulings_before: u32,
 }
 
 impl<'a> Decoder<'a> {
-    fn new(bytes: &'a [u8], profile: Profile, defaults: Defaults) -> Self {
+    fn new(bytes: &'a [u8], profile: Profile, defaults: Defaults, caches: &CacheBudget) -> Self {
         Self {
             bytes,
             policy: Policy {
@@ -154,7 +163,8 @@ impl<'a> Decoder<'a> {
                 leaves: Vec::new(),
                 paths: Vec::new(),
                 refs: Vec::new(),
-                rulings: Vec::new(),
+                templates: Vec::new(),
+                caches: caches.clone(),
             },
             leaves: HashMap::default(),
             paths: HashMap::default(),
@@ -196,7 +206,7 @@ impl<'a> Decoder<'a> {
             }
             "rule" => self.declarative(&part::rule_fields(map)?),
             "function" if self.policy.profile == Profile::Strict => function::function(self, map)
-                .map(|function| Kind::Function(Script(Box::new(function)))),
+                .map(|function| Kind::Function(PyFn(Box::new(function)))),
             other => Err(bad(format!("`{other}` is not a kind of rule"))),
         }
     }
@@ -233,16 +243,16 @@ impl<'a> Decoder<'a> {
         match node.text("k")? {
             "leaf" => {
                 let index = self.leaf(item, node)?;
-                expr::push_leaf(&mut self.policy.words, index);
+                flat_expr::push_leaf(&mut self.policy.words, index);
                 Ok(())
             }
             "all" => self.items(node, depth, Connective::All),
             "any" => self.items(node, depth, Connective::Any),
             "not" => {
                 let fields = node.fields("`not`", &["item", "k"])?;
-                let opened = expr::open(&mut self.policy.words);
+                let opened = flat_expr::open(&mut self.policy.words);
                 self.expr(fields.need(0)?, depth + 1)?;
-                expr::close(&mut self.policy.words, opened, Connective::Not);
+                flat_expr::close(&mut self.policy.words, opened, Connective::Not);
                 Ok(())
             }
             other => Err(bad(format!("`{other}` is not a kind of expression"))),
@@ -251,11 +261,11 @@ impl<'a> Decoder<'a> {
 
     fn items(&mut self, node: Map<'_, 'a>, depth: usize, connective: Connective) -> Decode<()> {
         let fields = node.fields("the connective", &["items", "k"])?;
-        let opened = expr::open(&mut self.policy.words);
+        let opened = flat_expr::open(&mut self.policy.words);
         for item in list(fields.need(0)?, "`items`")? {
             self.expr(item, depth + 1)?;
         }
-        expr::close(&mut self.policy.words, opened, connective);
+        flat_expr::close(&mut self.policy.words, opened, connective);
         Ok(())
     }
 
@@ -277,7 +287,7 @@ impl<'a> Decoder<'a> {
         let decoded = if operand::is_plainly_fit(op, operand) {
             None
         } else {
-            Some(part::comparand(operand, profile)?)
+            Some(part::operand_of(operand, profile)?)
         };
         let dialect = part::dialect(&fields)?;
         match profile {
@@ -298,7 +308,7 @@ impl<'a> Decoder<'a> {
         let refs = self.policy.refs.len() as u32;
         match &decoded {
             None => self.pattern(op, operand.text(), dialect)?,
-            Some(decoded) => self.comparand(op, decoded, dialect)?,
+            Some(decoded) => self.operand_of(op, decoded, dialect)?,
         }
         let index =
             u32::try_from(self.policy.leaves.len()).map_err(|_| limit("too many clauses"))?;
@@ -343,21 +353,21 @@ impl<'a> Decoder<'a> {
     }
 
     /// Checks the patterns of an operand, and takes in the paths it refers to.
-    fn comparand(&mut self, op: Op, operand: &Comparand, dialect: Option<Dialect>) -> Decode<()> {
+    fn operand_of(&mut self, op: Op, operand: &Operand, dialect: Option<Dialect>) -> Decode<()> {
         match operand {
-            Comparand::Const(Const::Str(text)) => self.pattern(op, Some(text), dialect),
-            Comparand::Const(_) => self.pattern(op, None, dialect),
-            Comparand::Ref(head, keys) => {
+            Operand::Const(Const::Str(text)) => self.pattern(op, Some(text), dialect),
+            Operand::Const(_) => self.pattern(op, None, dialect),
+            Operand::Ref(head, keys) => {
                 self.pattern(op, None, dialect)?;
                 let path = self.reference(*head, keys)?;
                 self.policy.refs.push(path);
                 Ok(())
             }
-            Comparand::Tests(checks) => {
+            Operand::Tests(checks) => {
                 self.pattern(op, None, dialect)?;
                 checks
                     .iter()
-                    .try_for_each(|check| self.comparand(check.op, &check.operand, check.dialect))
+                    .try_for_each(|check| self.operand_of(check.op, &check.operand, check.dialect))
             }
         }
     }
@@ -466,31 +476,41 @@ impl<'a> Decoder<'a> {
     }
 
     /// The number of a decision that is always the same.
-    pub(super) fn ruling(&mut self, ruling: Ruling) -> u32 {
-        let number = self.next_ruling();
-        self.policy.rulings.push(ruling);
+    pub(super) fn template(&mut self, template: DecisionTemplate) -> u32 {
+        let number = self.next_template();
+        self.policy.templates.push(template);
         number
     }
 
+    /// Returns the cache budget of the automata of the policy.
+    pub(super) fn caches(&self) -> &CacheBudget {
+        &self.policy.caches
+    }
+
     /// The number of the next such decision.
-    pub(super) fn next_ruling(&self) -> u32 {
-        self.rulings_before + self.policy.rulings.len() as u32
+    pub(super) fn next_template(&self) -> u32 {
+        self.rulings_before + self.policy.templates.len() as u32
     }
 }
 
-/// Reads the body of a function again, from the bytes of its rule. `paths`: those of the policy; `ruling`: the number of
+/// Reads the body of a function again, from the bytes of its rule. `paths`: those of the policy; `template`: the number of
 /// its first decision that is always the same.
 ///
 /// # Errors
 /// They are no function rule.
-pub(crate) fn body(bytes: &[u8], paths: Vec<PathOf>, ruling: u32) -> Decode<Box<[Statement]>> {
+pub(crate) fn body(
+    bytes: &[u8],
+    paths: Vec<PathOf>,
+    template: u32,
+    caches: &CacheBudget,
+) -> Decode<Box<[Statement]>> {
     let defaults = Defaults {
         on_no_match: Verdict::Deny,
         on_missing_shadow: Verdict::Deny,
         continue_on_error: false,
     };
-    let mut decoder = Decoder::new(bytes, Profile::Strict, defaults);
-    decoder.rulings_before = ruling;
+    let mut decoder = Decoder::new(bytes, Profile::Strict, defaults, caches);
+    decoder.rulings_before = template;
     for (id, path) in (0..).zip(&paths) {
         let hash = decoder.hash_of(path.head, path.keys.iter().map(AsRef::as_ref));
         decoder.paths.insert(hash, id);
@@ -500,7 +520,7 @@ pub(crate) fn body(bytes: &[u8], paths: Vec<PathOf>, ruling: u32) -> Decode<Box<
     function::written(&mut decoder, Map::of(tape.root(), "the rule")?).map(|(_, body)| body)
 }
 
-/// Whether all of a rule but its match and transform is, at first sight, what every profile takes.
+/// Returns true if all of a rule but its match and transform is, by its shape, valid in every profile.
 fn is_plainly_sound(fields: &RuleFields<'_, '_>) -> Decode<bool> {
     let text = |item: Item<'_, '_>| is_plain(item) && matches!(item.node(), Node::Text(..));
     let mut approvers = list(fields.need(part::APPROVERS)?, "`approvers`")?;

@@ -1,32 +1,31 @@
 //! Decoding functions: rules that were written in Python. `python/bobcat/ir/code.py` defines their nodes.
 //!
-//! Names become what they stand for, and reads of the request paths of the program: what a function reads is read once for
-//! it and the clauses of other rules.
+//! This walks the nodes; [`super::function_leaf`] knows their leaves. Names are resolved, and reads of the request paths of
+//! the program: what a function reads is read once for it and the clauses of other rules.
 
-use super::constant::{constant, string};
+use super::constant::string;
 use super::decode::Decoder;
+use super::function_leaf::{
+    argument, attribute, collection, comparison, conversion, exception, pattern, py_const, reached,
+    step, template, types, unknown,
+};
 use super::node::{Decode, Map, bad, limit, list};
 use crate::json::tape::{Item, Node};
-use crate::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_PATH_KEYS, MAX_SLOTS};
-use crate::path::{Field, Head};
-use crate::rule::{Profile, Verdict};
-use crate::script::exception::Exception;
-use crate::script::node::{
-    Argument, Binary, Builtin, Code, Collect, Collection, Comparison, Conversion, Decide, For,
-    Function, Handler, Inline, Loop, Member, Method, Object, Part, Statement, Target, Try, Types,
-    Unary,
+use crate::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_SLOTS};
+use crate::pyfn::ast::{
+    Binary, Builtin, Code, Collect, Collection, Comparison, Decide, For, Function, Handler, Inline,
+    Loop, Method, Object, Part, Statement, Target, Try, Unary,
 };
-use crate::script::{Fixed, How, Pattern, Ruling, is_known_format};
-use crate::value::constant::Const;
+use crate::pyfn::format_spec::is_known as is_known_format;
 
 /// Decodes a function rule.
 pub(super) fn function(decoder: &mut Decoder<'_>, rule: Map<'_, '_>) -> Decode<Function> {
-    let ruling = decoder.next_ruling();
+    let template = decoder.next_template();
     let (slots, body) = written(decoder, rule)?;
-    Ok(Function::new(slots, body, ruling))
+    Ok(Function::new(slots, body, template))
 }
 
-/// How many locals a function rule has, and its body.
+/// Returns the number of locals of a function rule, and its body.
 pub(super) fn written(
     decoder: &mut Decoder<'_>,
     rule: Map<'_, '_>,
@@ -58,7 +57,7 @@ struct Reader<'d, 'b> {
     nodes: usize,
     /// The slots that are assigned to, in the order of the nodes.
     assigned: Vec<u32>,
-    /// How many loops stand around a statement.
+    /// The number of loops around a statement.
     loops: usize,
 }
 
@@ -123,7 +122,7 @@ impl Reader<'_, '_> {
             kind @ ("break" | "continue") => {
                 map.fields("the statement", &["k"])?;
                 if self.loops == 0 {
-                    return Err(bad(format!("`{kind}` stands outside of a loop")));
+                    return Err(bad(format!("`{kind}` is outside of a loop")));
                 }
                 if kind == "break" {
                     Statement::Break
@@ -278,7 +277,7 @@ impl Reader<'_, '_> {
         let map = Map::of(item, "the code")?;
         let below = depth + 1;
         Ok(match map.text("k")? {
-            "const" => Code::Fixed(fixed(map.fields("`const`", &["k", "value"])?.need(1)?)?),
+            "const" => Code::Const(py_const(map.fields("`const`", &["k", "value"])?.need(1)?)?),
             "local" => Code::Local(self.slot(map.fields("`local`", &["k", "slot"])?.need(1)?)?),
             "root" => match map.fields("`root`", &["k", "name"])?.text(1)? {
                 "request" => Code::Object(Object::Request),
@@ -314,7 +313,7 @@ impl Reader<'_, '_> {
         Ok({
             let fields = map.fields("`attr`", &["k", "name", "of"])?;
             let of = self.code(fields.need(2)?, below)?;
-            self.attribute(of, fields.text(1)?)?
+            attribute(self.decoder, of, fields.text(1)?)?
         })
     }
 
@@ -324,7 +323,7 @@ impl Reader<'_, '_> {
             let fields = map.fields("`item`", &["k", "key", "of"])?;
             let of = self.code(fields.need(2)?, below)?;
             let key = self.code(fields.need(1)?, below)?;
-            let path = self.step(&of, &key)?;
+            let path = step(self.decoder, &of, &key)?;
             let code = Code::Item(Box::new((of, key)));
             reached(path, code)
         })
@@ -357,11 +356,7 @@ impl Reader<'_, '_> {
         Ok({
             let fields = map.fields("`isinstance`", &["k", "of", "types"])?;
             let of = self.code(fields.need(1)?, below)?;
-            let mut types = Types::default();
-            for item in list(fields.need(2)?, "`types`")? {
-                let name = string(item, "the name of a type")?;
-                types = types.and(Types::from_name(name).ok_or_else(|| unknown(name, "type"))?);
-            }
+            let types = types(fields.need(2)?)?;
             Code::IsInstance(Box::new(of), types)
         })
     }
@@ -376,7 +371,7 @@ impl Reader<'_, '_> {
             let args = self.codes(fields.need(0)?, "`args`", below)?;
             let path = match (method, &*args) {
                 // What is got when nothing is there must not be evaluated, unless it is a constant.
-                (Method::Get, [key] | [key, Code::Fixed(_)]) => self.step(&of, key)?,
+                (Method::Get, [key] | [key, Code::Const(_)]) => step(self.decoder, &of, key)?,
                 _ => None,
             };
             reached(path, Code::Method(Box::new(of), method, args))
@@ -401,7 +396,7 @@ impl Reader<'_, '_> {
                 Comparison::In | Comparison::NotIn => (operator, other.looked_through()),
                 _ => (operator, other),
             });
-            self.comparison(first, pairs.collect())?
+            comparison(self.decoder, first, pairs.collect())?
         })
     }
 
@@ -515,125 +510,14 @@ impl Reader<'_, '_> {
     }
 
     #[inline(never)]
-    fn attribute(&mut self, of: Code, name: &str) -> Decode<Code> {
-        let Code::Object(object) = of else {
-            return Ok(Code::Attribute(Box::new(of), name.into()));
-        };
-        let path = match object.attribute(name) {
-            Some(Member::Object(object)) => return Ok(Code::Object(object)),
-            // What is passed beside a request hides its own context from paths; what a tool declares needs its type.
-            Some(Member::Field(Field::Scope, _)) | None => None,
-            Some(Member::Field(_, own)) => match (object, own) {
-                (Object::Request, _) if name == "tool" => Some((Head::Tool, Vec::new())),
-                (Object::Request, _) => Some((Head::Args, Vec::new())),
-                (Object::Declared, _) => Some((Head::Declared, vec![name.into()])),
-                (Object::Context { .. }, false) => Some((Head::Context, vec![name.into()])),
-                (Object::Principal { .. }, false) => {
-                    Some((Head::Context, vec!["principal".into(), name.into()]))
-                }
-                (Object::Context { .. } | Object::Principal { .. }, true) => None,
-            },
-        };
-        let path = match path {
-            Some((head, keys)) => Some(self.decoder.path_of(head, keys)?),
-            None => None,
-        };
-        Ok(reached(path, Code::Attribute(Box::new(of), name.into())))
-    }
-
-    /// The path one key below what `of` reads.
-    fn step(&mut self, of: &Code, key: &Code) -> Decode<Option<u32>> {
-        let (Code::Path(path, _), Code::Fixed(Fixed::Str(key))) = (of, key) else {
-            return Ok(None);
-        };
-        let Some((head, mut keys)) = self.decoder.path_at(*path) else {
-            return Ok(None);
-        };
-        match Field::resolve(head, &keys) {
-            Some((Field::Args | Field::Extra, _)) if keys.len() < MAX_PATH_KEYS => {
-                keys.push(key.clone());
-                self.decoder.path_of(head, keys).map(Some)
-            }
-            Some(_) | None => Ok(None),
-        }
-    }
-
-    /// A comparison; whether a key is among the arguments or the extras of the context is a read of its path.
-    fn comparison(&mut self, first: Code, others: Boxed<(Comparison, Code)>) -> Decode<Code> {
-        let key = match (&first, &*others) {
-            (
-                Code::Fixed(Fixed::Str(_)),
-                [(Comparison::In | Comparison::NotIn, Code::Path(of, _))],
-            ) => self.key_of(*of, &first)?,
-            _ => None,
-        };
-        let code = Code::Compare(Box::new(first), others);
-        Ok(match key {
-            Some((path, of)) => Code::Has(path, of, Box::new(code)),
-            None => code,
-        })
-    }
-
-    /// The path of `key` in the mapping that `of` leads to, if a whole field is what it leads to.
-    fn key_of(&mut self, of: u32, key: &Code) -> Decode<Option<(u32, u32)>> {
-        let (Code::Fixed(Fixed::Str(key)), Some((head, mut keys))) =
-            (key, self.decoder.path_at(of))
-        else {
-            return Ok(None);
-        };
-        match Field::resolve(head, &keys) {
-            Some((Field::Args | Field::Extra, taken)) if taken == keys.len() => {
-                keys.push(key.clone());
-                Ok(Some((self.decoder.path_of(head, keys)?, of)))
-            }
-            Some(_) | None => Ok(None),
-        }
-    }
-
-    #[inline(never)]
     fn regex(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields("`regex`", &["flags", "how", "k", "pattern", "text"])?;
-        let mut letters = String::new();
-        match fields.need(0)?.node() {
-            Node::Int(flags @ 0..=0x1ff) => {
-                for (bit, letter) in [
-                    (2, 'i'),
-                    (8, 'm'),
-                    (16, 's'),
-                    (32, 'u'),
-                    (64, 'x'),
-                    (256, 'a'),
-                ] {
-                    if flags & bit != 0 {
-                        letters.push(letter);
-                    }
-                }
-                if flags & !(2 | 8 | 16 | 32 | 64 | 256) != 0 {
-                    return Err(bad("`flags` has one that no text has"));
-                }
-            }
-            _ => return Err(bad("`flags` are not those of `re`")),
-        }
-        let how = match fields.text(1)? {
-            "search" => How::Search,
-            "match" => How::Match,
-            "fullmatch" => How::FullMatch,
-            other => return Err(unknown(other, "search")),
-        };
-        let pattern = fields.text(3)?;
-        self.decoder.count_pattern(pattern)?;
-        let text = if letters.is_empty() {
-            pattern.to_owned()
-        } else {
-            format!("(?{letters}){pattern}")
-        };
-        let pattern = Pattern::new(&text, how).map_err(|error| {
-            crate::error::DecodeError::new(
-                "bad_pattern",
-                format!("`{pattern}`: {} ({})", error.message, error.code),
-            )
-        })?;
-        self.decoder.count_cost(pattern.cost())?;
+        let pattern = pattern(
+            self.decoder,
+            fields.need(0)?,
+            fields.text(1)?,
+            fields.text(3)?,
+        )?;
         let text = self.code(fields.need(4)?, depth)?;
         Ok(Code::Regex(Box::new((pattern, text))))
     }
@@ -644,18 +528,7 @@ impl Reader<'_, '_> {
             "`collect`",
             &["default", "k", "key", "kind", "loops", "value"],
         )?;
-        let kind = match fields.text(3)? {
-            "list" => Collection::List,
-            "set" => Collection::Set,
-            "dict" => Collection::Dict,
-            "any" => Collection::Any,
-            "all" => Collection::All,
-            "sum" => Collection::Sum,
-            "min" => Collection::Min,
-            "max" => Collection::Max,
-            "first" => Collection::First,
-            other => return Err(unknown(other, "comprehension")),
-        };
+        let kind = collection(fields.text(3)?)?;
         let loops = self.each(fields.need(4)?, "`loops`", |reader, item| {
             let map = Map::of(item, "the loop")?;
             let fields = map.fields("the loop", &["conditions", "over", "target"])?;
@@ -679,10 +552,10 @@ impl Reader<'_, '_> {
         let default = match self.optional(fields.get(0), depth)? {
             None if kind == Collection::First => return Err(bad("`first` needs a `default`")),
             None => None,
-            Some(Code::Fixed(fixed))
+            Some(Code::Const(py_const))
                 if matches!(kind, Collection::Min | Collection::Max | Collection::First) =>
             {
-                Some(fixed)
+                Some(py_const)
             }
             Some(_) => return Err(bad("`default` is a constant, of `min`, `max` and `first`")),
         };
@@ -702,13 +575,7 @@ impl Reader<'_, '_> {
         }
         let map = Map::of(item, "a part of a text")?;
         let fields = map.fields("a part of a text", &["conversion", "spec", "value"])?;
-        let conversion = match fields.text(0)? {
-            "" => Conversion::None,
-            "s" => Conversion::Str,
-            "r" => Conversion::Repr,
-            "a" => Conversion::Ascii,
-            other => return Err(unknown(other, "conversion")),
-        };
+        let conversion = conversion(fields.text(0)?)?;
         let spec = fields.text(1)?;
         if !is_known_format(spec) {
             return Err(unknown(spec, "format"));
@@ -755,86 +622,14 @@ impl Reader<'_, '_> {
             let (Some(name), Some(code), None) = (pair.next(), pair.next(), pair.next()) else {
                 return Err(bad("an argument does not have two parts"));
             };
-            let argument = match string(name, "the name of an argument")? {
-                "reason" => Argument::Reason,
-                "matched_rules" => Argument::MatchedRules,
-                "approvers" => Argument::Approvers,
-                "timeout_seconds" => Argument::TimeoutSeconds,
-                "approvals_needed" => Argument::ApprovalsNeeded,
-                "transform_args" => Argument::TransformArgs,
-                other => return Err(unknown(other, "argument of a decision")),
-            };
+            let argument = argument(string(name, "the name of an argument")?)?;
             Ok((argument, reader.code(code, depth)?))
         })?;
-        let always = ruling(verdict, &args).map(|ruling| self.decoder.ruling(ruling));
+        let always = template(verdict, &args).map(|template| self.decoder.template(template));
         Ok(Code::Decide(Box::new(Decide {
             verdict,
             args,
             always,
         })))
     }
-}
-
-/// A read that leads along a path.
-fn reached(path: Option<u32>, code: Code) -> Code {
-    match path {
-        Some(path) => Code::Path(path, Box::new(code)),
-        None => code,
-    }
-}
-
-/// The decision of a constructor whose arguments are constants of the types they must have.
-fn ruling(verdict: Verdict, args: &[(Argument, Code)]) -> Option<Ruling> {
-    if verdict == Verdict::Transform {
-        return None;
-    }
-    let mut ruling = Ruling::new(verdict);
-    let texts = |fixed: &Fixed| match fixed {
-        Fixed::Tuple(items) | Fixed::List(items) => items
-            .iter()
-            .map(|item| item.text().map(Into::into))
-            .collect::<Option<Vec<Box<str>>>>(),
-        _ => None,
-    };
-    for (argument, code) in args {
-        let Code::Fixed(fixed) = code else {
-            return None;
-        };
-        match argument {
-            Argument::Reason => match fixed {
-                Fixed::None => ruling.reason = "".into(),
-                fixed => ruling.reason = fixed.text()?.into(),
-            },
-            Argument::MatchedRules => ruling.matched_rules = texts(fixed)?,
-            Argument::Approvers => ruling.approvers = texts(fixed)?,
-            Argument::TimeoutSeconds => {
-                ruling.timeout_seconds = match fixed {
-                    Fixed::None => Const::Null,
-                    Fixed::Int(seconds) => Const::Int(*seconds),
-                    Fixed::Float(seconds) => Const::Float(*seconds),
-                    _ => return None,
-                };
-            }
-            Argument::ApprovalsNeeded => match fixed {
-                Fixed::Int(needed @ 1..) => ruling.approvals_needed = *needed,
-                _ => return None,
-            },
-            Argument::TransformArgs => return None,
-        }
-    }
-    Some(ruling)
-}
-
-fn fixed(item: Item<'_, '_>) -> Decode<Fixed> {
-    // Tuples, sets and what else the strict profile has no operands for.
-    let constant = constant(item, Profile::Lynx)?;
-    Fixed::new(constant).ok_or_else(|| bad("a constant of a function is of no type it can have"))
-}
-
-fn exception(name: &str) -> Decode<Exception> {
-    Exception::from_name(name).ok_or_else(|| unknown(name, "exception"))
-}
-
-fn unknown(name: &str, what: &str) -> crate::error::DecodeError {
-    bad(format!("`{name}` is not a known {what}"))
 }

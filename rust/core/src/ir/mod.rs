@@ -6,19 +6,21 @@
 mod constant;
 mod decode;
 mod function;
+mod function_leaf;
 mod node;
 mod operand;
 mod part;
 
-pub(crate) use decode::body;
-pub use decode::decode;
-pub use part::{Declarative, Leaf, Rule, leaf, rule};
-
-use crate::expr::Word;
-use crate::path::Head;
-use crate::rule::{Defaults, Op, Profile, Verdict};
-use crate::script::{Ruling, Script};
+use crate::clause::flat_expr::Word;
+use crate::lang::path::Head;
+use crate::lang::{Defaults, Op, Profile, Verdict};
+use crate::pyfn::PyFn;
+use crate::pyfn::decision::DecisionTemplate;
+use crate::regex::CacheBudget;
 use crate::source::Span;
+pub(crate) use decode::body;
+pub use decode::{decode, decode_within};
+pub use part::{Declarative, Leaf, Rule, leaf, rule};
 
 /// The version of the format this crate reads.
 pub const IR_VERSION: i64 = 1;
@@ -27,9 +29,9 @@ pub const IR_VERSION: i64 = 1;
 /// and [`leaf`].
 #[derive(Debug)]
 pub struct Policy {
-    /// Which semantics it has.
+    /// The semantics of the policy.
     pub profile: Profile,
-    /// What happens when no rule decides.
+    /// The outcomes when no rule decides.
     pub defaults: Defaults,
     /// The rules, in evaluation order.
     pub rules: Vec<RuleAt>,
@@ -42,19 +44,21 @@ pub struct Policy {
     /// The paths that operands refer to, leaf by leaf, in the order of the operand.
     pub refs: Vec<u32>,
     /// The decisions of functions that are always the same.
-    pub rulings: Vec<Ruling>,
+    pub templates: Vec<DecisionTemplate>,
+    /// The cache budget of all automata of the policy.
+    pub caches: CacheBudget,
 }
 
-/// A rule, and where it stands.
+/// A rule, and its span.
 #[derive(Debug)]
 pub struct RuleAt {
-    /// Where it stands.
+    /// The span of the rule.
     pub span: Span,
-    /// What judges it.
+    /// The kind of rule.
     pub kind: Kind,
 }
 
-/// What judges a rule.
+/// The kind of a rule.
 #[derive(Debug)]
 pub enum Kind {
     /// A callable of the host language.
@@ -62,19 +66,19 @@ pub enum Kind {
     /// A match: where its words begin and end.
     Match(Verdict, u32, u32),
     /// A function.
-    Function(Script),
+    Function(PyFn),
 }
 
-/// A leaf, and where it stands.
+/// A leaf, and its span.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafAt {
-    /// Where it stands.
+    /// The span of the leaf.
     pub span: Span,
     /// Its path.
     pub path: u32,
     /// Its operator.
     pub op: Op,
-    /// Where the paths that its operand refers to begin among all of them.
+    /// The start of the paths that its operand refers to, among all of them.
     pub refs: u32,
 }
 

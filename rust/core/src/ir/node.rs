@@ -1,15 +1,15 @@
-//! Reading the mappings, lists and words of the IR, with the errors that say what is wrong about them.
+//! Reading the mappings, lists and words of the IR, with the errors that describe invalid ones.
 
 use super::constant::string;
 use crate::error::DecodeError;
 use crate::json::tape::{Entries, Item, Items, Node};
 use crate::json::{Caps, JsonError, JsonErrorKind};
+use crate::lang::Verdict;
 use crate::limits::{MAX_IR_DEPTH, MAX_NODES};
-use crate::rule::Verdict;
 
 pub(super) type Decode<T> = Result<T, DecodeError>;
 
-/// What the JSON of the IR may hold.
+/// The caps on the JSON of the IR.
 pub(super) const CAPS: Caps = Caps {
     depth: MAX_IR_DEPTH,
     nodes: MAX_NODES,
@@ -66,7 +66,7 @@ impl<'t, 'a> Map<'t, 'a> {
         string(self.field(key)?, key)
     }
 
-    /// The values of all `known` keys, in that order. PERF: one walk when they stand in that order, as they do.
+    /// The values of all `known` keys, in that order. PERF: one walk when they are in that order, as they are.
     pub(super) fn fields<const N: usize>(
         self,
         what: &str,

@@ -1,14 +1,14 @@
-//! Which operator takes which operand: what the strict profile promises the evaluator.
+//! Operands by operator: the guarantees that the strict profile gives to the evaluator.
 
 use super::constant::is_plain;
 use super::node::{Decode, bad};
-use crate::comparand::{Check, Comparand};
+use crate::clause::operand::{Check, Operand};
 use crate::json::tape::{Item, Items, Node};
-use crate::path::{Field, Head};
-use crate::rule::Op;
+use crate::lang::Op;
+use crate::lang::path::{Field, Head};
 use crate::value::constant::Const;
 
-/// Whether an operand is, at first sight, one that the operator takes in every profile. PERF: most are, and need no
+/// Returns true if an operand is, by its kind, one that the operator takes in every profile. PERF: most are, and need no
 /// decoding to be checked.
 pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
     let number = |item: Item<'_, '_>| matches!(item.node(), Node::Int(_) | Node::Float(_));
@@ -42,16 +42,16 @@ fn plain_items<'t, 'a>(item: Item<'t, 'a>) -> Option<Items<'t, 'a>> {
 }
 
 /// Checks the operand of a leaf of the strict profile.
-pub(super) fn check(op: Op, operand: &Comparand, head: Head, path: &[Box<str>]) -> Decode<()> {
+pub(super) fn check(op: Op, operand: &Operand, head: Head, path: &[Box<str>]) -> Decode<()> {
     let is_time = matches!(Field::resolve(head, path), Some((Field::Timestamp, _)));
-    comparand(op, operand, is_time)
+    operand_of(op, operand, is_time)
 }
 
-fn comparand(op: Op, operand: &Comparand, is_time: bool) -> Decode<()> {
+fn operand_of(op: Op, operand: &Operand, is_time: bool) -> Decode<()> {
     let accepted = match (operand, op) {
-        (Comparand::Const(operand), _) => constant(op, operand, is_time),
+        (Operand::Const(operand), _) => constant(op, operand, is_time),
         (
-            Comparand::Ref(..),
+            Operand::Ref(..),
             Op::Eq
             | Op::In
             | Op::Contains
@@ -62,9 +62,9 @@ fn comparand(op: Op, operand: &Comparand, is_time: bool) -> Decode<()> {
             | Op::StartsWith
             | Op::EndsWith,
         ) => true,
-        (Comparand::Tests(checks), Op::Length | Op::Lower | Op::Any | Op::All | Op::None) => {
+        (Operand::Tests(checks), Op::Length | Op::Lower | Op::Any | Op::All | Op::None) => {
             for test in checks {
-                comparand(test.op, &test.operand, false)?;
+                operand_of(test.op, &test.operand, false)?;
             }
             !checks.is_empty() && checks.iter().all(|test| is_test_of(op, test))
         }
@@ -77,7 +77,7 @@ fn comparand(op: Op, operand: &Comparand, is_time: bool) -> Decode<()> {
     }
 }
 
-/// Whether a nesting operator has such tests: what it makes from the value is a number, a string or an element.
+/// Returns true if a nesting operator can have such tests: it derives a number, a string or an element from the value.
 fn is_test_of(outer: Op, test: &Check) -> bool {
     match outer {
         Op::Length => matches!(
@@ -164,6 +164,6 @@ fn rank(operand: &Const, is_time: bool) -> Option<u8> {
         | Const::Bool(_)
         | Const::List(_)
         | Const::Map(_)
-        | Const::Exotic(_) => None,
+        | Const::HostConst(_) => None,
     }
 }

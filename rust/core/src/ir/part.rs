@@ -4,25 +4,25 @@
 
 use super::constant::{constant, string};
 use super::node::{CAPS, Decode, Fields, Map, bad, list, syntax};
-use crate::comparand::{Check, Comparand};
+use crate::clause::operand::{Check, Operand};
 use crate::json::tape::{Item, Node, Tape};
+use crate::lang::path::Head;
+use crate::lang::{Op, Profile, Verdict};
 use crate::limits::{MAX_APPROVALS_NEEDED, MAX_TEST_DEPTH};
-use crate::path::Head;
-use crate::pattern::Dialect;
-use crate::rule::{Op, Profile, Verdict};
+use crate::regex::Dialect;
 use crate::value::constant::Const;
 use crate::value::request::{Transform, TransformOp};
 
-/// What a decision needs to know about a declarative rule.
+/// The properties of a declarative rule that a decision needs.
 #[derive(Debug)]
 pub struct Declarative {
     /// The id.
     pub id: Const,
-    /// What it says.
+    /// The verdict of the rule.
     pub verdict: Verdict,
     /// The reason.
     pub reason: Const,
-    /// How many of the approvers must approve.
+    /// The number of approvers who must approve.
     pub approvals_needed: u32,
     /// The approvers.
     pub approvers: Vec<Const>,
@@ -32,13 +32,13 @@ pub struct Declarative {
     pub transform: Option<Transform>,
 }
 
-/// What a leaf compares.
+/// The comparison of a leaf.
 #[derive(Debug)]
 pub struct Leaf {
     /// The operator.
     pub op: Op,
     /// The operand.
-    pub operand: Comparand,
+    pub operand: Operand,
     /// The dialect of a pattern.
     pub dialect: Option<Dialect>,
 }
@@ -74,29 +74,29 @@ pub fn leaf(bytes: &[u8], profile: Profile) -> Decode<Leaf> {
     let fields = leaf_fields(Map::of(tape.root(), "the leaf")?)?;
     Ok(Leaf {
         op: op(&fields)?,
-        operand: comparand(fields.need(LEAF_OPERAND)?, profile)?,
+        operand: operand_of(fields.need(LEAF_OPERAND)?, profile)?,
         dialect: dialect(&fields)?,
     })
 }
 
 /// Decodes the operand of a leaf.
-pub(super) fn comparand(item: Item<'_, '_>, profile: Profile) -> Decode<Comparand> {
+pub(super) fn operand_of(item: Item<'_, '_>, profile: Profile) -> Decode<Operand> {
     match profile {
         Profile::Strict => comparand_at(item, 0),
-        Profile::Lynx => constant(item, profile).map(Comparand::Const),
+        Profile::Lynx => constant(item, profile).map(Operand::Const),
     }
 }
 
-fn comparand_at(item: Item<'_, '_>, depth: usize) -> Decode<Comparand> {
+fn comparand_at(item: Item<'_, '_>, depth: usize) -> Decode<Operand> {
     let mut entries = item.entries().into_iter().flatten();
     let (Some((tag, body)), None) = (entries.next(), entries.next()) else {
-        return constant(item, Profile::Strict).map(Comparand::Const);
+        return constant(item, Profile::Strict).map(Operand::Const);
     };
     match tag.text() {
         Some("ref") => {
             let mut keys = path(body)?.into_iter();
             let first = keys.next().unwrap_or_default();
-            Ok(Comparand::Ref(head_of(&first)?, keys.collect()))
+            Ok(Operand::Ref(head_of(&first)?, keys.collect()))
         }
         Some("tests") if depth == MAX_TEST_DEPTH => Err(super::node::limit(format!(
             "tests are deeper than {MAX_TEST_DEPTH} levels"
@@ -104,8 +104,8 @@ fn comparand_at(item: Item<'_, '_>, depth: usize) -> Decode<Comparand> {
         Some("tests") => list(body, "`tests`")?
             .map(|item| check(item, depth + 1))
             .collect::<Decode<_>>()
-            .map(Comparand::Tests),
-        _ => constant(item, Profile::Strict).map(Comparand::Const),
+            .map(Operand::Tests),
+        _ => constant(item, Profile::Strict).map(Operand::Const),
     }
 }
 
@@ -120,14 +120,23 @@ fn check(item: Item<'_, '_>, depth: usize) -> Decode<Check> {
 }
 
 pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 10>;
+
 pub(super) const APPROVALS_NEEDED: usize = 0;
+
 pub(super) const APPROVERS: usize = 1;
+
 pub(super) const ID: usize = 2;
+
 pub(super) const MATCH: usize = 4;
+
 pub(super) const PRIORITY: usize = 5;
+
 pub(super) const REASON: usize = 6;
+
 pub(super) const TIMEOUT: usize = 7;
+
 pub(super) const TRANSFORM: usize = 8;
+
 pub(super) const VERDICT: usize = 9;
 
 pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>> {
@@ -170,7 +179,8 @@ pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Deco
     Ok(decoded)
 }
 
-/// How many must approve: a rule that does not say so needs one, and only others say so.
+/// Returns the number of approvers who must approve: one unless the rule gives a number, and only other numbers are
+/// written.
 fn approvals_needed(fields: &RuleFields<'_, '_>) -> Decode<u32> {
     let Some(item) = fields.get(APPROVALS_NEEDED) else {
         return Ok(1);
@@ -242,7 +252,9 @@ fn check_strict(rule: &Declarative) -> Decode<()> {
 }
 
 pub(super) type LeafFields<'t, 'a> = Fields<'t, 'a, 6>;
+
 pub(super) const LEAF_OPERAND: usize = 4;
+
 pub(super) const LEAF_PATH: usize = 5;
 
 pub(super) fn leaf_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<LeafFields<'t, 'a>> {

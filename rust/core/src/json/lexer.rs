@@ -1,8 +1,8 @@
 //! The words of a JSON text, one after the other.
 
 use super::{Caps, JsonError, JsonErrorKind, Text};
+use crate::bytes::short::same;
 use crate::limits::MAX_INT_DIGITS;
-use crate::short::same;
 
 /// PERF: boxed, so that what is read is handed on in registers.
 pub(super) type Read<T> = Result<T, Box<JsonError>>;
@@ -127,7 +127,7 @@ impl<'a> Lexer<'a> {
         !self.eat(close)
     }
 
-    /// Whether another item follows the one just read.
+    /// Returns true if another item follows the one just read.
     #[inline]
     pub(super) fn more(&mut self, close: u8) -> Read<bool> {
         self.space();

@@ -1,16 +1,18 @@
 //! JSON texts: as trees, for requests, and as tapes ([`tape`]), for the IR; caps are checked before anything is built.
 //!
 //! What general readers give up is kept here: integers of any size, strings with lone surrogates (as such). Duplicate keys
-//! are refused, because two readers would disagree about them.
+//! are rejected, because two readers would disagree about them.
 
 pub(crate) mod known;
 mod lexer;
+pub(crate) mod request;
 pub(crate) mod tape;
+pub mod value;
 
 use std::sync::Arc;
 
-use crate::short::same;
-use crate::value::bigint::BigInt;
+use crate::bytes::short::same;
+use crate::num::bigint::BigInt;
 use lexer::{Lexer, Number, Read};
 
 /// Mappings above this size are searched through an index.
@@ -146,14 +148,14 @@ impl<'a> JsonMap<'a> {
     }
 }
 
-/// Why a text is no JSON, or not read.
+/// The reason why a text is not JSON, or is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonError {
-    /// What kind of trouble it is.
+    /// The kind of error.
     pub kind: JsonErrorKind,
     /// The byte offset.
     pub at: usize,
-    /// What is wrong there.
+    /// The description of the error.
     pub message: String,
 }
 
@@ -166,7 +168,7 @@ pub enum JsonErrorKind {
     Limit,
 }
 
-/// What a text may hold.
+/// The caps on a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Caps {
     /// The deepest level of nesting; the value itself is at 0.

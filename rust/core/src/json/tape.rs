@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::lexer::{Lexer, Number, Read};
 use super::{Caps, JsonError, Text};
-use crate::value::bigint::BigInt;
+use crate::num::bigint::BigInt;
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
@@ -15,13 +15,13 @@ pub(crate) enum Node {
     Bool(bool),
     /// An integer of at most 64 bits.
     Int(i64),
-    /// A larger integer within [`crate::limits::MAX_INT_BITS`]: where it stands.
+    /// A larger integer within [`crate::limits::MAX_INT_BITS`], by its position.
     BigInt(u32, u32),
     /// An integer above the cap.
     HugeInt,
     /// Infinite when out of range.
     Float(f64),
-    /// A string, or a key, without escapes: where it stands, its quotes aside.
+    /// A string, or a key, without escapes, by its position without the quotes.
     Text(u32, u32),
     /// A string, or a key, with escapes: an index into the texts of the tape.
     Escaped(u32),
@@ -45,7 +45,7 @@ pub(crate) struct Tape<'a> {
     texts: Vec<Arc<str>>,
 }
 
-/// What [`stream`] calls: the mapping read so far, an element, whether to go on.
+/// The callback of [`stream`]: takes the mapping read so far and an element, and returns true to continue.
 pub(crate) type Each<'e, 'a> = dyn FnMut(&Tape<'a>, &Tape<'a>) -> bool + 'e;
 
 /// Reads one JSON object whose key `key`, when it holds an array, is not kept: `each` gets the entries before it and one
@@ -234,7 +234,7 @@ impl<'a> Tape<'a> {
         self.check_keys(at).map_err(|key| lexer.twice(&key))
     }
 
-    /// The first eight bytes of the key just read, as a number that orders as they do; 0 when it does not tell.
+    /// The first eight bytes of the key just read, as a number that orders as they do; 0 when it cannot be computed.
     #[inline]
     fn beginning(&self) -> u64 {
         let Some(Node::Text(start, end)) = self.nodes.last() else {

@@ -1,41 +1,34 @@
 //! Programs: a policy as it runs. Frozen, shared between threads, made by [`crate::compile`] from the IR.
 
-pub(crate) mod affixes;
-pub(crate) mod bands;
-pub(crate) mod needles;
 pub mod outcome;
-pub(crate) mod rows;
 pub(crate) mod scratch;
-pub(crate) mod segment;
-pub(crate) mod strmap;
 pub mod trace;
-pub(crate) mod veto;
 
 use std::sync::OnceLock;
 
-use crate::comparand::Comparand;
-use crate::expr::{Part, Word, expression};
-use crate::matcher::Test;
-use crate::matcher::lynx::Foreign;
-use crate::path::{Field, Head, Keys};
-use crate::pattern::Dialect;
-pub use crate::rule::{Defaults, Op, Profile, Verdict};
-use crate::script::node::Function;
-pub use crate::script::{Made, Ruling, Said};
+use crate::bytes::strmap::StrMap;
+use crate::clause::flat_expr::{Part, Word, expression};
+use crate::clause::lynx::LynxTest;
+use crate::clause::operand::Operand;
+use crate::clause::predicate::Test;
+use crate::index::RuleIndex;
+use crate::lang::path::{Head, Key, Keys, Path};
+pub use crate::lang::{Defaults, Op, Profile, Verdict};
+use crate::pyfn::ast::Function;
+pub use crate::pyfn::decision::{DecisionTemplate, FunctionDecision};
+use crate::regex::{CacheBudget, Dialect};
 use crate::source::{Source, Span};
-use crate::value::Key;
 use crate::value::constant::Const;
+pub use crate::value::owned::OwnedValue;
 use crate::value::request::Transform;
-pub use outcome::{By, Decided, Known, Marker, Outcome, Via};
+pub use outcome::{DecidedBy, Marker, Origin, Outcome, StaticOutcome, TransformStep};
 pub use scratch::Scratch;
-use segment::Segment;
-use strmap::StrMap;
 pub use trace::{
     ClauseTrace, ConditionTrace, FunctionTrace, ReadFrom, ReadTrace, RuleTrace, TraceNode,
     TraceOutcome,
 };
 
-/// What a decision needs to know about a rule.
+/// The properties of a rule that a decision needs.
 #[derive(Clone, Debug)]
 pub struct RuleInfo {
     /// The id; a string in the strict profile.
@@ -44,7 +37,7 @@ pub struct RuleInfo {
     pub verdict: Verdict,
     /// The reason; a string in the strict profile.
     pub reason: Const,
-    /// How many of the approvers must approve; one or more.
+    /// The number of approvers who must approve; at least one.
     pub approvals_needed: u32,
     /// The approvers; strings in the strict profile.
     pub approvers: Vec<Const>,
@@ -66,23 +59,23 @@ pub struct ClauseInfo {
     /// The operator.
     pub op: Op,
     /// The operand; of `matches`: the pattern.
-    pub operand: Comparand,
+    pub operand: Operand,
     /// The dialect of a pattern.
     pub dialect: Option<Dialect>,
 }
 
-/// A rule, and what judges it.
+/// A rule, and its body.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// What it says; of a host rule: `deny`, which is what its failure means.
+    /// The verdict; `deny` for a host rule, which is the effect of its failure.
     pub(crate) verdict: Verdict,
     pub(crate) body: Body,
-    /// Where it stands.
+    /// The span of the rule.
     pub(crate) span: Span,
     pub(crate) info: OnceLock<Box<RuleInfo>>,
 }
 
-/// How a rule is judged.
+/// The body of a rule: how it is evaluated.
 #[derive(Debug)]
 pub(crate) enum Body {
     /// By the host.
@@ -96,36 +89,21 @@ pub(crate) enum Body {
 /// The match of a rule.
 #[derive(Debug)]
 pub(crate) struct Match {
-    /// Where its words begin and end: in the order of the IR, which is the order of codes, and the order of judging in the
-    /// `lynx` profile.
+    /// The start and end of its words: in the order of the IR, which is the order of codes, and the order of evaluation in
+    /// the `lynx` profile.
     pub(crate) written: (u32, u32),
-    /// The same match, cheap clauses first, without those on the tool that the index has answered: what the strict profile
-    /// judges when the index led to the rule. Made with the segment of the rule.
-    pub(crate) cheap: OnceLock<Box<[Word]>>,
+    /// The same match, cheap clauses first, without those on the tool that the index has answered: the strict profile
+    /// evaluates it when the index led to the rule. Built with the rule index of the rule.
+    pub(crate) reordered: OnceLock<Box<[Word]>>,
 }
 
-/// A path, resolved.
-#[derive(Debug)]
-pub struct Path {
-    /// The head.
-    pub head: Head,
-    /// The field the path begins with; `None` for paths only the `lynx` profile has.
-    pub field: Option<Field>,
-    /// How many keys the field takes.
-    pub taken: usize,
-    /// All keys, as indexes into the key table.
-    pub keys: Box<[u32]>,
-    /// The one key of the arguments it leads to, when that is all it does. PERF: most paths are such.
-    pub(crate) arg: Option<u32>,
-}
-
-/// A clause, and where it stands. What it compares is read when it is first judged.
+/// A clause, and its span. Its operand is read when the clause is first evaluated.
 #[derive(Debug)]
 pub(crate) struct Clause {
     /// Its path, an index into the program's paths.
     pub(crate) path: u32,
     pub(crate) op: Op,
-    /// Where the paths that its operand refers to begin among all of them.
+    /// The start of the paths that its operand refers to, among all of them.
     pub(crate) refs: u32,
     /// Of a clause on the tool that is true for some tools only: their list, an index into the program's tool sets.
     pub(crate) tools: Option<u32>,
@@ -134,22 +112,22 @@ pub(crate) struct Clause {
     pub(crate) info: OnceLock<Box<ClauseInfo>>,
 }
 
-/// What judges a clause.
+/// The prepared test of a clause.
 #[derive(Debug)]
 pub(crate) enum Prepared {
     /// In the strict profile.
     Test(Test),
     /// In the `lynx` profile.
-    Foreign(Foreign),
+    Lynx(LynxTest),
 }
 
 /// Rules that one tool can meet (or that any tool can), and their index.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// Where they begin and end among the listed rules.
+pub(crate) struct ToolBucket {
+    /// The start and end of its rules among the listed rules.
     pub(crate) rules: (u32, u32),
     /// PERF: made by the first request that needs it: a worker that sees ten tools of a thousand pays for ten.
-    pub(crate) segment: OnceLock<Box<Segment>>,
+    pub(crate) rule_index: OnceLock<Box<RuleIndex>>,
 }
 
 /// A loaded policy: checked bytes, and what was made from them so far.
@@ -168,25 +146,27 @@ pub struct Program {
     pub(crate) clauses: Vec<Clause>,
     pub(crate) host_count: u32,
     /// The decisions of functions that are always the same.
-    pub(crate) rulings: Vec<Ruling>,
+    pub(crate) templates: Vec<DecisionTemplate>,
     /// Lists of tools, by their numbers.
     pub(crate) tool_sets: Vec<Box<[u32]>>,
-    /// Rules, listing by listing.
+    /// Rules, tool bucket by tool bucket.
     pub(crate) listed: Vec<u32>,
     /// The rules that only fire for one tool, by its name.
-    pub(crate) tools: StrMap<Listing>,
+    pub(crate) tools: StrMap<ToolBucket>,
     /// The rules that may fire whatever the tool.
-    pub(crate) generic: Listing,
+    pub(crate) generic: ToolBucket,
+    /// The cache budget of all automata.
+    pub(crate) caches: CacheBudget,
 }
 
 impl Program {
-    /// Which semantics the policy has.
+    /// Returns the semantics of the policy.
     #[must_use]
     pub fn profile(&self) -> Profile {
         self.profile
     }
 
-    /// What happens when no rule decides.
+    /// Returns the outcomes when no rule decides.
     #[must_use]
     pub fn defaults(&self) -> Defaults {
         self.defaults
@@ -198,7 +178,7 @@ impl Program {
         self.rules.len()
     }
 
-    /// The keys of all paths; [`Key::id`](crate::value::Key::id) indexes them.
+    /// The keys of all paths; [`Key::id`](crate::lang::path::Key::id) indexes them.
     #[must_use]
     pub fn keys(&self) -> &[Box<str>] {
         &self.keys
@@ -210,16 +190,16 @@ impl Program {
         self.clauses.len()
     }
 
-    /// The decision of a function that is always the same: [`Said::Always`].
+    /// The decision of a function that is always the same: [`FunctionDecision::Always`].
     #[must_use]
-    pub fn ruling(&self, number: u32) -> Option<&Ruling> {
-        self.rulings.get(number as usize)
+    pub fn template(&self, number: u32) -> Option<&DecisionTemplate> {
+        self.templates.get(number as usize)
     }
 
-    /// How many such decisions there are.
+    /// Returns the number of such decisions.
     #[must_use]
-    pub fn ruling_count(&self) -> usize {
-        self.rulings.len()
+    pub fn template_count(&self) -> usize {
+        self.templates.len()
     }
 
     /// The number of host rules.
@@ -245,10 +225,10 @@ impl Program {
         )
     }
 
-    /// The match of a rule as it is judged where the index led to it.
+    /// The match of a rule as it is evaluated where the index led to it.
     #[inline]
-    pub(crate) fn cheap<'p>(&'p self, body: &'p Match) -> Part<'p> {
-        match body.cheap.get() {
+    pub(crate) fn reordered<'p>(&'p self, body: &'p Match) -> Part<'p> {
+        match body.reordered.get() {
             Some(words) => expression(words),
             None => self.written(body),
         }
@@ -269,7 +249,7 @@ impl Program {
         }
     }
 
-    /// Whether a rule lets a call run.
+    /// Returns true if a rule permits a call.
     #[inline]
     pub(crate) fn permits(&self, rule: u32) -> bool {
         self.rules

@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use super::segment::{List, Segment};
-use super::{rows, veto};
-use crate::matcher::{Fault, Truth};
-use crate::pattern::MatchSet;
+use crate::clause::predicate::Truth;
+use crate::error::Fault;
+use crate::index::{Postings, RuleIndex, exclusion, packed_rules};
+use crate::regex::MatchSet;
 
 /// Working memory of decisions, reused from call to call and from program to program. Not shared between threads; a
 /// host rule that decides again needs another one.
@@ -17,59 +17,60 @@ pub struct Scratch {
     memo: Vec<u32>,
     generation: u32,
     queue: BinaryHeap<Reverse<Queued>>,
-    /// What vetoes rule out of the rules that are judged every time: those of the tool, and of every tool.
+    /// Rules that the exclusion indexes exclude from those that are evaluated every time: those of the tool, and of every
+    /// tool.
     out: [Vec<u64>; 2],
     pub(crate) found: MatchSet,
 }
 
-/// A list of rules that is being judged: its next rule, and what is left after that one.
+/// A list of rules that is being evaluated: its next rule, and the rest after that one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Queued {
     next: u32,
-    left: List,
-    whose: Whose,
-    /// Whether it is of the rules that are judged every time, less those that are ruled out.
-    sifted: bool,
+    left: Postings,
+    scope: ToolScope,
+    /// True if the list is of the rules that are evaluated every time, less the excluded ones.
+    filtered: bool,
 }
 
-/// Which segment a list is of.
+/// The rule index that a list belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Whose {
-    /// That of the tool.
+pub(crate) enum ToolScope {
+    /// The rule index of the tool.
     Tool,
-    /// That of every tool.
+    /// The rule index of every tool.
     Any,
 }
 
-/// The segments a request meets.
+/// The rule indexes that apply to a request.
 #[derive(Clone, Copy)]
-pub(crate) struct Met<'p> {
-    pub(crate) tool: Option<&'p Segment>,
-    pub(crate) any: &'p Segment,
+pub(crate) struct Applicable<'p> {
+    pub(crate) tool: Option<&'p RuleIndex>,
+    pub(crate) any: &'p RuleIndex,
 }
 
-impl<'p> Met<'p> {
+impl<'p> Applicable<'p> {
     #[inline]
-    pub(crate) fn get(self, whose: Whose) -> Option<&'p Segment> {
-        match whose {
-            Whose::Tool => self.tool,
-            Whose::Any => Some(self.any),
+    pub(crate) fn get(self, scope: ToolScope) -> Option<&'p RuleIndex> {
+        match scope {
+            ToolScope::Tool => self.tool,
+            ToolScope::Any => Some(self.any),
         }
     }
 
-    /// The rules of these segments, where they are judged one after the other and that is all there is to it.
+    /// The rules of these rule indexes, when all of them are evaluated one after the other, without an index.
     #[inline]
-    pub(crate) fn rows(self) -> Option<rows::Iter<'p>> {
+    pub(crate) fn packed_rules(self) -> Option<packed_rules::Iter<'p>> {
         match self.tool {
-            Some(tool) if tool.complete => Some(tool.rows.iter()),
+            Some(tool) if tool.complete => Some(tool.packed_rules.iter()),
             Some(tool) if !tool.rules.is_empty() => None,
-            Some(_) | None => self.any.is_plain().then(|| self.any.rows.iter()),
+            Some(_) | None => self.any.is_plain().then(|| self.any.packed_rules.iter()),
         }
     }
 
     #[inline]
-    fn rule(self, whose: Whose, at: u32) -> Option<u32> {
-        self.get(whose)?.rules.get(at as usize).copied()
+    fn rule(self, scope: ToolScope, at: u32) -> Option<u32> {
+        self.get(scope)?.rules.get(at as usize).copied()
     }
 }
 
@@ -98,38 +99,48 @@ impl Scratch {
 
     /// Queues a list of rules.
     #[inline]
-    pub(crate) fn queue(&mut self, met: Met<'_>, whose: Whose, (from, to): List) {
+    pub(crate) fn queue(
+        &mut self,
+        applicable: Applicable<'_>,
+        scope: ToolScope,
+        (from, to): Postings,
+    ) {
         if from < to
-            && let Some(next) = met.rule(whose, from)
+            && let Some(next) = applicable.rule(scope, from)
         {
             let left = (from + 1, to);
             self.queue.push(Reverse(Queued {
                 next,
                 left,
-                whose,
-                sifted: false,
+                scope,
+                filtered: false,
             }));
         }
     }
 
-    /// Where what vetoes rule out is noted.
+    /// Returns the working memory for excluded rules.
     #[inline]
-    pub(crate) fn out(&mut self, whose: Whose) -> &mut Vec<u64> {
+    pub(crate) fn out(&mut self, scope: ToolScope) -> &mut Vec<u64> {
         let [tool, any] = &mut self.out;
-        match whose {
-            Whose::Tool => tool,
-            Whose::Any => any,
+        match scope {
+            ToolScope::Tool => tool,
+            ToolScope::Any => any,
         }
     }
 
-    /// Queues what is left of a list of rules that are judged every time.
-    pub(crate) fn queue_sifted(&mut self, met: Met<'_>, whose: Whose, list: List) {
-        if let Some((next, left)) = sift(&self.out, met, whose, list) {
+    /// Queues the rest of a list of rules that are evaluated every time.
+    pub(crate) fn queue_filtered(
+        &mut self,
+        applicable: Applicable<'_>,
+        scope: ToolScope,
+        list: Postings,
+    ) {
+        if let Some((next, left)) = filter(&self.out, applicable, scope, list) {
             self.queue.push(Reverse(Queued {
                 next,
                 left,
-                whose,
-                sifted: true,
+                scope,
+                filtered: true,
             }));
         }
     }
@@ -142,14 +153,15 @@ impl Scratch {
 
     /// Takes the next rule off its list. PERF: that it is in other lists too is for the caller to see: it comes again at once.
     #[inline]
-    pub(crate) fn take(&mut self, met: Met<'_>) -> Option<u32> {
+    pub(crate) fn take(&mut self, applicable: Applicable<'_>) -> Option<u32> {
         let mut top = self.queue.peek_mut()?;
         let Reverse(queued) = *top;
         let (from, to) = queued.left;
-        let after = if queued.sifted {
-            sift(&self.out, met, queued.whose, queued.left)
+        let after = if queued.filtered {
+            filter(&self.out, applicable, queued.scope, queued.left)
         } else {
-            met.rule(queued.whose, from)
+            applicable
+                .rule(queued.scope, from)
                 .filter(|_| from < to)
                 .map(|rule| (rule, (from + 1, to)))
         };
@@ -169,7 +181,7 @@ impl Scratch {
     }
 
     #[inline]
-    pub(crate) fn recall(&self, clause: u32) -> Option<Truth> {
+    pub(crate) fn memo_get(&self, clause: u32) -> Option<Truth> {
         let cell = *self.memo.get(clause as usize)?;
         if cell >> CODE_BITS != self.generation {
             return None;
@@ -187,7 +199,7 @@ impl Scratch {
     }
 
     #[inline]
-    pub(crate) fn remember(&mut self, clause: u32, truth: Truth) {
+    pub(crate) fn memo_set(&mut self, clause: u32, truth: Truth) {
         // PERF: the numbers that the compiler has for these, so nothing is done.
         let code = match truth {
             Truth::Error(Fault::WrongType) => 0,
@@ -205,19 +217,19 @@ impl Scratch {
     }
 }
 
-/// The first rule of a list that is not ruled out, and what is left after it.
-fn sift(
+/// The first rule of a list that is not excluded, and what is left after it.
+fn filter(
     [tool, any]: &[Vec<u64>; 2],
-    met: Met<'_>,
-    whose: Whose,
-    (from, to): List,
-) -> Option<(u32, List)> {
-    let (start, _) = met.get(whose)?.always;
-    let out = match whose {
-        Whose::Tool => tool,
-        Whose::Any => any,
+    applicable: Applicable<'_>,
+    scope: ToolScope,
+    (from, to): Postings,
+) -> Option<(u32, Postings)> {
+    let (start, _) = applicable.get(scope)?.always;
+    let out = match scope {
+        ToolScope::Tool => tool,
+        ToolScope::Any => any,
     };
-    let at = start + veto::left(out, from - start);
-    let rule = met.rule(whose, at).filter(|_| at < to)?;
+    let at = start + exclusion::left(out, from - start);
+    let rule = applicable.rule(scope, at).filter(|_| at < to)?;
     Some((rule, (at + 1, to)))
 }

@@ -1,9 +1,9 @@
-//! Traces: how every rule and every clause came out, for `explain`.
+//! Traces: the results of every rule and every clause, for `explain`.
 
 use crate::error::ErrorCode;
-use crate::path::Head;
+use crate::lang::path::Head;
 
-/// How a rule, or a part of its match, came out.
+/// The result of a rule, or of a part of its match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceOutcome {
     /// True: the rule fires.
@@ -12,7 +12,7 @@ pub enum TraceOutcome {
     False,
     /// The path is not there.
     Absent,
-    /// The value cannot be judged.
+    /// The value cannot be evaluated.
     Error,
     /// A rule before this one decided.
     NotReached,
@@ -32,27 +32,28 @@ impl TraceOutcome {
     }
 }
 
-/// How one rule came out.
+/// The trace of one rule.
 #[derive(Clone, Debug)]
 pub struct RuleTrace {
     /// The rule, in evaluation order.
     pub rule: u32,
-    /// How its match came out; of a host rule: true when it decided, false when it abstained.
+    /// The result of its match; for a host rule: true when it decided, false when it abstained.
     pub outcome: TraceOutcome,
-    /// Why it could not be judged.
+    /// The reason why it could not be evaluated.
     pub error: Option<ErrorCode>,
     /// Its match; `None` for rules not reached and rules that have none.
     pub tree: Option<TraceNode>,
-    /// What its function did; `None` for rules not reached and rules that are no function.
+    /// The trace of its function; `None` for rules not reached and for rules that are not functions.
     pub function: Option<FunctionTrace>,
 }
 
-/// What a function did. Statements go by their numbers in pre-order, those of the functions it calls included.
+/// The trace of a function. Statements are identified by their numbers in pre-order, those of the functions it calls
+/// included.
 #[derive(Clone, Debug)]
 pub struct FunctionTrace {
     /// The `return` that was reached, or the statement that was not finished for an error; `None` when it came to its end.
     pub at: Option<u32>,
-    /// The conditions of its `if`s, in the order in which they were first judged.
+    /// The conditions of its `if`s, in the order in which they were first evaluated.
     pub conditions: Vec<ConditionTrace>,
 }
 
@@ -61,11 +62,11 @@ pub struct FunctionTrace {
 pub struct ConditionTrace {
     /// The `if`.
     pub statement: u32,
-    /// How it came out the last time: true, false, or in error.
+    /// The last result: true, false, or in error.
     pub outcome: TraceOutcome,
-    /// How often it was judged.
+    /// The number of evaluations.
     pub times: u32,
-    /// What it read the last time.
+    /// The values read the last time.
     pub reads: Vec<ReadTrace>,
 }
 
@@ -78,7 +79,7 @@ pub struct ReadTrace {
     pub value: Option<String>,
 }
 
-/// Where a condition reads.
+/// The source of a value that a condition reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadFrom {
     /// The local in this slot.
@@ -88,7 +89,7 @@ pub enum ReadFrom {
 }
 
 impl ReadFrom {
-    /// Whether this is a path above `longer`.
+    /// Returns true if this is a path above `longer`.
     #[must_use]
     pub fn leads_to(&self, longer: &Self) -> bool {
         match (self, longer) {
@@ -100,7 +101,7 @@ impl ReadFrom {
     }
 }
 
-/// A part of a match, judged.
+/// A part of a match, evaluated.
 #[derive(Clone, Debug)]
 pub enum TraceNode {
     /// True when every child is.
@@ -113,19 +114,19 @@ pub enum TraceNode {
     Leaf(ClauseTrace),
 }
 
-/// One clause, judged.
+/// One clause, evaluated.
 #[derive(Clone, Debug)]
 pub struct ClauseTrace {
-    /// How it came out.
+    /// The result.
     pub outcome: TraceOutcome,
     /// Index into [`super::Program::clauses`].
     pub clause: u32,
     /// The operand as JSON, cut.
     pub operand: String,
-    /// The value read, as JSON, cut; `None` when there is none.
+    /// The value read, as JSON, cut; `None` for an absent value.
     pub value: Option<String>,
-    /// Why it could not be judged.
+    /// The reason why it could not be evaluated.
     pub error: Option<ErrorCode>,
-    /// Which leaf of the rule's match this is, in pre-order.
+    /// The index of this leaf in the rule's match, in pre-order.
     pub index: u32,
 }

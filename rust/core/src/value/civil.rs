@@ -1,6 +1,6 @@
 //! Dates and times as a clock and a calendar show them: the proleptic Gregorian calendar.
 
-/// What the clock and the calendar of a datetime show.
+/// The clock and calendar fields of a datetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of Python")]
 pub struct Civil {
@@ -16,7 +16,7 @@ pub struct Civil {
 }
 
 impl Civil {
-    /// What UTC shows, so many microseconds after 1970-01-01T00:00:00Z.
+    /// Returns the UTC date and time `micros` microseconds after 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn utc(micros: i64) -> Self {
         const DAY: i64 = 86_400_000_000;
@@ -46,7 +46,7 @@ impl Civil {
         }
     }
 
-    /// What an RFC 3339 text says.
+    /// Parses an RFC 3339 text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();

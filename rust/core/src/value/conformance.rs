@@ -3,8 +3,9 @@
 //! An implementation says how it builds a value from a [`Spec`]; [`failures`] walks a table of them and reports every
 //! answer that differs from what the spec promises.
 
-use super::bigint::BigInt;
-use super::{Key, Step, Value, View};
+use super::{Step, Value, View};
+use crate::lang::path::Key;
+use crate::num::bigint::BigInt;
 
 /// A value, described.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,11 +28,11 @@ pub enum Spec {
     Map(Vec<(String, Spec)>),
     /// An instant, in microseconds since 1970-01-01T00:00:00Z.
     Timestamp(i64),
-    /// A value that no operator judges.
+    /// A value that no operator can evaluate.
     Opaque,
 }
 
-/// How an implementation makes its values.
+/// The constructors of values of an implementation.
 pub trait Maker {
     /// The implementation.
     type Value: Value;
@@ -108,7 +109,7 @@ pub fn specs() -> Vec<Spec> {
     specs
 }
 
-/// What an implementation gets wrong; empty when it conforms.
+/// Returns the failures of an implementation; empty when it conforms.
 #[must_use]
 pub fn failures<M: Maker>(maker: &M) -> Vec<String> {
     let mut failures = Vec::new();

@@ -1,6 +1,6 @@
 //! Constants: the values a policy itself holds, as the IR writes them.
 
-use super::bigint::BigInt;
+use crate::num::bigint::BigInt;
 
 /// A constant of the IR.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +24,12 @@ pub enum Const {
     /// An instant, in microseconds since 1970-01-01T00:00:00Z.
     Timestamp(i64),
     /// A value only the host language has; `lynx` profile only.
-    Exotic(Exotic),
+    HostConst(HostConst),
 }
 
 /// Values of the host language that have no counterpart here; `lynx` profile only.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Exotic {
+pub enum HostConst {
     /// An ISO date.
     Date(Box<str>),
     /// An ISO date and time, aware or naive.
@@ -45,9 +45,9 @@ pub enum Exotic {
 }
 
 impl Const {
-    /// Whether this constant, or one inside it, is exotic.
+    /// Returns true if this constant, or one inside it, is a host constant.
     #[must_use]
-    pub fn has_exotic(&self) -> bool {
+    pub fn has_host_const(&self) -> bool {
         match self {
             Self::Null
             | Self::Bool(_)
@@ -56,9 +56,9 @@ impl Const {
             | Self::Float(_)
             | Self::Str(_)
             | Self::Timestamp(_) => false,
-            Self::List(items) => items.iter().any(Self::has_exotic),
-            Self::Map(entries) => entries.iter().any(|(_, value)| value.has_exotic()),
-            Self::Exotic(_) => true,
+            Self::List(items) => items.iter().any(Self::has_host_const),
+            Self::Map(entries) => entries.iter().any(|(_, value)| value.has_host_const()),
+            Self::HostConst(_) => true,
         }
     }
 }

@@ -3,37 +3,18 @@
 //! A request stays in its own representation (a Python object, a parsed JSON document); the evaluator asks for what a
 //! rule needs, when it needs it. Implementations must pass the conformance kit in [`conformance`].
 
-pub mod bigint;
 mod civil;
+pub(crate) mod class;
+pub mod compare;
 pub mod conformance;
 pub mod constant;
-pub mod json;
-mod json_request;
+pub mod owned;
 pub mod request;
 
 use crate::error::ErrorCode;
-use bigint::BigInt;
+use crate::lang::path::Key;
+use crate::num::bigint::BigInt;
 pub use civil::Civil;
-
-/// A key of a path, prepared when a program is loaded.
-///
-/// `id` indexes the program's key table ([`crate::program::Program::keys`]), so that an implementation can keep its own
-/// prepared form of every key (an interned Python string) beside it.
-#[derive(Clone, Copy, Debug)]
-pub struct Key<'k> {
-    /// Index into the program's key table.
-    pub id: u32,
-    /// The text of the key.
-    pub text: &'k str,
-}
-
-impl<'k> Key<'k> {
-    /// A key that is in no table: it is looked up by its text. Keys inside operands are such.
-    #[must_use]
-    pub fn unprepared(text: &'k str) -> Self {
-        Self { id: u32::MAX, text }
-    }
-}
 
 /// One level of a value, as the evaluator sees it.
 #[derive(Clone, Debug)]
@@ -64,7 +45,7 @@ pub enum View<'v> {
     Opaque,
 }
 
-/// What a step into a value finds.
+/// The result of a step into a value.
 #[derive(Clone, Debug)]
 pub enum Step<V> {
     /// The value of that key.
@@ -77,14 +58,14 @@ pub enum Step<V> {
 
 /// A value inside a request. Cloning is cheap: it clones a reference.
 pub trait Value: Clone {
-    /// What this value is, one level deep.
+    /// Returns a view of this value, one level deep.
     fn view(&self) -> View<'_>;
     /// The text, where it is at hand: then [`Self::view`] is that. PERF: most values are texts.
     #[inline]
     fn text(&self) -> Option<&str> {
         None
     }
-    /// Whether [`Self::view`] is [`View::Null`].
+    /// Returns true if [`Self::view`] is [`View::Null`].
     #[inline]
     fn is_null(&self) -> bool {
         matches!(self.view(), View::Null)
@@ -93,7 +74,7 @@ pub trait Value: Clone {
     fn get(&self, key: Key<'_>) -> Step<Self>;
     /// The number of elements or entries of a list or mapping; 0 for anything else.
     fn len(&self) -> usize;
-    /// [`Value::len`], or `None` when the mapping failed to tell.
+    /// [`Value::len`], or `None` when the mapping raised an error.
     fn checked_len(&self) -> Option<usize> {
         Some(self.len())
     }
@@ -111,23 +92,23 @@ pub trait Value: Clone {
         let _ = key;
         Step::Absent
     }
-    /// Whether a list is a tuple to the host language.
+    /// Returns true if a list is a tuple to the host language.
     fn is_tuple(&self) -> bool {
         false
     }
-    /// Whether a mapping is a `dict` to the host language.
+    /// Returns true if a mapping is a `dict` to the host language.
     fn is_dict(&self) -> bool {
         true
     }
-    /// Whether this is an object of the host language, which knows better what it is.
+    /// Returns true if this is an object of the host language, whose type only the host knows.
     fn is_host(&self) -> bool {
         false
     }
-    /// What a datetime shows, when this is one.
+    /// Returns the fields of a datetime, when this is one.
     fn civil(&self) -> Option<Civil> {
         None
     }
-    /// Whether a list or mapping is empty.
+    /// Returns true if a list or mapping is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

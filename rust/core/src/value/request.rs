@@ -1,15 +1,15 @@
 //! Borrowed requests: where the evaluator gets values, host decisions and transformed arguments from.
 
 use super::constant::Const;
-use super::{Key, Step, Value, View};
+use super::owned::OwnedValue;
+use super::{Step, Value, View};
 use crate::error::ErrorCode;
-use crate::path::{Field, Head, Keys};
-use crate::script::Made;
+use crate::lang::path::{Field, Head, Key, Keys};
 
 /// The rewrite of a `transform` rule, relative to the arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transform {
-    /// What is done at `path`.
+    /// The operation at `path`.
     pub op: TransformOp,
     /// Keys below `args`; in the `lynx` profile one flat key.
     pub path: Vec<Box<str>>,
@@ -28,16 +28,16 @@ pub enum TransformOp {
     Delete,
 }
 
-/// What a host rule says about a request.
+/// The answer of a host rule to a request.
 #[derive(Debug)]
 pub enum HostAnswer<R: Request> {
-    /// Nothing: the next rule is asked.
+    /// No decision: the next rule is evaluated.
     Abstain,
     /// A decision that is no `transform` (in the `lynx` profile: any decision).
     Decided(R::Decision),
     /// A `transform`, and the request with the new arguments.
     Transformed(R::Decision, R),
-    /// The rule could not be asked, or answered with no decision.
+    /// The rule could not be called, or its answer is not a decision.
     Failed(ErrorCode),
     /// The whole evaluation must stop (an interrupt); the implementation keeps the reason.
     Abort,
@@ -47,10 +47,10 @@ pub enum HostAnswer<R: Request> {
 pub trait Request: Sized {
     /// A value inside the request.
     type Value: Value;
-    /// What a host rule answers.
+    /// The decision type of a host rule.
     type Decision;
 
-    /// The tool, when [`Self::field`] finds a string there. PERF: asked for by every decision.
+    /// The tool, when [`Self::field`] finds a string there. PERF: every decision reads it.
     fn tool(&self) -> Option<&str>;
 
     /// The value of a fixed field. [`Step::Absent`] when the request does not have it.
@@ -66,7 +66,7 @@ pub trait Request: Sized {
         };
     }
 
-    /// The flag that [`Self::field`] finds, where it finds one. PERF: what no rule decides asks for two.
+    /// The flag that [`Self::field`] finds, where it finds one. PERF: a request that no rule decides reads two.
     #[inline]
     fn flag(&self, field: Field) -> Option<bool> {
         match self.field(field) {
@@ -78,8 +78,8 @@ pub trait Request: Sized {
         }
     }
 
-    /// The value at any other path of the `lynx` profile, by the host language's own rules; `None` stands for its null.
-    /// Also asked when a step of an `args` path was [`Step::Unreadable`] in that profile.
+    /// The value at any other path of the `lynx` profile, by the host language's own rules; `None` is its null. Also called
+    /// when a step of an `args` path was [`Step::Unreadable`] in that profile.
     ///
     /// # Errors
     /// The name of the exception that reading raised.
@@ -100,7 +100,7 @@ pub trait Request: Sized {
     ///
     /// # Errors
     /// [`ErrorCode::CannotTransform`].
-    fn with_made(&self, args: Made<Self::Value>) -> Result<Self, ErrorCode>;
+    fn with_made(&self, args: OwnedValue<Self::Value>) -> Result<Self, ErrorCode>;
 
     /// This request with the arguments of the transform of rule `rule`.
     ///

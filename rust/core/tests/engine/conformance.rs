@@ -1,10 +1,11 @@
 //! JSON values pass the conformance kit, and the kit finds what is wrong.
 
+use bobcat_core::json::value::{Instant, JsonValue};
 use bobcat_core::json::{Json, JsonMap, Text};
-use bobcat_core::value::bigint::BigInt;
+use bobcat_core::lang::path::Key;
+use bobcat_core::num::bigint::BigInt;
 use bobcat_core::value::conformance::{Maker, Spec, failures, specs};
-use bobcat_core::value::json::{Instant, JsonValue};
-use bobcat_core::value::{Key, Step, Value, View};
+use bobcat_core::value::{Step, Value, View};
 use std::sync::Arc;
 
 struct JsonMaker;

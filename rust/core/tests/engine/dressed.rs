@@ -1,8 +1,8 @@
 //! Decisions dressed as the host dresses them.
 
-use bobcat_core::program::{Decided, Outcome, Profile, Program, Verdict};
+use bobcat_core::json::value::JsonRequest;
+use bobcat_core::program::{DecidedBy, Outcome, Profile, Program, Verdict};
 use bobcat_core::value::constant::Const;
-use bobcat_core::value::json::JsonRequest;
 use serde_json::{Value, json};
 
 /// A decision in full.
@@ -65,7 +65,12 @@ pub(crate) fn dress(program: &Program, outcome: Outcome<JsonRequest<'_>>) -> Dre
             )
         })
         .collect();
-    names.extend(outcome.via.iter().map(|via| name(program, via.rule)));
+    names.extend(
+        outcome
+            .transforms
+            .iter()
+            .map(|step| name(program, step.rule)),
+    );
     let args = outcome.transformed.map_or(Value::Null, |request| {
         serde_json::from_str(&request.args_json()).expect("arguments are JSON")
     });
@@ -78,7 +83,7 @@ pub(crate) fn dress(program: &Program, outcome: Outcome<JsonRequest<'_>>) -> Dre
         transform_args: Value::Null,
     };
     match outcome.decided {
-        Decided::Rule(rule) => {
+        DecidedBy::Rule(rule) => {
             let info = program.rule(rule).expect("a rule");
             let transformed = !args.is_null();
             let verdict = match info.verdict {
@@ -101,23 +106,23 @@ pub(crate) fn dress(program: &Program, outcome: Outcome<JsonRequest<'_>>) -> Dre
                 },
             }
         }
-        Decided::Function(rule, _) => panic!("no function is rule {rule} of these policies"),
-        Decided::ErrorDeny(rule, code) => {
+        DecidedBy::Function(rule, _) => panic!("no function is rule {rule} of these policies"),
+        DecidedBy::ErrorDeny(rule, code) => {
             let id = name(program, rule);
             let reason = format!("rule `{id}` could not be judged ({code}); denied");
             plain(Verdict::Deny, &reason, &format!("<rule_error:{id}:{code}>"))
         }
-        Decided::NoMatch => plain(
+        DecidedBy::NoMatch => plain(
             program.defaults().on_no_match,
             "no rule matched; default policy",
             "<default:on_no_match>",
         ),
-        Decided::MissingShadow => plain(
+        DecidedBy::MissingShadow => plain(
             program.defaults().on_missing_shadow,
             "irreversible action with no shadow; default policy",
             "<default:on_missing_shadow>",
         ),
-        Decided::Host(_, never) => match never {},
-        Decided::Aborted => unreachable!("JSON requests never abort"),
+        DecidedBy::Host(_, never) => match never {},
+        DecidedBy::Aborted => unreachable!("JSON requests never abort"),
     }
 }

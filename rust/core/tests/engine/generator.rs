@@ -279,9 +279,9 @@ pub(crate) fn crowded_policy(random: &mut Random, rules: usize) -> String {
     with_rules(rules.collect(), "strict", random)
 }
 
-/// A policy as IR bytes, whose rules say mostly what must not be so, of one tool or of any.
+/// A policy as IR bytes, whose rules have mostly negated clauses, for one tool or for any.
 pub(crate) fn negated_policy(random: &mut Random, rules: usize) -> String {
-    // Where one value rules out most rules, those that are left decide.
+    // Where one value excludes most rules, those that are left decide.
     let (crowded, most, common) = random.pick(&[(0, 6, 0), (90, 1, 85), (90, 2, 95)]);
     let rules = (0..rules).map(|index| {
         let mut made = rule(random, index, "strict");

@@ -1,8 +1,8 @@
-//! Hostile bytes are refused with a code, in bounded time; nothing panics.
+//! Hostile bytes are rejected with a code, in bounded time; nothing panics.
 
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::limits::{MAX_CONST_DEPTH, MAX_EXPR_DEPTH, MAX_RULES};
 use bobcat_core::program::{Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
 
 use crate::generator::{Random, policy, request};
 

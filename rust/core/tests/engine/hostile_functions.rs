@@ -1,8 +1,8 @@
-//! Functions in hostile bytes: refused with a code, or run within bounds. Nothing panics, and nothing runs for ever.
+//! Functions in hostile bytes: rejected with a code, or run within bounds. Nothing panics, and nothing runs for ever.
 
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_SLOTS};
 use bobcat_core::program::{Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
 
 use crate::generator::Random;
 
@@ -25,7 +25,7 @@ fn code(text: &str) -> &'static str {
     error.code
 }
 
-/// The error of the function on one request, which says the same however it is asked.
+/// The error of the function on one request, the same on every path of evaluation.
 fn error(text: &str) -> String {
     let program = Program::from_ir(text.as_bytes()).expect("a policy");
     let text = r#"{"tool":"t","args":{"path":"a/b","n":7,"xs":[1,2,3]}}"#;

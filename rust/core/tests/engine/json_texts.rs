@@ -1,7 +1,7 @@
 //! The JSON reader agrees with another one, and keeps what that one gives up.
 
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::json::{Caps, Json, JsonErrorKind, Text, lines, parse};
-use bobcat_core::value::json::JsonRequest;
 use serde_json::Value;
 
 use crate::generator::{Random, policy, request};

@@ -1,6 +1,8 @@
 //! The engine, tested through its public names. One crate, so that it is linked once.
 
 #[cfg(test)]
+mod budgets;
+#[cfg(test)]
 mod conformance;
 #[cfg(test)]
 mod dressed;
@@ -20,6 +22,8 @@ mod operators;
 mod short_cuts;
 #[cfg(test)]
 mod stack;
+#[cfg(test)]
+mod steps;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]

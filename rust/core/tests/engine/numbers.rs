@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 
 use bobcat_core::limits::MAX_INT_BITS;
-use bobcat_core::matcher::number::{Number, compare, compare_int_float, integral};
+use bobcat_core::num::bigint::BigInt;
+use bobcat_core::num::number::{Number, compare_int_float, integral};
 use bobcat_core::value::View;
-use bobcat_core::value::bigint::BigInt;
+use bobcat_core::value::compare::compare;
 
 use crate::generator::Random;
 

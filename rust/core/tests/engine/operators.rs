@@ -1,11 +1,11 @@
 //! The operator table of `docs/reference/semantics.md`, cell by cell, in a rule that permits and in one that restricts.
 
-use bobcat_core::program::{Decided, Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
+use bobcat_core::json::value::JsonRequest;
+use bobcat_core::program::{DecidedBy, Program, Scratch};
 
 use crate::dressed::dress;
 
-/// How `args.a OP OPERAND` comes out on `value` (`None`: no such argument).
+/// Evaluates `args.a OP OPERAND` on `value` (`None`: no such argument).
 fn judge(op: &str, operand: &str, value: Option<&str>, verdict: &str) -> String {
     let dialect = if op == "matches" { "\"re2\"" } else { "null" };
     let leaf = format!(
@@ -24,10 +24,10 @@ fn judge(op: &str, operand: &str, value: Option<&str>, verdict: &str) -> String 
     let call = JsonRequest::parse(call.as_bytes()).expect("a request");
     let outcome = program.decide(&call, &mut Scratch::new());
     match (&outcome.decided, outcome.markers.as_slice()) {
-        (Decided::Rule(0), []) => "true".to_owned(),
-        (Decided::NoMatch, []) => "false".to_owned(),
-        (Decided::NoMatch, [marker]) => marker.code.to_string(),
-        (Decided::ErrorDeny(0, code), []) => code.to_string(),
+        (DecidedBy::Rule(0), []) => "true".to_owned(),
+        (DecidedBy::NoMatch, []) => "false".to_owned(),
+        (DecidedBy::NoMatch, [marker]) => marker.code.to_string(),
+        (DecidedBy::ErrorDeny(0, code), []) => code.to_string(),
         _ => panic!("{:?}", dress(&program, outcome)),
     }
 }
@@ -124,7 +124,7 @@ fn a_tool_that_meets_a_bool_is_an_error_for_every_tool() {
         );
         let outcome = program.decide(&call, &mut Scratch::new());
         assert!(
-            matches!(&outcome.decided, Decided::ErrorDeny(0, code) if code.to_string() == "wrong_type")
+            matches!(&outcome.decided, DecidedBy::ErrorDeny(0, code) if code.to_string() == "wrong_type")
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Whatever the short cuts, the decision is that of the plain path.
 
 use bobcat_core::eval::ShortCuts;
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
 
 use crate::dressed::dress;
 use crate::generator::{Random, crowded_policy, negated_policy, policy, request};
@@ -10,12 +10,12 @@ use crate::generator::{Random, crowded_policy, negated_policy, policy, request};
 const CUTS: [ShortCuts; 7] = [
     ShortCuts::ALL,
     ShortCuts {
-        veto: false,
+        exclusion: false,
         ..ShortCuts::ALL
     },
     ShortCuts {
         index: true,
-        veto: true,
+        exclusion: true,
         ..ShortCuts::NONE
     },
     ShortCuts {
@@ -34,7 +34,7 @@ const CUTS: [ShortCuts; 7] = [
     ShortCuts {
         index: true,
         sets: true,
-        looks: true,
+        fast_path: true,
         ..ShortCuts::NONE
     },
 ];

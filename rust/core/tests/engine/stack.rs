@@ -1,14 +1,14 @@
 //! Code of the greatest depth on a thread with a small stack: decoded, decided by, explained and dropped.
 
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
 
 /// A thread of a host may have no more. Tests are built with larger frames than a release is.
 const STACK: usize = 256 * 1024;
-/// As deep as the body of a function may be, less what stands around.
+/// Maximum depth of the body of a function, less the levels around it.
 const DEPTH: usize = 95;
 
-/// What stands around the rest, and how many levels that is.
+/// The text around the rest, and the number of levels that it adds.
 #[rustfmt::skip]
 const KINDS: [(&str, &str, &str, usize); 17] = [
     ("not", r#"{"item":"#, r#","k":"not"}"#, 1),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 
-use bobcat_core::program::{Decided, Program, Scratch};
-use bobcat_core::value::json::JsonRequest;
+use bobcat_core::json::value::JsonRequest;
+use bobcat_core::program::{DecidedBy, Program, Scratch};
 use serde_json::value::RawValue;
 
 use crate::dressed::{Dressed, dress};
@@ -44,7 +44,7 @@ fn every_vector_is_decided_as_the_corpus_says() {
                 "{here}: plain"
             );
             let (outcome, traces) = program.explain(&request);
-            assert!(!matches!(outcome.decided, Decided::Aborted));
+            assert!(!matches!(outcome.decided, DecidedBy::Aborted));
             assert_eq!(traces.len(), program.rule_count(), "{here}: explain");
             assert_eq!(dress(&program, outcome), wanted, "{here}: explain");
             count += 1;

@@ -1,4 +1,4 @@
-//! What a fuzzer may not break. `rust/fuzz` calls these with bytes of its own making.
+//! Properties that a fuzzer checks. `rust/fuzz` calls these with bytes of its own making.
 //!
 //! A body takes any bytes and panics when a promise is broken: a refusal without a code, a decision that depends on a short
 //! cut, a match that depends on the automaton.
@@ -6,17 +6,17 @@
 use std::sync::OnceLock;
 
 use bobcat_core::json::lines;
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::limits::{MAX_INT_BITS, MAX_PATTERN_CHARS, MAX_RULES};
-use bobcat_core::pattern::{Dialect, MAX_COST, MatchSet, Pattern, PatternSet};
+use bobcat_core::num::bigint::BigInt;
 use bobcat_core::program::{Program, Scratch};
+use bobcat_core::regex::{Dialect, MAX_COST, MatchSet, Pattern, PatternSet};
 use bobcat_core::value::Civil;
-use bobcat_core::value::bigint::BigInt;
-use bobcat_core::value::json::JsonRequest;
 
 /// Patterns beyond this are not searched: the plain path would take the fuzzer's time.
 const SEARCHED_COST: usize = 20_000;
 
-/// What stands around the code of a function.
+/// The text around the code of a function.
 const FUNCTION: (&[u8], &[u8]) = (
     br#"{"defaults":{"on_missing_shadow":"deny","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[{"body":["#,
     br#"],"k":"function","name":"f","priority":0,"slots":16}]}"#,
@@ -27,7 +27,7 @@ const VECTORS: &str = include_str!("../../../../tests/vectors/cases.jsonl");
 const REQUEST: &[u8] =
     br#"{"tool":"shell","args":{"cmd":"rm -rf /","n":5,"s":["a"],"m":{"k":1.5}}}"#;
 
-/// IR bytes: refused with a code, or a program that decides, the same with and without short cuts.
+/// IR bytes: rejected with a code, or a program that decides, the same with and without short cuts.
 pub(crate) fn decode_ir(data: &[u8]) {
     let program = match Program::from_ir(data) {
         Ok(program) => program,
@@ -55,7 +55,7 @@ pub(crate) fn function_ir(code: &[u8]) -> Vec<u8> {
     [FUNCTION.0, code, FUNCTION.1].concat()
 }
 
-/// The code of a function and a request, separated by NUL: refused with a code, or run within bounds to one decision.
+/// The code of a function and a request, separated by NUL: rejected with a code, or run within bounds to one decision.
 pub(crate) fn run_function(data: &[u8]) {
     let Some(end) = data.iter().position(|&byte| byte == 0) else {
         return;
@@ -104,7 +104,7 @@ fn programs() -> &'static [Program] {
     })
 }
 
-/// A number or a date: refused, or what is written of it is read as the same.
+/// A number or a date: rejected, or its output reads as the same value.
 pub(crate) fn read_scalars(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -132,7 +132,7 @@ pub(crate) fn read_scalars(data: &[u8]) {
     }
 }
 
-/// A request: refused with a code, or read; the same with and without a tree of it.
+/// A request: rejected with a code, or read; the same with and without a tree of it.
 pub(crate) fn json_request(data: &[u8]) {
     assert_eq!(JsonRequest::parse(data), JsonRequest::parse_plain(data));
     match JsonRequest::parse(data) {
@@ -141,7 +141,7 @@ pub(crate) fn json_request(data: &[u8]) {
     }
 }
 
-/// A pattern of either dialect: refused with a place in the text, or within every cap.
+/// A pattern of either dialect: rejected with a place in the text, or within every cap.
 pub(crate) fn parse_pattern(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -60,7 +60,7 @@ fn run(body: Body, seeds: &[Vec<u8>], rounds: u64) {
     }
 }
 
-/// What a fuzzer once found, in `rust/fuzz/found`: a directory per target.
+/// Replays the findings of fuzzers, in `rust/fuzz/found`: a directory per target.
 #[test]
 fn nothing_that_was_found_is_broken_again() {
     let targets: [(&str, Body); 7] = [

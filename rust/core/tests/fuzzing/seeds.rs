@@ -1,4 +1,4 @@
-//! Where mutations start.
+//! Seeds of mutations.
 
 pub(crate) const IR: [&str; 4] = [
     r#"{"defaults":{"on_missing_shadow":"approve_required","on_no_match":"deny","on_rule_error":"deny"},"ir_version":1,"language_version":1,"profile":"strict","rules":[{"approvers":[],"id":"r0","k":"rule","match":{"dialect":"re2","head":"args","k":"leaf","op":"matches","operand":"^rm .*","path":["cmd"]},"priority":0,"reason":"no","timeout_seconds":null,"transform":null,"verdict":"deny"}]}"#,

@@ -1,8 +1,8 @@
-//! What a hostile pattern may cost.
+//! Bounds on the cost of a hostile pattern.
 
 use std::time::{Duration, Instant};
 
-use bobcat_core::pattern::{Dialect, MAX_COST, MAX_NESTING, MAX_PATTERN_CHARS, Pattern};
+use bobcat_core::regex::{Dialect, MAX_COST, MAX_NESTING, MAX_PATTERN_CHARS, Pattern};
 
 const BOTH: [Dialect; 2] = [Dialect::Re2, Dialect::Python];
 

@@ -1,6 +1,6 @@
 //! Seeded patterns of both dialects and texts that meet them.
 
-use bobcat_core::pattern::{Dialect, Pattern};
+use bobcat_core::regex::{Dialect, Pattern};
 
 /// A small generator of numbers; the same seed gives the same sequence.
 pub(crate) struct Random(u64);

@@ -1,6 +1,6 @@
 //! Patterns that are no more than a comparison with a literal.
 
-use bobcat_core::pattern::{Dialect, LiteralKind, Pattern};
+use bobcat_core::regex::{Dialect, LiteralKind, Pattern};
 
 fn kind(text: &str, dialect: Dialect) -> Option<LiteralKind> {
     Pattern::parse(text, dialect)

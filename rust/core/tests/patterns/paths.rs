@@ -1,6 +1,6 @@
 //! Automaton, set and plain path give one answer.
 
-use bobcat_core::pattern::{Dialect, MatchSet, Pattern, PatternSet};
+use bobcat_core::regex::{Dialect, MatchSet, Pattern, PatternSet};
 
 use crate::generator::{Random, pattern, text};
 
@@ -31,7 +31,7 @@ fn a_set_finds_what_its_patterns_find_alone_and_along_the_plain_path() {
     let mut found = MatchSet::new();
     for seed in 0..400 {
         let mut random = Random::new(seed);
-        // Many enough, every fourth time, that their literals are looked for first.
+        // Many enough, every fourth time, for the prefilter.
         let count = match seed % 4 {
             0 => 24 + random.below(50),
             _ => random.below(12),

@@ -1,4 +1,4 @@
-"""What `import lynx` finds in a process started by a program that called `bobcat.lynx.install(children=True)`."""
+"""The package `lynx` in child processes of a program that called `bobcat.lynx.install(children=True)`."""
 
 import sys
 

@@ -1,0 +1,330 @@
+"""The public names of Bobcat. `bobcat/__init__.py` reads where each of them lives from this file."""
+
+from bobcat._core import __version__ as __version__
+from bobcat.aio.cancel import (
+    Cancelled as Cancelled,
+)
+from bobcat.aio.cancel import (
+    CancelSignal as CancelSignal,
+)
+from bobcat.aio.cancel import (
+    CancelToken as CancelToken,
+)
+from bobcat.approvals import (
+    Allowlist as Allowlist,
+)
+from bobcat.approvals import (
+    ApprovalHandler as ApprovalHandler,
+)
+from bobcat.approvals import (
+    Approvals as Approvals,
+)
+from bobcat.approvals import (
+    ConfirmationGate as ConfirmationGate,
+)
+from bobcat.approvals import (
+    StoredConfirmationGate as StoredConfirmationGate,
+)
+from bobcat.approvals import (
+    all_approve as all_approve,
+)
+from bobcat.approvals import (
+    auto_approve as auto_approve,
+)
+from bobcat.approvals import (
+    auto_deny as auto_deny,
+)
+from bobcat.approvals import (
+    callback_approval as callback_approval,
+)
+from bobcat.approvals import (
+    cli_prompt_approval as cli_prompt_approval,
+)
+from bobcat.approvals import (
+    current_scope as current_scope,
+)
+from bobcat.approvals import (
+    durable_approvals as durable_approvals,
+)
+from bobcat.bundle.load import load_bundle as load_bundle
+from bobcat.bundle.model import (
+    Policy as Policy,
+)
+from bobcat.bundle.model import (
+    PolicyBundle as PolicyBundle,
+)
+from bobcat.bundle.model import (
+    PolicyDefaults as PolicyDefaults,
+)
+from bobcat.compiler import (
+    compile_policy as compile_policy,
+)
+from bobcat.compiler import (
+    load_policy_file as load_policy_file,
+)
+from bobcat.diagnostics.model import (
+    Diagnostic as Diagnostic,
+)
+from bobcat.diagnostics.model import (
+    Severity as Severity,
+)
+from bobcat.diagnostics.model import (
+    Span as Span,
+)
+from bobcat.errors import (
+    ActionBlocked as ActionBlocked,
+)
+from bobcat.errors import (
+    ApprovalError as ApprovalError,
+)
+from bobcat.errors import (
+    AuditError as AuditError,
+)
+from bobcat.errors import (
+    BundleError as BundleError,
+)
+from bobcat.errors import (
+    GraphCompileError as GraphCompileError,
+)
+from bobcat.errors import (
+    PolicyCompileError as PolicyCompileError,
+)
+from bobcat.errors import (
+    PolicyWarning as PolicyWarning,
+)
+from bobcat.errors import (
+    RequestError as RequestError,
+)
+from bobcat.errors import (
+    StoreError as StoreError,
+)
+from bobcat.errors import (
+    StoreWarning as StoreWarning,
+)
+from bobcat.executors import (
+    Executor as Executor,
+)
+from bobcat.executors import (
+    inline_executor as inline_executor,
+)
+from bobcat.executors import (
+    route_executor as route_executor,
+)
+from bobcat.executors import (
+    subprocess_executor as subprocess_executor,
+)
+from bobcat.graph import (
+    GraphNode as GraphNode,
+)
+from bobcat.graph import (
+    GraphResult as GraphResult,
+)
+from bobcat.graph import (
+    GraphSpec as GraphSpec,
+)
+from bobcat.graph import (
+    NodeOutcome as NodeOutcome,
+)
+from bobcat.graph import (
+    Router as Router,
+)
+from bobcat.graph import (
+    compile_graph as compile_graph,
+)
+from bobcat.graph import (
+    load_graph_file as load_graph_file,
+)
+from bobcat.graph import (
+    run_graph as run_graph,
+)
+from bobcat.journal.keys import idempotency_key as idempotency_key
+from bobcat.journal.records import (
+    DuplicateRecord as DuplicateRecord,
+)
+from bobcat.journal.records import (
+    RunStore as RunStore,
+)
+from bobcat.journal.records import (
+    StepRecord as StepRecord,
+)
+from bobcat.journal.records import (
+    step_record_from_json as step_record_from_json,
+)
+from bobcat.journal.records import (
+    step_record_to_json as step_record_to_json,
+)
+from bobcat.journal.views import (
+    RunView as RunView,
+)
+from bobcat.journal.views import (
+    StepView as StepView,
+)
+from bobcat.journal.views import (
+    replay as replay,
+)
+from bobcat.model.agent import Agent as Agent
+from bobcat.model.constructors import (
+    allow as allow,
+)
+from bobcat.model.constructors import (
+    approve_required as approve_required,
+)
+from bobcat.model.constructors import (
+    deny as deny,
+)
+from bobcat.model.constructors import (
+    dry_run as dry_run,
+)
+from bobcat.model.constructors import (
+    transform as transform,
+)
+from bobcat.model.decision import (
+    ActionRequest as ActionRequest,
+)
+from bobcat.model.decision import (
+    Decision as Decision,
+)
+from bobcat.model.decision import (
+    ExecutionContext as ExecutionContext,
+)
+from bobcat.model.decision import (
+    Principal as Principal,
+)
+from bobcat.model.decision import (
+    ToolMetadata as ToolMetadata,
+)
+from bobcat.model.decision import (
+    Verdict as Verdict,
+)
+from bobcat.model.request import Request as Request
+from bobcat.model.request_json import (
+    request_from_json as request_from_json,
+)
+from bobcat.model.request_json import (
+    request_to_json as request_to_json,
+)
+from bobcat.model.rule_decorator import rule as rule
+from bobcat.model.run import (
+    ActionResult as ActionResult,
+)
+from bobcat.model.run import (
+    AgentAction as AgentAction,
+)
+from bobcat.model.run import (
+    ApprovalDecision as ApprovalDecision,
+)
+from bobcat.model.run import (
+    ApprovalRequest as ApprovalRequest,
+)
+from bobcat.model.run import (
+    AuditEvent as AuditEvent,
+)
+from bobcat.model.run import (
+    AuditGap as AuditGap,
+)
+from bobcat.model.run import (
+    Budget as Budget,
+)
+from bobcat.model.run import (
+    FinalAnswer as FinalAnswer,
+)
+from bobcat.model.run import (
+    Happened as Happened,
+)
+from bobcat.model.run import (
+    Message as Message,
+)
+from bobcat.model.run import (
+    NotHappened as NotHappened,
+)
+from bobcat.model.run import (
+    Reconciled as Reconciled,
+)
+from bobcat.model.run import (
+    RunErrorCode as RunErrorCode,
+)
+from bobcat.model.run import (
+    RunOutcome as RunOutcome,
+)
+from bobcat.model.run import (
+    RunResult as RunResult,
+)
+from bobcat.model.run import (
+    ToolCall as ToolCall,
+)
+from bobcat.model.run import (
+    ToolDef as ToolDef,
+)
+from bobcat.model.run import (
+    Unknown as Unknown,
+)
+from bobcat.model.run import (
+    Usage as Usage,
+)
+from bobcat.pdp import (
+    Explanation as Explanation,
+)
+from bobcat.pdp import (
+    evaluate as evaluate,
+)
+from bobcat.pdp import (
+    evaluate_json as evaluate_json,
+)
+from bobcat.pdp import (
+    evaluate_many as evaluate_many,
+)
+from bobcat.pdp import (
+    explain as explain,
+)
+from bobcat.runtime.decide_again import decide_again as decide_again
+from bobcat.runtime.loop import run_agent as run_agent
+from bobcat.runtime.mediator import (
+    bind_request as bind_request,
+)
+from bobcat.runtime.mediator import (
+    mediate as mediate,
+)
+from bobcat.runtime.options import Durable as Durable
+from bobcat.sinks import (
+    Sink as Sink,
+)
+from bobcat.sinks import (
+    callback_sink as callback_sink,
+)
+from bobcat.sinks import (
+    jsonl_sink as jsonl_sink,
+)
+from bobcat.sinks import (
+    multi_sink as multi_sink,
+)
+from bobcat.sinks import (
+    noop_sink as noop_sink,
+)
+from bobcat.sinks import (
+    stdout_sink as stdout_sink,
+)
+from bobcat.stores import (
+    FileStore as FileStore,
+)
+from bobcat.stores import (
+    MemoryStore as MemoryStore,
+)
+from bobcat.stores import (
+    PostgresStore as PostgresStore,
+)
+from bobcat.stores import (
+    RedisStore as RedisStore,
+)
+from bobcat.stores import (
+    SQLiteStore as SQLiteStore,
+)
+from bobcat.tools.decorator import (
+    reconcile as reconcile,
+)
+from bobcat.tools.decorator import (
+    shadow as shadow,
+)
+from bobcat.tools.decorator import (
+    tool as tool,
+)
+from bobcat.tools.toolset import ToolSet as ToolSet

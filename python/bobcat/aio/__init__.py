@@ -1,0 +1,1 @@
+"""Helpers for asyncio: cancellation and tasks."""

@@ -1,1 +1,0 @@
-"""What can be said about a policy before it decides anything: lints, and the check that runs them."""

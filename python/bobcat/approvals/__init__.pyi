@@ -1,0 +1,29 @@
+"""The public names of `bobcat.approvals`. `__init__.py` reads their modules from this file."""
+
+from bobcat.approvals.allowlist import Allowlist as Allowlist
+from bobcat.approvals.asking import DEFAULT_TIMEOUT_SECONDS as DEFAULT_TIMEOUT_SECONDS
+from bobcat.approvals.asking import Answer as Answer
+from bobcat.approvals.asking import approval_timeout as approval_timeout
+from bobcat.approvals.asking import ask as ask
+from bobcat.approvals.asking import ask_lynx_compat as ask_lynx_compat
+from bobcat.approvals.asking import check as check
+from bobcat.approvals.durable import DurableApprovals as DurableApprovals
+from bobcat.approvals.durable import durable_approvals as durable_approvals
+from bobcat.approvals.gate import ConfirmationGate as ConfirmationGate
+from bobcat.approvals.grants import Grant as Grant
+from bobcat.approvals.handlers import ApprovalHandler as ApprovalHandler
+from bobcat.approvals.handlers import Pending as Pending
+from bobcat.approvals.handlers import all_approve as all_approve
+from bobcat.approvals.handlers import auto_approve as auto_approve
+from bobcat.approvals.handlers import auto_deny as auto_deny
+from bobcat.approvals.handlers import callback_approval as callback_approval
+from bobcat.approvals.handlers import cli_prompt_approval as cli_prompt_approval
+from bobcat.approvals.inbox import AnswerResult as AnswerResult
+from bobcat.approvals.inbox import ApprovalList as ApprovalList
+from bobcat.approvals.inbox import Approvals as Approvals
+from bobcat.approvals.inbox import UnreadableApproval as UnreadableApproval
+from bobcat.approvals.record import Approval as Approval
+from bobcat.approvals.record import GivenAnswer as GivenAnswer
+from bobcat.approvals.run_scope import current_scope as current_scope
+from bobcat.approvals.run_scope import scope as scope
+from bobcat.approvals.stored_gate import StoredConfirmationGate as StoredConfirmationGate

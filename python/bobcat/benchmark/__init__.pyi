@@ -1,0 +1,9 @@
+from bobcat.benchmark.baseline import as_json as as_json
+from bobcat.benchmark.baseline import compared as compared
+from bobcat.benchmark.baseline import read_baseline as read_baseline
+from bobcat.benchmark.calls import Calls as Calls
+from bobcat.benchmark.calls import directed_calls as directed_calls
+from bobcat.benchmark.calls import read_calls as read_calls
+from bobcat.benchmark.measure import bench as bench
+from bobcat.benchmark.report import BaselineComparison as BaselineComparison
+from bobcat.benchmark.report import BenchmarkReport as BenchmarkReport

@@ -1,0 +1,8 @@
+"""The public names of `bobcat.bundle`. `__init__.py` reads their modules from this file."""
+
+from bobcat.bundle.load import is_bundle as is_bundle
+from bobcat.bundle.load import load_bundle as load_bundle
+from bobcat.bundle.model import Policy as Policy
+from bobcat.bundle.model import PolicyBundle as PolicyBundle
+from bobcat.bundle.model import PolicyDefaults as PolicyDefaults
+from bobcat.bundle.model import RuleView as RuleView

@@ -1,0 +1,76 @@
+"""Build explanations of decisions from the traces of the core."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bobcat import _core
+from bobcat.bundle.explain_function import explain_function
+from bobcat.bundle.explanation import (
+    KINDS,
+    Clause,
+    Connective,
+    ExplainedComparison,
+    Explanation,
+    Outcome,
+    RuleExplanation,
+)
+from bobcat.bundle.model import Policy
+from bobcat.ir.pretty import path_text
+from bobcat.ir.schema import FunctionRule, HostRule, IrRule
+
+if TYPE_CHECKING:
+    from bobcat.model.decision import ActionRequest, ExecutionContext
+
+
+def explain(bundle: Policy, request: ActionRequest, context: ExecutionContext | None = None) -> Explanation:
+    """Return the decision of `bundle` on `request`, and the outcome of every rule. `context` replaces the request's.
+
+    Raises `TypeError` for a wrong bundle or request type.
+    """
+    decision, traces = _core.explain(bundle, request, context)
+    rules = tuple(_rule(bundle, trace) for trace in traces)
+    return Explanation(decision, rules, bundle.id)
+
+
+def _rule(
+    bundle: Policy,
+    trace: tuple[int, str, str | None, Any, Any],  # Any: nested tuples, see _core.pyi
+) -> RuleExplanation:
+    index, outcome, error, tree, done = trace
+    rule = bundle.ir.rules[index]
+    source_map = bundle.source_map
+    span = source_map.rule_span(index) if source_map is not None else None
+    verdict: str | None = None
+    match rule:
+        case IrRule():
+            name, verdict = str(rule.id), rule.verdict
+        case FunctionRule() | HostRule():
+            name = rule.name
+    return RuleExplanation(
+        name,
+        KINDS[type(rule)],
+        _outcome(outcome),
+        verdict,
+        error,
+        _clause(bundle, index, tree) if tree is not None else None,
+        explain_function(bundle, index, done) if done is not None else None,
+        span,
+    )
+
+
+def _clause(bundle: Policy, rule: int, tree: Any) -> Clause:  # Any: nested tuples, see _core.pyi
+    if tree[0] != "leaf":
+        kind, outcome, children = tree
+        return Connective(kind, _outcome(outcome), tuple(_clause(bundle, rule, child) for child in children))
+    _, outcome, head, path, op, operand, value, error, leaf = tree
+    span = bundle.source_map.leaf_span(rule, leaf) if bundle.source_map is not None else None
+    return ExplainedComparison(_outcome(outcome), path_text(head, path), op, operand, value, error, span)
+
+
+def _outcome(text: str) -> Outcome:
+    match text:
+        case "true" | "false" | "absent" | "error" | "not_reached":
+            return text
+        case _:
+            raise AssertionError(f"the core returned the outcome {text!r}")

@@ -1,0 +1,1 @@
+"""Findings about policies: values, the catalogue of codes, and their rendering."""

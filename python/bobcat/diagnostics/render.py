@@ -1,0 +1,226 @@
+"""Rendering of diagnostics as text for humans, JSON for programs, and SARIF 2.1.0 for code scanning.
+
+Sources are passed as texts by file name; a finding in another file is shown without its line.
+This module does not read files, print, or read the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from bobcat.diagnostics.catalogue import CODES
+from bobcat.diagnostics.model import Diagnostic, Severity, Span
+from bobcat.text.display import safe_cells, safe_text, suspicions
+
+TAB = 4
+"""Columns a tab is shown as."""
+WIDTH = 160
+"""Columns of a source line that are shown; a longer one is truncated around the finding."""
+MAX_WIDE = 4 * WIDTH
+"""Characters of a source line that is measured completely to decide about truncation."""
+
+_LINE_BREAK = re.compile("\r\n|[\n\r]")  # the line breaks of YAML 1.2, and of SARIF
+_UNSEEN = "\ufffd"
+"""Replacement of an invisible or control character of a source line."""
+_RESET = "\x1b[0m"
+_BOLD = "\x1b[1m"
+_DIM = "\x1b[2m"
+_COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
+_SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+
+
+def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, color: bool = False) -> str:
+    """Format every finding with its source line and a caret; empty without findings."""
+    lines: dict[str, list[str]] = {}
+    return "\n\n".join(_block(item, sources, lines, _Paint(color)) for item in diagnostics)
+
+
+def lines_of(text: str) -> list[str]:
+    """Split a source into lines as spans count them."""
+    return _LINE_BREAK.split(text.removeprefix("\ufeff"))
+
+
+def summary(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return the number of findings: `2 errors, 1 warning`."""
+    counts = Counter(item.severity for item in diagnostics)
+    parts = [f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in Severity if counts[kind]]
+    return ", ".join(parts) or "no findings"
+
+
+def render_json(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return one JSON object: `errors`, `warnings`, and `diagnostics` in the order given."""
+    found = list(diagnostics)
+    counts = Counter(item.severity for item in found if item.suppressed is None)
+    document = {
+        "version": 1,
+        "errors": counts[Severity.ERROR],
+        "warnings": counts[Severity.WARNING],
+        "diagnostics": [_json(item) for item in found],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def render_sarif(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return a SARIF 2.1.0 log with one run."""
+    found = list(diagnostics)
+    used = sorted({item.code for item in found})
+    rules = [
+        {"id": code, "name": CODES[code].name, "shortDescription": {"text": CODES[code].name.replace("-", " ")}}
+        for code in used
+        if code in CODES
+    ]
+    run = {
+        "tool": {"driver": {"name": "bobcat", "rules": rules}},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(item) for item in found],
+    }
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False)
+
+
+def place(span: Span) -> str:
+    """Return the start of a span: `file:line:column`, or `file: $.rules[0].match` for a source without text."""
+    return f"{span.file}:{span.line}:{span.column}" if span.line else f"{span.file}: {span.path or '$'}"
+
+
+class _Paint:
+    def __init__(self, on: bool) -> None:
+        self._on = on
+
+    def __call__(self, style: str, text: str) -> str:
+        return f"{style}{text}{_RESET}" if self._on else text
+
+
+def _block(item: Diagnostic, sources: Mapping[str, str], lines: dict[str, list[str]], paint: _Paint) -> str:
+    colour = _COLOURS[item.severity]
+    out = [f"{paint(colour, f'{item.severity}[{item.code}]')}{paint(_BOLD, f': {safe_text(item.message)}')}"]
+    gutter = ""
+    if item.span is not None:
+        number = str(item.span.line) if item.span.line else ""
+        gutter = " " * len(number)
+        out.append(f"{gutter} {paint(_DIM, '-->')} {safe_text(place(item.span))}")
+        source = _line(item.span, sources, lines)
+        if source is not None:
+            text, mark = _marked(source, item.span)
+            bar = paint(_DIM, "|")
+            out.append(f"{gutter} {bar}")
+            out.append(f"{paint(_DIM, number)} {bar} {text}{suspicions(text)}".rstrip())
+            out.append(f"{gutter} {bar} {_indented(mark, colour, paint)}")
+    equals = f"{gutter} {paint(_DIM, '=')}"
+    out.extend(f"{equals} note: {safe_text(other.message)}: {safe_text(place(other.span))}" for other in item.related)
+    if item.help is not None:
+        out.append(f"{equals} help: {safe_text(item.help)}")
+    return "\n".join(out)
+
+
+def _indented(mark: str, colour: str, paint: _Paint) -> str:
+    bare = mark.lstrip(" ")
+    return " " * (len(mark) - len(bare)) + paint(colour, bare)
+
+
+def _line(span: Span, sources: Mapping[str, str], lines: dict[str, list[str]]) -> str | None:
+    if not span.line or span.file not in sources:
+        return None
+    if span.file not in lines:
+        lines[span.file] = lines_of(sources[span.file])
+    split = lines[span.file]
+    return split[span.line - 1] if span.line <= len(split) else None
+
+
+def _marked(line: str, span: Span) -> tuple[str, str]:
+    """Return a source line as displayed, and the line of carets below it."""
+    start = min(span.column - 1, len(line))
+    if span.end_line == span.line:
+        end = max(start, min(span.end_column - 1, len(line)))
+    else:
+        end = start + len(line[start:].rstrip())
+    # PERF: a policy of one line can have megabytes and a thousand findings; only the displayed part is processed.
+    first = max(0, start - WIDTH) if len(line) > MAX_WIDE else 0
+    window = line[first : start + WIDTH] if len(line) > MAX_WIDE else line
+    cells = [
+        " " * TAB if char == "\t" else cell for char, cell in zip(window, safe_cells(window, _UNSEEN), strict=True)
+    ]
+    at, stop = start - first, min(end - first, len(window))
+    before, marked = _width(cells[:at]), max(1, _width(cells[at:stop]))
+    text = "".join(cells)
+    if len(window) == len(line) and _width(cells) <= WIDTH:
+        return text, " " * before + "^" * marked
+    left = max(0, at - WIDTH // 4)
+    right = min(len(cells), left + WIDTH)
+    head, tail = ("..." if first + left else ""), ("..." if first + right < len(line) else "")
+    before = len(head) + _width(cells[left:at])
+    marked = max(1, min(marked, _width(cells[at:right])))
+    return head + "".join(cells[left:right]) + tail, " " * before + "^" * marked
+
+
+def _width(cells: Sequence[str]) -> int:
+    return sum(_char_width(char) for cell in cells for char in cell)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+# Any: JSON.
+def _json(item: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": item.code,
+        "name": CODES[item.code].name if item.code in CODES else "",
+        "severity": str(item.severity),
+        "message": item.message,
+        "help": item.help,
+        "span": _json_span(item.span) if item.span is not None else None,
+        "related": [{"message": other.message, "span": _json_span(other.span)} for other in item.related],
+        **({"suppressed": item.suppressed} if item.suppressed is not None else {}),
+    }
+
+
+def _json_span(span: Span) -> dict[str, Any]:
+    if not span.line:
+        return {"file": span.file, "path": span.path}
+    return {
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "end_line": span.end_line,
+        "end_column": span.end_column,
+    }
+
+
+def _sarif_result(item: Diagnostic) -> dict[str, Any]:
+    text = item.message if item.help is None else f"{item.message}. Help: {item.help}"
+    result: dict[str, Any] = {
+        "ruleId": item.code,
+        "level": _SARIF_LEVELS[item.severity],
+        "message": {"text": text},
+    }
+    if item.suppressed is not None:
+        result["suppressions"] = [{"kind": "inSource", "justification": item.suppressed}]
+    if item.span is not None:
+        result["locations"] = [_sarif_location(item.span)]
+    if item.related:
+        result["relatedLocations"] = [
+            {**_sarif_location(other.span), "message": {"text": other.message}} for other in item.related
+        ]
+    return result
+
+
+def _sarif_location(span: Span) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": quote(span.file.replace("\\", "/"))}}
+    if not span.line:
+        return {"physicalLocation": physical, "logicalLocations": [{"fullyQualifiedName": span.path or "$"}]}
+    physical["region"] = {
+        "startLine": span.line,
+        "startColumn": span.column,
+        "endLine": span.end_line,
+        "endColumn": max(span.end_column, 1),
+    }
+    return {"physicalLocation": physical}

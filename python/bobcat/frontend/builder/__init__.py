@@ -1,0 +1,1 @@
+"""Front end of rules that are built in Python."""

@@ -1,0 +1,89 @@
+"""Lowering of rules built in Python (`bobcat.build`): plain data with Python source positions.
+
+A built rule goes through the YAML front end: it has the same meaning, the same errors and the same digest as the rule
+in a file. Its positions are those of the Python code that built it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from yaml.nodes import Node
+
+from bobcat.bundle.source_map import Position
+from bobcat.diagnostics.model import Span
+from bobcat.frontend.builder.rules import NOWHERE, BuiltRule
+from bobcat.frontend.report import DiagnosticCollector
+from bobcat.frontend.strict.matches import MatchLowering
+from bobcat.frontend.strict.rules import Rules
+from bobcat.frontend.yaml.source import MAX_DEPTH, PastCap, PlainCopy
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Plain data and the position where it was written; None takes the position of the enclosing data."""
+
+    data: Any  # plain data, with `Located` in it
+    position: Position | None
+
+
+def lower_built(surface: Located, file: str, index: int | None) -> BuiltRule:
+    """Lower the rule that a surface describes. `index` names a rule without an id; if `index` is None, the rule needs
+    an id.
+    """
+    report = DiagnosticCollector(file)
+    position = surface.position or NOWHERE
+    span = Span(file, *position)
+    if index is None and "id" not in surface.data:
+        report.add("E0820", span)
+    lowered = None
+    try:
+        node = _LocatedCopy(report, position).node(surface, "$", 1)
+        if not report.has_errors() or index is None:
+            lowered = Rules(report, MatchLowering(report)).rule(node, index or 0)
+    except PastCap as cap:
+        report.add(cap.code, span, limit=cap.limit)
+    if lowered is None or report.has_errors():
+        return BuiltRule(None, file, position, findings=report.sorted())
+    rule, source = lowered
+    return BuiltRule(rule, file, position, source.leaves, source.description, report.sorted())
+
+
+class _Mark:
+    """Position of a node in a text."""
+
+    __slots__ = ("column", "index", "line")
+
+    def __init__(self, line: int, column: int) -> None:
+        self.line = line - 1
+        self.column = column - 1
+        self.index = 0
+
+
+class _LocatedCopy(PlainCopy):
+    """Copy of plain data as nodes; each node has the position of the nearest enclosing `Located`."""
+
+    def __init__(self, report: DiagnosticCollector, position: Position) -> None:
+        super().__init__(report)
+        self._position = position
+
+    def node(self, value: Any, path: str, depth: int) -> Node:  # Any: plain data
+        """Return the node of a value."""
+        if not isinstance(value, Located):
+            return super().node(value, path, depth)
+        if depth > MAX_DEPTH:
+            raise PastCap("E0108", MAX_DEPTH)
+        outside, self._position = self._position, value.position or self._position
+        made = super().node(value.data, path, depth)
+        self._position = outside
+        return made
+
+    def marks(self, path: str) -> tuple[Any, Any]:
+        """Return the start and end marks of a node."""
+        line, column, end_line, end_column = self._position
+        return _Mark(line, column), _Mark(end_line, end_column)
+
+    def span(self, path: str) -> Span:
+        """Return the span of a diagnostic about a value."""
+        return Span(self.report.file, *self._position)

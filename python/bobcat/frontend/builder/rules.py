@@ -1,0 +1,153 @@
+"""Rules built in Python (`bobcat.build`) as compiler input: added to the rules of a file, or used alone."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from bobcat.bundle.host_code import HostFunction
+from bobcat.bundle.source_map import Position, RuleSource
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
+from bobcat.frontend.result import LoweringResult
+from bobcat.ir.construct import evaluation_key
+from bobcat.ir.schema import AnyRule, IrRule, Profile
+
+NOWHERE: Position = (0, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltRule:
+    """A rule of the IR with its source positions. `rule` is None exactly when a diagnostic is an error."""
+
+    rule: IrRule | None
+    file: str
+    position: Position
+    leaves: tuple[Position, ...] = ()
+    description: str = ""
+    findings: tuple[Diagnostic, ...] = ()
+
+
+class BuiltPolicy(Protocol):
+    """A policy of `bobcat.build`."""
+
+    def __bobcat_policy__(self) -> tuple[Mapping[str, str], tuple[BuiltRule, ...]]:
+        """Return the defaults of the policy and its rules."""
+
+
+class Built(Protocol):
+    """A rule of `bobcat.build`."""
+
+    def __bobcat_rule__(self) -> BuiltRule:
+        """Return the rule in the IR, or the diagnostics that prevented it."""
+
+
+AnyPythonRule: TypeAlias = HostFunction | Built | BuiltPolicy
+"""Anything that may be passed as a Python rule."""
+
+
+def built_rule(value: object) -> BuiltRule | None:
+    """Return the built rule of an object of `bobcat.build`; None for any other object."""
+    make = getattr(value, "__bobcat_rule__", None)
+    if make is None or isinstance(value, type):
+        return None
+    made = make()
+    return made if isinstance(made, BuiltRule) else None
+
+
+def built_policy(value: object) -> tuple[Mapping[str, str], tuple[BuiltRule, ...]] | None:
+    """Return the defaults and rules of a policy of `bobcat.build`; None for any other object."""
+    make = getattr(value, "__bobcat_policy__", None)
+    if make is None or isinstance(value, type):
+        return None
+    defaults, rules = make()
+    return dict(defaults), tuple(rules)
+
+
+def take_built(
+    source: Any,  # Any: a policy in any form, and Python rules of every kind
+    python_rules: Iterable[Any],
+) -> tuple[Any, tuple[BuiltRule, ...], tuple[Any, ...]]:
+    """Separate built rules from a source and from Python rules; return the remaining source, the built rules, the
+    others.
+
+    A built policy passed as the source contributes its defaults. Defaults of a policy among the Python rules are an
+    error.
+    """
+    built: list[BuiltRule] = []
+    policy = built_policy(source)
+    if policy is not None:
+        defaults, rules = policy
+        source = {"defaults": defaults}
+        built.extend(rules)
+    if built_policy(python_rules) is not None:
+        python_rules = (python_rules,)
+    elif callable(python_rules) or isinstance(python_rules, str):
+        raise TypeError(f"python_rules is a list of rules, got {type(python_rules).__name__}; write python_rules=[...]")
+    rest: list[Any] = []
+    for item in python_rules:
+        policy, rule = built_policy(item), built_rule(item)
+        if policy is not None:
+            defaults, rules = policy
+            built.extend(rules)
+            if defaults:
+                finding = diagnose("E0821", None, key=next(iter(defaults)))
+                built.append(BuiltRule(None, "", NOWHERE, findings=(finding,)))
+        elif rule is not None:
+            built.append(rule)
+        else:
+            rest.append(item)
+    return source, tuple(built), tuple(rest)
+
+
+def with_built(lowered: LoweringResult, built: tuple[BuiltRule, ...], profile: Profile) -> LoweringResult:
+    """Add built rules to the result of a front end, after the file's rules of equal priority."""
+    if not built:
+        return lowered
+    found = [*lowered.diagnostics, *(finding for item in built for finding in item.findings)]
+    if profile == "lynx":
+        found.extend(diagnose("E0822", _span(item)) for item in built[:1])
+    if lowered.policy is None or lowered.source_map is None:
+        return replace(lowered, diagnostics=tuple(found))
+    places = lowered.source_map
+    files = list(places.files)
+    pairs: list[tuple[AnyRule, RuleSource]] = list(zip(lowered.policy.rules, places.rules, strict=True))
+    spans = {
+        rule.id: places.rule_span(index) for index, rule in enumerate(lowered.policy.rules) if type(rule) is IrRule
+    }
+    for order, item in enumerate(built):
+        if item.rule is None:
+            continue
+        span, first = _span(item), spans.get(item.rule.id)
+        if item.rule.id in spans:
+            related = [Related(first, "the first one is here")] if first is not None else []
+            found.append(diagnose("E0210", span, related=related, id=item.rule.id))
+        spans.setdefault(item.rule.id, span)
+        if item.file not in files:
+            files.append(item.file)
+        place = RuleSource(files.index(item.file), *item.position, item.description, order, item.leaves)
+        pairs.append((item.rule, place))
+    if any(item.severity is Severity.ERROR for item in found):
+        return replace(lowered, policy=None, source_map=None, diagnostics=tuple(found), data=None)
+    pairs.sort(key=lambda pair: evaluation_key(pair[0]))
+    return replace(
+        lowered,
+        policy=msgspec.structs.replace(lowered.policy, rules=tuple(rule for rule, _ in pairs)),
+        source_map=msgspec.structs.replace(places, files=tuple(files), rules=tuple(place for _, place in pairs)),
+        diagnostics=tuple(found),
+        data=None,
+    )
+
+
+def texts_of(built: tuple[BuiltRule, ...]) -> dict[str, str]:
+    """Return the sources of built rules by file name."""
+    files = dict.fromkeys(item.file for item in built if item.file)
+    return {file: text for file in files if (text := "".join(linecache.getlines(file)))}
+
+
+def _span(item: BuiltRule) -> Span | None:
+    return Span(item.file, *item.position) if item.file else None

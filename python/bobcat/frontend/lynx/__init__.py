@@ -1,0 +1,1 @@
+"""Front end of the `lynx` profile."""

@@ -1,0 +1,1 @@
+"""Static analysis of the source of Python rules."""

@@ -1,0 +1,1 @@
+"""Lowering of Python rules to IR functions."""

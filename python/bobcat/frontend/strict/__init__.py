@@ -1,0 +1,1 @@
+"""Front end of the strict profile."""

@@ -1,0 +1,174 @@
+"""The document: version, defaults, predicates, rules; and the order of their lowering."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, get_args
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from bobcat.bundle.source_map import Position, RuleSource
+from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.matches import MatchLowering
+from bobcat.frontend.strict.rules import Rules, verdict_of
+from bobcat.frontend.suggest import closest, listed
+from bobcat.frontend.yaml.nodes import InvalidValue, entries, value
+from bobcat.frontend.yaml.scalars import kind_of_node
+from bobcat.ir import construct
+from bobcat.ir.schema import Defaults, IrRule, VerdictName
+
+LANGUAGE_VERSION = 1
+KEYS = ("version", "defaults", "predicates", "rules")
+MAX_RULES = 100_000
+"""Rules of one policy."""
+
+OnNoMatch = Literal["allow", "deny", "dry_run", "approve_required"]
+OnMissingShadow = Literal["allow", "deny", "approve_required"]
+OnRuleError = Literal["deny", "continue"]
+DEFAULTS_KEYS = ("on_no_match", "on_missing_shadow", "on_rule_error")
+
+_MEANT = {
+    "rule": "rules",
+    "policies": "rules",
+    "default": "defaults",
+    "predicate": "predicates",
+    "definitions": "predicates",
+}
+_ALONE = frozenset(("id", "match", "decision", "priority"))
+
+Lowering = tuple[Defaults, list[tuple[IrRule, RuleSource]]]
+
+
+class EagerLoweringFailed(Exception):
+    """Eager lowering failed: a rule has an error or uses a predicate; all rules are lowered again, in order."""
+
+
+class Document:
+    """Lowering of one policy document. Errors are in the report."""
+
+    def __init__(self, report: DiagnosticCollector) -> None:
+        self._report = report
+        self._matches = MatchLowering(report)
+        self._rules = Rules(report, self._matches)
+        self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
+        self._eager_rules: list[tuple[IrRule, RuleSource]] = []
+
+    def lower_eagerly(self, key: Node, items: SequenceNode, index: int) -> None:
+        """Lower the rule before `index` while the source is being read, and release its nodes.
+
+        Raises `EagerLoweringFailed` for a rule with an error: it may use a predicate that is not known yet.
+        """
+        if index == 0 or key.value != "rules":
+            return
+        lowered = self._rules.rule(items.value[index - 1], index - 1)
+        if lowered is None:
+            raise EagerLoweringFailed
+        self._eager_rules.append(lowered)
+        items.value[index - 1] = None
+
+    def lower(self, root: Node) -> Lowering:
+        """Lower the defaults, and the rules in file order with their positions."""
+        if not isinstance(root, MappingNode):
+            self._report.add("E0201", root, kind=kind_of_node(root), help=_instead(root))
+            return construct.DEFAULTS, []
+        found: dict[str, Node] = {}
+        for key, (key_node, item) in entries(root, self._report).items():
+            if key in KEYS:
+                found[key] = item
+                continue
+            meant = _MEANT.get(key.lower()) or closest(key, KEYS)
+            help = f"did you mean `{meant}`?" if meant else None
+            if key in _ALONE:
+                help = "a rule is an item of the list under `rules`"
+            elif key in DEFAULTS_KEYS:
+                help = f"it belongs under `defaults`: `defaults: {{{key}: ...}}`"
+            self._report.add("E0202", key_node, where="a policy", key=shown(key), known=listed(KEYS), help=help)
+        if "version" in found:
+            self._version(found["version"])
+        defaults = self._defaults(found["defaults"]) if "defaults" in found else construct.DEFAULTS
+        if "predicates" in found:
+            self._predicates(found["predicates"])
+        lowered = self._lower_rules(found["rules"]) if "rules" in found else []
+        if not self._report.has_errors():
+            self._matches.report_unused()
+        return defaults, lowered
+
+    def _version(self, node: Node) -> None:
+        found = value(node, self._report) if isinstance(node, ScalarNode) else None
+        if isinstance(found, InvalidValue):
+            return
+        if type(found) is not int:
+            self._report.add(
+                "E0204",
+                node,
+                key="version",
+                expected="the integer 1",
+                kind=kind_of_node(node),
+                help="write `version: 1`",
+            )
+        elif found != LANGUAGE_VERSION:
+            self._report.add("E0205", node, version=shown(node.value))
+
+    def _defaults(self, node: Node) -> Defaults:
+        if not isinstance(node, MappingNode):
+            self._report.add("E0204", node, key="defaults", expected="a mapping", kind=kind_of_node(node))
+            return construct.DEFAULTS
+        no_match: VerdictName = construct.DEFAULTS.on_no_match
+        missing_shadow: VerdictName = construct.DEFAULTS.on_missing_shadow
+        rule_error: OnRuleError = construct.DEFAULTS.on_rule_error
+        for key, (key_node, item) in entries(node, self._report).items():
+            if key in DEFAULTS_KEYS:
+                self.defaults_places[DEFAULTS_KEYS.index(key)] = self._matches.position(item, item)
+            match key:
+                case "on_no_match":
+                    no_match = verdict_of(item, key, get_args(OnNoMatch), self._report) or no_match
+                case "on_missing_shadow":
+                    missing_shadow = verdict_of(item, key, get_args(OnMissingShadow), self._report) or missing_shadow
+                case "on_rule_error":
+                    rule_error = verdict_of(item, key, get_args(OnRuleError), self._report) or rule_error
+                case _:
+                    near = closest(key, DEFAULTS_KEYS)
+                    help = f"did you mean `{near}`?" if near else None
+                    known = listed(DEFAULTS_KEYS)
+                    self._report.add("E0202", key_node, where="`defaults`", key=shown(key), known=known, help=help)
+        return Defaults(no_match, missing_shadow, rule_error)
+
+    def _predicates(self, node: Node) -> None:
+        if isinstance(node, MappingNode):
+            self._matches.define(entries(node, self._report))
+            return
+        self._report.add(
+            "E0204", node, key="predicates", expected="a mapping of names to matches", kind=kind_of_node(node)
+        )
+
+    def _lower_rules(self, node: Node) -> list[tuple[IrRule, RuleSource]]:
+        if not isinstance(node, SequenceNode):
+            help = "put `- ` before each rule" if isinstance(node, MappingNode) else None
+            if kind_of_node(node) == "null":
+                help = "write `rules: []` for no rules"
+            self._report.add("E0204", node, key="rules", expected="a list", kind=kind_of_node(node), help=help)
+            return []
+        if len(node.value) > MAX_RULES:
+            self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)
+            return []
+        ahead = len(self._eager_rules)
+        found = [*self._eager_rules]
+        for index, item in enumerate(node.value[ahead:], ahead):
+            lowered = self._rules.rule(item, index)
+            if lowered is not None:
+                found.append(lowered)
+            elif self._report.full:
+                break
+        return found
+
+
+def _instead(root: Node) -> str | None:
+    """Suggest the intended source for a document that is not a mapping."""
+    if isinstance(root, SequenceNode):
+        return "put the list of rules under `rules:`"
+    text = str(root.value) if isinstance(root, ScalarNode) else ""
+    if re.fullmatch(r"[^\r\n]+[.](ya?ml|json)", text):
+        return f"the policy in a file is compiled by `load_policy_file({shown(text)!r})`"
+    if re.fullmatch(r"[^\r\n]+[.]bobcat", text):
+        return f"a bundle file is loaded by `load_bundle({shown(text)!r})`"
+    return None

@@ -1,0 +1,203 @@
+"""The JSON Schema (2020-12) of the policy language, for editors: completion, and most mistakes while typing.
+
+A policy that `compile_policy` accepts is valid under the schema. The converse is false: predicates, patterns, unique
+ids and operand types are checked by the compiler only. The compiler does not use this module.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+from bobcat.frontend.strict.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
+from bobcat.frontend.strict.operands import JUDGED_BY, SCALARS
+from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, VERDICTS
+from bobcat.frontend.strict.vocabulary import BELOW_ARGS, FOREIGN, OPERATORS, OperandKind, closed_paths
+from bobcat.ir.schema import NESTING
+
+# Any: JSON.
+Schema = dict[str, Any]
+
+_SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
+_SCALARS: Schema = {"type": "array", "items": _SCALAR}
+_REF: Schema = {
+    "type": "object",
+    "properties": {"ref": {"type": "string", "description": "a path; the value there is compared with"}},
+    "required": ["ref"],
+    "additionalProperties": False,
+}
+_BOUND: Schema = {"type": ["string", "number"]}
+_BOUNDS: Schema = {"type": "array", "items": _BOUND, "minItems": 2, "maxItems": 2}
+_TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
+_TESTS: Schema = {"$ref": "#/$defs/tests"}
+_MATCH: Schema = {"$ref": "#/$defs/match"}
+_MATCHES: Schema = {"type": "array", "items": _MATCH}
+_OPERANDS: dict[str, Schema] = {
+    "eq": {},
+    "matches": {"type": "string", "description": "an RE2 pattern, searched anywhere in the text"},
+    "in": {"anyOf": [_SCALARS, _REF]},
+    "contains": {"anyOf": [_SCALAR, _REF]},
+    "contains_any": _SCALARS,
+    "contains_all": {**_SCALARS, "minItems": 1},
+    "gt": {"anyOf": [_BOUND, _REF]},
+    "ge": {"anyOf": [_BOUND, _REF]},
+    "lt": {"anyOf": [_BOUND, _REF]},
+    "le": {"anyOf": [_BOUND, _REF]},
+    "between": _BOUNDS,
+    "not_between": _BOUNDS,
+    "exists": {"type": "boolean"},
+    "starts_with": {"anyOf": [_TEXTS, _REF]},
+    "ends_with": {"anyOf": [_TEXTS, _REF]},
+    "glob": {"type": "string", "description": "`*` within a directory, `**` across them; the whole text"},
+    "length": {"anyOf": [{"type": "integer", "minimum": 0}, _TESTS]},
+    "lower": _TESTS,
+    "any": _TESTS,
+    "all": _TESTS,
+    "none": _TESTS,
+}
+_TYPES: dict[type, str] = {str: "string", float: "number", bool: "boolean", type(None): "null"}
+_STEP = r"""(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
+_OPEN_PATH = rf"(?:args|context\.extra){_STEP}*"
+_BELOW = rf"(?:args|context\.extra){_STEP}+"
+_CHAIN = rf"(?:{'|'.join(sorted(NESTING))})"
+
+
+_ALL = "|".join(OPERATORS)
+_NAME = rf"""(?:\.(?!(?:{_ALL})$)[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
+_STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
+_WHOLE: dict[str, Schema] = {
+    "eq": {"type": "object"},
+    "exists": {"type": "boolean"},
+    "contains": {"anyOf": [{"type": "string"}, _REF]},
+    "contains_any": _STRINGS,
+    "contains_all": {**_STRINGS, "minItems": 1},
+}
+"""Operands of the operators that test a whole mapping of arguments."""
+
+
+def policy_schema() -> Schema:
+    """Return the schema as a new dict."""
+    properties = {
+        "version": {"const": LANGUAGE_VERSION, "description": "the version of the language"},
+        "defaults": _defaults(),
+        "predicates": {"type": "object", "additionalProperties": _MATCH, "description": "names for matches"},
+        "rules": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/rule"},
+            "description": "the first rule that fires decides",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Bobcat policy",
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {key: properties[key] for key in KEYS},
+        "$defs": {"match": _match(), "rule": _rule(), "transform": _transform(), "tests": _tests()},
+    }
+
+
+def _defaults() -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "on_no_match": {"enum": list(get_args(OnNoMatch)), "default": "deny"},
+            "on_missing_shadow": {"enum": list(get_args(OnMissingShadow)), "default": "approve_required"},
+            "on_rule_error": {"enum": list(get_args(OnRuleError)), "default": "deny"},
+        },
+    }
+
+
+def _match() -> Schema:
+    leaf: dict[str, Schema | bool] = {"all_of": _MATCHES, "any_of": _MATCHES, "not": _MATCH}
+    patterns: dict[str, Schema | bool] = {rf"^{_OPEN_PATH}$": {}}
+    for path, kind in closed_paths().items():
+        leaf[path] = _equal_to(kind) if kind is not OperandKind.STRINGS else False
+        for operator in OPERATORS:
+            if operator in JUDGED_BY[kind]:
+                operand = {"anyOf": [_equal_to(kind), _REF]} if operator == "eq" else _OPERANDS[operator]
+                leaf[f"{path}.{operator}"] = operand
+        if JUDGED_BY[kind] & NESTING:
+            patterns[rf"^{re.escape(path)}(?:\.{_CHAIN})+\.(?:{_ALL})$"] = {}
+    leaf["args"] = leaf["context.extra"] = False
+    whole = r"(?:args|context\.extra)"
+    patterns[rf"^{whole}{_STEP}*{_NAME}$"] = _SCALAR
+    patterns[rf"^{whole}\.(?:{'|'.join(sorted(BELOW_ARGS))})$"] = _SCALAR
+    patterns[rf"^{_BELOW}\.(?:{'|'.join(map(re.escape, FOREIGN))})$"] = False
+    for operator in OPERATORS:
+        if operator not in BELOW_ARGS:
+            patterns[rf"^{whole}\.{operator}$"] = _WHOLE.get(operator, False)
+    for operator in OPERATORS:
+        patterns[rf"^{_BELOW if operator in BELOW_ARGS else _OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
+    mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
+    return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
+
+
+def _tests() -> Schema:
+    """Return the schema of a mapping of operators; each may follow others: `lower.eq`."""
+    properties = {name: _OPERANDS[name] for name in OPERATORS if name != "exists"}
+    patterns: dict[str, Schema] = {rf"^(?:{_CHAIN}\.)+(?:{_ALL})$": {}}
+    return {
+        "type": "object",
+        "properties": properties,
+        "patternProperties": patterns,
+        "additionalProperties": False,
+        "minProperties": 1,
+    }
+
+
+def _equal_to(kind: OperandKind) -> Schema:
+    """Return the schema of values that can be equal to a path of this type."""
+    if kind is OperandKind.STRINGS:
+        return {"type": "array", "items": {"type": "string"}}
+    return {"type": [_TYPES[scalar] for scalar in SCALARS[kind] if scalar is not int]}
+
+
+def _rule() -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["match", "decision"],
+        "properties": {
+            "id": {
+                "type": "string",
+                "minLength": 1,
+                "pattern": "^[^<]",
+                "description": "unique; `rule_<index>` when missing",
+            },
+            "priority": {"type": "integer", "minimum": -MAX_PRIORITY, "maximum": MAX_PRIORITY, "default": 0},
+            "description": {"type": "string", "description": "for people"},
+            "match": _MATCH,
+            "decision": {"enum": list(VERDICTS)},
+            "reason": {"type": "string", "description": "shown to the model"},
+            "approvers": {"type": "array", "items": {"type": "string", "minLength": 1}},
+            "approvals_needed": {"type": "integer", "minimum": 1, "maximum": MAX_APPROVALS_NEEDED, "default": 1},
+            "timeout_seconds": {"type": "number", "minimum": 0, "maximum": MAX_PRIORITY},
+            "transform": {"$ref": "#/$defs/transform"},
+        },
+        "allOf": [
+            _when("transform", {"required": ["transform"]}, {"properties": {"transform": False}}),
+            _when("approve_required", {}, {"properties": dict.fromkeys(PEOPLE, False)}),
+        ],
+    }
+
+
+def _when(verdict: str, then: Schema, otherwise: Schema) -> Schema:
+    return {"if": {"properties": {"decision": {"const": verdict}}}, "then": then, "else": otherwise}
+
+
+def _transform() -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "jsonpath": {"type": "string", "pattern": rf"^\$\.args{_STEP}*$", "default": "$.args"},
+            "set": {"description": "the new value"},
+            "append": {"description": "what is put at the end of a string or a list"},
+            "delete": {"const": True},
+        },
+        "oneOf": [{"required": [name]} for name in ("set", "append", "delete")],
+        "if": {"properties": {"jsonpath": {"const": "$.args"}}},
+        "then": {"properties": {"set": {"type": "object"}, "append": False, "delete": False}},
+    }

@@ -1,0 +1,205 @@
+"""Keys of a match's leaves: parse the text to head, path and operator, and check them against the known paths.
+
+A key is parsed once, however many rules use it. See `docs/reference/policy-language.md`, "Keys of a leaf".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bobcat.frontend.strict.key_syntax import KeySyntaxError, Segment, split, written
+from bobcat.frontend.strict.vocabulary import (
+    BELOW_ARGS,
+    CONNECTIVES,
+    CONNECTIVES_MEANT,
+    CONTEXT,
+    DECLARED,
+    ELEMENTS,
+    HEADS,
+    HEADS_MEANT,
+    NEGATED,
+    OPERATOR_NAMES,
+    OPERATORS,
+    PRINCIPAL,
+    VALUES,
+    OperandKind,
+    Written,
+    not_an_operator,
+)
+from bobcat.frontend.suggest import closest, listed
+from bobcat.ir.schema import NESTING, Head, Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A valid key. `base` is the key without its operators; `bare` is true if it has no operators.
+
+    `chain` holds the operators between the path and the last one: `any` in `args.tags.any.eq`. `values` are the strings
+    that the path can hold, if they are a closed set.
+    """
+
+    head: Head
+    path: tuple[str, ...]
+    op: Written
+    bare: bool
+    kind: OperandKind
+    base: str
+    chain: tuple[Operator, ...] = ()
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyProblem:
+    """An invalid key: the code, its parameters, and a help line that replaces the catalogue's."""
+
+    code: str
+    params: dict[str, str]
+    help: str | None = None
+
+
+def parse_key(text: str) -> Key | KeyProblem:
+    """Parse a key of a match, or return the reason that it is invalid."""
+    try:
+        segments = split(text)
+    except KeySyntaxError as problem:
+        return KeyProblem("E0305", {"key": text, "problem": str(problem)})
+    head, rest = segments[0].text, segments[1:]
+    match head:
+        case "tool":
+            return _closed(text, "tool", [], rest, OperandKind.STRING)
+        case "args":
+            return _open(text, "args", [], rest)
+        case "declared":
+            return _fields(text, "declared", rest, DECLARED)
+        case "context":
+            if rest and rest[0].text == "extra":
+                return _open(text, "context", rest[:1], rest[1:])
+            if rest and rest[0].text == "principal":
+                return _fields(text, "context", rest, PRINCIPAL, group=1)
+            return _fields(text, "context", rest, CONTEXT)
+        case _:
+            return _unknown_head(text, head, rest)
+
+
+def _fields(
+    text: str, head: Head, rest: list[Segment], fields: dict[str, OperandKind], group: int = 0
+) -> Key | KeyProblem:
+    base = ".".join([head, *(segment.text for segment in rest[:group])])
+    below = rest[group:]
+    if not below or (not below[0].quoted and below[0].text in OPERATOR_NAMES):
+        return KeyProblem("E0309", {"base": base, "known": listed(f"{base}.{name}" for name in fields)})
+    name = below[0].text
+    if name not in fields:
+        near = closest(name, fields) or _begun(name, fields)
+        tail = "".join(f".{segment.text}" for segment in below[1:])
+        help = f"did you mean `{base}.{near}{tail}`?" if near else None
+        return KeyProblem("E0302", {"base": base, "field": name, "known": listed(fields)}, help)
+    return _closed(text, head, rest[: group + 1], below[1:], fields[name])
+
+
+def _begun(name: str, fields: Iterable[str]) -> str | None:
+    """Return the one field that starts with `name`."""
+    found = [field for field in fields if len(name) > 2 and field.startswith(name.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kind: OperandKind) -> Key | KeyProblem:
+    steps = tuple(segment.text for segment in path)
+    base = ".".join((head, *steps))
+    values = VALUES.get((head, *steps), ())
+    if not rest:
+        return Key(head, steps, "eq", True, kind, base, (), values)
+    operators = _operators(rest, 0)
+    if len(operators) == len(rest):
+        return Key(head, steps, operators[-1], False, kind, base, _chain(operators), values)
+    last = rest[-1]
+    if not last.quoted and all(not step.quoted and step.text in NESTING for step in rest[:-1]):
+        meant = not_an_operator(last.text) or closest(last.text, OPERATORS)
+        if meant:
+            whole = ".".join((base, *(step.text for step in rest[:-1])))
+            return KeyProblem("E0303", {"operator": last.text, "quoted": ""}, _meant(whole, last.text, meant))
+    return KeyProblem(
+        "E0302",
+        {"base": base, "field": ".".join(segment.text for segment in rest), "known": ""},
+        f"`{base}` is {kind.value}; its operators are written `{base}.OPERATOR`",
+    )
+
+
+def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Key | KeyProblem:
+    steps = [segment.text for segment in path]
+    last = rest[-1] if rest else None
+    operators = _operators(rest, 1)
+    if operators:
+        within = _within_elements(head, steps, rest[: -len(operators)])
+        if within is not None:
+            return within
+        below = [segment.text for segment in rest[: -len(operators)]]
+        whole = tuple(steps + below)
+        kind = OperandKind.ANY if below else OperandKind.MAPPING
+        return Key(head, whole, operators[-1], False, kind, _base(text, ".".join(operators)), _chain(operators))
+    whole = tuple(steps + [segment.text for segment in rest])
+    if last is not None and not last.quoted and len(rest) > 1:
+        meant = not_an_operator(last.text)
+        if meant:
+            base = _base(text, last.text)
+            quoted = f'{base}["{last.text}"]'
+            help = f"{_meant(base, last.text, meant)} For an argument of that name write `{quoted}`"
+            return KeyProblem("E0303", {"operator": last.text, "quoted": quoted}, help)
+    return _within_elements(head, steps, rest) or Key(
+        head, whole, "eq", True, OperandKind.ANY if rest else OperandKind.MAPPING, text
+    )
+
+
+def _within_elements(head: Head, steps: list[str], rest: list[Segment]) -> KeyProblem | None:
+    """Return the problem with path steps after `any`, `all` or `none`."""
+    for index, segment in enumerate(rest[1:-1], 1):
+        if segment.text in ELEMENTS and not segment.quoted:
+            quoted = written(head, (*steps, *(step.text for step in rest[: index + 1])))
+            help = f"elements are tested as a whole; if `{segment.text}` is the name of an argument, write `{quoted}`"
+            return KeyProblem("E0303", {"operator": rest[index + 1].text, "quoted": quoted}, help)
+    return None
+
+
+def _base(text: str, operator: str) -> str:
+    return text[: -len(operator) - 1]
+
+
+def _operators(rest: list[Segment], least: int) -> tuple[Written, ...]:
+    """Return the operators at the end of a key: the last one, and those that derive its input.
+
+    The first `least` segments are steps, unless the operator there tests mappings of arguments.
+    """
+    if not rest or rest[-1].quoted or rest[-1].text not in OPERATOR_NAMES:
+        return ()
+    if rest[-1].text in BELOW_ARGS and len(rest) <= least:
+        return ()
+    start = len(rest) - 1
+    while start > least and not rest[start - 1].quoted and rest[start - 1].text in NESTING:
+        start -= 1
+    return tuple(OPERATORS[OPERATORS.index(segment.text)] for segment in rest[start:])
+
+
+def _chain(operators: tuple[Written, ...]) -> tuple[Operator, ...]:
+    return tuple(operator for operator in operators[:-1] if operator != "glob")
+
+
+def _meant(base: str, operator: str, meant: str) -> str:
+    if operator.lower() in NEGATED:
+        return f"did you mean `not: {{{base}.{meant}: ...}}`?"
+    return f"did you mean `{base}.{meant}`?"
+
+
+def _unknown_head(text: str, head: str, rest: list[Segment]) -> KeyProblem:
+    if not rest:
+        connective = CONNECTIVES_MEANT.get(head.lower()) or closest(head, CONNECTIVES)
+        if connective:
+            return KeyProblem("E0304", {"key": head}, f"did you mean `{connective}`?")
+    tail = text[len(head) :]
+    meant = HEADS_MEANT.get(head.lower()) or closest(head, HEADS)
+    if meant:
+        return KeyProblem("E0301", {"head": head}, f"did you mean `{meant}{tail}`?")
+    for group, fields in (("declared", DECLARED), ("context", CONTEXT), ("context.principal", PRINCIPAL)):
+        if head in fields:
+            return KeyProblem("E0301", {"head": head}, f"did you mean `{group}.{text}`?")
+    return KeyProblem("E0301", {"head": head}, f"if it is an argument, write `args.{text}`")

@@ -1,0 +1,101 @@
+"""Front end of the strict profile: lowers a policy's text or mapping to IR and a source map, and reports all errors at
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from yaml.nodes import Node
+
+from bobcat.bundle.source_map import RuleSource, SourceMap
+from bobcat.diagnostics.model import Span
+from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.report import DiagnosticCollector
+from bobcat.frontend.result import LoweringResult
+from bobcat.frontend.strict.document import Document, EagerLoweringFailed, Lowering
+from bobcat.frontend.yaml.nodes import plain_data
+from bobcat.frontend.yaml.source import collector_paused, compose, from_mapping
+from bobcat.ir import construct
+from bobcat.ir.schema import AnyRule, IrPolicy
+
+NO_PYTHON = PythonRules()
+
+
+def compile_strict(
+    source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
+    source_path: str,
+    python: PythonRules = NO_PYTHON,
+    *,
+    eager: bool = True,
+) -> LoweringResult:
+    """Lower a policy of the strict profile. Never raises because of the policy's content.
+
+    `eager` is for tests: true lowers rules while the text is read, false reads all of it first.
+    """
+    # PERF: short-lived objects are freed before the collector runs: 10,000 rules take 0.9 s, not 2.5 s.
+    with collector_paused():
+        # PERF: half the memory, and 6 to 9 % less time. A text with an error is read twice; so is one with predicates,
+        # because rules that are lowered eagerly cannot use them.
+        if eager and isinstance(source, str) and "predicates" not in source:
+            with suppress(EagerLoweringFailed):
+                return _compiled(source, DiagnosticCollector(source_path), python, eager=True)
+        return _compiled(source, DiagnosticCollector(source_path), python, eager=False)
+
+
+def _compiled(
+    source: str | Mapping[Any, Any], report: DiagnosticCollector, python: PythonRules, *, eager: bool
+) -> LoweringResult:
+    text = source if isinstance(source, str) else None
+    document = Document(report)
+    if isinstance(source, str):
+        root = compose(source, report, document.lower_eagerly if eager else None)
+    else:
+        root = from_mapping(source, report)
+    if eager and (root is None or report.has_errors()):
+        raise EagerLoweringFailed
+    if root is None and not report.has_errors():
+        report.add("E0201", Span(report.file, 1, 1, 1, 2), kind="an empty document")
+    if root is None or report.has_errors():
+        return LoweringResult(None, None, report.sorted(), None, text)
+    lowering = document.lower(root)
+    if eager and report.has_errors():
+        raise EagerLoweringFailed
+    if report.has_errors():
+        return LoweringResult(None, None, report.sorted(), None, text)
+    policy, source_map = _assembled(lowering, python, report.file)
+    source_map = msgspec.structs.replace(source_map, defaults=tuple(document.defaults_places))
+    return LoweringResult(policy, source_map, report.sorted(), _data_of(root, text, report.file), text)
+
+
+def _assembled(lowering: Lowering, python: PythonRules, source_path: str) -> tuple[IrPolicy, SourceMap]:
+    defaults, lowered = lowering
+    pairs: list[tuple[AnyRule, RuleSource]] = [*lowered]
+    files = [source_path]
+    for rule, place in zip(python.rules, python.places, strict=True):
+        if place.file >= 0:
+            name = python.files[place.file]
+            if name not in files:
+                files.append(name)
+            place = msgspec.structs.replace(place, file=files.index(name))
+        pairs.append((rule, place))
+    pairs.sort(key=lambda pair: construct.evaluation_key(pair[0]))
+    policy = construct.policy([rule for rule, _ in pairs], defaults=defaults)
+    return policy, SourceMap(tuple(files), tuple(place for _, place in pairs))
+
+
+# Any: plain data. A text is read again when its data are wanted: nodes would be a hundred times as large to keep.
+def _data_of(root: Node, text: str | None, source_path: str) -> Callable[[], Any]:
+    if text is None:
+        data = plain_data(root)
+        return lambda: data
+
+    def read_again() -> Any:
+        with collector_paused():  # PERF: `bobcat compile` of 10,000 rules takes 2.3 s, not 3.0
+            again = compose(text, DiagnosticCollector(source_path))
+            return None if again is None else plain_data(again)
+
+    return read_again

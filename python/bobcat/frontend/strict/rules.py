@@ -1,0 +1,335 @@
+"""Rules: lowering of one mapping node to one IR rule and its source position."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, TypeVar, get_args
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from bobcat._core import is_printable
+from bobcat.bundle.source_map import RuleSource
+from bobcat.diagnostics.model import Related
+from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.matches import MatchLowering
+from bobcat.frontend.strict.node_cost import node_cost
+from bobcat.frontend.strict.operand_help import as_item
+from bobcat.frontend.strict.transforms import Transforms
+from bobcat.frontend.suggest import closest, listed
+from bobcat.frontend.yaml.nodes import Entries, InvalidValue, entries, string_of, value
+from bobcat.frontend.yaml.scalars import kind_of_node
+from bobcat.ir import construct
+from bobcat.ir.schema import IrRule, Transform, VerdictName
+
+KEYS = (
+    "id", "priority", "description", "match", "decision", "reason", "approvers", "approvals_needed", "timeout_seconds",
+    "transform",
+)  # fmt: skip
+_KNOWN = frozenset(KEYS)
+VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
+MAX_PRIORITY = 2**31 - 1
+"""Priorities lie between -MAX_PRIORITY and MAX_PRIORITY."""
+MAX_APPROVALS_NEEDED = 100
+
+_MEANT = {
+    "verdict": "decision",
+    "effect": "decision",
+    "action": "decision",
+    "then": "decision",
+    "outcome": "decision",
+    "when": "match",
+    "if": "match",
+    "where": "match",
+    "condition": "match",
+    "conditions": "match",
+    "matches": "match",
+    "name": "id",
+    "rule": "id",
+    "order": "priority",
+    "weight": "priority",
+    "timeout": "timeout_seconds",
+    "desc": "description",
+    "message": "reason",
+    "because": "reason",
+    "approver": "approvers",
+    "approvals": "approvals_needed",
+    "quorum": "approvals_needed",
+    "comment": "description",
+}
+_VERDICTS_MEANT = {
+    "permit": "allow",
+    "accept": "allow",
+    "pass": "allow",
+    "block": "deny",
+    "reject": "deny",
+    "refuse": "deny",
+    "forbid": "deny",
+    "approve": "approve_required",
+    "approval": "approve_required",
+    "require_approval": "approve_required",
+    "ask": "approve_required",
+    "shadow": "dry_run",
+    "simulate": "dry_run",
+    "rewrite": "transform",
+    "modify": "transform",
+}
+PEOPLE = ("approvers", "approvals_needed", "timeout_seconds")
+"""The keys that only `approve_required` has."""
+
+_Word = TypeVar("_Word", bound=str)
+
+
+class Rules:
+    """Lowering of a policy's rules, in file order."""
+
+    def __init__(self, report: DiagnosticCollector, matches: MatchLowering) -> None:
+        self._report = report
+        self._matches = matches
+        self._transforms = Transforms(report)
+        self._ids: dict[str, Node] = {}
+
+    def rule(self, node: Node, index: int) -> tuple[IrRule, RuleSource] | None:
+        """Lower the rule at `index` of the file; None after an error has been reported."""
+        if not isinstance(node, MappingNode):
+            self._report.add("E0204", node, key=f"rules[{index}]", expected="a mapping", kind=kind_of_node(node))
+            return None
+        fields = entries(node, self._report)
+        if not fields.keys() <= _KNOWN:
+            self._unknown(fields)
+        id = self._id(fields, node, index)
+        match = None
+        if "match" in fields:
+            match = self._matches.match(fields["match"][1], "`match`")
+        elif not self._misnamed(node, "match"):
+            self._report.add(
+                "E0203", self._head(node), where=_name(id), key="match", help="write `match: {}` to match every call"
+            )
+        verdict = self._decision(fields, node, id)
+        priority = self._priority(fields)
+        reason = self._text(fields, "reason")
+        description = self._text(fields, "description")
+        approvers, needed, timeout = self._people(fields)
+        transform = self._transform(fields, verdict, id)
+        if verdict is not None and verdict != "approve_required":
+            self._misplaced(fields, PEOPLE, verdict, "approve_required")
+        texts = len(id or "") + len(reason) + sum(map(len, approvers))
+        self._matches.charge(node, texts // 100 + len(approvers) + (node_cost(transform.value) if transform else 0))
+        if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):
+            return None
+        rule = construct.rule(
+            id,
+            match,
+            verdict,
+            priority=priority,
+            reason=reason,
+            approvers=approvers,
+            timeout_seconds=timeout,
+            transform=transform,
+            approvals_needed=needed,
+        )
+        place = self._matches.position(node, node)
+        leaves = self._matches.leaf_places(match, place)
+        return rule, RuleSource(0, *place, description, index, leaves)
+
+    def _people(self, fields: Entries) -> tuple[tuple[str, ...], int, int | float | None]:
+        """Return the approvers, the number of required approvals, and the timeout in seconds."""
+        if fields.keys().isdisjoint(PEOPLE):  # PERF: most rules
+            return (), 1, None
+        approvers = self._approvers(fields)
+        return approvers, self._approvals_needed(fields, approvers), self._timeout(fields)
+
+    def _unknown(self, fields: Entries) -> None:
+        for key, (key_node, _) in fields.items():
+            if key not in _KNOWN:
+                meant = _MEANT.get(key.lower()) or closest(key, KEYS)
+                help = f"did you mean `{meant}`?" if meant else None
+                self._report.add("E0202", key_node, where="a rule", key=shown(key), known=listed(KEYS), help=help)
+
+    @staticmethod
+    def _misnamed(node: MappingNode, wanted: str) -> bool:
+        """Return true if an unknown key resembling `wanted` was reported, so that reporting its absence adds
+        nothing.
+        """
+        names = [key.value for key, _ in node.value if isinstance(key, ScalarNode) and isinstance(key.value, str)]
+        return any(name not in KEYS and (_MEANT.get(name.lower()) or closest(name, KEYS)) == wanted for name in names)
+
+    def _head(self, node: MappingNode) -> Node:
+        return node.value[0][0] if node.value else node
+
+    def _id(self, fields: Entries, node: Node, index: int) -> str | None:
+        place = fields["id"][1] if "id" in fields else node
+        id: str | None = f"rule_{index}"
+        if "id" in fields:
+            id = string_of(place, self._report)
+            if id is None:
+                help = (
+                    f'quote it: `id: "{shown(place.value)}"`'
+                    if isinstance(place, ScalarNode) and place.value != ""
+                    else None
+                )
+                self._report.add("E0204", place, key="id", expected="a string", kind=kind_of_node(place), help=help)
+                return None
+            problem = _id_problem(id)
+            if problem:
+                self._report.add("E0211", place, id=shown(id), problem=problem)
+                return None
+        if id is None:
+            return None
+        first = self._ids.setdefault(id, place)
+        if first is not place:
+            related = [Related(self._report.span(first), "the first one is here")]
+            self._report.add("E0210", place, id=shown(id), related=related)
+        return id
+
+    def _decision(self, fields: Entries, node: MappingNode, id: str | None) -> VerdictName | None:
+        if "decision" not in fields:
+            if not self._misnamed(node, "decision"):
+                help = f"write `decision:` and one of {listed(VERDICTS)}"
+                self._report.add("E0203", self._head(node), where=_name(id), key="decision", help=help)
+            return None
+        return verdict_of(fields["decision"][1], "decision", VERDICTS, self._report)
+
+    def _priority(self, fields: Entries) -> int:
+        return self._integer(fields, "priority", -MAX_PRIORITY, MAX_PRIORITY, otherwise=0)
+
+    def _approvals_needed(self, fields: Entries, approvers: tuple[str, ...]) -> int:
+        needed = self._integer(fields, "approvals_needed", 1, MAX_APPROVALS_NEEDED, otherwise=1)
+        known = len(set(approvers))
+        if approvers and needed > known:
+            self._report.add("E0213", fields["approvals_needed"][1], needed=needed, known=known)
+            return 1
+        return needed
+
+    def _integer(self, fields: Entries, key: str, least: int, most: int, *, otherwise: int) -> int:
+        """Return the integer at a key; `otherwise` without one, or after an error has been reported."""
+        if key not in fields:
+            return otherwise
+        node = fields[key][1]
+        found = value(node, self._report) if isinstance(node, ScalarNode) else None
+        if isinstance(found, InvalidValue):
+            return otherwise
+        if type(found) is not int:
+            self._report.add(
+                "E0204", node, key=key, expected="an integer", kind=_kind(node, found), help=_number_help(node)
+            )
+            return otherwise
+        if not least <= found <= most:
+            self._report.add("E0209", node, key=key, expected=f"between {least} and {most}", value=shown(node.value))
+            return otherwise
+        return found
+
+    def _text(self, fields: Entries, key: str) -> str:
+        if key not in fields:
+            return ""
+        node = fields[key][1]
+        text = string_of(node, self._report)
+        if text is None:
+            help = (
+                f'quote it: `"{shown(node.value)}"`'
+                if isinstance(node, ScalarNode) and node.value not in ("", None)
+                else None
+            )
+            self._report.add("E0204", node, key=key, expected="a string", kind=kind_of_node(node), help=help)
+        return text or ""
+
+    def _approvers(self, fields: Entries) -> tuple[str, ...]:
+        if "approvers" not in fields:
+            return ()
+        node = fields["approvers"][1]
+        if not isinstance(node, SequenceNode):
+            if isinstance(node, ScalarNode):
+                self._report.add("E0207", node, key="approvers", kind=kind_of_node(node), value=as_item(node))
+            else:
+                self._report.add("E0204", node, key="approvers", expected="a list of strings", kind=kind_of_node(node))
+            return ()
+        found: list[str] = []
+        for item in node.value:
+            text = string_of(item, self._report)
+            if text:
+                found.append(text)
+            else:
+                kind = kind_of_node(item) if text is None else "an empty string"
+                self._report.add("E0204", item, key="approvers", expected="a list of names", kind=f"one with {kind}")
+        return tuple(found)
+
+    def _timeout(self, fields: Entries) -> int | float | None:
+        if "timeout_seconds" not in fields:
+            return None
+        node = fields["timeout_seconds"][1]
+        # Any: narrowed by the next lines.
+        found: Any = value(node, self._report) if isinstance(node, ScalarNode) else None
+        if isinstance(found, InvalidValue):
+            return None
+        if type(found) is not int and type(found) is not float:
+            self._report.add(
+                "E0204",
+                node,
+                key="timeout_seconds",
+                expected="a number",
+                kind=kind_of_node(node),
+                help=_number_help(node),
+            )
+            return None
+        if not (math.isfinite(found) and 0 <= found <= MAX_PRIORITY):
+            self._report.add(
+                "E0209", node, key="timeout_seconds", expected=f"between 0 and {MAX_PRIORITY}", value=shown(node.value)
+            )
+            return None
+        return found
+
+    def _transform(self, fields: Entries, verdict: VerdictName | None, id: str | None) -> Transform | None:
+        if "transform" not in fields:
+            if verdict == "transform":
+                help = "write `transform: {jsonpath: $.args.NAME, set: VALUE}`"
+                self._report.add("E0203", fields["decision"][1], where=_name(id), key="transform", help=help)
+            return None
+        if verdict is not None and verdict != "transform":
+            self._misplaced(fields, ("transform",), verdict, "transform")
+        return self._transforms.transform(fields["transform"][1])
+
+    def _misplaced(self, fields: Entries, keys: tuple[str, ...], verdict: str, owner: str) -> None:
+        if fields.keys().isdisjoint(keys):
+            return
+        for key, (key_node, _) in fields.items():
+            if key in keys:
+                self._report.add("E0208", key_node, key=key, verdict=verdict, owner=owner)
+
+
+def verdict_of(node: Node, key: str, allowed: tuple[_Word, ...], report: DiagnosticCollector) -> _Word | None:
+    """Return the member of a closed set that `node` names; None after an error has been reported."""
+    text = string_of(node, report)
+    if text is None:
+        report.add("E0204", node, key=key, expected=f"one of {listed(allowed)}", kind=kind_of_node(node))
+        return None
+    for word in allowed:
+        if text == word:
+            return word
+    meant = _VERDICTS_MEANT.get(text.lower())
+    near = meant if meant in allowed else closest(text.strip(), allowed)
+    help = f"did you mean `{near}`?" if near else None
+    report.add("E0206", node, key=key, value=shown(text), known=listed(allowed), help=help)
+    return None
+
+
+def _name(id: str | None) -> str:
+    return "the rule" if id is None else f"the rule `{shown(id)}`"
+
+
+def _id_problem(id: str) -> str | None:
+    if not id.strip():
+        return "it is empty"
+    if not is_printable(id):
+        return "it holds a control character"
+    if id.startswith("<"):
+        return "`<` begins the markers of the decision itself"
+    return None
+
+
+def _kind(node: Node, found: object) -> str:
+    return "a number with a fraction" if type(found) is float else kind_of_node(node)
+
+
+def _number_help(node: Node) -> str | None:
+    if isinstance(node, ScalarNode) and node.style and str(node.value).lstrip("-").isdecimal():
+        return f"leave out the quotes: `{node.value}`"
+    return None

@@ -1,0 +1,1 @@
+"""Parsing of YAML text to checked nodes with source positions."""

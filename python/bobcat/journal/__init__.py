@@ -1,0 +1,1 @@
+"""The journal of a run: records, index, keys and views."""

@@ -1,1 +1,0 @@
-"""The run loop: a state machine without I/O (`machine`), and the asyncio driver that performs its commands (`loop`)."""

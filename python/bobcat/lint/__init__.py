@@ -1,0 +1,1 @@
+"""Static analysis of policies: lints, and the check that runs them."""

@@ -1,0 +1,51 @@
+"""The `check` command: all errors and lints of one source, in source order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built, with_built
+from bobcat.frontend.profiles import lower
+from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.yaml.source import collector_paused
+from bobcat.ir.schema import Profile
+from bobcat.lint.argument_schema import Tools
+from bobcat.lint.ignores import apply_ignores
+from bobcat.lint.registry import run_lints
+
+NO_PYTHON = PythonRules()
+
+
+def check_source(
+    source: str | Mapping[str, Any] | BuiltPolicy,  # Any: plain data, looked at by the front end
+    source_path: str = "<inline>",
+    *,
+    profile: Profile = "strict",
+    python: PythonRules = NO_PYTHON,
+    built: tuple[BuiltRule, ...] = (),
+    module: str | None = None,
+    tools: Tools | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Return every finding about a policy; findings that comments ignore are marked as suppressed.
+
+    The lints run on policies of the strict profile that compile. `module` is the text of the Python module that the
+    rules come from; `tools` are the tools that the policy is for.
+    """
+    written, own, _ = take_built(source, ())
+    lowered = with_built(lower(written, source_path, profile, python), (*own, *built), profile)
+    found = (*lowered.diagnostics, *python.diagnostics)
+    if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
+        with collector_paused():  # PERF: the collector would repeatedly traverse all of a large policy
+            found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))
+    text = module if module is not None else written if isinstance(written, str) else None
+    if text is not None and lowered.source_map is not None:
+        places = [lowered.source_map.rule_span(index) for index in range(len(lowered.source_map.rules))]
+        rules = [place for place in places if place is not None]
+        found = (*apply_ignores(found, text, source_path, rules, python=module is not None),)
+    return tuple(sorted(found, key=_place))
+
+
+def _place(item: Diagnostic) -> tuple[str, int, int]:
+    return (item.span.file, item.span.line, item.span.column) if item.span is not None else ("", 0, 0)

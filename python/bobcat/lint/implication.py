@@ -1,0 +1,206 @@
+"""Implication and disjointness of matches.
+
+Both results are one-sided: True is proven, False means "not proven". They concern the truth of a match, under the
+table of `docs/reference/semantics.md`, for a rule that permits or one that restricts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from bobcat.ir.canonical import encode, encode_value
+from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
+from bobcat.ir.visit import walk
+
+PERMITS = frozenset(("allow", "transform"))
+
+# Any: bounds of one kind compare with each other. The second item: 1 for an open lower one, -1 for an open upper one.
+_Bound = tuple[Any, int] | None
+
+
+def conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    """Return the conjuncts of a match; the match itself if it is not a conjunction."""
+    return expr.items if isinstance(expr, AllExpr) and expr.items else (expr,)
+
+
+class PathCondition:
+    """One conjunct of a match, with cached data for comparisons."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    @cached_property
+    def key(self) -> bytes:
+        """Return its canonical bytes."""
+        return encode(self.expr)
+
+    @cached_property
+    def path(self) -> tuple[str, tuple[str, ...]] | None:
+        """Return the path of a leaf."""
+        return (self.expr.head, self.expr.path) if isinstance(self.expr, Leaf) else None
+
+    @cached_property
+    def values(self) -> set[bytes] | None:
+        """Return the only values for which it is true, encoded; None if it does not enumerate them."""
+        return _values(self.expr)
+
+    @cached_property
+    def interval(self) -> tuple[str, _Bound, _Bound] | None:
+        """Return the values for which it is true, if they form an interval."""
+        return _interval(self.expr) if isinstance(self.expr, Leaf) else None
+
+    @cached_property
+    def negates(self) -> bool:
+        """Return true if it contains a `not`."""
+        return _negates(self.expr)
+
+    @cached_property
+    def items(self) -> tuple[PathCondition, ...]:
+        """Return the items of a connective."""
+        return tuple(map(PathCondition, self.expr.items)) if isinstance(self.expr, AllExpr | AnyExpr) else ()
+
+
+def conditions(rule: IrRule) -> tuple[PathCondition, ...]:
+    """Return the conjuncts of a rule's match."""
+    return tuple(map(PathCondition, conjuncts(rule.match)))
+
+
+def implies(strong: IrRule, weak: IrRule) -> bool:
+    """Return true if `weak` is true for every call for which `strong` is true."""
+    return covers(conditions(strong), conditions(weak), lenient=is_lenient(strong, weak))
+
+
+def is_lenient(strong: IrRule, weak: IrRule) -> bool:
+    """Return true if a `not` in `weak` can be undefined where `strong` takes it for true: one permits, the other does
+    not.
+    """
+    return weak.verdict in PERMITS and strong.verdict not in PERMITS
+
+
+def covers(strong: Sequence[PathCondition], weak: Sequence[PathCondition], *, lenient: bool) -> bool:
+    """Return true if every condition of `weak` follows from one of `strong`."""
+    return all(
+        not (lenient and wanted.negates) and any(_item_implies(have, wanted) for have in strong) for wanted in weak
+    )
+
+
+def disjoint(left: IrRule, right: IrRule) -> bool:
+    """Return true if no call makes both matches true."""
+    return clash((*conditions(left), *conditions(right)))
+
+
+def contradict(items: tuple[Expr, ...]) -> bool:
+    """Return true if no call makes all of these true."""
+    return clash(tuple(map(PathCondition, items)))
+
+
+def clash(items: Sequence[PathCondition]) -> bool:
+    """Return true if no call makes all of these true."""
+    allowed: dict[tuple[str, tuple[str, ...]], set[bytes]] = {}
+    for item in items:
+        if isinstance(item.expr, AnyExpr) and not item.expr.items:
+            return True
+        if item.values is None or item.path is None:
+            continue
+        place = item.path
+        allowed[place] = allowed[place] & item.values if place in allowed else item.values
+        if not allowed[place]:
+            return True
+    return False
+
+
+def _negates(expr: Expr) -> bool:
+    # A missing path makes `not` true in a rule that restricts, and undefined in one that permits.
+    return any(isinstance(node, NotExpr) for node in walk(expr))
+
+
+def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
+    if have.path is not None and wanted.path is not None and have.path != wanted.path:
+        return False
+    if have.key == wanted.key:
+        return True
+    if isinstance(wanted.expr, AllExpr):
+        return all(_item_implies(have, item) for item in wanted.items)
+    if isinstance(wanted.expr, AnyExpr):
+        return any(_item_implies(have, item) for item in wanted.items)
+    if not (isinstance(have.expr, Leaf) and isinstance(wanted.expr, Leaf)):
+        return False
+    if wanted.expr.op == "exists" and wanted.expr.operand is True:
+        return have.expr.op != "exists"
+    if wanted.expr.op in ("starts_with", "ends_with"):
+        return _affix_implies(have.expr, wanted.expr)
+    if have.values is not None and wanted.values is not None:
+        return have.values <= wanted.values
+    return _bound_implies(have, wanted)
+
+
+def _affix_implies(have: Leaf, wanted: Leaf) -> bool:
+    """Return true if every text for which `have` is true has an affix that `wanted` names."""
+    if have.op not in ("eq", "in", wanted.op):
+        return False
+    mine, ends = texts(have), texts(wanted)
+    at = str.startswith if wanted.op == "starts_with" else str.endswith
+    return bool(mine and ends) and all(at(text, ends) for text in mine)
+
+
+def texts(leaf: Leaf) -> tuple[str, ...]:
+    """Return the texts of a leaf whose operand is a text or a list of texts; otherwise empty."""
+    items = [leaf.operand] if isinstance(leaf.operand, str) or leaf.op == "eq" else leaf.operand
+    return tuple(items) if isinstance(items, list) and all(isinstance(item, str) for item in items) else ()
+
+
+def _values(item: Expr) -> set[bytes] | None:
+    """Return the only values for which a leaf is true, encoded; None if it does not enumerate them."""
+    if isinstance(item, Leaf) and item.op == "eq" and not isinstance(item.operand, list | dict):
+        return {encode_value(item.operand)}
+    if isinstance(item, Leaf) and item.op == "in" and isinstance(item.operand, list):
+        return {encode_value(value) for value in item.operand}
+    return None
+
+
+def _bound_implies(have: PathCondition, wanted: PathCondition) -> bool:
+    mine, theirs = have.interval, wanted.interval
+    if mine is None or theirs is None or mine[0] != theirs[0]:
+        return False
+    _, low, high = mine
+    _, wanted_low, wanted_high = theirs
+    return (wanted_low is None or (low is not None and low >= wanted_low)) and (
+        wanted_high is None or (high is not None and high <= wanted_high)
+    )
+
+
+def _interval(leaf: Leaf) -> tuple[str, _Bound, _Bound] | None:
+    operand = leaf.operand
+    if isinstance(operand, dict) and "timestamp" not in operand:
+        return None
+    match leaf.op:
+        case "gt":
+            return _kind(operand), (_number(operand), 1), None
+        case "ge":
+            return _kind(operand), (_number(operand), 0), None
+        case "lt":
+            return _kind(operand), None, (_number(operand), -1)
+        case "le":
+            return _kind(operand), None, (_number(operand), 0)
+        case "between":
+            return _kind(operand[0]), (_number(operand[0]), 0), (_number(operand[1]), 0)
+        case "eq" if _kind(operand) != "other":
+            return _kind(operand), (_number(operand), 0), (_number(operand), 0)
+        case _:
+            return None
+
+
+def _kind(operand: Const) -> str:
+    if isinstance(operand, bool):
+        return "other"
+    if isinstance(operand, int | float):
+        return "number"
+    if isinstance(operand, str):
+        return "string"
+    return "timestamp" if isinstance(operand, dict) and "timestamp" in operand else "other"
+
+
+def _number(operand: Const) -> Any:  # Any: a number or a string, which the kind tells
+    return operand["timestamp"] if isinstance(operand, dict) else operand

@@ -1,0 +1,77 @@
+"""A deny that an allow of higher rank overrides for some of its calls.
+
+What it does: finds an `allow` or `transform`, and a later `deny`, `approve_required` or `dry_run`, that match a call
+    together, unless the first is an exception: the second matches every call that the first matches.
+Why: the first match wins, so calls that the `allow` matches never reach the `deny`.
+Example: `allow` for `args.cmd.starts_with: git`, then `deny` for `args.cmd.contains: --force`.
+Use instead: the most specific denies first, or with a higher priority.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir.schema import NotExpr
+from bobcat.lint.calls import UNDECIDED, ExampleCall
+from bobcat.lint.implication import clash, covers, is_lenient
+from bobcat.lint.subject import ANY_TOOL, LintContext, RuleFacts, shown_call
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find denies that an earlier allow may override, each with the first such allow."""
+    allows: dict[str, list[RuleFacts]] = defaultdict(list)
+    tools: dict[str, None] = {}
+    for facts in subject.rules:
+        if facts.never:
+            continue
+        if facts.permits:
+            for tool in facts.tools or (ANY_TOOL,):
+                allows[tool].append(facts)
+                tools[tool] = None
+            continue
+        named = facts.tools or tuple(islice(tools, subject.most))
+        found = {item.index: item for tool in (ANY_TOOL, *named) for item in allows.get(tool, ())[: subject.most + 1]}
+        if len(found) > subject.most:
+            subject.capped["allow-before-deny"] += 1
+        for index in sorted(found)[: subject.most]:
+            allow = found[index]
+            shown = _overlap(subject, allow, facts)
+            if shown is not None:
+                yield diagnose(
+                    "W0102",
+                    subject.rule_span(facts),
+                    related=subject.here(allow),
+                    id=facts.rule.id,
+                    other=allow.rule.id,
+                    verdict=facts.rule.verdict,
+                    call=shown,
+                )
+                break
+
+
+def _overlap(subject: LintContext, allow: RuleFacts, deny: RuleFacts) -> str | None:
+    """Return a call that two rules both match, empty if none could be found; None if they are not to be reported."""
+    if subject.calls.exhausted and not deny.reads - allow.reads - {("tool",)}:
+        return None  # PERF: no call can be found, and N0101 reports that
+    if clash((*allow.conditions, *deny.conditions)):
+        return None
+    if covers(allow.conditions, deny.conditions, lenient=is_lenient(allow.rule, deny.rule)):  # an exception
+        return None
+    shadowed = covers(deny.conditions, allow.conditions, lenient=is_lenient(deny.rule, allow.rule))
+    if shadowed and allow.rule.verdict != "transform":  # W0101
+        return None
+    mine, theirs = allow.reads, deny.reads
+    if allow.rule.priority > deny.rule.priority and any(path[0] == "context" for path in mine - theirs):
+        return None  # specific to some callers, and above: intended
+    if allow.tools and all(path[0] == "declared" for path in theirs):
+        return None  # named tools, before a rule for the other tools
+    call = subject.find(allow, deny.rule.match)
+    if isinstance(call, ExampleCall):
+        exception = subject.find(allow, NotExpr(deny.rule.match)) is None
+        return None if exception and allow.rule.verdict != "transform" else shown_call(call)
+    return "" if call is UNDECIDED and theirs - mine - {("tool",)} else None

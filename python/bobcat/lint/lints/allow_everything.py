@@ -1,0 +1,29 @@
+"""A rule that permits every tool.
+
+What it does: finds an `allow` or `transform` whose match only excludes calls, and a tool that
+    no rule names and that is permitted.
+Why: unforeseen calls are permitted; a new tool is open until someone writes a rule.
+Example: `match: {}`, or `match: {not: {tool.in: [shell, delete_file]}}`, with `decision: allow`.
+Use instead: `tool.in: [read_file, search]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir import construct
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.subject import LintContext, shown_call
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these rules."""
+    for facts in subject.searched():
+        if any(item.positive for item in facts.leaves):
+            continue
+        call = subject.find(facts, construct.leaf("tool", (), "eq", "a_new_tool"))
+        if isinstance(call, ExampleCall):
+            yield diagnose("W0134", subject.rule_span(facts), id=facts.rule.id, call=shown_call(call))

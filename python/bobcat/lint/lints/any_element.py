@@ -1,0 +1,35 @@
+"""A rule that permits a list as soon as one of its elements passes.
+
+What it does: finds an `any` that makes a rule permit, and a list that passes it with another element in it.
+Why: one recipient in the user's company makes `any` true; the others are not checked.
+Example: `args.to.any.ends_with: '@example.com'`.
+Use instead: `args.to.all.ends_with: '@example.com'`, and `args.to.length.ge: 1`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir import construct
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.subject import LintContext, shown_call
+from bobcat.lint.texts import leaf_name
+
+_OTHER = "another element"
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these tests."""
+    for facts in subject.searched():
+        for item in facts.leaves:
+            leaf = item.leaf
+            if not item.positive or leaf.head != "args" or leaf.op != "any":
+                continue
+            call = subject.find(facts, leaf, construct.leaf("args", leaf.path, "contains", _OTHER))
+            if isinstance(call, ExampleCall):
+                span = subject.leaf_span(facts, item)
+                name = leaf_name(leaf)
+                yield diagnose("W0135", span, id=facts.rule.id, path=name, call=shown_call(call))

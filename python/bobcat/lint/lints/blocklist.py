@@ -1,0 +1,93 @@
+"""A rule that permits every text that the denials before it do not list.
+
+What it does: finds an argument that a rule of higher rank searches for bad texts (W0128) or compares with bad texts
+    (W0129), an `allow` or `transform` of the same tool that does not test it, and a permitted text with
+    characters that no list of good texts would contain.
+Why: `rm  -rf` is not `rm -rf`, `RM` is not `rm`, and `find -delete` is neither.
+Example: `deny` for `args.cmd.contains: rm -rf`, then `allow` for `tool: shell`.
+Use instead: `allow` for the good texts: `args.cmd.in: [ls, git status]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir.schema import Const
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.lints.negative_only import tests_text, unlisted_call
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shared_tools, shown_call
+from bobcat.lint.texts import is_command, leaf_name, runs_commands
+
+_OUTSIDE = ("exists", "length")
+"""Tests that do not constrain the content of a text."""
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these arguments, once for each rule that permits."""
+    for facts in subject.permitting:
+        before = subject.restricting_before(facts, "blocklist")
+        if not subject.calls.searching:
+            continue
+        looked_at = {item.path for item in facts.leaves if item.leaf.op not in _OUTSIDE} | set(_written(facts))
+        seen: set[Path] = set()
+        for other in before:
+            if not shared_tools(facts.tools, other.tools):
+                continue
+            for item in other.leaves:
+                if item.path in looked_at or item.path in seen or not _lists(item):
+                    continue
+                if subject.constrains(facts, item.path):
+                    continue
+                if not _takes(subject, facts, other, item.path):
+                    continue
+                listed = item.leaf.op in ("any", "all", "none")
+                # The denial applies to this call: it would deny the call if the text were a bad one.
+                looks = ignoring(other.rule.match, item.leaf)
+                call = unlisted_call(subject, facts, item.path, looks, listed=listed)
+                if call is not None:
+                    seen.add(item.path)
+                    yield _finding(subject, facts, other, item, call)
+
+
+def _lists(item: PlacedLeaf) -> bool:
+    """Return true if a leaf of a rule that restricts lists bad texts of an argument."""
+    return item.path[0] == "args" and item.positive and tests_text(item.leaf)
+
+
+def _takes(subject: LintContext, facts: RuleFacts, other: RuleFacts, path: Path) -> bool:
+    """Return true if the tools of a rule accept an argument, as far as the policy shows."""
+    if other.tools or not facts.tools:
+        return True
+    return path in subject.arguments(facts) or is_command(path) is runs_commands(facts)
+
+
+def _finding(
+    subject: LintContext, facts: RuleFacts, other: RuleFacts, item: PlacedLeaf, call: ExampleCall
+) -> Diagnostic:
+    code = "W0129" if _compares(item.leaf.op, item.leaf.operand) else "W0128"
+    return diagnose(
+        code,
+        subject.rule_span(facts),
+        related=subject.here(other),
+        id=facts.rule.id,
+        other=other.rule.id,
+        path=leaf_name(item.leaf),
+        call=shown_call(call),
+    )
+
+
+def _compares(op: str, operand: Const) -> bool:
+    """Return true if a test is one of equality, also in lower case or of elements."""
+    if op in ("lower", "any", "all", "none"):
+        return all(_compares(item["op"], item["operand"]) for item in operand["tests"])
+    return op in ("eq", "in")
+
+
+def _written(facts: RuleFacts) -> Iterator[Path]:
+    """Yield the argument that a transform sets: its value in the call is irrelevant."""
+    transform = facts.rule.transform
+    if transform is not None and transform.op in ("set", "delete"):
+        yield ("args", *transform.path)

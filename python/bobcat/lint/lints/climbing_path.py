@@ -1,0 +1,24 @@
+"""A rule that permits paths outside the directory that it names.
+
+What it does: finds the test of a path that makes a rule permit, and a path with a `..` that passes it.
+Why: `/srv/../etc/passwd` begins with `/srv/`, and `**`, `*` and `[^/]+` match `..` as well.
+Example: `args.path.starts_with: /srv/`, `args.path.glob: src/**`.
+Use instead: the same, and `not: {args.path.matches: '(^|/)\\.\\.(/|$)'}`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.lint.open_texts import find_open_texts
+from bobcat.lint.subject import LintContext
+from bobcat.lint.texts import kind_of
+
+_GOALS = (r"/\.\./\.\./etc/passwd\z", r"(^|/)\.\.(/|$)")
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these tests, once for each argument of a rule."""
+    return find_open_texts(subject, "W0122", lambda facts, test: _GOALS if kind_of(facts, test) == "path" else ())

@@ -1,0 +1,72 @@
+"""A rule that permits in every environment that is not on a list.
+
+What it does: finds `context.environment`, `context.workspace` or a text in `context.extra` that a rule which permits
+    excludes values of, or that a rule of higher rank restricts for some values, so that an unlisted value
+    is permitted.
+Why: a new environment, `production` instead of `prod`, or `Prod` is not listed.
+Example: `deny` for `context.environment: prod`, then `allow` for the same tool.
+Use instead: `allow` in the intended environments: `context.environment.in: [dev, staging]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir import construct
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.lints.negative_only import tests_text
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shown_call
+from bobcat.lint.texts import leaf_name
+
+_UNLISTED = "unlisted"
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these paths, once for each rule that permits."""
+    for facts in subject.permitting:
+        before = subject.restricting_before(facts, "listed-environments")
+        if not subject.calls.searching:
+            continue
+        seen: set[Path] = set()
+        for item in facts.leaves:
+            if not item.positive and _is_environment(item) and item.path not in seen:
+                seen.add(item.path)
+                yield from _finding(subject, facts, item, None)
+        for other in before:
+            for item in other.leaves:
+                if (
+                    item.positive
+                    and _is_environment(item)
+                    and item.path not in seen
+                    and not _parted(subject, facts, other)
+                ):
+                    seen.add(item.path)
+                    yield from _finding(subject, facts, item, other)
+
+
+def _parted(subject: LintContext, facts: RuleFacts, other: RuleFacts) -> bool:
+    """Return true if two rules are about different texts of one argument, so that they share no calls."""
+    texts = {item.path for item in other.leaves if item.path[0] == "args" and tests_text(item.leaf)}
+    return any(subject.constrains(facts, path) for path in texts)
+
+
+def _is_environment(item: PlacedLeaf) -> bool:
+    fixed = item.path in (("context", "environment"), ("context", "workspace"))
+    return (fixed or item.path[:2] == ("context", "extra")) and tests_text(item.leaf)
+
+
+def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
+    if subject.constrains(facts, item.path):
+        return
+    leaf = item.leaf
+    # For a restricting rule: a call that it would restrict in a listed environment.
+    looks = [ignoring(other.rule.match, leaf)] if other is not None else []
+    call = subject.find(facts, construct.leaf(leaf.head, leaf.path, "eq", _UNLISTED), *looks)
+    if not isinstance(call, ExampleCall):
+        return
+    span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
+    related = subject.here(other) if other is not None else []
+    yield diagnose("W0130", span, related=related, id=facts.rule.id, path=leaf_name(leaf), call=shown_call(call))

@@ -1,0 +1,65 @@
+"""A rule that permits numbers up to a bound, including negative ones.
+
+What it does: finds an argument that a rule compares with an upper bound before it permits, itself or in a rule of
+    higher rank that restricts larger numbers, and for which a number far below zero is permitted.
+Why: a refund of -1000000000 is below 500.
+Example: `args.amount.le: 500`; or `deny` for `args.amount.gt: 500`, then `allow`.
+Use instead: `args.amount.between: [1, 500]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir import construct
+from bobcat.ir.schema import Leaf
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shown_call
+from bobcat.lint.texts import leaf_name
+
+_FAR_BELOW = -1_000_000_000
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these bounds, once for each argument of a rule."""
+    for facts in subject.permitting:
+        before = subject.restricting_before(facts, "missing-lower-bound")
+        if not subject.calls.searching:
+            continue
+        seen: set[Path] = set()
+        own = [item for item in facts.leaves if _is_upper(item.leaf, limits=item.positive)]
+        for item in own:
+            if item.path not in seen:
+                seen.add(item.path)
+                yield from _finding(subject, facts, item, None)
+        for other in before:
+            for item in other.leaves:
+                if item.path not in seen and _is_upper(item.leaf, limits=not item.positive):
+                    seen.add(item.path)
+                    if not subject.constrains(facts, item.path):
+                        yield from _finding(subject, facts, item, other)
+
+
+def _is_upper(leaf: Leaf, *, limits: bool) -> bool:
+    """Return true if a comparison, or its negation, is an upper bound of a numeric argument."""
+    if leaf.head != "args" or leaf.op not in (("lt", "le") if limits else ("gt", "ge")):
+        return False
+    reference = isinstance(leaf.operand, dict) and "ref" in leaf.operand
+    return reference or (isinstance(leaf.operand, int | float) and not isinstance(leaf.operand, bool))
+
+
+def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
+    leaf = item.leaf
+    below = construct.leaf("args", leaf.path, "eq", _FAR_BELOW)
+    if other is not None:
+        call = subject.find(facts, below, ignoring(other.rule.match, leaf))
+    else:
+        call = subject.find(facts, below, *([leaf] if item.positive else []))
+    if isinstance(call, ExampleCall):
+        span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
+        related = subject.here(other) if other is not None else []
+        name = leaf_name(leaf)
+        yield diagnose("W0126", span, related=related, id=facts.rule.id, path=name, call=shown_call(call))

@@ -1,0 +1,22 @@
+"""Irreversible calls without a shadow are permitted when no rule matches.
+
+What it does: finds `defaults.on_missing_shadow: allow`.
+Why: calls that can be neither undone nor previewed need review most.
+Example: `defaults: {on_missing_shadow: allow}`.
+Use instead: `on_missing_shadow: approve_required`.
+Fix: remove the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.lint.subject import LintContext
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Report the value of `on_missing_shadow`."""
+    if subject.policy.defaults.on_missing_shadow == "allow":
+        yield diagnose("W0105", subject.source_map.default_span(1))

@@ -1,0 +1,87 @@
+"""A rule that permits by excluding values of an argument.
+
+What it does: finds an argument for which a rule that permits only excludes values, and a permitted text
+    with characters that no list of good texts would contain.
+Why: unforeseen values are permitted: another spelling, another program, another host.
+Example: `match: {tool: shell, not: {args.cmd.contains: rm}}` with `decision: allow`.
+Use instead: a list of allowed values: `args.cmd.in: [ls, git status]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir import construct
+from bobcat.ir.schema import Const, Expr, Leaf
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, shown_call
+from bobcat.lint.texts import about, leaf_name, unlisted_texts
+
+_CALLERS = (("context", "principal", "id"), ("context", "principal", "name"))
+_FAR_BELOW = -1_000_000_000
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these arguments, once for each rule; and the principal, if a rule only excludes principals."""
+    for facts in subject.searched():
+        seen: set[Path] = set()
+        for item in facts.leaves:
+            if item.path in seen or not (item.path[0] == "args" or item.path in _CALLERS) or not _excludes(item):
+                continue
+            if subject.constrains(facts, item.path):
+                continue
+            seen.add(item.path)
+            if tests_text(item.leaf):
+                call = unlisted_call(subject, facts, item.path, listed=item.leaf.op in ("any", "all", "none"))
+            else:
+                below = construct.leaf(item.leaf.head, item.leaf.path, "eq", _FAR_BELOW)
+                answer = subject.find(facts, below)
+                call = answer if isinstance(answer, ExampleCall) else None
+            if call is not None:
+                span = subject.leaf_span(facts, item)
+                yield diagnose("W0127", span, id=facts.rule.id, path=leaf_name(item.leaf), call=shown_call(call))
+
+
+def _excludes(item: PlacedLeaf) -> bool:
+    """Return true if a test excludes texts or numbers."""
+    leaf = item.leaf
+    if item.positive:
+        return leaf.op == "none" or (leaf.op == "not_between" and _is_number(leaf.operand[0]))
+    if leaf.op in ("eq", "in", "between"):
+        operand = leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]
+        return tests_text(leaf) or any(map(_is_number, operand))
+    return tests_text(leaf)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def unlisted_call(subject: LintContext, facts: RuleFacts, path: Path, *goals: Expr, listed: bool) -> ExampleCall | None:
+    """Return a call that a rule permits with an implausible text at a path."""
+    for pattern in unlisted_texts(facts, path):
+        call = subject.find(facts, about(path, pattern, listed=listed), *goals)
+        if isinstance(call, ExampleCall):
+            return call
+    return None
+
+
+def tests_text(leaf: Leaf) -> bool:
+    """Return true if a test distinguishes texts: not a test of a number, a bool, a length, or presence."""
+    return _tells_apart(leaf.op, leaf.operand)
+
+
+def _tells_apart(op: str, operand: Const) -> bool:
+    match op:
+        case "matches" | "starts_with" | "ends_with":
+            return True
+        case "eq" | "in" | "contains" | "contains_any" | "contains_all":
+            items = operand if isinstance(operand, list) else [operand]
+            return any(isinstance(item, str) for item in items)
+        case "lower" | "any" | "all" | "none":
+            return any(_tells_apart(item["op"], item["operand"]) for item in operand["tests"])
+        case _:
+            return False

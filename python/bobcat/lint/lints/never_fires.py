@@ -1,0 +1,23 @@
+"""A rule whose match no call can make true.
+
+What it does: finds a match that is always false, or requires two different values at one path.
+Why: the rule decides nothing; if it denies, it protects nothing.
+Example: `match: {tool: shell, all_of: [{tool: bash}]}`.
+Use instead: `tool.in: [shell, bash]`, or `any_of`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.lint.subject import LintContext
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these rules."""
+    for facts in subject.rules:
+        if facts.never:
+            yield diagnose("W0112", subject.rule_span(facts), id=facts.rule.id)

@@ -1,0 +1,81 @@
+"""A pattern that constrains only its ends and accepts anything between them.
+
+What it does: finds an anchored pattern that makes a rule permit, with a repeated `.`, `\\S` or class of almost all
+    characters in it, or with a repeated negated class that accepts a line feed; for SQL and other code, also a test of
+    its beginning or end. Commands, paths and URLs have lints of their own; prose (`title`, `body`, ...) is free text by
+    design.
+Why: `[^;]*` accepts a line feed, which starts a second command, header or statement; `.*` accepts everything else.
+Example: `args.sql.matches: '(?i)^select .*$'`, `args.job.matches: '^nightly-[^;]+$'`.
+Use instead: only the required characters: `^nightly-[a-z0-9-]+$`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree, parse
+from bobcat.lint.subject import LintContext, Path, shown_call
+from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, leaf_name, permitting_texts
+
+MAX_EXCLUDED = 4
+"""Printable characters that a class of almost all characters may leave out."""
+
+_AROUND = {
+    "starts_with": "behind its beginning",
+    "ends_with": "before its end",
+    "contains": "around what it contains",
+    "contains_any": "around what it contains",
+}
+_PRINTABLE = "".join(map(chr, range(32, 127)))
+_FEW = 8
+_UNUSUAL = "[!-+;-?\\[-^`{-~]"
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these tests, once for each argument of a rule."""
+    for facts in subject.searched():
+        seen: set[Path] = set()
+        for test in permitting_texts(subject, facts):
+            path = test.item.path
+            if path in seen or test.unanchored or test.deep_glob:
+                continue
+            for where, goal in _open_places(test, kind_of(facts, test)):
+                call = first_call(subject, facts, test, (goal,))
+                if isinstance(call, ExampleCall):
+                    seen.add(path)
+                    name = leaf_name(test.item.leaf)
+                    span = subject.leaf_span(test.owner, test.item)
+                    yield diagnose("W0120", span, id=facts.rule.id, path=name, where=where, call=shown_call(call))
+                    break
+
+
+def _open_places(test: TextTest, kind: TextKind) -> Iterator[tuple[str, str]]:
+    """Yield descriptions of the places where a test accepts anything, and a pattern for the text accepted there."""
+    if test.op == "matches" and kind in ("code", "host", "other"):
+        line_feeds = kind != "code"  # a line feed there is white space
+        for piece, goal in _pieces(parse(test.operand), line_feeds=line_feeds):
+            yield f"where the pattern says `{piece}`", goal
+    elif kind == "code" and test.op in _AROUND:
+        yield _AROUND[test.op], _UNUSUAL
+
+
+def _pieces(tree: Tree, *, line_feeds: bool) -> Iterator[tuple[str, str]]:
+    """Yield the repeated sets that accept too much, as written, and a pattern for the text they accept."""
+    match tree:
+        case Repeat(Chars() as chars, _, high) if high is None or high > _FEW:
+            excluded = sum(not chars.holds(char) for char in _PRINTABLE)
+            if line_feeds and chars.holds("\n") and excluded < 40 and not chars.text.startswith("[^/"):
+                yield chars.text, r"\n"
+            if excluded <= MAX_EXCLUDED and not chars.text.startswith("[^/"):
+                yield chars.text, _UNUSUAL
+        case Repeat(item):
+            yield from _pieces(item, line_feeds=line_feeds)
+        case Cat(items) | Alt(items):
+            for item in items:
+                yield from _pieces(item, line_feeds=line_feeds)
+        case _:
+            pass

@@ -1,0 +1,40 @@
+"""A rule that permits every text with a matching part.
+
+What it does: finds a `matches` that makes a rule permit, whose pattern is not anchored at both ends; one that a rule of
+    higher rank requires, by denying other texts, counts as well.
+Why: a pattern is searched anywhere in the text: `ls` is also found in `ls; rm -rf /`.
+Example: `args.cmd.matches: ls` with `decision: allow`.
+Use instead: `args.cmd.matches: ^ls$`, or `args.cmd: ls`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.ir.schema import NESTING, Const, Operator
+from bobcat.lint.pattern_syntax import is_anchored
+from bobcat.lint.subject import LintContext
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these patterns, at their leaves."""
+    for facts in subject.permitting:
+        own = [(facts, item, item.positive) for item in facts.leaves]
+        required = [(owner, item, True) for owner, item in subject.required(facts)]
+        for owner, item, positive in (*own, *required):
+            patterns = permitting_patterns(item.leaf.op, item.leaf.operand, positive=positive)
+            if any(not is_anchored(pattern) for pattern in patterns):
+                yield diagnose("W0106", subject.leaf_span(owner, item), id=facts.rule.id)
+
+
+def permitting_patterns(op: Operator, operand: Const, *, positive: bool) -> Iterator[str]:
+    """Yield the patterns that make a comparison true if they match."""
+    if op == "matches":
+        if positive:
+            yield operand
+    elif op in NESTING:
+        for item in operand["tests"]:
+            yield from permitting_patterns(item["op"], item["operand"], positive=positive is not (op == "none"))

@@ -1,0 +1,58 @@
+"""A pattern for a host that other hosts match, too.
+
+What it does: finds a `.` between letters in the pattern of a URL, a host or an address that makes a rule permit.
+Why: an unescaped `.` matches any character: `api.example.com` also matches `apiXexample.com`, which anyone can buy.
+Example: `args.url.matches: '^https://api.example.com/[a-z]+$'`.
+Use instead: `args.url.matches: '^https://api\\.example\\.com/[a-z]+$'`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.lint.calls import ExampleCall
+from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree
+from bobcat.lint.subject import LintContext, shown_call
+from bobcat.lint.texts import about, kind_of, leaf_name, permitting_texts
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these patterns, at their first such `.`."""
+    for facts in subject.searched():
+        for test in permitting_texts(subject, facts):
+            if test.op != "matches" or kind_of(facts, test) not in ("url", "host") or test.tree is None:
+                continue
+            at = next(iter(sorted(_dots(test.tree))), None)
+            if at is None:
+                continue
+            other = f"{test.operand[:at]}x{test.operand[at + 1 :]}"
+            call = subject.find(facts, test.item.leaf, about(test.item.path, other, listed=test.listed))
+            if isinstance(call, ExampleCall):
+                name = leaf_name(test.item.leaf)
+                span = subject.leaf_span(test.owner, test.item)
+                yield diagnose("W0124", span, id=facts.rule.id, path=name, call=shown_call(call))
+
+
+def _dots(tree: Tree) -> Iterator[int]:
+    """Yield the positions of a single `.` between letters or digits."""
+    match tree:
+        case Cat(items):
+            for before, item, after in zip(items, items[1:], items[2:], strict=False):
+                if isinstance(item, Chars) and item.text == "." and item.negated and _letter(before) and _letter(after):
+                    yield item.at
+            for item in items:
+                yield from _dots(item)
+        case Alt(items):
+            for item in items:
+                yield from _dots(item)
+        case Repeat(item):
+            yield from _dots(item)
+        case _:
+            pass
+
+
+def _letter(tree: Tree) -> bool:
+    return isinstance(tree, Chars) and not tree.negated and len(tree.text) == 1 and tree.text.isalnum()

@@ -1,0 +1,24 @@
+"""A rule that requires several approvals, but names no approvers.
+
+What it does: finds `approvals_needed` above 1 without `approvers`.
+Why: without names, one person could approve twice under two names.
+Example: `decision: approve_required` with `approvals_needed: 2`.
+Use instead: the same, and `approvers: [alice, bob, carol]`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.lint.subject import LintContext
+
+
+def check(subject: LintContext) -> Iterator[Diagnostic]:
+    """Find these rules."""
+    for facts in subject.rules:
+        needed = facts.rule.approvals_needed
+        if isinstance(needed, int) and needed > 1 and not facts.rule.approvers:
+            yield diagnose("W0133", subject.rule_span(facts), id=facts.rule.id, count=needed)

@@ -1,0 +1,257 @@
+"""The input of the lints: a policy's rules with their tests, and the calls that it permits.
+
+Created once for a policy, then passed to every lint; see `registry`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from bobcat.bundle.source_map import SourceMap
+from bobcat.diagnostics.model import Related, Span
+from bobcat.ir import construct
+from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
+from bobcat.ir.visit import refs
+from bobcat.lint.argument_schema import Tools
+from bobcat.lint.calls import CallFinder, CallSearchResult, ExampleCall
+from bobcat.lint.implication import PERMITS, PathCondition, clash, conditions, conjuncts
+
+MAX_PAIRS = 300_000
+"""Maximum pairs of rules that one lint compares in a policy."""
+MAX_RULES_COMPARED = 100
+"""Maximum earlier rules about the same tool that are compared with one rule; 3 in a policy of 100,000."""
+
+ANY_TOOL = ""
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedLeaf:
+    """A leaf of a match: its number in pre-order, and true if it is under an even number of `not`."""
+
+    number: int
+    leaf: Leaf
+    positive: bool
+
+    @property
+    def path(self) -> Path:
+        """Return the tested path, with its head."""
+        return (self.leaf.head, *self.leaf.path)
+
+
+@dataclass(frozen=True)
+class RuleFacts:
+    """A declarative rule, with its index in evaluation order."""
+
+    index: int
+    rule: IrRule
+
+    @cached_property
+    def leaves(self) -> tuple[PlacedLeaf, ...]:
+        """Return the leaves of its match."""
+        return tuple(placed_leaves(self.rule.match))
+
+    @cached_property
+    def reads(self) -> frozenset[Path]:
+        """Return the paths that the rule reads, including those in operands."""
+        operands = (path for item in self.leaves for path in refs(item.leaf.operand))
+        return frozenset((*(item.path for item in self.leaves), *operands))
+
+    @cached_property
+    def tools(self) -> tuple[str, ...]:
+        """Return the tools that the rule names; empty if it is about any tool."""
+        return named_tools(self.rule)
+
+    @cached_property
+    def conditions(self) -> tuple[PathCondition, ...]:
+        """Return the conjuncts of its match."""
+        return conditions(self.rule)
+
+    @cached_property
+    def never(self) -> bool:
+        """Return true if the match is syntactically always false."""
+        return clash(self.conditions)
+
+    @property
+    def permits(self) -> bool:
+        """Return true if the rule permits calls."""
+        return self.rule.verdict in PERMITS
+
+    def tests(self, path: Path, *, positive: bool) -> list[PlacedLeaf]:
+        """Return the leaves about a path, either those under `not` or the others."""
+        return [item for item in self.leaves if item.path == path and item.positive is positive]
+
+    def constrains(self, path: Path) -> bool:
+        """Return true if the rule constrains the value at a path other than by exclusion."""
+        return any(
+            (item.leaf.op not in ("exists", "length", "none", "not_between")) is item.positive
+            for item in self.leaves
+            if item.path == path and (item.positive or item.leaf.op in ("none", "not_between"))
+        )
+
+
+class LintContext:
+    """Input of the lints: a policy of the strict profile that compiles."""
+
+    def __init__(self, policy: IrPolicy, source_map: SourceMap, tools: Tools | None = None) -> None:
+        self.policy = policy
+        self.source_map = source_map
+        self.rules = tuple(
+            RuleFacts(index, rule) for index, rule in enumerate(policy.rules) if isinstance(rule, IrRule)
+        )
+        self.calls = CallFinder(policy, tools or {})
+        self.most = max(1, min(MAX_RULES_COMPARED, MAX_PAIRS // max(1, len(self.rules))))
+        """Earlier rules that one rule is compared with."""
+        self._required: dict[int, tuple[tuple[RuleFacts, PlacedLeaf], ...]] = {}
+        self._before: dict[int, tuple[tuple[RuleFacts, ...], int]] = {}
+        self.capped: dict[str, int] = defaultdict(int)
+        """Number of omitted comparisons by lint."""
+
+    @cached_property
+    def permitting(self) -> tuple[RuleFacts, ...]:
+        """Return the rules that permit calls."""
+        return tuple(facts for facts in self.rules if facts.permits)
+
+    def searched(self) -> Iterator[RuleFacts]:
+        """Yield the rules that permit calls, as long as searches have budget: for lints that report example calls."""
+        for facts in self.permitting:
+            if not self.calls.searching:
+                return
+            yield facts
+
+    @cached_property
+    def _arguments(self) -> dict[str, set[Path]]:
+        found: dict[str, set[Path]] = defaultdict(set)
+        for facts in self.rules:
+            for tool in facts.tools:
+                found[tool] |= {item.path for item in facts.leaves if item.path[0] == "args"}
+        return found
+
+    def arguments(self, facts: RuleFacts) -> set[Path]:
+        """Return the arguments of a rule's tools that any rule about these tools tests."""
+        return {path for tool in facts.tools for path in self._arguments.get(tool, ())}
+
+    @cached_property
+    def _restricting(self) -> dict[str, list[RuleFacts]]:
+        found: dict[str, list[RuleFacts]] = defaultdict(list)
+        for facts in self.rules:
+            if not facts.permits:
+                for tool in facts.tools or (ANY_TOOL,):
+                    found[tool].append(facts)
+        return found
+
+    def restricting_before(self, facts: RuleFacts, lint: str) -> tuple[RuleFacts, ...]:
+        """Return the restricting rules that outrank one and may be about the same tools, in evaluation order."""
+        if facts.index not in self._before:
+            self._before[facts.index] = self._find_before(facts)
+        found, capped = self._before[facts.index]
+        if capped:
+            self.capped[lint] += capped
+        return found
+
+    def _find_before(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, ...], int]:
+        tools = (ANY_TOOL, *facts.tools) if facts.tools else tuple(islice(self._restricting, self.most))
+        found: dict[int, RuleFacts] = {}
+        capped = 0
+        for tool in tools:
+            for other in self._restricting.get(tool, ()):
+                if other.index > facts.index:
+                    break
+                if len(found) >= self.most:
+                    capped += 1
+                    break
+                found[other.index] = other
+        return tuple(found[index] for index in sorted(found)), capped
+
+    def required(self, facts: RuleFacts) -> tuple[tuple[RuleFacts, PlacedLeaf], ...]:
+        """Return the tests that higher-ranking rules require of a call that this rule permits, by denying other
+        calls.
+        """
+        if facts.index not in self._required:
+            self._required[facts.index] = tuple(
+                (other, item)
+                for other in self.restricting_before(facts, "required-tests")
+                for item in other.leaves
+                if not item.positive
+                and item.leaf.op != "exists"
+                and self.find(facts, NotExpr(item.leaf)) is None
+                and self.find(facts, item.leaf) is not None
+            )
+        return self._required[facts.index]
+
+    def constrains(self, facts: RuleFacts, path: Path) -> bool:
+        """Return true if a rule, or one of higher rank, constrains the value at a path in the calls that it permits."""
+        if facts.constrains(path):
+            return True
+        return any(item.path == path and item.leaf.op not in ("length", "none") for _, item in self.required(facts))
+
+    def find(self, facts: RuleFacts, *goals: Expr) -> CallSearchResult:
+        """Find a call that a rule permits and for which some expressions hold."""
+        return self.calls.find([(facts.rule.match, True), *((goal, True) for goal in goals)], facts.rule)
+
+    def rule_span(self, facts: RuleFacts) -> Span | None:
+        """Return the span of a rule."""
+        return self.source_map.rule_span(facts.index)
+
+    def leaf_span(self, facts: RuleFacts, item: PlacedLeaf) -> Span | None:
+        """Return the span of a leaf."""
+        return self.source_map.leaf_span(facts.index, item.number)
+
+    def here(self, facts: RuleFacts) -> list[Related]:
+        """Return the note with the position of another rule."""
+        place = self.rule_span(facts)
+        return [Related(place, f"`{facts.rule.id}` is here")] if place is not None else []
+
+
+def ignoring(expr: Expr, leaf: Leaf) -> Expr:
+    """Replace one leaf of an expression by true."""
+    match expr:
+        case Leaf():
+            return construct.TRUE if expr is leaf else expr
+        case NotExpr(item):
+            return construct.not_(ignoring(item, leaf))
+        case AllExpr(items):
+            return construct.all_([ignoring(item, leaf) for item in items])
+        case AnyExpr(items):
+            return construct.any_([ignoring(item, leaf) for item in items])
+
+
+def shown_call(call: CallSearchResult) -> str:
+    """Return the sentence of a finding that shows a call; empty without a call."""
+    return f"; it permits {call}" if isinstance(call, ExampleCall) else ""
+
+
+def placed_leaves(expr: Expr) -> Iterator[PlacedLeaf]:
+    """Yield the leaves of an expression in pre-order."""
+    waiting: list[tuple[Expr, bool]] = [(expr, True)]
+    number = 0
+    while waiting:
+        node, positive = waiting.pop()
+        match node:
+            case Leaf():
+                yield PlacedLeaf(number, node, positive)
+                number += 1
+            case NotExpr(item):
+                waiting.append((item, not positive))
+            case AllExpr(items) | AnyExpr(items):
+                waiting.extend((item, positive) for item in reversed(items))
+
+
+def named_tools(rule: IrRule) -> tuple[str, ...]:
+    """Return the tools that a match names; empty if it is about any tool."""
+    for item in conjuncts(rule.match):
+        if isinstance(item, Leaf) and item.head == "tool" and item.op == "eq" and isinstance(item.operand, str):
+            return (item.operand,)
+        if isinstance(item, Leaf) and item.head == "tool" and item.op == "in" and isinstance(item.operand, list):
+            return tuple(item.operand)
+    return ()
+
+
+def shared_tools(left: Iterable[str], right: Iterable[str]) -> bool:
+    """Return true if two rules may be about one tool, according to the tools that they name."""
+    mine, theirs = set(left), set(right)
+    return not mine or not theirs or bool(mine & theirs)

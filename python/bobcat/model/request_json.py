@@ -1,0 +1,304 @@
+"""Requests as JSON: a tool call from a file, a pipe or a test corpus to an `ActionRequest`, and back.
+
+The CLI, the proxy and the tests call this. It accepts what `evaluate_json` in the core accepts, no more and no less;
+`docs/reference/requests.md` is the contract. Any other input is a `RequestError` that names the location.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, NoReturn, TypeVar
+
+from bobcat import _core
+from bobcat.errors import RequestError
+from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
+from bobcat.model.defaults import CONTEXT, DECLARED
+from bobcat.model.frozen import MAX_DEPTH
+
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+MAX_JSON_DEPTH = MAX_DEPTH
+MAX_REQUEST_VALUES = 1_000_000
+MAX_INT_DIGITS = 10_000
+
+JsonObject = Mapping[str, Any]  # Any: JSON
+
+_T = TypeVar("_T")
+_INT_DIGITS = 4000  # below the interpreter's own limit on the digits of an integer
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6})0*)?(?:[Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
+)
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+
+
+def request_from_json(source: str | bytes | JsonObject) -> ActionRequest:
+    """The request in JSON text (UTF-8 when given as bytes) or in parsed JSON. Raises `RequestError`."""
+    data = _parse(source) if isinstance(source, str | bytes | bytearray) else source
+    fields = _fields(data, "the request", ("tool", "args", "declared", "context"))
+    if "tool" not in fields:
+        _refuse("the request has no `tool`")
+    return ActionRequest(
+        tool=_text(fields["tool"], "tool"),
+        args=_object(fields.get("args", {}), "args"),
+        declared=declared_from_json(fields.get("declared", {})),
+        context=_context(fields.get("context", {})),
+    )
+
+
+def request_to_json(request: ActionRequest) -> str:
+    """Write a request as one line of JSON that `request_from_json` parses to an equal request.
+
+    Raises `RequestError` for a request without such a line.
+    """
+    if request.context.timestamp.tzinfo is None:
+        _refuse("`context.timestamp` has no offset")
+    data = {
+        "tool": request.tool,
+        "args": request.args,
+        "declared": declared_data(request.declared),
+        "context": context_data(request.context),
+    }
+    try:
+        text = json.dumps(_plain(data, "the request", 0), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except ValueError as error:
+        raise RequestError("bad_request", f"the request has no JSON form: {error}") from error
+    if _HALVES.search(text) is not None:
+        _refuse("the request has no JSON form: two halves of a surrogate pair would be read as one character")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")  # of lone surrogates, UTF-8 carries the escape only
+
+
+def declared_data(declared: ToolMetadata) -> dict[str, Any]:
+    """The key `declared` of a request."""
+    return {
+        "cost": declared.cost,
+        "reversible": declared.reversible,
+        "scope": declared.scope,
+        "blast_radius_hint": declared.blast_radius_hint,
+        "has_shadow": declared.has_shadow,
+        "isolation": declared.isolation,
+        "effect": declared.effect,
+    }
+
+
+def context_data(context: ExecutionContext) -> dict[str, Any]:
+    """The key `context` of a request. `extra` is not copied."""
+    return {
+        "principal": principal_data(context.principal),
+        "environment": context.environment,
+        "workspace": context.workspace,
+        "correlation_id": context.correlation_id,
+        "step_seq": context.step_seq,
+        "timestamp": context.timestamp.isoformat(),
+        "extra": context.extra,
+    }
+
+
+def principal_data(principal: Principal) -> dict[str, Any]:
+    """The key `context.principal` of a request."""
+    return {"kind": principal.kind, "id": principal.id, "name": getattr(principal, "name", None)}
+
+
+def declared_from_json(value: object) -> ToolMetadata:
+    """Read the key `declared` of a request. Raises `RequestError`."""
+    names = ("cost", "reversible", "scope", "blast_radius_hint", "has_shadow", "isolation", "effect")
+    fields = _fields(value, "declared", names)
+    return ToolMetadata(
+        cost=_text(fields.get("cost", DECLARED.cost), "declared.cost"),  # type: ignore[arg-type]  # any string is a request
+        reversible=_bool(fields.get("reversible", DECLARED.reversible), "declared.reversible"),
+        scope=_texts(fields.get("scope", DECLARED.scope), "declared.scope"),
+        blast_radius_hint=_optional(fields.get("blast_radius_hint"), "declared.blast_radius_hint", _int),
+        has_shadow=_bool(fields.get("has_shadow", DECLARED.has_shadow), "declared.has_shadow"),
+        isolation=_optional(fields.get("isolation"), "declared.isolation", _text),
+        effect=_text(fields.get("effect", DECLARED.effect), "declared.effect"),  # type: ignore[arg-type]  # any text
+    )
+
+
+def _context(value: object) -> ExecutionContext:
+    names = ("principal", "environment", "workspace", "correlation_id", "step_seq", "timestamp", "extra")
+    fields = _fields(value, "context", names)
+    timestamp = _timestamp(fields["timestamp"], "context.timestamp") if "timestamp" in fields else CONTEXT.timestamp
+    return ExecutionContext(
+        principal=principal_from_json(fields["principal"]) if "principal" in fields else CONTEXT.principal,
+        environment=_text(fields.get("environment", CONTEXT.environment), "context.environment"),
+        workspace=_text(fields.get("workspace", CONTEXT.workspace), "context.workspace"),
+        correlation_id=_text(fields.get("correlation_id", CONTEXT.correlation_id), "context.correlation_id"),
+        step_seq=_int(fields.get("step_seq", CONTEXT.step_seq), "context.step_seq"),
+        timestamp=timestamp,
+        extra=_object(fields.get("extra", CONTEXT.extra), "context.extra"),
+    )
+
+
+def principal_from_json(value: object) -> Principal:
+    """Read the key `context.principal` of a request. Raises `RequestError`."""
+    fields = _fields(value, "context.principal", ("kind", "id", "name"))
+    return Principal(
+        kind=_text(fields.get("kind"), "context.principal.kind"),  # type: ignore[arg-type]  # any string is a request
+        id=_text(fields.get("id"), "context.principal.id"),
+        name=_optional(fields.get("name"), "context.principal.name", _text),
+    )
+
+
+def _fields(value: object, where: str, names: tuple[str, ...]) -> JsonObject:
+    fields = _object(value, where)
+    for name in fields:
+        if name not in names:
+            _refuse(f"{_quoted(where)} has no key `{name}`; its keys are {', '.join(names)}")
+    return fields
+
+
+def _object(value: object, where: str) -> JsonObject:
+    if not isinstance(value, Mapping):
+        _refuse(f"{_quoted(where)} must be an object, not {_kind(value)}")
+    return value
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str):
+        _refuse(f"`{where}` must be a string, not {_kind(value)}")
+    return value
+
+
+def _texts(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple):
+        _refuse(f"`{where}` must be a list of strings, not {_kind(value)}")
+    return tuple(_text(item, where) for item in value)
+
+
+def _bool(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        _refuse(f"`{where}` must be true or false, not {_kind(value)}")
+    return value
+
+
+def _int(value: object, where: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        _refuse(f"`{where}` must be an integer, not {_kind(value)}")
+    return value
+
+
+def _optional(value: object, where: str, read: Callable[[object, str], _T]) -> _T | None:
+    return None if value is None else read(value, where)
+
+
+def _timestamp(value: object, where: str) -> datetime:
+    found = _RFC3339.fullmatch(_text(value, where))
+    if found is None:
+        _refuse(f"`{where}` must be RFC 3339 with an offset, such as `2026-01-31T12:00:00Z`")
+    year, month, day, hour, minute, second, fraction, sign, hours, minutes = found.groups()
+    zone = UTC
+    if sign is not None:
+        if int(hours) > 23 or int(minutes) > 59:
+            _refuse(f"`{where}` has an offset that does not exist")
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        zone = timezone(-offset if sign == "-" else offset)
+    micro = int((fraction or "0").ljust(6, "0"))
+    try:
+        return datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), micro, zone)
+    except ValueError as error:
+        raise RequestError("bad_request", f"`{where}` is not a point in time: {error}") from error
+
+
+def _parse(source: str | bytes | bytearray) -> object:
+    if len(source) > MAX_REQUEST_BYTES:
+        raise RequestError("too_large", f"the request is longer than {MAX_REQUEST_BYTES} bytes")
+    try:
+        text = source if isinstance(source, str) else bytes(source).decode("utf-8")
+        if len(text) > MAX_REQUEST_VALUES:
+            # Python would build gigabytes of objects from a text with so many values. The core counts them.
+            _core.check_request(text.encode("utf-8", "backslashreplace"))
+        data = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+        )
+    except UnicodeDecodeError as error:
+        raise RequestError("bad_request", f"the request is not UTF-8: byte {error.start}") from error
+    except RecursionError as error:
+        raise RequestError("bad_request", "the request is nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise RequestError("bad_request", f"the request is not JSON: {error}") from error
+    except _core.CoreError as error:
+        raise RequestError("bad_request", str(error)) from error
+    _check_depth(data)
+    return data
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:  # Any: JSON
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            _refuse(f"the key `{name}` is written twice")
+        found[name] = value
+    return found
+
+
+def _integer(text: str) -> int:
+    """Parse an integer of up to `MAX_INT_DIGITS` digits, in pieces below the interpreter's own limit on digits."""
+    if len(text) <= _INT_DIGITS:
+        return int(text)
+    if len(text.removeprefix("-")) > MAX_INT_DIGITS:
+        _refuse(f"an integer has more than {MAX_INT_DIGITS:,} digits")
+    sign, digits = (-1, text[1:]) if text[0] == "-" else (1, text)
+    return sign * _join(digits)
+
+
+def _join(digits: str) -> int:
+    if len(digits) <= _INT_DIGITS:
+        return int(digits)
+    half = len(digits) // 2
+    low: int = 10**half
+    return _join(digits[:-half]) * low + _join(digits[-half:])
+
+
+def _no_constant(text: str) -> NoReturn:
+    _refuse(f"`{text}` is not JSON")
+
+
+def _check_depth(value: Any) -> None:  # Any: JSON
+    level, depth = [value], 0
+    while level:
+        if depth > MAX_JSON_DEPTH:
+            _refuse(f"the request is nested more than {MAX_JSON_DEPTH} levels deep")
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, list):
+                below.extend(item)
+            elif isinstance(item, dict):
+                below.extend(item.values())
+        level, depth = below, depth + 1
+
+
+def _plain(value: Any, where: str, depth: int) -> Any:  # Any: values of a request, converted to JSON
+    if depth > MAX_JSON_DEPTH:
+        _refuse(f"the request is nested more than {MAX_JSON_DEPTH} levels deep")
+    if isinstance(value, Mapping):
+        if not all(isinstance(key, str) for key in value):
+            _refuse(f"{_quoted(where)} has a key that is not a string")
+        return {str(key): _plain(item, str(key), depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, where, depth + 1) for item in value]
+    if value is not None and not isinstance(value, bool | int | float | str):
+        _refuse(f"{_quoted(where)} holds a value of type `{type(value).__name__}`, which JSON has no form for")
+    return value
+
+
+def _quoted(where: str) -> str:
+    return where if " " in where else f"`{where}`"
+
+
+_KINDS: dict[type, str] = {
+    type(None): "null", bool: "a bool", int: "an integer", float: "a float", str: "a string", list: "a list",
+}  # fmt: skip
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "an object"
+    return _KINDS.get(type(value), f"a value of type `{type(value).__name__}`")
+
+
+def _refuse(message: str) -> NoReturn:
+    raise RequestError("bad_request", message)

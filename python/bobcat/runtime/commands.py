@@ -1,0 +1,221 @@
+"""Commands that the state machine yields, and events that answer them. Values only.
+
+The machine yields one command at a time and receives one event in return; `ANSWERS` lists the event types that answer
+each command. A driver executes commands with asyncio, a test executes them by hand, a replay reads them from a journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+import msgspec
+
+from bobcat.approvals import Answer
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.run import (
+    ActionResult,
+    ApprovalRequest,
+    Happened,
+    Message,
+    NotHappened,
+    RunErrorCode,
+    RunResult,
+    ToolDef,
+    Unknown,
+)
+
+
+class ReadClock(msgspec.Struct, frozen=True):
+    """Read the clock and the kill switch. Answer: `ClockReading`."""
+
+
+class AskModel(msgspec.Struct, frozen=True):
+    """Ask the agent for its next step. Answer: `ModelReplied`, `ModelFailed`, `Interrupted`.
+
+    A driver that takes fast-path steps itself answers `StepsTaken`, or a store's failure in one of those steps.
+    """
+
+    conversation: Sequence[Message]
+
+
+class Decide(msgspec.Struct, frozen=True):
+    """Evaluate the policy for a request. Answer: `Decided`."""
+
+    request: ActionRequest
+
+
+class GetExtra(msgspec.Struct, frozen=True):
+    """Ask the provider for the facts of a request. Answer: `ExtraGiven`, `ExtraFailed`, `Interrupted`."""
+
+    request: ActionRequest
+
+
+class AskApproval(msgspec.Struct, frozen=True):
+    """Ask a person. Answer: `Approved`, `Suspended`, `Interrupted`."""
+
+    request: ApprovalRequest
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Append one journal record. Answer: `StoreAcked`, `StoreFailed`, `Superseded`."""
+
+    kind: str
+    body: dict[str, Any]
+    key: str
+
+
+class Execute(msgspec.Struct, frozen=True):
+    """Run the tool, or its shadow. Answer: `ToolReturned`, `Interrupted`."""
+
+    request: ActionRequest
+    tool: ToolDef
+    shadow: bool
+    key: str
+
+
+class Reconcile(msgspec.Struct, frozen=True):
+    """Ask a tool's reconciler whether the action with this key happened. Answer: `ReconcilerReplied`, `Interrupted`."""
+
+    tool: ToolDef
+    key: str
+    args: Mapping[str, Any]  # Any: arguments of any call
+
+
+class Emit(msgspec.Struct, frozen=True):
+    """Send an event to the sinks. Answer: None."""
+
+    kind: str
+    body: dict[str, Any]
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """End the run. No answer."""
+
+    result: RunResult
+
+
+class ClockReading(msgspec.Struct, frozen=True):
+    """The time: seconds since this attempt began, the wall clock, and the kill switch's reason when it was thrown."""
+
+    elapsed: float
+    wall: datetime
+    cancelled: str | None = None
+
+
+class ModelReplied(msgspec.Struct, frozen=True):
+    """The unparsed return value of the agent's step, and the wall clock at that time."""
+
+    reply: Any  # Any: an agent may return anything, and the machine must handle it
+    wall: datetime
+
+
+class ModelFailed(msgspec.Struct, frozen=True):
+    """Exception of the agent's step. `error`, `traceback` and `code` are for the result, `reason` for the event."""
+
+    error: str
+    reason: str
+    traceback: str | None = None
+    code: RunErrorCode = "agent_failed"
+
+
+class StepsTaken(msgspec.Struct, frozen=True):
+    """Steps that the driver took itself; the run continues from its new state. See `fast_path`."""
+
+
+class Decided(msgspec.Struct, frozen=True):
+    """The policy's decision. `completed` holds the transformed arguments, once for each time defaults were added."""
+
+    decision: Decision
+    completed: tuple[Mapping[str, Any], ...] = ()  # Any: arguments of any call
+
+
+class ExtraGiven(msgspec.Struct, frozen=True):
+    """The facts for one step, checked and frozen."""
+
+    extra: Mapping[str, Any]  # Any: JSON
+
+
+class ExtraFailed(msgspec.Struct, frozen=True):
+    """The facts for the step could not be obtained."""
+
+    error: str
+
+
+class Approved(msgspec.Struct, frozen=True):
+    """The validated answer of the approval handler: a grant or a refusal."""
+
+    answer: Answer
+
+
+class Suspended(msgspec.Struct, frozen=True):
+    """The approval is on record and will be answered later: this attempt of the run ends here."""
+
+    approvals: tuple[str, ...]
+    fingerprints: tuple[str, ...] = ()
+
+
+class ToolReturned(msgspec.Struct, frozen=True):
+    """The tool's outcome, success or failure."""
+
+    result: ActionResult
+
+
+class ReconcilerReplied(msgspec.Struct, frozen=True):
+    """The reconciler's answer; `Unknown` when the answer is unusable."""
+
+    answer: Happened | NotHappened | Unknown
+
+
+class StoreAcked(msgspec.Struct, frozen=True):
+    """The record is durable, at this position."""
+
+    seq: int = -1
+
+
+class StoreFailed(msgspec.Struct, frozen=True):
+    """The append failed; the record may not be durable."""
+
+    error: str
+
+
+class Superseded(msgspec.Struct, frozen=True):
+    """The record's position is taken: another worker executes this run."""
+
+    detail: str
+
+
+class Interrupted(msgspec.Struct, frozen=True):
+    """A wait that was ended from outside, by the kill switch or by a timeout.
+
+    `cancelled` is the switch's reason; `lost` means that this worker lost the run. Without either, `step` is true for a
+    timeout of the step and false for one of the run. `started` is false when the action had not started, or was undone.
+    """
+
+    cancelled: str | None = None
+    step: bool = False
+    started: bool = True
+    lost: Superseded | StoreFailed | None = None
+
+
+Command: TypeAlias = (
+    ReadClock | AskModel | GetExtra | Decide | AskApproval | Append | Execute | Reconcile | Emit | Finish
+)  # fmt: skip
+Event: TypeAlias = (
+    ClockReading | ModelReplied | ModelFailed | StepsTaken | ExtraGiven | ExtraFailed | Decided | Approved | Suspended
+    | ToolReturned | ReconcilerReplied | StoreAcked | StoreFailed | Superseded | Interrupted
+)  # fmt: skip
+
+ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
+    ReadClock: (ClockReading,),
+    AskModel: (ModelReplied, ModelFailed, StepsTaken, StoreFailed, Superseded, Interrupted),
+    GetExtra: (ExtraGiven, ExtraFailed, Interrupted),
+    Decide: (Decided,),
+    AskApproval: (Approved, Suspended, Interrupted),
+    Append: (StoreAcked, StoreFailed, Superseded),
+    Execute: (ToolReturned, Interrupted),
+    Reconcile: (ReconcilerReplied, Interrupted),
+    Emit: (type(None),),
+    Finish: (),
+}

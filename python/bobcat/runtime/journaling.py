@@ -1,0 +1,290 @@
+"""The journal of a run in progress: opened under a lease, verified, appended to, and closed with the run's status.
+
+The machine defines the records; the driver and the fast path write them through `RunJournal.write`. A store with only
+`append` and `load` has no lease and no status; the lynx-agent compatibility mode uses neither, and no hashes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from bobcat._core import Chain
+from bobcat.journal.index import EMPTY_JOURNAL, JournalIndex, index_journal
+from bobcat.journal.records import RunStore, StepRecord
+from bobcat.logs import logger
+from bobcat.model.fast_init import positional_factory
+from bobcat.model.run import FinalAnswer, RunErrorCode, RunResult
+from bobcat.runtime.commands import Interrupted, Superseded
+from bobcat.runtime.compat import CompatOptions
+from bobcat.runtime.hash_chain import CHAIN, DamagedJournal, check_chain, check_consistency, link
+from bobcat.runtime.interrupts import Interrupts
+from bobcat.runtime.lease import LeaseKeeper, Loss
+from bobcat.runtime.reply import Proposal, reply_from_body
+from bobcat.runtime.resume_check import Binding, mismatch
+from bobcat.stores.protocol import RunBusy, RunStatus, RunSummary, Transaction, TransactionalStore, has_leases
+from bobcat.text.json_text import format_exception
+
+log = logger("runtime")
+CLOSING_SECONDS = 10.0
+"""Timeout at the end of a run for the store to save its status and to release the lease."""
+REFUSED = "journal refused: "
+"""Error prefix of a run whose journal is damaged, or belongs to another run."""
+
+Replies: TypeAlias = dict[int, tuple[Proposal, ...] | FinalAnswer]
+Opened: TypeAlias = tuple[JournalIndex, Replies]
+
+_FINAL: Mapping[str, RunStatus] = {
+    "succeeded": "succeeded", "failed": "failed", "cancelled": "cancelled", "suspended": "suspended"
+}  # fmt: skip
+
+_record = positional_factory(StepRecord)
+
+
+def _link(previous: str, body: Mapping[str, Any], run_id: str, seq: int, kind: str, key: str) -> str:
+    return link(previous, body, run_id=run_id, seq=seq, kind=kind, key=key)
+
+
+class CannotOpen(Exception):
+    """The run cannot resume from its journal. With the code `busy`, the message is the store's."""
+
+    def __init__(self, error: str, code: RunErrorCode) -> None:
+        super().__init__(error)
+        self.code = code
+
+
+class _Undone(Exception):
+    """Raised to roll a transaction back."""
+
+
+class RunJournal:
+    """The journal of one run. `chain` builds its records."""
+
+    def __init__(
+        self,
+        store: RunStore,
+        run_id: str,
+        *,
+        compat: CompatOptions,
+        interrupts: Interrupts,
+        owner: str | None,
+        lease_seconds: float,
+    ) -> None:
+        self.store = store
+        self.chain = Chain(_record, _link if compat.guards_journal else None, run_id)
+        self.lease_keeper: LeaseKeeper | None = None
+        self._run_id = run_id
+        self._compat = compat
+        self._interrupts = interrupts
+        self.append: Callable[[StepRecord], Awaitable[None]] = store.append
+        """Append a record built by `chain`, outside of a transaction. `chain.kept` must follow."""
+        self._opened = False
+        """True when this attempt has begun. Else the run is unchanged."""
+        self.restored = False
+        """True when the store was restored since the run began: effects after the last record are unknown."""
+        self._transaction: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
+        if compat.guards_journal and has_leases(store):
+            self.lease_keeper = LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
+            self.append = self.lease_keeper.write
+
+    async def open(self, binding: Binding, allow_changed: frozenset[str]) -> Opened:
+        """Acquire the run and read its state. Raises `CannotOpen`."""
+        summary = await self._take()
+        records = await self._call("store.load", self.store.load, self._run_id)
+        try:
+            journal = index_journal(records, keeps_uncertain=self._compat.keeps_uncertain)
+            replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
+            if journal.final is not None and not isinstance(journal.final.get("step", 0), int):
+                raise TypeError("the final record has no step number")
+            if self._compat.guards_journal:
+                self.chain.head = check_chain(records, self._run_id)
+                check_consistency(journal, replies, self._run_id)
+                _check_status(summary, records, journal)
+        except DamagedJournal as damaged:
+            raise CannotOpen(f"{REFUSED}{damaged}", "journal_refused") from damaged
+        except Exception as error:
+            raise CannotOpen(f"store.load failed: {format_exception(error)}", "store_failed") from error
+        problem = mismatch(journal, binding, allow_changed) if self._compat.guards_journal else None
+        if problem is not None:
+            raise CannotOpen(f"{REFUSED}{problem}", "journal_refused")
+        self.chain.seq = journal.next_seq
+        await self._begin(journal)
+        self._opened = True
+        return journal, replies
+
+    async def _take(self) -> RunSummary | None:
+        """Acquire the lease; return the store's status of the run."""
+        lease_keeper = self.lease_keeper
+        if lease_keeper is None:
+            return None
+        # First the status, then the lease, then the records: a later read can only return more.
+        summary: RunSummary | None = await self._call("store.load", lease_keeper.store.run, self._run_id)
+        await self._call("store.acquire", lease_keeper.acquire)
+        if (
+            lease_keeper.lease.fence != (0 if summary is None else summary.fence) + 1
+        ):  # the status or the epoch may have changed by now
+            summary = await self._call("store.load", lease_keeper.store.run, self._run_id)
+        self.restored = summary is not None and summary.restored
+        return summary
+
+    async def _begin(self, journal: JournalIndex) -> None:
+        lease_keeper = self.lease_keeper
+        if lease_keeper is None:
+            return
+        if journal.final is None:
+            await self._call("store.acquire", self._set_status, "running", {})
+        lease_keeper.start_heartbeat(self._on_lease_lost)
+
+    def _on_lease_lost(self, why: Loss) -> None:
+        reason = why.detail if isinstance(why, Superseded) else why.error
+        log.warning("run %s: the lease is lost: %s", self._run_id, reason, extra={"run_id": self._run_id})
+        self._interrupts.notify_lease_lost(why)
+
+    # Any: store calls with any arguments and results.
+    async def _call(self, operation: str, call: Callable[..., Any], *args: Any) -> Any:
+        try:
+            answer = await self._interrupts.wait_uninterruptible(
+                call, *args, seconds=self._compat.store_timeout_seconds
+            )
+            if isinstance(answer, Interrupted):
+                raise TimeoutError
+        except RunBusy as busy:
+            raise CannotOpen(str(busy), "busy") from busy
+        except asyncio.CancelledError as error:
+            if self._interrupts.being_cancelled():
+                raise
+            raise CannotOpen(f"{operation} failed: {format_exception(error)}", "store_failed") from error
+        except (Exception, SystemExit) as error:
+            raise CannotOpen(f"{operation} failed: {format_exception(error)}", "store_failed") from error
+        return answer
+
+    def is_due(self) -> bool:
+        """Return true if the lease must be renewed before a new action starts."""
+        return self.lease_keeper is not None and self.lease_keeper.is_due()
+
+    async def ensure_valid(self) -> Loss | None:
+        """Renew the lease if it is due; return the reason when no new action may start."""
+        return None if self.lease_keeper is None else await self.lease_keeper.ensure_valid()
+
+    async def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> None:
+        """Append one record. Raises the store's exceptions, and `LeaseLost` when another worker holds the run."""
+        record = self.chain.record(kind, body, key, at)
+        if self._transaction is not None and kind == "action.result":
+            await self._commit(record)
+        else:
+            await self.append(record)
+        self.chain.kept()
+
+    async def begin_transaction(self) -> Transaction:
+        """Begin the transaction that the next result commits with. Raises the store's exceptions."""
+        lease_keeper, store = self.lease_keeper, self.store
+        if lease_keeper is None or not isinstance(store, TransactionalStore):
+            raise TypeError("the store has no transactions")
+        await lease_keeper.renew()
+        manager = store.transaction(lease_keeper.lease)
+        # Where renewals would wait for the transaction to end, no other worker can acquire the run before that either.
+        lease_keeper.paused = not getattr(store, "renews_in_transactions", False)
+        try:
+            transaction = await manager.__aenter__()
+        except BaseException:
+            lease_keeper.paused = False
+            raise
+        self._transaction = manager, transaction
+        return transaction
+
+    async def _commit(self, record: StepRecord) -> None:
+        if self._transaction is None:
+            raise RuntimeError("there is no transaction")
+        manager, transaction = self._transaction
+        try:
+            await transaction.append(record)
+        except BaseException:
+            await self.roll_back()
+            raise
+        self._transaction = None
+        try:
+            await manager.__aexit__(None, None, None)
+        finally:
+            self._resume_heartbeat()
+
+    async def roll_back(self) -> None:
+        """Undo the transaction in progress, if there is one."""
+        if self._transaction is None:
+            return
+        (manager, _), self._transaction = self._transaction, None
+        undone = _Undone()
+        try:
+            with suppress(_Undone):
+                await manager.__aexit__(_Undone, undone, None)
+        finally:
+            self._resume_heartbeat()
+
+    def _resume_heartbeat(self) -> None:
+        if self.lease_keeper is not None:
+            self.lease_keeper.paused = False
+
+    async def close(self, result: RunResult | None) -> None:
+        """Save the run's status, when it has a result, and release the lease.
+
+        A store failure at this point changes nothing: the journal has the outcome, and the lease expires.
+        """
+        if self.lease_keeper is None:
+            return
+        try:
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self.roll_back()
+                    if result is None or result.outcome == "superseded":
+                        await self.lease_keeper.detect_rollback()
+                    status = None if result is None else _FINAL.get(result.outcome)
+                    if result is not None and status is not None and self._opened:
+                        await self._set_status(status, self._detail(result))
+        finally:  # also when the run is cancelled here: otherwise the renewals would never end
+            with suppress(Exception):
+                async with asyncio.timeout(CLOSING_SECONDS):
+                    await self.lease_keeper.release()
+
+    def _detail(self, result: RunResult) -> dict[str, Any]:
+        detail: dict[str, Any] = {"records": self.chain.seq, "chain": self.chain.head}
+        if result.error is not None:
+            detail["error"] = result.error
+        if result.approvals:
+            detail["approvals"] = list(result.approvals)
+        return detail
+
+    async def _set_status(self, status: RunStatus, detail: Mapping[str, Any]) -> None:
+        if self.lease_keeper is not None:
+            await self.lease_keeper.store.set_status(self._run_id, status, detail=detail, lease=self.lease_keeper.lease)
+
+
+def _check_status(
+    summary: RunSummary | None, records: Any, journal: JournalIndex
+) -> None:  # Any: the value that a store returned
+    """Check that the journal holds the status that the store reports. Raises `DamagedJournal`."""
+    if summary is None:
+        return
+    if summary.status == "succeeded" and journal.final is None:
+        raise DamagedJournal("the store reports that the run succeeded, but the journal has no final answer")
+    _check_extent(summary.appended, summary.head, records)
+    count, head = summary.detail.get("records"), summary.detail.get("chain")
+    if isinstance(count, int) and isinstance(head, str) and count:
+        _check_extent(count, head, records)
+
+
+def _check_extent(count: int | None, head: str | None, records: Any) -> None:  # Any: as above
+    """Check that at least as many records exist as the store reports, and that its hash matches. Raises
+    `DamagedJournal`.
+    """
+    if count is not None and count > len(records):
+        raise DamagedJournal(f"the store reports {count} records for the run, but {len(records)} exist")
+    if count != len(records) or not records or head is None:
+        return
+    last = max(records, key=lambda record: record.seq)
+    if last.body.get(CHAIN, head) != head:
+        raise DamagedJournal("the last record does not match the hash that the store reports")
+
+
+__all__ = ["EMPTY_JOURNAL", "REFUSED", "CannotOpen", "Opened", "Replies", "RunJournal"]

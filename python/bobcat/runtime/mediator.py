@@ -1,0 +1,153 @@
+"""The policy enforcement point: executes what a decision permits, and nothing else.
+
+The run loop executes an action in parts (`bobcat.approvals.ask`, then `execute` or `preview`) because it journals
+between them; `mediate` is the whole in one call, for guards and proxies. A fault of a tool, a shadow, an executor or an
+approval handler never raises here: it is an `ActionResult` that is not ok.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from bobcat.aio.tasks import being_cancelled
+from bobcat.approvals import ApprovalHandler, Pending, ask
+from bobcat.errors import ArgumentError
+from bobcat.executors import Executor, inline_executor
+from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.exact import for_tool
+from bobcat.model.frozen import deep_freeze, thaw
+from bobcat.model.run import ActionResult, ApprovalRequest, ToolDef
+from bobcat.text.json_text import format_exception
+from bobcat.tools.signature import GIVEN, accepted_arguments, bind_arguments
+from bobcat.tools.toolset import ToolSet
+
+NO_TRANSFORM_ARGS = (
+    "transform decision missing transform_args (must be a Mapping). Refusing to fall through to original args."
+)
+
+
+async def mediate(
+    request: ActionRequest,
+    decision: Decision,
+    tools: ToolSet,
+    on_approval: ApprovalHandler,
+    executor: Executor | None = None,
+) -> ActionResult:
+    """Execute one decided action and return its outcome. Failures are in `ActionResult.error`.
+
+    The defaults of the tool's signature are added, and arguments that the tool does not take are refused, as in a run.
+    The decision is about the call as given: where rules read arguments, call `bind_arguments` first. The arguments that
+    run, are previewed or are shown to an approver are `decision.transform_args` when it has any. Edits by an approver
+    are refused here: they would need another evaluation, which `run_agent` does.
+    """
+    refusal = refused(decision)
+    if refusal is not None:
+        return ActionResult(False, error=refusal)
+    tool = tools.tools.get(request.tool)
+    if tool is None:
+        return ActionResult(False, error=f"unknown tool: {request.tool!r}")
+    if GIVEN.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
+        return ActionResult(False, error=f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only")
+    try:
+        request = with_args(request, bind_arguments(tool, dict(effective_args(request, decision))))
+    except ArgumentError as error:
+        return ActionResult(False, error=str(error))
+    except Exception as error:
+        return ActionResult(False, error=f"denied: the arguments cannot be used: {format_exception(error)}")
+    match decision.verdict:
+        case Verdict.DRY_RUN:
+            return await preview(request, tool)
+        case Verdict.APPROVE_REQUIRED:
+            shown = with_args(request, deep_freeze(thaw(request.args)))
+            answer = await ask(
+                on_approval,
+                ApprovalRequest(shown, decision, request.context.correlation_id, definition=tool.definition),
+            )
+            if isinstance(answer, Pending):
+                return ActionResult(False, error="denied: the approval is pending, and this call cannot wait")
+            if answer.refusal is not None:
+                return ActionResult(False, error=answer.refusal)
+            if answer.args is not None:
+                return ActionResult(False, error="denied: the approver edited the arguments; not evaluated again")
+        case Verdict.ALLOW | Verdict.TRANSFORM | Verdict.DENY:
+            pass
+        case unreachable:
+            assert_never(unreachable)
+    return await execute(request, tool, executor or inline_executor())
+
+
+def refused(decision: Decision, *, transforms_any_verdict: bool = True) -> str | None:
+    """The error text of a decision that permits nothing, or None. An unknown verdict permits nothing."""
+    verdict: object = decision.verdict
+    if not isinstance(verdict, Verdict):
+        return f"denied: unknown verdict {verdict!r}"
+    if verdict is Verdict.DENY:
+        return f"denied: {decision.reason or 'Policy denied this action'}"
+    changed: object = decision.transform_args
+    needed = verdict is Verdict.TRANSFORM or (changed is not None and transforms_any_verdict)
+    return NO_TRANSFORM_ARGS if needed and not isinstance(changed, Mapping) else None
+
+
+def effective_args(request: ActionRequest, decision: Decision) -> Mapping[str, Any]:
+    """The effective arguments of a decision: the transformed ones when it has any, under any verdict."""
+    return request.args if decision.transform_args is None else decision.transform_args
+
+
+def bind_request(request: ActionRequest, tools: ToolSet) -> ActionRequest:
+    """The request as a run with these tools evaluates it, with the tool's declared values and argument defaults.
+
+    For tests of policies and for services that decide before they run. Raises `ArgumentError` for an unknown tool and
+    for arguments that the tool does not take; a run denies both without asking the policy.
+    """
+    tool = tools.tools.get(request.tool)
+    if tool is None:
+        raise ArgumentError(f"unknown tool: {request.tool!r}", "unknown_tool")
+    bound = bind_arguments(tool, dict(request.args))
+    return ActionRequest(request.tool, bound, tool.metadata, request.context)
+
+
+def with_args(request: ActionRequest, args: Mapping[str, Any]) -> ActionRequest:
+    """The same request with other arguments."""
+    return ActionRequest(request.tool, args, request.declared, request.context)
+
+
+async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> ActionResult:
+    """Run a permitted action through `executor`, on a copy of the arguments that the tool may change."""
+    try:
+        outcome: object = await executor(with_args(request, for_tool(request.args)), tool)
+    except asyncio.CancelledError as error:
+        if being_cancelled():
+            raise
+        return ActionResult(False, error=f"executor raised {format_exception(error)}")
+    except (Exception, SystemExit) as error:
+        return ActionResult(False, error=f"executor raised {format_exception(error)}")
+    if not isinstance(outcome, ActionResult):
+        return ActionResult(
+            False, error=f"executor returned {type(outcome).__name__}, not ActionResult (tool {request.tool!r})"
+        )
+    return outcome
+
+
+async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -> ActionResult:
+    """Run the tool's shadow in place of the tool, with the arguments that the shadow takes (all, without `trim`)."""
+    shadow = tool.shadow_fn
+    if shadow is None:
+        return ActionResult(False, error=f"tool {request.tool!r} has no shadow; cannot dry-run")
+    started = time.perf_counter()
+    try:
+        args = for_tool(request.args)
+        value = await shadow(**(accepted_arguments(shadow, args) if trim else args))
+    except asyncio.CancelledError as error:
+        if being_cancelled():
+            raise
+        return ActionResult(False, error=format_exception(error), duration_ms=_since(started))
+    except (Exception, SystemExit) as error:
+        return ActionResult(False, error=format_exception(error), duration_ms=_since(started))
+    return ActionResult(True, {"dry_run": True, "preview": value}, None, _since(started))
+
+
+def _since(started: float) -> int:
+    return int((time.perf_counter() - started) * 1000)

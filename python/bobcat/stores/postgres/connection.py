@@ -1,0 +1,204 @@
+"""The connections of a PostgreSQL store: opened at first use, pooled, and reopened after the server was unavailable."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Literal, TypeVar
+
+import psycopg
+
+from bobcat.errors import StoreError, StoreWarning
+from bobcat.stores.errors import store_closed, unavailable, wrong_event_loop
+from bobcat.stores.postgres.pool import Connection, Pool
+from bobcat.stores.postgres.schema import begin_epoch, identify, log_position, migrate
+
+T = TypeVar("T")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+"""Seconds between attempts: doubled from the first to the longest."""
+
+_TRANSIENT = {
+    "40001",  # serialization_failure
+    "40P01",  # deadlock_detected
+    "53300",  # too_many_connections
+    "57P01",  # admin_shutdown
+    "57P02",  # crash_shutdown
+    "57P03",  # cannot_connect_now
+}
+"""SQLSTATEs after which the same call can succeed; class 08 and no state at all are broken connections."""
+
+_WRITE_THROUGH = """SELECT set_config('synchronous_commit', 'on', false)
+    WHERE current_setting('synchronous_commit') = 'off'"""
+"""Statement that makes a commit wait for the disk, whatever the default of the server or the role."""
+
+
+class PostgresConnections:
+    """The connections to one schema of one database, for one event loop at a time."""
+
+    def __init__(
+        self, conninfo: str, schema: str, *, pool_size: int, patience: float, durability: Literal["require", "warn"]
+    ) -> None:
+        self._conninfo, self._schema, self._pool_size = conninfo, schema, pool_size
+        self._patience, self._durability = patience, durability
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._pool: Pool | None = None
+        self._apart: Pool | None = None
+        """Separate connections for transactions, so that renewals find a free one however many tools are in a
+        transaction.
+        """
+        self._opened_once = False
+        self._log_position = 0
+        self._closed = False
+
+    async def do(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Execute `work` on a connection, with retries when it breaks. `work` must be safe to repeat."""
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._patience, FIRST_PAUSE
+        pool = await self._opened()
+        while True:
+            try:
+                async with pool.connection() as connection:
+                    return await work(connection)
+            except psycopg.Error as error:
+                if not _is_transient(error) or loop.time() + pause > until:
+                    raise to_store_error(error) from error
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    @asynccontextmanager
+    async def transaction(self, begin: Callable[[Connection], Awaitable[object]]) -> AsyncIterator[Connection]:
+        """A connection in a transaction that `begin` has checked.
+
+        Failures before that are retried, later ones are not.
+        """
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._patience, FIRST_PAUSE
+        await self._opened()
+        pool = self._apart
+        assert pool is not None
+        while True:
+            began = False
+            try:
+                async with pool.connection() as connection:
+                    async with connection.transaction():
+                        await begin(connection)
+                        began = True
+                        yield connection
+                    return
+            except psycopg.Error as error:
+                if began:
+                    if _is_transient(error):
+                        raise to_store_error(error) from error
+                    raise  # the tool's own exception
+                if not _is_transient(error) or loop.time() + pause > until:
+                    raise to_store_error(error) from error
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        await self._close_pools()
+
+    async def _close_pools(self) -> None:
+        for pool in (self._pool, self._apart):
+            if pool is not None:
+                await pool.close()
+
+    async def begin_epoch(self) -> int:
+        """Begin the next epoch and return its number."""
+
+        async def work(connection: Connection) -> int:
+            async with connection.transaction():
+                return await begin_epoch(connection, self._schema)
+
+        return await self.do(work)
+
+    async def _opened(self) -> Pool:
+        loop = asyncio.get_running_loop()
+        if self._closed:
+            raise store_closed("the PostgreSQL store")
+        if self._loop is not loop:
+            if self._loop is not None and not self._loop.is_closed():
+                raise wrong_event_loop("a PostgreSQL store")
+            await self._close_pools()
+            self._loop, self._opening, self._opened_once = loop, None, False
+            self._pool, self._apart = (Pool(self._connect, self._pool_size) for _ in range(2))
+        pool = self._pool
+        assert pool is not None
+        if self._opening is None:
+            self._opening = loop.create_task(self._open(pool))
+        opening = self._opening
+        try:
+            await asyncio.shield(opening)
+        except Exception:
+            if self._opening is opening:
+                self._opening = None
+            raise
+        return pool
+
+    async def _open(self, pool: Pool) -> None:
+        # Errors of a first connection are usually configuration errors: they are raised without retries.
+        try:
+            async with pool.connection() as connection:
+                await self._check(connection)
+                await migrate(connection, self._schema)
+                await self._identify(connection)
+                self._opened_once = True
+        except psycopg.Error as error:
+            raise to_store_error(error) from error
+
+    async def _connect(self) -> Connection:
+        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        try:
+            await connection.execute(_WRITE_THROUGH)
+            if self._opened_once:  # the server may have been restored while the store had no connection
+                await self._identify(connection)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    def note(self, position: str) -> None:
+        """Record the position of the server's log; a server found at an earlier position was restored."""
+        self._log_position = max(self._log_position, log_position(position))
+
+    async def _identify(self, connection: Connection) -> None:
+        self._log_position = await identify(connection, self._schema, self._log_position)
+
+    async def _check(self, connection: Connection) -> None:
+        rows = await connection.execute("SELECT current_setting('server_encoding'), current_setting('fsync')")
+        encoding, fsync = await rows.fetchone() or ("", "")
+        if encoding != "UTF8":
+            raise StoreError("encoding", f"the database's encoding is `{encoding}`; make one with `ENCODING 'UTF8'`")
+        if fsync != "on":
+            lack = "`fsync` is off on the PostgreSQL server, so a power cut loses or damages journals: set `fsync = on`"
+            if self._durability == "require":
+                raise StoreError("not_durable", f'{lack}, or pass `durability="warn"`')
+            warnings.warn(lack, StoreWarning, stacklevel=2)
+
+
+def _is_transient(error: psycopg.Error) -> bool:
+    state = error.sqlstate
+    if state is None:
+        return isinstance(error, psycopg.OperationalError)
+    return state in _TRANSIENT or state.startswith("08")
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Translate the errors of the store's own statements."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise to_store_error(error) from error
+
+
+def to_store_error(error: psycopg.Error) -> StoreError:
+    """Convert a PostgreSQL error to a `StoreError`."""
+    first = str(error).strip().splitlines()
+    return unavailable(f"PostgreSQL: {first[0] if first else type(error).__name__}")

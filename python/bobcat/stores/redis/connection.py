@@ -1,0 +1,217 @@
+"""The connections of a Redis store: the server's durability is checked at first use, broken connections are retried."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import redis.exceptions as failures
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+
+from bobcat.aio.tasks import wait_shielded
+from bobcat.errors import StoreError, StoreWarning
+from bobcat.stores.errors import store_closed, too_new, unavailable, wrong_event_loop
+from bobcat.stores.redis.scripts import SCRIPTS
+
+T = TypeVar("T")
+
+Client: TypeAlias = Any
+"""`redis.asyncio.Redis`. Any: the types of its methods change between its releases."""
+
+SCHEMA = 2
+"""The version of the keys' layout, as stored in the key `schema`."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
+"""Seconds between attempts: doubled from the first to the longest."""
+
+ATTEMPT = 10.0
+"""Time limit of one attempt in seconds."""
+
+_DIGESTS = {name: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() for name, text in SCRIPTS.items()}
+
+
+class RedisConnection:
+    """The connections to the keys of one prefix, for one event loop at a time."""
+
+    def __init__(
+        self,
+        url: str,
+        prefix: str,
+        *,
+        pool_size: int,
+        patience: float,
+        durability: Literal["require", "warn"],
+        replicas: int,
+    ) -> None:
+        self._url, self._prefix, self._pool_size = url, prefix, pool_size
+        self._patience, self._durability, self._replicas = patience, durability, replicas
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: Client | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def run(self, script: str, keys: Sequence[str], *arguments: str) -> Any:  # Any: the result of a script
+        """Run a script; for a write, wait for the requested number of replicas."""
+        call = (_DIGESTS[script], len(keys), *keys, *arguments)
+
+        async def work(client: Client) -> Any:  # Any: as above
+            try:
+                return await self._replicated(client, "EVALSHA", *call)
+            except failures.NoScriptError:  # the server is new, or was restarted
+                return await self._replicated(client, "EVAL", SCRIPTS[script], *call[1:])
+
+        return await self.do(work)
+
+    async def do(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Execute `work`, with retries when the connection breaks. `work` must be safe to repeat."""
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._patience, FIRST_PAUSE
+        client = await self._opened()
+        while True:
+            try:
+                # A sent request cannot be withdrawn: a caller that is cancelled meanwhile waits for its end.
+                return await wait_shielded(work(client))
+            except failures.RedisError as error:
+                if not _is_transient(error) or loop.time() + pause > until:
+                    raise to_store_error(error) from error
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        client, self._client = self._client, None
+        if client is not None and self._loop is asyncio.get_running_loop():
+            await client.aclose()
+
+    async def _replicated(self, client: Client, *command: Any) -> Any:  # Any: of any script
+        if not self._replicas:
+            return await client.execute_command(*command)
+        async with client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command(*command)
+            pipeline.execute_command("WAIT", self._replicas, int(self._patience * 1000 / 2) or 1)
+            answer, reached = await pipeline.execute()
+        if reached < self._replicas:
+            raise unavailable(f"Redis: the write reached {reached} of {self._replicas} replicas; it may still be lost")
+        return answer
+
+    async def _opened(self) -> Client:
+        loop = asyncio.get_running_loop()
+        if self._closed:
+            raise store_closed("the Redis store")
+        if self._loop is not loop:
+            if self._loop is not None and not self._loop.is_closed():
+                raise wrong_event_loop("a Redis store")
+            self._loop, self._opening = loop, None
+        if self._client is None or self._opening is None:
+            self._client = self._connected()
+            self._opening = loop.create_task(self._check(self._client))
+        client, opening = self._client, self._opening
+        try:
+            await asyncio.shield(opening)
+        except Exception:
+            if self._opening is opening:
+                self._opening = None
+                await client.aclose()
+            raise
+        return client
+
+    def _connected(self) -> Client:
+        try:
+            pool = BlockingConnectionPool.from_url(
+                self._url,
+                max_connections=self._pool_size,
+                timeout=self._patience,
+                socket_timeout=max(ATTEMPT, self._patience if self._replicas else 0),
+                socket_connect_timeout=ATTEMPT,
+                retry=Retry(NoBackoff(), 0),
+            )
+            pool.connection_kwargs["decode_responses"] = False  # the scripts return bytes
+            pool.connection_class(**pool.connection_kwargs)  # an option in the URL that it does not support
+        except (ValueError, TypeError) as error:
+            raise StoreError("bad_url", f"Redis: {str(error).partition('() ')[2] or error}") from error
+        return Redis.from_pool(pool)
+
+    async def _check(self, client: Client) -> None:
+        """Check the server's durability before the first write. Its errors are raised without retries."""
+        try:
+            replication = await client.info("replication")
+            if (await client.info("cluster")).get("cluster_enabled"):
+                raise StoreError("cluster", "Redis: a cluster distributes a run's keys; use a server without one")
+            if replication.get("role") != "master":
+                raise StoreError("read_only", "Redis: the server is a replica; give the address of its primary")
+            lacks = await self._lacks(client)
+            known = await client.set(f"{self._prefix}schema", str(SCHEMA), nx=True, get=True)
+        except failures.RedisError as error:
+            raise to_store_error(error) from error
+        if known is not None and int(known) > SCHEMA:
+            raise too_new(f"the store under `{self._prefix}`", int(known), SCHEMA)
+        if known is not None and int(known) < SCHEMA:  # the first append adds the fields of later schemas to a run
+            await self._warn_or_refuse(client)
+        connected = int(replication.get("connected_slaves", 0))
+        if connected < self._replicas:
+            lacks.append(f"it has {connected} replicas, and writes must reach {self._replicas}")
+        if lacks and self._durability == "require":
+            raise StoreError(
+                "not_durable",
+                f"the Redis server can lose acknowledged writes: {'; '.join(lacks)}. "
+                'Change these settings, or pass `durability="warn"`',
+            )
+        for lack in lacks:
+            warnings.warn(f"the Redis server can lose acknowledged writes: {lack}", StoreWarning, stacklevel=2)
+        if connected and not self._replicas:
+            warnings.warn(
+                f"the Redis server has {connected} replicas: after a failover, acknowledged writes can be missing; "
+                "`replicas=1` waits for one",
+                StoreWarning,
+                stacklevel=2,
+            )
+
+    async def _warn_or_refuse(self, client: Client) -> None:
+        try:
+            await client.set(f"{self._prefix}schema", str(SCHEMA))
+        except failures.RedisError as error:
+            raise to_store_error(error) from error
+
+    async def _lacks(self, client: Client) -> list[str]:
+        try:
+            settings = {
+                name: value
+                for asked in ("appendonly", "appendfsync", "maxmemory", "maxmemory-policy")
+                for name, value in (await client.config_get(asked)).items()
+            }
+        except failures.ResponseError:
+            return ["its settings cannot be read (`CONFIG GET` is refused)"]
+        found = {_text(name): _text(value) for name, value in settings.items()}
+        lacks = []
+        if found.get("appendonly") != "yes":
+            lacks.append("`appendonly` is off, so a restart loses journals: set `appendonly yes`")
+        elif found.get("appendfsync") != "always":
+            lacks.append(
+                f"`appendfsync` is `{found.get('appendfsync')}`, so a power cut loses the latest writes: "
+                "set `appendfsync always`"
+            )
+        policy = found.get("maxmemory-policy", "")
+        if found.get("maxmemory") != "0" and policy.startswith("allkeys"):
+            lacks.append(f"`maxmemory-policy` is `{policy}`, so journals are dropped when it is full: set `noeviction`")
+        return lacks
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _is_transient(error: failures.RedisError) -> bool:
+    if isinstance(error, (failures.AuthenticationError, failures.AuthorizationError)):
+        return False
+    return isinstance(error, (failures.ConnectionError, failures.TimeoutError))
+
+
+def to_store_error(error: failures.RedisError) -> StoreError:
+    """Convert a Redis error to a `StoreError`."""
+    return unavailable(f"Redis: {str(error) or type(error).__name__}")

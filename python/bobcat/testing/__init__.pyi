@@ -1,0 +1,6 @@
+"""The public names of `bobcat.testing`. `__init__.py` reads their modules from this file."""
+
+from bobcat.testing.contract import ContractReport as ContractReport
+from bobcat.testing.contract import StoreContractError as StoreContractError
+from bobcat.testing.contract import Violation as Violation
+from bobcat.testing.contract import run_store_contract as run_store_contract

@@ -1,0 +1,1 @@
+"""Text of values: JSON for records, and safe text for people."""

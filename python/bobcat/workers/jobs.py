@@ -1,0 +1,148 @@
+"""Client of a store's job queue: enqueue, cancel, resume."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from bobcat.errors import JobError
+from bobcat.stores.protocol import (
+    DurableStore,
+    RunStatus,
+    RunSummary,
+    StatusConflict,
+    VersionConflict,
+)
+from bobcat.workers.dispatch import RunQueue
+from bobcat.workers.job import KIND, MAX_PRIORITY, Job, job_from_json, plain_payload, set_run_status, utc_time
+
+
+class Jobs:
+    """Client of the queue: enqueue, cancel and resume runs."""
+
+    def __init__(self, store: DurableStore, dispatcher: RunQueue | None = None) -> None:
+        if not isinstance(store, DurableStore):
+            raise TypeError(f"jobs need a DurableStore, such as SQLiteStore, got {type(store).__name__}")
+        self._store = store
+        self._dispatcher = dispatcher
+
+    async def enqueue(
+        self,
+        name: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        run_id: str | None = None,
+        priority: int = 0,
+        run_at: datetime | None = None,
+        tenant: str = "",
+        version: str | None = None,
+    ) -> Job:
+        """Queue a run, to start at `run_at` or as soon as possible.
+
+        With an explicit `run_id`, a second call has no effect. With a `version`, only a worker whose app has this
+        version of the run takes it. Raises `JobError`: `taken` when that id belongs to another job, `bad_job` for an
+        invalid job, such as a payload that is not JSON or a `run_at` without a time zone.
+        """
+        plain = plain_payload({} if payload is None else payload)
+        at = await self._store.now() if run_at is None else utc_time(run_at)
+        for label, text in (("name", name), ("tenant", tenant), ("run id", "-" if run_id is None else run_id)):
+            if not isinstance(text, str) or not (text or label == "tenant"):
+                required = "a string" if label == "tenant" else "a non-empty string"
+                raise JobError("bad_job", f"the {label} of a job must be {required}, got `{text!r}`")
+        if version is not None and (not isinstance(version, str) or not version):
+            raise JobError("bad_job", f"the version of a job must be a non-empty string, got `{version!r}`")
+        if type(priority) is not int or abs(priority) > MAX_PRIORITY:
+            raise JobError(
+                "bad_job",
+                f"a priority must be an integer between -{MAX_PRIORITY} and {MAX_PRIORITY}, got `{priority!r}`",
+            )
+        job = Job(uuid4().hex if run_id is None else run_id, name, plain, at, priority, tenant, version=version)
+        try:
+            await self._store.put(KIND, job.run_id, job.to_json(), expected=0)
+        except VersionConflict:
+            known = await self.get(job.run_id)
+            if (known.kind, known.payload, known.tenant) != (job.kind, job.payload, tenant):
+                raise JobError("taken", f"the run id `{job.run_id}` belongs to another job, `{known.kind}`") from None
+            job = known
+        if await self._store.run(job.run_id) is None:  # else it was queued, and may have progressed since
+            with suppress(StatusConflict):  # another process queued it at this moment
+                await self._queue(job, ())
+        return job
+
+    async def get(self, run_id: str) -> Job:
+        """One job. Raises `JobError` (`unknown`)."""
+        entry = await self._store.get(KIND, run_id)
+        if entry is None:
+            raise JobError("unknown", await self._unknown(run_id))
+        return job_from_json(entry.body)
+
+    async def _unknown(self, run_id: str) -> str:
+        if await self._store.run(run_id) is None:
+            return f"there is no job for a run `{run_id}` in this store"
+        return f"the run `{run_id}` was not queued: only the program that began it can resume it"
+
+    async def cancel(self, run_id: str, *, reason: str = "cancelled by hand") -> RunSummary | None:
+        """Stop a run; its worker stops within a moment. Returns its last known state.
+
+        Raises `JobError` (`unknown`; `over` when it has ended, even at this moment).
+        """
+        asked = False
+        while True:
+            run = await self._store.run(run_id)
+            if (
+                run is not None
+                and run.status in ("succeeded", "cancelled")
+                and not (asked and run.status == "cancelled")
+            ):
+                if asked:
+                    await self.change(run_id, cancelled=None)
+                raise JobError("over", f"the run `{run_id}` is over ({run.status})")
+            if not asked:
+                await self.change(run_id, cancelled=reason)
+                if self._dispatcher is not None:
+                    await self._dispatcher.cancel(run_id)
+                asked = True
+                continue  # it may have ended before its worker noticed
+            if run is not None and run.status in ("running", "cancelled"):
+                return run
+            with suppress(StatusConflict):  # a worker took it, or it ended: read it again
+                expected = () if run is None else (run.status,)
+                await set_run_status(self._store, run_id, "cancelled", expected=expected, error=f"cancelled: {reason}")
+
+    async def resume(self, run_id: str) -> Job:
+        """Queue a run that failed, was cancelled or is suspended, to continue from its journal.
+
+        Raises `JobError` (`unknown`; `over` when it has succeeded).
+        """
+        while True:
+            run = await self._store.run(run_id)
+            if run is not None and run.status == "succeeded":
+                raise JobError("over", f"the run `{run_id}` is over (succeeded)")
+            job = await self.change(run_id, cancelled=None, attempts=0, run_at=await self._store.now())
+            if run is not None and run.status == "running":  # another worker's, or it is found when its lease ends
+                return job
+            with suppress(StatusConflict):  # a worker took it, or it ended: read it again
+                await self._queue(job, () if run is None else (run.status,))
+                return job
+
+    async def change(self, run_id: str, **fields: Any) -> Job:  # Any: fields of a job
+        """Replace fields of a job. Raises `JobError` (`unknown`)."""
+        while True:
+            entry = await self._store.get(KIND, run_id)
+            if entry is None:
+                raise JobError("unknown", await self._unknown(run_id))
+            job = replace(job_from_json(entry.body), **fields)
+            try:
+                await self._store.put(KIND, run_id, job.to_json(), expected=entry.version)
+            except VersionConflict:
+                continue
+            return job
+
+    async def _queue(self, job: Job, expected: Collection[RunStatus]) -> None:
+        await set_run_status(self._store, job.run_id, "queued", expected=expected, **job.detail())
+        if self._dispatcher is not None:
+            await self._dispatcher.enqueue(job)

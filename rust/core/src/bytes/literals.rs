@@ -1,0 +1,225 @@
+//! Literals searched for in one pass over a text: an Aho-Corasick automaton that takes linear time to build.
+//!
+//! After it has built the trie, the `aho-corasick` crate moves the match states in front of the others by swaps, and then
+//! follows every cycle of that permutation from each of its states. Where most states match, as with `x0`, `x1`, ...
+//! `x99999`, there is one cycle of all states: quadratic time, 26 s for 100,000 literals. So a padding literal with as many
+//! states that do not match as there are match states is put first. Every swap then exchanges one of these states with a
+//! match state, and no cycle has more than two states.
+
+use std::collections::HashSet;
+use std::iter;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
+use super::hash::Keyed;
+use crate::budget::Steps;
+use crate::error::Fault;
+
+/// Hits that take a step.
+const HITS_A_STEP: u64 = 16;
+
+/// The byte of the padding literal, which is in no UTF-8 text.
+const PADDING: u8 = 0xff;
+
+/// An automaton that finds literals, each known by its index.
+#[derive(Debug)]
+pub(crate) struct LiteralSet {
+    automaton: AhoCorasick,
+    /// The number of padding literals in front of the others: 0 or 1.
+    padding: usize,
+}
+
+/// A literal found in a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hit {
+    /// The index of the literal.
+    pub(crate) literal: usize,
+    /// The offset of its first byte.
+    pub(crate) start: usize,
+}
+
+impl LiteralSet {
+    /// Builds the automaton of `literals`. Up to `table_bytes` bytes of literals it is a table of all transitions. With
+    /// `fold`, the literals are in lower case, and ASCII letters match in either case. Returns `None` for too many literals.
+    pub(crate) fn new(literals: &[&[u8]], table_bytes: usize, fold: bool) -> Option<Self> {
+        let bytes: usize = literals.iter().map(|literal| literal.len()).sum();
+        let table = bytes <= table_bytes;
+        let padding = match table {
+            true => Vec::new(),
+            false => padding(literals),
+        };
+        let first = (!table).then_some(padding.as_slice());
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(fold)
+            .kind(table.then_some(AhoCorasickKind::DFA))
+            .prefilter(false)
+            .build(first.into_iter().chain(literals.iter().copied()))
+            .ok()?;
+        Some(Self {
+            automaton,
+            padding: usize::from(!table),
+        })
+    }
+
+    /// Returns true if a literal is in `text`.
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        self.automaton.is_match(text)
+    }
+
+    /// The hits in `text`, overlapping ones included.
+    pub(crate) fn hits(&self, text: &str) -> impl Iterator<Item = Hit> {
+        let hits = self.automaton.find_overlapping_iter(text);
+        hits.filter_map(|hit| {
+            Some(Hit {
+                literal: hit.pattern().as_usize().checked_sub(self.padding)?,
+                start: hit.start(),
+            })
+        })
+    }
+
+    /// Calls `visit` with the literal of every hit in `text` until it returns `false`.
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`].
+    pub(crate) fn each_hit(
+        &self,
+        text: &str,
+        steps: &Steps,
+        mut visit: impl FnMut(usize) -> bool,
+    ) -> Result<(), Fault> {
+        for (count, hit) in (1_u64..).zip(self.hits(text)) {
+            if count.is_multiple_of(HITS_A_STEP) {
+                steps.take(1)?;
+            }
+            if !visit(hit.literal) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The padding literal of `literals`: its last state is a match state too, for which it has one more of the others.
+fn padding(literals: &[&[u8]]) -> Vec<u8> {
+    vec![PADDING; match_states(literals) + 2]
+}
+
+/// An upper bound of the match states in the trie of `literals`: the states whose last bytes are those of a literal. Exact
+/// where all literals have the same length.
+fn match_states(literals: &[&[u8]]) -> usize {
+    let width = literals.iter().map(|literal| literal.len()).min();
+    let width = width.unwrap_or(0);
+    let endings: HashSet<&[u8], Keyed> = literals
+        .iter()
+        .filter_map(|literal| literal.get(literal.len() - width..))
+        .collect();
+    let mut sorted = literals.to_vec();
+    sorted.sort_unstable();
+    let before = iter::once(&[][..]).chain(sorted.iter().copied());
+    let states = before.zip(&sorted).map(|(before, literal)| {
+        let same = iter::zip(before, *literal).take_while(|(a, b)| a == b);
+        let own = (same.count() + 1).max(width)..=literal.len();
+        own.filter(|end| {
+            let ending = literal.get(end - width..*end);
+            ending.is_some_and(|ending| endings.contains(ending))
+        })
+        .count()
+    });
+    states.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{LiteralSet, match_states, padding};
+
+    /// The states of a trie in the order of their creation: true for a match state.
+    fn states(literals: &[Vec<u8>]) -> Vec<bool> {
+        let known: HashSet<&[u8]> = literals.iter().map(Vec::as_slice).collect();
+        let mut seen = HashSet::new();
+        let ends = literals
+            .iter()
+            .flat_map(|literal| (1..=literal.len()).map(move |end| &literal[..end]));
+        let created: Vec<&[u8]> = ends.filter(|state| seen.insert(*state)).collect();
+        let longest = literals[literals.len() - 1].len().max(16);
+        created
+            .iter()
+            .map(|state| {
+                let first = state.len().saturating_sub(longest);
+                (first..state.len()).any(|start| known.contains(&state[start..]))
+                    || known.contains(state)
+            })
+            .collect()
+    }
+
+    /// The steps that the crate takes to renumber states: for each the length of its cycle.
+    fn renumbering(matching: &[bool]) -> usize {
+        let mut map: Vec<usize> = (0..matching.len()).collect();
+        let matches = (0..matching.len()).filter(|state| matching[*state]);
+        for (next, state) in matches.enumerate() {
+            map.swap(next, state);
+        }
+        let cycle = |first: usize| {
+            let mut state = map[first];
+            let mut length = 1;
+            while state != first {
+                (state, length) = (map[state], length + 1);
+            }
+            length
+        };
+        (0..map.len()).map(cycle).sum()
+    }
+
+    fn sets() -> [Vec<Vec<u8>>; 6] {
+        let numbered = |count: usize, text: &dyn Fn(usize) -> String| -> Vec<Vec<u8>> {
+            (0..count).map(|n| text(n).into_bytes()).collect()
+        };
+        [
+            numbered(1_000, &|n| format!("x{n}")),
+            numbered(1_000, &|n| format!("needle {n}")),
+            numbered(1_000, &|n| format!("{n}")),
+            numbered(1_000, &|n| format!("/p{n}/")),
+            numbered(1_000, &|n| format!("{}z", n * 7_919 % 4_001)),
+            numbered(100, &|n| "a".repeat(n + 1)),
+        ]
+    }
+
+    #[test]
+    fn renumbering_the_states_takes_linear_time() {
+        for literals in sets() {
+            let slices: Vec<&[u8]> = literals.iter().map(Vec::as_slice).collect();
+            let plain = states(&literals);
+            let matching = plain.iter().filter(|matches| **matches).count();
+            let bound = match_states(&slices);
+            assert!(matching <= bound && bound <= plain.len());
+            let padded = [vec![padding(&slices)], literals.clone()].concat();
+            let all = states(&padded);
+            assert!(
+                renumbering(&all) <= 2 * all.len(),
+                "{} of {}",
+                renumbering(&all),
+                all.len()
+            );
+        }
+        let numbered = &states(&sets()[0]);
+        assert!(renumbering(numbered) > 100 * numbered.len());
+    }
+
+    #[test]
+    fn padding_changes_no_hit() {
+        let text = "x17 X399 needle 3 /p399/ 14z0z aaab é";
+        for literals in sets() {
+            let slices: Vec<&[u8]> = literals.iter().map(Vec::as_slice).collect();
+            for fold in [false, true] {
+                let set = |table| LiteralSet::new(&slices, table, fold).expect("few literals");
+                let (table, padded) = (set(usize::MAX), set(0));
+                assert_eq!((table.padding, padded.padding), (0, 1));
+                let hits: Vec<_> = table.hits(text).collect();
+                assert_eq!(hits, padded.hits(text).collect::<Vec<_>>());
+                assert!(!hits.is_empty());
+                assert_eq!(table.is_match("?"), padded.is_match("?"));
+            }
+        }
+    }
+}

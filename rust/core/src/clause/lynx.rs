@@ -1,0 +1,346 @@
+//! The operators of the `lynx` profile: Python's own, on the types this crate has exactly.
+//!
+//! Whatever has no exact counterpart here (tuples, sets, dates, strings with lone surrogates, patterns that need
+//! backtracking) is evaluated by the host language through [`Value::judge_opaque`].
+
+use std::cmp::Ordering;
+
+use super::predicate::{Relation, Search};
+use super::prepared::PreparedConst;
+use crate::budget::{Pace, Steps};
+use crate::error::{ErrorCode, Fault};
+use crate::lang::Op;
+use crate::lang::path::Key;
+use crate::num::number::Number;
+use crate::value::compare::compare;
+use crate::value::constant::{Const, HostConst};
+use crate::value::{Step, Value, View};
+
+/// A clause of the `lynx` profile.
+#[derive(Debug)]
+pub struct LynxTest {
+    op: Op,
+    /// `None`: only the host language has this operand.
+    operand: Option<PreparedConst>,
+    /// The answer for null, which is also that for a missing value.
+    on_null: bool,
+    /// The pattern of `matches`; `None`: only the host language can search it.
+    pattern: Option<Search>,
+}
+
+/// Items of an operand that are compared in one step.
+const ITEMS_A_STEP: u64 = 8;
+
+/// The reason why a clause has no answer here.
+enum NoAnswer {
+    /// Python raises `TypeError`.
+    TypeError,
+    /// Only the host language has the answer.
+    Delegate,
+    /// There are no steps left.
+    Spent,
+}
+
+impl From<Fault> for NoAnswer {
+    fn from(_: Fault) -> Self {
+        Self::Spent
+    }
+}
+
+type Answered = Result<bool, NoAnswer>;
+
+impl LynxTest {
+    /// Prepares a clause.
+    #[must_use]
+    pub fn prepare(op: Op, operand: &Const, pattern: Option<Search>) -> Self {
+        let on_null = match (op, operand) {
+            (Op::Eq, Const::Null) => true,
+            (
+                Op::In,
+                Const::List(items)
+                | Const::HostConst(HostConst::Set(items) | HostConst::Tuple(items)),
+            ) => items.contains(&Const::Null),
+            _ => false,
+        };
+        let mut operand = PreparedConst::prepare(operand);
+        if let (Op::ContainsAny | Op::ContainsAll, Some(PreparedConst::Str(text))) = (op, &operand)
+        {
+            // Iterating a string gives its characters.
+            operand = Some(PreparedConst::List(
+                text.chars()
+                    .map(|c| PreparedConst::Str(c.to_string().into()))
+                    .collect(),
+            ));
+        }
+        Self {
+            op,
+            operand,
+            on_null,
+            pattern,
+        }
+    }
+
+    /// Evaluates a value; `None` is null.
+    ///
+    /// # Errors
+    /// The name of the exception.
+    pub fn judge<V: Value>(
+        &self,
+        clause: u32,
+        value: Option<&V>,
+        steps: &Steps,
+    ) -> Result<bool, ErrorCode> {
+        let Some(value) = value else {
+            return Ok(self.on_null);
+        };
+        let view = value.view();
+        if matches!(view, View::Null) {
+            return Ok(self.on_null);
+        }
+        match self.answer(value, &view, steps) {
+            Ok(answer) => Ok(answer),
+            Err(NoAnswer::TypeError) => Err(ErrorCode::TypeError),
+            Err(NoAnswer::Spent) => Err(ErrorCode::BudgetExceeded),
+            Err(NoAnswer::Delegate) => value.judge_opaque(clause),
+        }
+    }
+
+    fn answer<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Answered {
+        if let View::Str(text) = view {
+            steps.text(text.len(), Pace::Search)?;
+        }
+        if self.op == Op::Matches {
+            return match (view, &self.pattern) {
+                (View::Str(text), Some(search)) => Ok(search.is_match_within(text, steps)?),
+                (View::Str(_) | View::BadStr | View::Opaque, _) => Err(NoAnswer::Delegate),
+                _ => Ok(false),
+            };
+        }
+        let Some(operand) = &self.operand else {
+            return Err(NoAnswer::Delegate);
+        };
+        if matches!(view, View::Opaque) {
+            return Err(NoAnswer::Delegate);
+        }
+        match self.op {
+            Op::Eq => equal(value, view, operand),
+            Op::In => is_in(value, view, operand, steps),
+            Op::Contains => contains(value, view, operand, steps),
+            Op::ContainsAny => contains_each((value, view), operand, true, steps),
+            Op::ContainsAll => contains_each((value, view), operand, false, steps),
+            Op::Gt => ordered(Relation::Gt, value, view, operand),
+            Op::Ge => ordered(Relation::Ge, value, view, operand),
+            Op::Lt => ordered(Relation::Lt, value, view, operand),
+            Op::Le => ordered(Relation::Le, value, view, operand),
+            Op::Between => between(value, view, operand),
+            Op::NotBetween => between(value, view, operand).map(|inside| !inside),
+            Op::Matches
+            | Op::Exists
+            | Op::StartsWith
+            | Op::EndsWith
+            | Op::Length
+            | Op::Lower
+            | Op::Any
+            | Op::All
+            | Op::None => Err(NoAnswer::Delegate),
+        }
+    }
+}
+
+/// A bool as the number it is to Python.
+fn as_number<'v>(view: &View<'v>) -> View<'v> {
+    match view {
+        View::Bool(value) => View::Int(i64::from(*value)),
+        other => other.clone(),
+    }
+}
+
+fn operand_number(operand: &PreparedConst) -> Option<Number> {
+    match operand {
+        PreparedConst::Bool(value) => Some(Number::Int(i64::from(*value))),
+        PreparedConst::Number(number) => Some(number.clone()),
+        _ => None,
+    }
+}
+
+fn equal<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> Answered {
+    match (view, operand) {
+        (View::Opaque | View::Timestamp(_), _) | (_, PreparedConst::Timestamp(_)) => {
+            Err(NoAnswer::Delegate)
+        }
+        (View::Null, PreparedConst::Null) => Ok(true),
+        (View::Str(left), PreparedConst::Str(right)) => Ok(*left == right.as_ref()),
+        (
+            View::Bool(_) | View::Int(_) | View::BigInt(_) | View::Float(_),
+            PreparedConst::Bool(_) | PreparedConst::Number(_),
+        ) => {
+            let number = operand_number(operand);
+            Ok(number
+                .is_some_and(|right| compare(&as_number(view), &right) == Some(Ordering::Equal)))
+        }
+        (View::List, PreparedConst::List(items)) => {
+            if value.len() != items.len() {
+                return Ok(false);
+            }
+            for (index, item) in items.iter().enumerate() {
+                let Some(element) = value.item(index) else {
+                    return Ok(false);
+                };
+                if !equal(&element, &element.view(), item)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        (View::Map, PreparedConst::Map(entries)) => {
+            if value.len() != entries.len() {
+                return Ok(false);
+            }
+            for (key, item) in entries {
+                match value.get(Key::unprepared(key)) {
+                    Step::Found(element) => {
+                        if !equal(&element, &element.view(), item)? {
+                            return Ok(false);
+                        }
+                    }
+                    Step::Absent => return Ok(false),
+                    Step::Unreadable => return Err(NoAnswer::Delegate),
+                }
+            }
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// `value in operand`: by hash when every item is a str, int, float or bool, else one by one.
+fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst, steps: &Steps) -> Answered {
+    let PreparedConst::List(items) = operand else {
+        return Err(NoAnswer::Delegate);
+    };
+    let hashed = items.iter().all(|item| {
+        matches!(
+            item,
+            PreparedConst::Bool(_) | PreparedConst::Number(_) | PreparedConst::Str(_)
+        )
+    });
+    if hashed && matches!(view, View::List | View::Map) {
+        return Err(NoAnswer::TypeError);
+    }
+    steps.take(items.len() as u64 / ITEMS_A_STEP)?;
+    for item in items {
+        if equal(value, view, item)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// `operand in value`
+fn contains<V: Value>(
+    value: &V,
+    view: &View<'_>,
+    operand: &PreparedConst,
+    steps: &Steps,
+) -> Answered {
+    if let View::Str(text) = view {
+        steps.text(text.len(), Pace::Compare)?;
+    }
+    steps.take(value.len() as u64)?;
+    match (view, operand) {
+        (View::Opaque | View::Timestamp(_) | View::BadStr, _)
+        | (_, PreparedConst::Timestamp(_)) => Err(NoAnswer::Delegate),
+        (View::Str(text), PreparedConst::Str(needle)) => Ok(text.contains(needle.as_ref())),
+        (View::List, operand) => {
+            let mut index = 0;
+            while let Some(item) = value.item(index) {
+                if equal(&item, &item.view(), operand)? {
+                    return Ok(true);
+                }
+                index += 1;
+            }
+            Ok(false)
+        }
+        (View::Map, PreparedConst::List(_) | PreparedConst::Map(_)) => Err(NoAnswer::TypeError),
+        (View::Map, operand) => {
+            let (mut found, mut plain) = (false, true);
+            value.each_entry(&mut |key, _| {
+                match (&key, operand) {
+                    (View::Str(key), PreparedConst::Str(wanted)) => found = *key == wanted.as_ref(),
+                    (View::Str(_) | View::BadStr, _) => {}
+                    _ => plain = false,
+                }
+                !found
+            });
+            if found || plain {
+                Ok(found)
+            } else {
+                Err(NoAnswer::Delegate)
+            }
+        }
+        _ => Err(NoAnswer::TypeError),
+    }
+}
+
+/// `any(item in value for item in operand)`, or `all(..)`.
+fn contains_each<V: Value>(
+    (value, view): (&V, &View<'_>),
+    operand: &PreparedConst,
+    decisive: bool,
+    steps: &Steps,
+) -> Answered {
+    let items = match operand {
+        PreparedConst::List(items) => items,
+        PreparedConst::Map(_) => return Err(NoAnswer::Delegate),
+        _ => return Err(NoAnswer::TypeError),
+    };
+    for item in items {
+        if contains(value, view, item, steps)? == decisive {
+            return Ok(decisive);
+        }
+    }
+    Ok(!decisive)
+}
+
+fn ordered<V: Value>(
+    relation: Relation,
+    value: &V,
+    view: &View<'_>,
+    operand: &PreparedConst,
+) -> Answered {
+    match (view, operand) {
+        (View::Opaque | View::Timestamp(_) | View::BadStr | View::HugeInt, _)
+        | (_, PreparedConst::Timestamp(_)) => Err(NoAnswer::Delegate),
+        (View::Str(left), PreparedConst::Str(right)) => Ok(relation.holds((*left).cmp(right))),
+        (
+            View::Bool(_) | View::Int(_) | View::BigInt(_) | View::Float(_),
+            PreparedConst::Bool(_) | PreparedConst::Number(_),
+        ) => {
+            let order = operand_number(operand).and_then(|right| compare(&as_number(view), &right));
+            Ok(order.is_some_and(|order| relation.holds(order)))
+        }
+        (View::List, PreparedConst::List(items)) => {
+            for (index, item) in items.iter().enumerate() {
+                let Some(element) = value.item(index) else {
+                    break;
+                };
+                if !equal(&element, &element.view(), item)? {
+                    return ordered(relation, &element, &element.view(), item);
+                }
+            }
+            Ok(relation.holds(value.len().cmp(&items.len())))
+        }
+        _ => Err(NoAnswer::TypeError),
+    }
+}
+
+/// `lo <= value <= hi`
+fn between<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> Answered {
+    let PreparedConst::List(bounds) = operand else {
+        return Err(NoAnswer::Delegate);
+    };
+    let [lo, hi] = bounds.as_slice() else {
+        return Err(NoAnswer::Delegate);
+    };
+    Ok(ordered(Relation::Ge, value, view, lo)? && ordered(Relation::Le, value, view, hi)?)
+}

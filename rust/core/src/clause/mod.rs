@@ -1,0 +1,9 @@
+//! Clauses: operands, prepared predicates and the expressions that combine them.
+
+pub(crate) mod context;
+pub mod flat_expr;
+pub mod lynx;
+pub mod operand;
+pub mod ops;
+pub mod predicate;
+pub mod prepared;

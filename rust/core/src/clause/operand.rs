@@ -1,0 +1,56 @@
+//! Operands of clauses: a constant, the value at another path, or tests of something derived from the value.
+
+use crate::lang::Op;
+use crate::lang::path::Head;
+use crate::regex::Dialect;
+use crate::value::constant::Const;
+
+/// The operand of a clause.
+#[derive(Clone, Debug)]
+pub enum Operand {
+    /// A constant; of `matches`: the pattern.
+    Const(Const),
+    /// The value at another path; strict profile only.
+    Ref(Head, Vec<Box<str>>),
+    /// Tests that must all hold; strict profile only.
+    Tests(Vec<Check>),
+}
+
+/// One test of a nesting operator.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The operator.
+    pub op: Op,
+    /// Its operand.
+    pub operand: Operand,
+    /// The dialect of a pattern.
+    pub dialect: Option<Dialect>,
+}
+
+impl Operand {
+    /// The constant, when it is one.
+    #[must_use]
+    pub fn constant(&self) -> Option<&Const> {
+        match self {
+            Self::Const(constant) => Some(constant),
+            Self::Ref(..) | Self::Tests(_) => None,
+        }
+    }
+
+    /// Calls `visit` with every other path, in the order in which a clause numbers them.
+    ///
+    /// # Errors
+    /// The first that `visit` gives.
+    pub fn each_ref<E>(
+        &self,
+        visit: &mut impl FnMut(Head, &[Box<str>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self {
+            Self::Const(_) => Ok(()),
+            Self::Ref(head, keys) => visit(*head, keys),
+            Self::Tests(checks) => checks
+                .iter()
+                .try_for_each(|check| check.operand.each_ref(visit)),
+        }
+    }
+}

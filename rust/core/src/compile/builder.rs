@@ -1,0 +1,477 @@
+//! Path indexes under construction: which value at which path names which rules.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::Hash;
+
+use super::guard::may_fail;
+use super::lazy::exact_text;
+use crate::bytes::hash::Keyed;
+use crate::bytes::strmap::StrMap;
+use crate::clause::flat_expr::Part;
+use crate::clause::ops::derived::End;
+use crate::clause::predicate::{Needle, Quantity, Relation, Test};
+use crate::clause::prepared::PreparedConst;
+use crate::index::affixes::Affixes;
+use crate::index::exclusion::{ExclusionIndex, Places};
+use crate::index::intervals::{Interval, Intervals};
+use crate::index::substrings::SubstringIndex;
+use crate::index::{Kinds, PathIndex, PatternGroup, Postings, RuleIndex};
+use crate::num::number::Number;
+use crate::program::Program;
+use crate::pyfn::trigger::Trigger;
+use crate::value::class::{Class, Classes};
+
+/// Fewer patterns than this are searched, and fewer intervals and needles evaluated, one by one.
+const FEW: usize = 4;
+
+type Rules = Vec<u32>;
+
+type RulesBy<K> = HashMap<K, Rules, Keyed>;
+
+/// Path indexes under construction, by path.
+pub(super) struct Builder<'p> {
+    program: &'p Program,
+    by_path: BTreeMap<u32, PathBuilder>,
+    /// True if a value names only rules with a true clause, possibly not all of them, as an exclusion index requires.
+    exact: bool,
+}
+
+#[derive(Default)]
+struct PathBuilder {
+    guarded: bool,
+    permits: bool,
+    strings: RulesBy<String>,
+    ints: RulesBy<i64>,
+    intervals: Vec<(u32, u32)>,
+    substrings: Vec<(u32, u32)>,
+    affixes: Vec<(u32, u32)>,
+    clauses: BTreeMap<u32, Rules>,
+    patterns: BTreeMap<u32, Rules>,
+    missing: Rules,
+    long: Rules,
+    errors: [Rules; 8],
+}
+
+impl<'p> Builder<'p> {
+    pub(super) fn new(program: &'p Program) -> Self {
+        Self {
+            program,
+            by_path: BTreeMap::new(),
+            exact: false,
+        }
+    }
+
+    /// Those of exclusions.
+    pub(super) fn exact(program: &'p Program) -> Self {
+        Self {
+            exact: true,
+            ..Self::new(program)
+        }
+    }
+
+    /// Adds a rule that is excluded where one of `clauses` is true, by its position among those that are evaluated every
+    /// time.
+    pub(super) fn add_exclusion(&mut self, place: u32, clauses: impl IntoIterator<Item = u32>) {
+        for clause in clauses {
+            self.guard(place, clause, false);
+        }
+    }
+
+    /// Adds a rule with its match and its guard. Rules come in order.
+    pub(super) fn add(&mut self, rule: u32, expr: Part<'_>, guard: &[u32]) {
+        let permits = self.program.permits(rule);
+        for &clause in guard {
+            self.guard(rule, clause, permits);
+        }
+        if permits {
+            // With an absent guard another clause may still put the rule in error, which leaves a marker.
+            expr.leaves(&mut |clause| {
+                if !guard.contains(&clause) {
+                    self.errors(rule, clause);
+                }
+            });
+        }
+    }
+
+    /// Adds a function with what it is watched by. Rules come in order.
+    pub(super) fn trigger(&mut self, rule: u32, triggers: &[Trigger]) {
+        for trigger in triggers {
+            if let Some(clause) = trigger.clause {
+                self.guard(rule, clause, false);
+            }
+            let path_builder = self.by_path.entry(trigger.path).or_default();
+            path_builder.guarded = true;
+            path_builder.long.push(rule);
+            if trigger.missing {
+                path_builder.missing.push(rule);
+            }
+            for (class, rules) in Class::ALL.into_iter().zip(&mut path_builder.errors) {
+                if trigger.classes.has(class) {
+                    rules.push(rule);
+                }
+            }
+        }
+    }
+
+    fn guard(&mut self, rule: u32, index: u32, permits: bool) {
+        let program = self.program;
+        let Some(clause) = program.clauses.get(index as usize) else {
+            return;
+        };
+        let path_builder = self.by_path.entry(clause.path).or_default();
+        path_builder.guarded = true;
+        path_builder.permits |= permits;
+        let test = program.test(index);
+        match test {
+            Test::Exists(false) => {
+                path_builder.missing.push(rule);
+                return;
+            }
+            Test::In(set) if !set.has_others() => {
+                for text in set.strings() {
+                    push(&mut path_builder.strings, text.to_string(), rule);
+                }
+                for number in set.ints() {
+                    push(&mut path_builder.ints, *number, rule);
+                }
+            }
+            Test::Matches(_) => match exact_text(test) {
+                Some(text) => push(&mut path_builder.strings, text, rule),
+                None => path_builder.patterns.entry(index).or_default().push(rule),
+            },
+            Test::Equal(PreparedConst::Str(text)) => {
+                push(&mut path_builder.strings, text.to_string(), rule)
+            }
+            Test::Equal(PreparedConst::Number(Number::Int(number))) => {
+                push(&mut path_builder.ints, *number, rule);
+            }
+            Test::Order(..) | Test::Between { .. } if intervals(test).is_some() => {
+                path_builder.intervals.push((index, rule));
+                return;
+            }
+            Test::Contains(needles, quantity)
+                if wanted(needles, *quantity).is_some()
+                    && (*quantity == Quantity::Any || !self.exact) =>
+            {
+                path_builder.substrings.push((index, rule));
+                return;
+            }
+            Test::Affix(..) => {
+                path_builder.affixes.push((index, rule));
+                return;
+            }
+            Test::Equal(_)
+            | Test::EqualBool(_)
+            | Test::In(_)
+            | Test::EqualDeep(_)
+            | Test::Contains(..)
+            | Test::Derived(_)
+            | Test::Order(..)
+            | Test::Between { .. }
+            | Test::Exists(true)
+            | Test::Broken => {
+                // Evaluated by itself on every value that is there: true and error both name the rule.
+                path_builder.clauses.entry(index).or_default().push(rule);
+                return;
+            }
+        }
+        self.errors(rule, index);
+    }
+
+    fn errors(&mut self, rule: u32, index: u32) {
+        if self.exact {
+            return;
+        }
+        let Some(clause) = self.program.clauses.get(index as usize) else {
+            return;
+        };
+        let test = self.program.test(index);
+        let path_builder = self.by_path.entry(clause.path).or_default();
+        path_builder.errors(rule, test, &Class::ALL);
+    }
+
+    /// The rule index of these path indexes and of the rules that are evaluated every time.
+    pub(super) fn finish(self, always: Rules) -> RuleIndex {
+        let mut lists = Lists::default();
+        let always = lists.keep(always);
+        let (mut path_indexes, mut error_paths) = (Vec::new(), Vec::new());
+        for (path, path_builder) in self.by_path {
+            let guarded = path_builder.guarded;
+            let path_index = path_builder.finish(self.program, path, &mut lists);
+            if guarded {
+                path_indexes.push(path_index);
+            } else {
+                error_paths.push(path_index);
+            }
+        }
+        path_indexes.sort_by_key(|path_index| path_index.first);
+        RuleIndex {
+            rules: lists.rules,
+            always,
+            path_indexes,
+            error_paths,
+            ..RuleIndex::default()
+        }
+    }
+
+    /// The exclusion index of these path indexes, over so many rules.
+    pub(super) fn finish_exclusion(self, rules: usize) -> ExclusionIndex {
+        let mut lists = Lists {
+            places: Some(Places::new(rules)),
+            ..Lists::default()
+        };
+        let path_indexes = self.by_path.into_iter();
+        let path_indexes = path_indexes
+            .map(|(path, path_builder)| path_builder.finish(self.program, path, &mut lists));
+        ExclusionIndex {
+            path_indexes: path_indexes.collect(),
+            lists: lists.places.unwrap_or_default(),
+        }
+    }
+}
+
+impl PathBuilder {
+    fn errors(&mut self, rule: u32, test: &Test, classes: &[Class]) {
+        for &class in classes {
+            if may_fail(test, class)
+                && let Some(rules) = self.errors.get_mut(class as usize)
+            {
+                rules.push(rule);
+            }
+        }
+    }
+
+    fn finish(mut self, program: &Program, path: u32, lists: &mut Lists) -> PathIndex {
+        let from = lists.rules.len();
+        let intervals = self.finish_intervals(program, lists);
+        let substrings = self.finish_substrings(program, lists);
+        let affixes = self.finish_affixes(program, lists);
+        let mut patterns = None;
+        if self.patterns.len() < FEW {
+            self.clauses.append(&mut self.patterns);
+        } else {
+            patterns = Some(PatternGroup {
+                members: lists.each(self.patterns).collect(),
+                set: Default::default(),
+            });
+        }
+        let mut ints: Vec<(i64, Postings)> = lists.each(self.ints).collect();
+        ints.sort_unstable_by_key(|(number, _)| *number);
+        let mut path_index = PathIndex {
+            path,
+            first: 0,
+            permits: self.permits,
+            kinds: Kinds::default(),
+            failing: Classes::default(),
+            strings: StrMap::new(
+                lists
+                    .each(self.strings)
+                    .map(|(text, rules)| (text.into(), rules))
+                    .collect(),
+            ),
+            ints,
+            intervals,
+            affixes,
+            substrings,
+            clauses: lists.each(self.clauses).collect(),
+            patterns,
+            missing: lists.keep(self.missing),
+            long: lists.keep_loose(self.long),
+            errors: self.errors.map(|rules| lists.keep_loose(rules)),
+        };
+        let found = lists.rules.get(from..).unwrap_or_default();
+        path_index.first = found.iter().copied().min().unwrap_or(u32::MAX);
+        path_index.note();
+        path_index
+    }
+
+    /// The intervals, if they are many; a few become clauses that are evaluated by themselves.
+    fn finish_intervals(&mut self, program: &Program, lists: &mut Lists) -> Option<Intervals> {
+        if distinct(&self.intervals) < FEW {
+            singly(&mut self.clauses, &mut self.intervals);
+            return None;
+        }
+        let mut all = Vec::new();
+        for (clause, rule) in std::mem::take(&mut self.intervals) {
+            let test = program.test(clause);
+            for interval in intervals(test).into_iter().flatten() {
+                all.push((interval, rule));
+            }
+            self.errors(rule, test, &Class::ALL);
+        }
+        Some(Intervals::new(&all, |rules| lists.keep(rules)))
+    }
+
+    /// The affixes of both ends, if they are many; a few become clauses that are evaluated by themselves.
+    fn finish_affixes(&mut self, program: &Program, lists: &mut Lists) -> Vec<Affixes> {
+        let mut found = Vec::new();
+        if distinct(&self.affixes) >= FEW {
+            for end in [End::Start, End::End] {
+                let mut texts = RulesBy::<Box<str>>::default();
+                for (clause, rule) in &self.affixes {
+                    if let Test::Affix(at, affixes) = program.test(*clause)
+                        && *at == end
+                    {
+                        for affix in affixes {
+                            push(&mut texts, affix.clone(), *rule);
+                        }
+                    }
+                }
+                match Affixes::new(end, lists.each(texts).collect()) {
+                    Some(affixes) => found.push(affixes),
+                    None => {
+                        found.clear();
+                        break;
+                    }
+                }
+            }
+        }
+        if found.is_empty() {
+            singly(&mut self.clauses, &mut self.affixes);
+        }
+        for (clause, rule) in std::mem::take(&mut self.affixes) {
+            self.errors(rule, program.test(clause), &Class::ALL);
+        }
+        found
+    }
+
+    /// The needles, if they are many; a few become clauses that are evaluated by themselves.
+    fn finish_substrings(
+        &mut self,
+        program: &Program,
+        lists: &mut Lists,
+    ) -> Option<SubstringIndex> {
+        if distinct(&self.substrings) < FEW {
+            singly(&mut self.clauses, &mut self.substrings);
+            return None;
+        }
+        let (mut texts, mut ints) = (RulesBy::<Box<str>>::default(), RulesBy::<i64>::default());
+        let mut all = Vec::new();
+        for (clause, rule) in std::mem::take(&mut self.substrings) {
+            let test = program.test(clause);
+            let Test::Contains(needles, quantity) = test else {
+                continue;
+            };
+            for needle in wanted(needles, *quantity).into_iter().flatten() {
+                match &needle.operand {
+                    PreparedConst::Str(text) => push(&mut texts, text.clone(), rule),
+                    PreparedConst::Number(Number::Int(number)) => push(&mut ints, *number, rule),
+                    _ => {}
+                }
+            }
+            all.push(rule);
+            // Lists and mappings are scanned.
+            let others = Class::ALL
+                .into_iter()
+                .filter(|class| !matches!(class, Class::List | Class::Mapping));
+            self.errors(rule, test, &others.collect::<Vec<Class>>());
+        }
+        let mut ints: Vec<(i64, Postings)> = lists.each(ints).collect();
+        ints.sort_unstable_by_key(|(number, _)| *number);
+        let texts = lists.each(texts).collect();
+        Some(SubstringIndex::new(texts, ints, lists.keep_loose(all)))
+    }
+}
+
+fn push<K: Eq + Hash>(by: &mut RulesBy<K>, key: K, rule: u32) {
+    by.entry(key).or_default().push(rule);
+}
+
+fn distinct(pairs: &[(u32, u32)]) -> usize {
+    let clauses: BTreeSet<u32> = pairs.iter().map(|(clause, _)| *clause).collect();
+    clauses.len()
+}
+
+fn singly(clauses: &mut BTreeMap<u32, Rules>, pairs: &mut Vec<(u32, u32)>) {
+    for (clause, rule) in pairs.drain(..) {
+        clauses.entry(clause).or_default().push(rule);
+    }
+}
+
+/// The intervals of numbers on which a test is true; `None` when it is not about numbers of ordinary size.
+fn intervals(test: &Test) -> Option<Vec<Interval>> {
+    let bound = |operand: &PreparedConst| match operand {
+        PreparedConst::Number(number @ (Number::Int(_) | Number::Float(_))) => Some(number.clone()),
+        _ => None,
+    };
+    let interval = |from, to| Interval { from, to };
+    Some(match test {
+        Test::Order(relation, operand) => {
+            let bound = bound(operand)?;
+            vec![match relation {
+                Relation::Gt => interval(Some((bound, false)), None),
+                Relation::Ge => interval(Some((bound, true)), None),
+                Relation::Lt => interval(None, Some((bound, false))),
+                Relation::Le => interval(None, Some((bound, true))),
+            }]
+        }
+        Test::Between { lo, hi, negated } => {
+            let (lo, hi) = (bound(lo)?, bound(hi)?);
+            if *negated {
+                vec![
+                    interval(None, Some((lo, false))),
+                    interval(Some((hi, false)), None),
+                ]
+            } else {
+                vec![interval(Some((lo, true)), Some((hi, true)))]
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// The needles of which one must be there for a containment test to be true; `None` when they are of a kind that is not
+/// looked up.
+fn wanted(needles: &[Needle], quantity: Quantity) -> Option<Vec<&Needle>> {
+    let fits = |needle: &&Needle| match &needle.operand {
+        PreparedConst::Str(text) => !text.is_empty(),
+        PreparedConst::Number(Number::Int(_)) => true,
+        _ => false,
+    };
+    match quantity {
+        Quantity::Any => needles
+            .iter()
+            .all(|needle| fits(&needle))
+            .then(|| needles.iter().collect()),
+        Quantity::All => needles.iter().find(fits).map(|needle| vec![needle]),
+    }
+}
+
+/// The lists of a rule index, or of its exclusion index.
+#[derive(Default)]
+struct Lists {
+    rules: Rules,
+    /// Those of an exclusion index.
+    places: Option<Places>,
+}
+
+impl Lists {
+    /// Keeps a list; its rules need not ascend, and may be there twice.
+    fn keep(&mut self, mut rules: Rules) -> Postings {
+        rules.sort_unstable();
+        rules.dedup();
+        if let Some(places) = &mut self.places {
+            return places.keep(&rules);
+        }
+        let from = self.rules.len() as u32;
+        self.rules.append(&mut rules);
+        (from, self.rules.len() as u32)
+    }
+
+    /// Keeps a list of rules whose clause need not be true: an exclusion index has none.
+    fn keep_loose(&mut self, rules: Rules) -> Postings {
+        match self.places {
+            Some(_) => (0, 0),
+            None => self.keep(rules),
+        }
+    }
+
+    fn each<K>(
+        &mut self,
+        lists: impl IntoIterator<Item = (K, Rules)>,
+    ) -> impl Iterator<Item = (K, Postings)> {
+        lists
+            .into_iter()
+            .map(|(key, rules)| (key, self.keep(rules)))
+    }
+}

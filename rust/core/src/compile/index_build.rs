@@ -1,0 +1,170 @@
+//! Building the index of the rules that one tool can meet: by guard. Built for the first request that needs it.
+
+use std::borrow::Cow;
+
+use super::builder::Builder;
+use super::guard::{self, Guards};
+use super::{guard_selection, reorder};
+use crate::clause::flat_expr::Part;
+use crate::index::RuleIndex;
+use crate::index::exclusion::{AT_ONCE, ExclusionIndex};
+use crate::index::packed_rules::{PackedRule, PackedRules};
+use crate::program::{Body, Profile, Program, ToolBucket, Verdict};
+use crate::pyfn::trigger::Trigger;
+
+/// Rule indexes of fewer rules are evaluated rule by rule: an index would cost more than it saves.
+const SMALL: usize = 4;
+
+/// So many rules that any tool can meet have a row among those of each tool, too. PERF: two lists that are walked at
+/// once take a queue, 400 instructions.
+const COPIED: usize = 8;
+
+impl Program {
+    /// The rules of `tool` only, and their index; `None` without such rules.
+    #[inline]
+    pub(crate) fn tool_index(&self, tool: &str) -> Option<&RuleIndex> {
+        self.tools
+            .get(tool)
+            .map(|bucket| self.indexed(bucket, true))
+    }
+
+    /// The rules that any tool can meet, and their index.
+    #[inline]
+    pub(crate) fn generic(&self) -> &RuleIndex {
+        self.indexed(&self.generic, false)
+    }
+
+    #[inline]
+    pub(super) fn indexed<'p>(&'p self, bucket: &'p ToolBucket, tool_known: bool) -> &'p RuleIndex {
+        match bucket.rule_index.get() {
+            Some(rule_index) => rule_index,
+            None => self.index_once(bucket, tool_known),
+        }
+    }
+
+    #[cold]
+    fn index_once<'p>(&'p self, bucket: &'p ToolBucket, tool_known: bool) -> &'p RuleIndex {
+        bucket
+            .rule_index
+            .get_or_init(|| Box::new(self.index(bucket, tool_known)))
+    }
+
+    fn index(&self, bucket: &ToolBucket, tool_known: bool) -> RuleIndex {
+        let mut rule_index = self.found(bucket, tool_known);
+        if !rule_index.is_plain() {
+            return rule_index;
+        }
+        let mut rules = Cow::Borrowed(rule_index.rules.as_slice());
+        if tool_known {
+            let any = self.generic();
+            rule_index.complete = any.is_plain() && any.rules.len() <= COPIED;
+            if rule_index.complete && !any.rules.is_empty() {
+                rules.to_mut().extend(&any.rules);
+                rules.to_mut().sort_unstable();
+            }
+        }
+        rule_index.packed_rules = PackedRules::new(rules.iter().filter_map(|&rule| self.row(rule)));
+        rule_index
+    }
+
+    /// A rule of a plain rule index.
+    fn row(&self, index: u32) -> Option<PackedRule<'_>> {
+        let rule = self.rules.get(index as usize)?;
+        let words = match &rule.body {
+            Body::Match(body) if rule.verdict != Verdict::Transform => body.reordered.get(),
+            Body::Match(_) | Body::Host(_) | Body::Function(_) => None,
+        };
+        Some(PackedRule {
+            rule: index,
+            permits: rule.verdict.permits(),
+            words: words.map_or(&[], AsRef::as_ref),
+        })
+    }
+
+    fn found(&self, bucket: &ToolBucket, tool_known: bool) -> RuleIndex {
+        let (from, to) = bucket.rules;
+        let rules = self
+            .listed
+            .get(from as usize..to as usize)
+            .unwrap_or_default();
+        if self.profile == Profile::Strict {
+            for &rule in rules {
+                if let Some(Body::Match(body)) =
+                    self.rules.get(rule as usize).map(|rule| &rule.body)
+                {
+                    body.reordered
+                        .get_or_init(|| reorder::reorder(self, self.written(body), tool_known));
+                }
+            }
+        }
+        if rules.len() < SMALL || self.profile == Profile::Lynx {
+            return RuleIndex {
+                rules: rules.to_vec(),
+                always: (0, rules.len() as u32),
+                ..RuleIndex::default()
+            };
+        }
+        self.guarded(rules, tool_known)
+    }
+
+    fn guarded(&self, rules: &[u32], tool_known: bool) -> RuleIndex {
+        let matches: Vec<(u32, Option<Part<'_>>)> = rules
+            .iter()
+            .map(|&rule| {
+                let body = self.rules.get(rule as usize).map(|rule| &rule.body);
+                match body {
+                    Some(Body::Match(body)) => (rule, Some(self.written(body))),
+                    Some(Body::Host(_) | Body::Function(_)) | None => (rule, None),
+                }
+            })
+            .collect();
+        let exprs: Vec<Part<'_>> = matches.iter().filter_map(|(_, expr)| *expr).collect();
+        let guards = Guards::new(self, tool_known, &exprs);
+        let mut always = Vec::new();
+        let mut builder = Builder::new(self);
+        let all = matches
+            .iter()
+            .map(|(_, expr)| expr.map_or_else(Vec::new, |expr| guards.all(expr)));
+        let chosen = guard_selection::choose(self, all.collect());
+        for ((rule, expr), guard) in matches.into_iter().zip(chosen) {
+            if let Some(triggers) = self.triggers(rule) {
+                builder.trigger(rule, triggers);
+                continue;
+            }
+            match expr.zip(guard) {
+                Some((expr, guard)) => builder.add(rule, expr, &guard.clauses),
+                None => always.push(rule),
+            }
+        }
+        let exclusion = self.exclusion(&always);
+        let mut rule_index = builder.finish(always);
+        rule_index.exclusion = exclusion;
+        rule_index
+    }
+
+    /// Returns the triggers of a function rule.
+    fn triggers(&self, rule: u32) -> Option<&[Trigger]> {
+        match &self.rules.get(rule as usize)?.body {
+            Body::Function(function) => function.triggers.as_deref(),
+            Body::Match(_) | Body::Host(_) => None,
+        }
+    }
+
+    /// Builds the exclusion index of the rules that are evaluated every time. `None`: these rules are few, or no clause
+    /// excludes any.
+    fn exclusion(&self, always: &[u32]) -> Option<Box<ExclusionIndex>> {
+        if always.len() <= 2 * AT_ONCE {
+            return None;
+        }
+        let mut builder = Builder::exact(self);
+        let mut some = false;
+        for (place, &rule) in (0..).zip(always).skip(AT_ONCE) {
+            if let Some(Body::Match(body)) = self.rules.get(rule as usize).map(|rule| &rule.body) {
+                let clauses = guard::exclusions(self.written(body));
+                some |= !clauses.is_empty();
+                builder.add_exclusion(place, clauses);
+            }
+        }
+        some.then(|| Box::new(builder.finish_exclusion(always.len())))
+    }
+}

@@ -1,0 +1,88 @@
+//! Reordering of the match of a rule that the index led to: cheap clauses first, without clauses that the index has
+//! answered.
+
+use super::tool_scope;
+use crate::clause::flat_expr::{self, Connective, Part, Word};
+use crate::clause::ops::derived::Derived;
+use crate::clause::predicate::Test;
+use crate::program::Program;
+
+/// The words of `expr`, cheap items first. `tool_known`: the rule is listed by tool, which answers what pinned it.
+pub(super) fn reorder(program: &Program, expr: Part<'_>, tool_known: bool) -> Box<[Word]> {
+    let mut words = Vec::new();
+    match expr {
+        Part::Of(Connective::All, items) if tool_known => {
+            let pinned = tool_scope::tools(program, expr);
+            let answered = items
+                .enumerate()
+                .find(|(_, item)| {
+                    matches!(item, Part::Leaf(_)) && tool_scope::tools(program, *item) == pinned
+                })
+                .map(|(at, _)| at);
+            let left = items
+                .enumerate()
+                .filter(|(at, _)| Some(*at) != answered)
+                .map(|(_, item)| item);
+            connective(program, Connective::All, left, &mut words);
+        }
+        // The match tests only the tool: no clause remains.
+        Part::Leaf(_) if tool_known => connective(program, Connective::All, [], &mut words),
+        expr => push(program, expr, &mut words),
+    }
+    words.into()
+}
+
+fn push(program: &Program, expr: Part<'_>, words: &mut Vec<Word>) {
+    match expr {
+        Part::Leaf(clause) => flat_expr::push_leaf(words, clause),
+        Part::Of(kind, items) => connective(program, kind, items, words),
+    }
+}
+
+fn connective<'c>(
+    program: &Program,
+    kind: Connective,
+    items: impl IntoIterator<Item = Part<'c>>,
+    words: &mut Vec<Word>,
+) {
+    let mut items: Vec<Part<'c>> = items.into_iter().collect();
+    if let ([only], Connective::All | Connective::Any) = (items.as_slice(), kind) {
+        return push(program, *only, words);
+    }
+    items.sort_by_cached_key(|item| cost(program, *item));
+    let opened = flat_expr::open(words);
+    for item in items {
+        push(program, item, words);
+    }
+    flat_expr::close(words, opened, kind);
+}
+
+/// Returns the cost of evaluating an expression, roughly in equality comparisons.
+fn cost(program: &Program, expr: Part<'_>) -> u32 {
+    match expr {
+        Part::Leaf(clause) => match program.test(clause) {
+            Test::Equal(_)
+            | Test::EqualBool(_)
+            | Test::Order(..)
+            | Test::Between { .. }
+            | Test::Exists(_)
+            | Test::Broken => 1,
+            Test::In(_) => 2,
+            Test::Contains(needles, _) => 4 + needles.len() as u32,
+            Test::Affix(_, texts) => 1 + texts.len() as u32,
+            Test::EqualDeep(_) => 6,
+            Test::Derived(derived) => match derived.as_ref() {
+                Derived::Ref { .. } => 4,
+                Derived::Length(_) => 4,
+                Derived::Lower(_) | Derived::Elements(..) => 20,
+            },
+            Test::Matches(search) => match search.pattern.literal_kind() {
+                Some(_) => 3,
+                None => 20,
+            },
+        },
+        Part::Of(_, items) => items
+            .map(|item| cost(program, item))
+            .fold(0, u32::saturating_add),
+    }
+}

@@ -1,0 +1,206 @@
+//! Tool scopes: the tools that a rule applies to. A rule whose match is false for every other tool is only evaluated for
+//! these.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::lazy::exact_text;
+use crate::bytes::hash::Keyed;
+use crate::bytes::strmap::StrMap;
+use crate::clause::flat_expr::{Connective, Part};
+use crate::clause::operand::Operand;
+use crate::clause::predicate::Test;
+use crate::lang::path::Field;
+use crate::program::{Body, Op, Profile, Program, ToolBucket};
+use crate::pyfn::analysis::tool_scope_fn;
+use crate::value::constant::Const;
+
+/// Most tools one rule is listed under; a rule about more is listed as generic.
+const MAX_TOOLS: usize = 64;
+
+/// Listings of rules under tools, per rule of the policy, before rules about many tools are listed as generic.
+const BUCKETS_PER_RULE: usize = 8;
+
+/// Lists the rules of a program by the tools they are about.
+pub(super) fn list(program: &mut Program) {
+    let mut numbers = Numbers::default();
+    number_tools(program, &mut numbers);
+    let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(program.rules.len());
+    let mut generic = Vec::new();
+    let mut starts_of = Vec::new();
+    let mut buckets = program.rules.len().saturating_mul(BUCKETS_PER_RULE);
+    for (index, rule) in (0..).zip(&program.rules) {
+        let pins = match &rule.body {
+            Body::Host(_) => None,
+            Body::Function(function) => tool_scope_fn::tools(function, &program.paths)
+                .filter(|tools| tools.len() <= MAX_TOOLS)
+                .map(|tools| {
+                    if let Some(start) = tool_scope_fn::start(function, &program.paths, &tools) {
+                        starts_of.push((index, start));
+                    }
+                    Cow::Owned(numbers.all(tools))
+                }),
+            Body::Match(body) => tools(program, program.written(body)),
+        };
+        match pins {
+            Some(pins) if pins.len() <= buckets => {
+                buckets -= pins.len();
+                pairs.extend(pins.iter().map(|&tool| (tool, index)));
+            }
+            Some(_) | None => generic.push(index),
+        }
+    }
+    for (rule, start) in starts_of {
+        let listed = generic.binary_search(&rule).is_err();
+        if let Some(Body::Function(function)) = program
+            .rules
+            .get_mut(rule as usize)
+            .map(|rule| &mut rule.body)
+        {
+            function.pinned = listed.then_some(start);
+        }
+    }
+    let names = numbers.names;
+    let mut starts = vec![0_u32; names.len() + 1];
+    for (tool, _) in &pairs {
+        if let Some(count) = starts.get_mut(*tool as usize + 1) {
+            *count += 1;
+        }
+    }
+    let mut total = 0;
+    for start in &mut starts {
+        total += *start;
+        *start = total;
+    }
+    let generic_end = total + generic.len() as u32;
+    let mut listed = vec![0_u32; total as usize];
+    let mut next = starts.clone();
+    for (tool, rule) in pairs {
+        if let Some(at) = next.get_mut(tool as usize) {
+            if let Some(slot) = listed.get_mut(*at as usize) {
+                *slot = rule;
+            }
+            *at += 1;
+        }
+    }
+    listed.append(&mut generic);
+    let buckets = names
+        .into_iter()
+        .zip(starts.windows(2))
+        .map(|(name, range)| {
+            let bound = |bound: Option<&u32>| bound.copied().unwrap_or_default();
+            let rules = (bound(range.first()), bound(range.last()));
+            let rule_index = Default::default();
+            (name, ToolBucket { rules, rule_index })
+        });
+    program.tools = StrMap::new(buckets.collect());
+    program.generic.rules = (total, generic_end);
+    program.listed = listed;
+}
+
+/// Gives every clause that is true for some tools only their list.
+fn number_tools(program: &mut Program, numbers: &mut Numbers) {
+    for index in 0..program.clauses.len() as u32 {
+        let Some(wanted) = names_of(program, index) else {
+            continue;
+        };
+        let set = numbers.all(wanted.into_iter().map(Into::into));
+        let at = program.tool_sets.len() as u32;
+        program.tool_sets.push(set.into());
+        if let Some(clause) = program.clauses.get_mut(index as usize) {
+            clause.tools = Some(at);
+        }
+    }
+}
+
+/// The names of tools, by their numbers.
+#[derive(Default)]
+struct Numbers {
+    names: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u32, Keyed>,
+}
+
+impl Numbers {
+    /// The numbers of these tools, in order.
+    fn all(&mut self, names: impl IntoIterator<Item = Box<str>>) -> Vec<u32> {
+        let mut set: Vec<u32> = names.into_iter().map(|name| self.of(name)).collect();
+        set.sort_unstable();
+        set.dedup();
+        set
+    }
+
+    fn of(&mut self, name: Box<str>) -> u32 {
+        if let Some(&number) = self.numbers.get(&name) {
+            return number;
+        }
+        let number = self.names.len() as u32;
+        self.names.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+}
+
+/// The tools outside of which a clause on the tool is false, without an error; `None` when it may be anything else.
+fn names_of(program: &Program, index: u32) -> Option<Vec<String>> {
+    let clause = program.clauses.get(index as usize)?;
+    let path = program.paths.get(clause.path as usize)?;
+    if path.field != Some(Field::Tool) {
+        return None;
+    }
+    let names: Vec<String> = match program.profile {
+        Profile::Strict => match program.test(index) {
+            // Any other tool is an error there, not a mismatch.
+            Test::In(set) if set.has_bools() => return None,
+            Test::In(set) => set.strings().iter().map(ToString::to_string).collect(),
+            test => vec![exact_text(test)?],
+        },
+        Profile::Lynx => {
+            let info = program.clause(index)?;
+            match (info.op, &info.operand) {
+                (Op::Eq, Operand::Const(Const::Str(text))) => vec![text.to_string()],
+                (Op::In, Operand::Const(list @ Const::List(items))) if !list.has_host_const() => {
+                    items
+                        .iter()
+                        .filter_map(|item| match item {
+                            Const::Str(text) => Some(text.to_string()),
+                            _ => None,
+                        })
+                        .collect()
+                }
+                _ => return None,
+            }
+        }
+    };
+    (names.len() <= MAX_TOOLS).then_some(names)
+}
+
+/// The numbers of the tools outside of which `expr` is false, without an error and whatever else the request holds, in
+/// order; `None` when it may be anything else. Holds for requests whose tool is a string.
+pub(super) fn tools<'p>(program: &'p Program, expr: Part<'_>) -> Option<Cow<'p, [u32]>> {
+    match expr {
+        Part::Leaf(index) => {
+            let set = program.clauses.get(index as usize)?.tools?;
+            program
+                .tool_sets
+                .get(set as usize)
+                .map(|set| Cow::Borrowed(&**set))
+        }
+        Part::Of(Connective::Not, _) => None,
+        // The lynx profile evaluates in order: only an earlier clause keeps a later one from raising.
+        Part::Of(Connective::All, mut items) if program.profile == Profile::Lynx => {
+            tools(program, items.next()?)
+        }
+        Part::Of(Connective::All, items) => items
+            .filter_map(|item| tools(program, item))
+            .min_by_key(|tools| tools.len()),
+        Part::Of(Connective::Any, items) => {
+            let mut union = Vec::new();
+            for item in items {
+                union.extend_from_slice(&tools(program, item)?);
+            }
+            union.sort_unstable();
+            union.dedup();
+            (union.len() <= MAX_TOOLS).then_some(Cow::Owned(union))
+        }
+    }
+}

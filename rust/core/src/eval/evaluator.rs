@@ -1,0 +1,408 @@
+//! Evaluating the match of one rule on one request, in either profile.
+
+use super::ShortCuts;
+use super::work::Work;
+use crate::budget::Steps;
+use crate::clause::context::{Around, Referred};
+use crate::clause::flat_expr::{Connective, Part, Parts};
+use crate::clause::predicate::{self, Truth};
+use crate::error::{ErrorCode, Fault};
+use crate::lang::path::{Field, Head, Path};
+use crate::program::{Program, Scratch};
+use crate::pyfn::interp::env::Env;
+use crate::value::request::Request;
+use crate::value::{Step, Value as _};
+
+/// The result of the match of a rule.
+pub(super) enum MatchResult {
+    Fires,
+    Passes,
+    Error(ErrorCode),
+}
+
+/// Values kept by path. PERF: a small table on the stack; paths that share a cell are read again.
+const PATH_CACHE: usize = 8;
+
+/// A path that no program has.
+const NO_PATH: u32 = u32::MAX;
+
+/// One request under one program.
+pub(super) struct Evaluator<'r, R: Request> {
+    pub(super) program: &'r Program,
+    pub(super) request: &'r R,
+    pub(super) scratch: &'r mut Scratch,
+    pub(super) cuts: ShortCuts,
+    pub(super) work: &'r Work<R::Value>,
+    /// The path that each cell is of. PERF: apart from the values, which are copied in pieces that can be read back.
+    paths: [u32; PATH_CACHE],
+    path_cache: [Step<R::Value>; PATH_CACHE],
+    nowhere: Step<R::Value>,
+}
+
+/// Reads a path.
+#[inline(always)]
+pub(super) fn read<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
+    match path.arg {
+        Some(key) => argument(program, request, key),
+        None => read_within(program, request, path),
+    }
+}
+
+fn argument<R: Request>(program: &Program, request: &R, key: u32) -> Step<R::Value> {
+    let mut step = Step::Absent;
+    request.arg(program.key(key), &mut step);
+    step
+}
+
+/// Reads a path that is not a field.
+fn read_within<R: Request>(program: &Program, request: &R, path: &Path) -> Step<R::Value> {
+    let Some(field) = path.field else {
+        return Step::Absent;
+    };
+    let mut keys = path.keys.get(path.taken..).unwrap_or_default();
+    let mut step = match (field, keys.split_first()) {
+        (Field::Args, Some((&first, rest))) => {
+            keys = rest;
+            argument(program, request, first)
+        }
+        _ => request.field(field),
+    };
+    for &id in keys {
+        match step {
+            Step::Found(value) => step = value.get(program.key(id)),
+            Step::Absent | Step::Unreadable => break,
+        }
+    }
+    step
+}
+
+/// Reads a path in the `lynx` profile; `None` is null.
+pub(super) fn read_lynx<R: Request>(
+    program: &Program,
+    request: &R,
+    path: &Path,
+) -> Result<Option<R::Value>, ErrorCode> {
+    let whole = match path.field {
+        Some(Field::Tool | Field::Args | Field::Extra) => true,
+        // The incumbent's tools declare no effect, and its policies go on finding none.
+        Some(Field::Effect) => return Ok(None),
+        Some(_) => path.taken == path.keys.len(),
+        None => false,
+    };
+    if !whole {
+        return request.lookup(path.head, program.path_keys(path));
+    }
+    if path.head == Head::Tool {
+        return Ok(found(request.field(Field::Tool)));
+    }
+    match read(program, request, path) {
+        Step::Found(value) => Ok(Some(value)),
+        Step::Absent => Ok(None),
+        Step::Unreadable => request.lookup(path.head, program.path_keys(path)),
+    }
+}
+
+fn found<V>(step: Step<V>) -> Option<V> {
+    match step {
+        Step::Found(value) => Some(value),
+        Step::Absent | Step::Unreadable => None,
+    }
+}
+
+impl<'r, R: Request> Evaluator<'r, R> {
+    pub(super) fn new(
+        program: &'r Program,
+        request: &'r R,
+        scratch: &'r mut Scratch,
+        (cuts, work): (ShortCuts, &'r Work<R::Value>),
+    ) -> Self {
+        Self {
+            program,
+            request,
+            scratch,
+            cuts,
+            work,
+            paths: [NO_PATH; PATH_CACHE],
+            path_cache: std::array::from_fn(|_| Step::Absent),
+            nowhere: Step::Absent,
+        }
+    }
+
+    /// Reads a path, at most once while its cell is cached.
+    #[inline]
+    pub(super) fn step(&mut self, path: u32) -> Step<R::Value> {
+        self.cached(path).clone()
+    }
+
+    /// The same, in its cell.
+    #[inline]
+    pub(super) fn cached(&mut self, path: u32) -> &Step<R::Value> {
+        self.hold(path);
+        self.cell(path)
+    }
+
+    /// Reads a path, unless it has its cell.
+    #[inline]
+    fn hold(&mut self, path: u32) {
+        if !self.is_cached(path) {
+            self.fetch(path);
+        }
+    }
+
+    /// The cell of a path.
+    #[inline]
+    fn cell(&self, path: u32) -> &Step<R::Value> {
+        self.path_cache
+            .get(path as usize % PATH_CACHE)
+            .unwrap_or(&self.nowhere)
+    }
+
+    /// Returns true if the cell of a path is cached.
+    #[inline]
+    fn is_cached(&self, path: u32) -> bool {
+        self.paths.get(path as usize % PATH_CACHE) == Some(&path)
+    }
+
+    /// Reads a path into its cell.
+    #[inline(never)]
+    fn fetch(&mut self, path: u32) {
+        let at = path as usize % PATH_CACHE;
+        let (Some(held), Some(cell)) = (self.paths.get_mut(at), self.path_cache.get_mut(at)) else {
+            return;
+        };
+        *held = path;
+        let Some(found) = self.program.paths.get(path as usize) else {
+            *cell = Step::Absent;
+            return;
+        };
+        match found.arg {
+            Some(key) => self.request.arg(self.program.key(key), cell),
+            None => *cell = read_within(self.program, self.request, found),
+        }
+    }
+
+    /// Evaluates the match of a rule of the strict profile. `reordered` takes for granted what led to the rule.
+    #[inline]
+    pub(super) fn strict(
+        &mut self,
+        written: Part<'_>,
+        reordered: Part<'_>,
+        permits: bool,
+    ) -> MatchResult {
+        match self.truth(reordered, permits) {
+            Truth::True => MatchResult::Fires,
+            Truth::False | Truth::Absent => MatchResult::Passes,
+            // The code is that of the first error in the order of the IR.
+            Truth::Error(_) => match self.truth(written, permits) {
+                Truth::Error(fault) => MatchResult::Error(fault.into()),
+                Truth::True | Truth::False | Truth::Absent => {
+                    MatchResult::Error(Fault::WrongType.into())
+                }
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn truth(&mut self, expr: Part<'_>, permits: bool) -> Truth {
+        match expr {
+            Part::Leaf(clause) => match self.leaf(clause) {
+                Truth::Absent if !permits => Truth::False,
+                truth => truth,
+            },
+            Part::Of(connective, items) => self.joined(connective, items, permits),
+        }
+    }
+
+    fn joined(&mut self, connective: Connective, mut items: Parts<'_>, permits: bool) -> Truth {
+        match connective {
+            Connective::Not => match items.next() {
+                Some(item) => negate(self.truth(item, permits)),
+                None => Truth::Error(Fault::WrongType),
+            },
+            Connective::All => {
+                let mut result = Truth::True;
+                for item in items {
+                    match (self.truth(item, permits), result) {
+                        (Truth::False, _) => return Truth::False,
+                        (Truth::Error(fault), Truth::True | Truth::Absent) => {
+                            result = Truth::Error(fault)
+                        }
+                        (Truth::Absent, Truth::True) => result = Truth::Absent,
+                        _ => {}
+                    }
+                }
+                result
+            }
+            Connective::Any => {
+                let mut result = Truth::False;
+                for item in items {
+                    match (self.truth(item, permits), result) {
+                        (Truth::True, _) => return Truth::True,
+                        (Truth::Error(fault), Truth::False | Truth::Absent) => {
+                            result = Truth::Error(fault)
+                        }
+                        (Truth::Absent, Truth::False) => result = Truth::Absent,
+                        _ => {}
+                    }
+                }
+                result
+            }
+        }
+    }
+
+    /// Evaluates one clause of the strict profile; a missing path is absent for every rule.
+    #[inline]
+    pub(super) fn leaf(&mut self, index: u32) -> Truth {
+        if self.cuts.memo
+            && let Some(known) = self.scratch.memo_get(index)
+        {
+            return known;
+        }
+        let Some(clause) = self.program.clauses.get(index as usize) else {
+            return Truth::Error(Fault::WrongType);
+        };
+        self.hold(clause.path);
+        let test = self.program.test_of(clause);
+        let truth = predicate::judge(test, self.cell(clause.path), self);
+        if self.cuts.memo {
+            self.scratch.memo_set(index, truth);
+        }
+        truth
+    }
+
+    /// Evaluates the match of a rule of the `lynx` profile.
+    pub(super) fn lynx(&mut self, written: Part<'_>) -> MatchResult {
+        match self.ordered(written) {
+            Ok(true) => MatchResult::Fires,
+            Ok(false) => MatchResult::Passes,
+            Err(code) => MatchResult::Error(code),
+        }
+    }
+
+    fn ordered(&mut self, expr: Part<'_>) -> Result<bool, ErrorCode> {
+        match expr {
+            Part::Leaf(clause) => self.lynx_leaf(clause),
+            Part::Of(Connective::Not, mut items) => {
+                let item = items.next().ok_or(ErrorCode::TypeError)?;
+                self.ordered(item).map(|truth| !truth)
+            }
+            Part::Of(Connective::All, items) => {
+                for item in items {
+                    if !self.ordered(item)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            Part::Of(Connective::Any, items) => {
+                for item in items {
+                    if self.ordered(item)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn lynx_leaf(&mut self, index: u32) -> Result<bool, ErrorCode> {
+        match self.scratch.memo_get(index) {
+            Some(Truth::True) if self.cuts.memo => return Ok(true),
+            Some(Truth::False) if self.cuts.memo => return Ok(false),
+            _ => {}
+        }
+        let answer = self.lynx_clause(index)?.1?;
+        if self.cuts.memo {
+            self.scratch.memo_set(index, answer.into());
+        }
+        Ok(answer)
+    }
+
+    /// The value a clause of the `lynx` profile reads, and its answer.
+    #[expect(
+        clippy::type_complexity,
+        reason = "reading may fail, and so may judging what was read"
+    )]
+    pub(super) fn lynx_clause(
+        &mut self,
+        index: u32,
+    ) -> Result<(Option<R::Value>, Result<bool, ErrorCode>), ErrorCode> {
+        let program = self.program;
+        let clause = program
+            .clauses
+            .get(index as usize)
+            .ok_or(ErrorCode::TypeError)?;
+        let path = program
+            .paths
+            .get(clause.path as usize)
+            .ok_or(ErrorCode::TypeError)?;
+        let value = read_lynx(program, self.request, path)?;
+        let answer = match program.lynx_test(index) {
+            Some(lynx_test) => lynx_test.judge(index, value.as_ref(), &self.work.steps),
+            None => Err(ErrorCode::TypeError),
+        };
+        Ok((value, answer))
+    }
+}
+
+/// The context of clauses beside their values. Paths that operands refer to have no cells.
+impl<R: Request> Around<R::Value> for Evaluator<'_, R> {
+    #[inline]
+    fn at(&self, path: u32) -> Step<R::Value> {
+        match self.program.paths.get(path as usize) {
+            Some(path) => read(self.program, self.request, path),
+            None => Step::Unreadable,
+        }
+    }
+
+    #[inline]
+    fn steps(&self) -> &Steps {
+        &self.work.steps
+    }
+
+    #[inline]
+    fn referred(&self) -> &Referred<R::Value> {
+        self.work.referred()
+    }
+}
+
+impl<R: Request> Env for Evaluator<'_, R> {
+    type Value = R::Value;
+
+    #[inline]
+    fn step(&mut self, path: u32) -> &Step<R::Value> {
+        self.cached(path)
+    }
+
+    #[inline]
+    fn holds(&self, path: u32) -> bool {
+        self.is_cached(path)
+    }
+
+    #[inline]
+    fn fuel_left(&self) -> u64 {
+        self.work.steps.left()
+    }
+
+    #[inline]
+    fn took(&mut self, fuel: u64) -> bool {
+        self.work.steps.take(fuel).is_ok()
+    }
+
+    fn field(&mut self, field: Field, own: bool) -> Step<R::Value> {
+        if own {
+            self.request.own_field(field)
+        } else {
+            self.request.field(field)
+        }
+    }
+}
+
+pub(super) fn negate(truth: Truth) -> Truth {
+    match truth {
+        Truth::True => Truth::False,
+        Truth::False => Truth::True,
+        Truth::Absent => Truth::Absent,
+        Truth::Error(fault) => Truth::Error(fault),
+    }
+}

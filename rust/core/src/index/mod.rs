@@ -1,0 +1,141 @@
+//! Rule indexes: the rules that one tool can meet, with an index from values to the rules they may fire.
+//!
+//! A rule of the strict profile has a *guard*: a set of clauses of which one must be true for its match to be true.
+//! INVARIANT: the match of a rule that the index does not name is false or absent, and so leaves no trace: its guard is not
+//! true, and either no clause of it can be in error on the values at hand or its guard is false.
+
+pub(crate) mod affixes;
+pub(crate) mod exclusion;
+pub(crate) mod intervals;
+pub(crate) mod packed_rules;
+pub(crate) mod substrings;
+
+use std::sync::OnceLock;
+
+use crate::bytes::strmap::StrMap;
+use crate::regex::PatternSet;
+use crate::value::class::{Class, Classes};
+use affixes::Affixes;
+use exclusion::ExclusionIndex;
+use intervals::Intervals;
+use packed_rules::PackedRules;
+use substrings::SubstringIndex;
+
+/// Rules, ascending: where they begin and end in the rules of their rule index.
+pub(crate) type Postings = (u32, u32);
+
+/// The rules of a policy that one tool can meet (or that any tool can).
+#[derive(Debug, Default)]
+pub(crate) struct RuleIndex {
+    /// The rules of all lists.
+    pub(crate) rules: Vec<u32>,
+    /// Of a plain rule index: all its rules.
+    pub(crate) packed_rules: PackedRules,
+    /// True if the rules of any tool are among the rows of this tool.
+    pub(crate) complete: bool,
+    /// The rules that are evaluated every time.
+    pub(crate) always: Postings,
+    /// The index that excludes some of these rules, when they are many.
+    pub(crate) exclusion: Option<Box<ExclusionIndex>>,
+    /// The paths to read to find the other rules, in the order of the first rule that each can find.
+    pub(crate) path_indexes: Vec<PathIndex>,
+    /// The paths to read once the guard of a permitting rule is absent: they find the rules that could be in error by
+    /// another clause.
+    pub(crate) error_paths: Vec<PathIndex>,
+}
+
+impl RuleIndex {
+    /// Returns true if all rules are evaluated one after the other, without an index.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.path_indexes.is_empty() && self.exclusion.is_none()
+    }
+}
+
+/// The kinds of values that find rules at one path.
+///
+/// PERF: an entry is eight lines of memory, and most paths have guards of one kind: the others are not read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    pub(crate) const STRINGS: Self = Self(1);
+    pub(crate) const INTS: Self = Self(1 << 1);
+    pub(crate) const INTERVALS: Self = Self(1 << 2);
+    pub(crate) const AFFIXES: Self = Self(1 << 3);
+    pub(crate) const SUBSTRINGS: Self = Self(1 << 4);
+    pub(crate) const CLAUSES: Self = Self(1 << 5);
+    pub(crate) const PATTERNS: Self = Self(1 << 6);
+    pub(crate) const LONG: Self = Self(1 << 7);
+
+    pub(crate) const fn has(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+}
+
+/// One path, read to find rules.
+#[derive(Debug, Default)]
+pub(crate) struct PathIndex {
+    /// The path.
+    pub(crate) path: u32,
+    /// The first rule there is to be found.
+    pub(crate) first: u32,
+    /// True if a permitting rule has a guard here.
+    pub(crate) permits: bool,
+    /// The kinds of indexes that exist at this path.
+    pub(crate) kinds: Kinds,
+    /// The classes of values that some rule may be in error on.
+    pub(crate) failing: Classes,
+    /// Rules by the string their guard equals.
+    pub(crate) strings: StrMap<Postings>,
+    /// Rules by the integer their guard equals, sorted.
+    pub(crate) ints: Vec<(i64, Postings)>,
+    /// Rules by the numbers their guard takes.
+    pub(crate) intervals: Option<Intervals>,
+    /// Rules by how their guard wants a string to begin, and to end.
+    pub(crate) affixes: Vec<Affixes>,
+    /// Rules by what their guard wants contained.
+    pub(crate) substrings: Option<SubstringIndex>,
+    /// Rules by a guard that is evaluated by itself: clause, rules.
+    pub(crate) clauses: Vec<(u32, Postings)>,
+    /// Rules by a pattern their guard searches.
+    pub(crate) patterns: Option<PatternGroup>,
+    /// Rules that fire when the path is not there.
+    pub(crate) missing: Postings,
+    /// Functions, which are spared no steps on a text of more than [`crate::limits::LONG_TEXT`] bytes.
+    pub(crate) long: Postings,
+    /// Rules that may be in error on a value of a class.
+    pub(crate) errors: [Postings; 8],
+}
+
+impl PathIndex {
+    /// Notes which kinds of guards there are, and which classes of values may be errors.
+    pub(crate) fn note(&mut self) {
+        let some = |list: Postings| list.0 < list.1;
+        let kinds = [
+            (Kinds::STRINGS, !self.strings.is_empty()),
+            (Kinds::INTS, !self.ints.is_empty()),
+            (Kinds::INTERVALS, self.intervals.is_some()),
+            (Kinds::AFFIXES, !self.affixes.is_empty()),
+            (Kinds::SUBSTRINGS, self.substrings.is_some()),
+            (Kinds::CLAUSES, !self.clauses.is_empty()),
+            (Kinds::PATTERNS, self.patterns.is_some()),
+            (Kinds::LONG, some(self.long)),
+        ];
+        let there = kinds.into_iter().filter(|(_, there)| *there);
+        self.kinds = Kinds(there.fold(0, |all, (kind, _)| all | kind.0));
+        let classes = Class::ALL.into_iter().zip(self.errors);
+        self.failing = classes
+            .filter(|(_, rules)| some(*rules))
+            .fold(Classes::default(), |all, (class, _)| all.with(class));
+    }
+}
+
+/// The patterns of one path and rule index, searched in one pass.
+#[derive(Debug)]
+pub(crate) struct PatternGroup {
+    /// Per pattern: clause, rules.
+    pub(crate) members: Vec<(u32, Postings)>,
+    /// Their automaton, built by the first search.
+    pub(crate) set: OnceLock<PatternSet>,
+}

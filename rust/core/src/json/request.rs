@@ -1,0 +1,430 @@
+//! Requests given as JSON, per `docs/reference/requests.md`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use super::known::Known;
+use super::value::{Instant, JsonValue, empty, from_made, rewrite};
+use super::{Caps, Json, Text};
+use crate::error::{DecodeError, ErrorCode};
+use crate::json;
+use crate::lang::path::{Field, Key};
+use crate::limits::{MAX_REQUEST_BYTES, MAX_REQUEST_DEPTH, MAX_REQUEST_VALUES};
+use crate::value::Step;
+use crate::value::owned::OwnedValue;
+use crate::value::request::{HostAnswer, Request, Transform};
+
+const CAPS: Caps = Caps {
+    depth: MAX_REQUEST_DEPTH,
+    nodes: MAX_REQUEST_VALUES,
+};
+
+/// A request given as JSON. It knows no host rules: they fail with `not_a_decision`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JsonRequest<'a> {
+    tool: Json<'a>,
+    args: Json<'a>,
+    frame: Arc<Frame<'a>>,
+}
+
+/// The values of `declared` and `context`, by field; absent fields have a default.
+#[derive(Debug, Default, PartialEq)]
+struct Frame<'a> {
+    values: [Option<Json<'a>>; Field::ALL.len()],
+    timestamp: Instant,
+}
+
+impl<'a> Frame<'a> {
+    #[inline]
+    fn put(&mut self, field: Field, value: Json<'a>) {
+        if let Some(slot) = self.values.get_mut(field as usize) {
+            *slot = Some(value);
+        }
+    }
+
+    /// Reads the next value of a text into the place of `field`, if it is of this kind.
+    #[inline]
+    fn read(&mut self, text: &mut Known<'a>, depth: usize, field: (Field, Kind)) -> Option<()> {
+        let slot = self.values.get_mut(field.0 as usize)?;
+        accepted(text, depth, field.1, slot)
+    }
+}
+
+const ROOT: [&str; 4] = ["tool", "args", "declared", "context"];
+
+const DECLARED: [&str; 7] = [
+    "cost",
+    "reversible",
+    "scope",
+    "blast_radius_hint",
+    "has_shadow",
+    "isolation",
+    "effect",
+];
+
+const DECLARED_FIELDS: [(Field, Kind); 7] = [
+    (Field::Cost, Kind::Text),
+    (Field::Reversible, Kind::Bool),
+    (Field::Scope, Kind::Texts),
+    (Field::BlastRadiusHint, Kind::IntOrNull),
+    (Field::HasShadow, Kind::Bool),
+    (Field::Isolation, Kind::TextOrNull),
+    (Field::Effect, Kind::Text),
+];
+
+const CONTEXT: [&str; 7] = [
+    "principal",
+    "environment",
+    "workspace",
+    "correlation_id",
+    "step_seq",
+    "timestamp",
+    "extra",
+];
+
+const CONTEXT_FIELDS: [(Field, Kind); 7] = [
+    (Field::PrincipalId, Kind::Object),
+    (Field::Environment, Kind::Text),
+    (Field::Workspace, Kind::Text),
+    (Field::CorrelationId, Kind::Text),
+    (Field::StepSeq, Kind::Int),
+    (Field::Timestamp, Kind::Text),
+    (Field::Extra, Kind::Object),
+];
+
+const PRINCIPAL: [&str; 3] = ["kind", "id", "name"];
+
+const PRINCIPAL_FIELDS: [(Field, Kind); 3] = [
+    (Field::PrincipalKind, Kind::Text),
+    (Field::PrincipalId, Kind::Text),
+    (Field::PrincipalName, Kind::TextOrNull),
+];
+
+/// Returns the default of an absent field. The principal is absent as a whole or not at all, except for its name.
+fn default<'a>(field: Field) -> Json<'a> {
+    let text = |text| Json::Text(Text::Borrowed(text));
+    match field {
+        Field::Cost => text("high"),
+        Field::Reversible | Field::HasShadow => Json::Bool(false),
+        Field::Scope => Json::List(Arc::default()),
+        Field::BlastRadiusHint
+        | Field::Isolation
+        | Field::PrincipalName
+        | Field::Tool
+        | Field::Timestamp => Json::Null,
+        Field::Effect => text("unsafe"),
+        Field::Environment => text("dev"),
+        Field::Workspace => text("."),
+        Field::CorrelationId => text(""),
+        Field::StepSeq => Json::Int(0),
+        Field::PrincipalKind => text("user"),
+        Field::PrincipalId => text("anonymous"),
+        Field::Args | Field::Extra => empty(),
+    }
+}
+
+impl<'a> JsonRequest<'a> {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// Code `bad_request`, or `too_large` past [`MAX_REQUEST_BYTES`].
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        if bytes.len() > MAX_REQUEST_BYTES {
+            return Err(DecodeError::new(
+                "too_large",
+                format!("the request is longer than {MAX_REQUEST_BYTES} bytes"),
+            ));
+        }
+        // PERF: 0.8 µs instead of 1.3 for 385 bytes. It reads nothing that the tree reader rejects, and leaves the error
+        // messages to that reader.
+        match Self::read(bytes) {
+            Some(request) => Ok(request),
+            None => Self::parse_plain(bytes),
+        }
+    }
+
+    /// Checks that a text is JSON within the caps of a request, whatever its content.
+    ///
+    /// # Errors
+    /// Code `bad_request`.
+    pub fn check(bytes: &[u8]) -> Result<(), DecodeError> {
+        json::parse(bytes, CAPS)
+            .map(|_| ())
+            .map_err(|error| bad(format!("{} (at byte {})", error.message, error.at)))
+    }
+
+    /// Reads a request through a whole tree; the caller has checked its size.
+    ///
+    /// # Errors
+    /// Code `bad_request`.
+    pub fn parse_plain(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let root = json::parse(bytes, CAPS)
+            .map_err(|error| bad(format!("{} (at byte {})", error.message, error.at)))?;
+        let whole = "the request";
+        let [tool, args, declared, context] = entries(Some(&root), whole, &ROOT)?;
+        let tool = checked(tool, Kind::Text, ("tool", whole))?
+            .ok_or_else(|| bad("the request has no `tool`"))?;
+        let args = checked(args, Kind::Object, ("args", whole))?;
+        let declared = entries(declared, "`declared`", &DECLARED)?;
+        let context = entries(context, "`context`", &CONTEXT)?;
+        let mut frame = Frame::default();
+        if let [Some(principal), ..] = context {
+            let name = "`context.principal`";
+            let found = entries(Some(principal), name, &PRINCIPAL)?;
+            for ((value, key), (field, kind)) in
+                found.into_iter().zip(PRINCIPAL).zip(PRINCIPAL_FIELDS)
+            {
+                match checked(value, kind, (key, name))? {
+                    Some(value) => frame.put(field, value),
+                    None if key == "name" => {}
+                    None => return Err(bad(format!("{name} has no `{key}`"))),
+                }
+            }
+        }
+        if let [_, _, _, _, _, Some(written), _] = context {
+            let Json::Text(text) = written else {
+                return Err(bad("`context.timestamp` must be a string"));
+            };
+            frame.timestamp = text.as_str().and_then(Instant::parse).ok_or_else(|| {
+                bad("`context.timestamp` must be RFC 3339 with an offset, such as `2026-01-31T12:00:00Z`")
+            })?;
+        }
+        for ((value, key), (field, kind)) in declared.into_iter().zip(DECLARED).zip(DECLARED_FIELDS)
+        {
+            if let Some(value) = checked(value, kind, (key, "`declared`"))? {
+                frame.put(field, value);
+            }
+        }
+        for ((value, key), (field, kind)) in context.into_iter().zip(CONTEXT).zip(CONTEXT_FIELDS) {
+            if !matches!(key, "principal" | "timestamp")
+                && let Some(value) = checked(value, kind, (key, "`context`"))?
+            {
+                frame.put(field, value);
+            }
+        }
+        Ok(Self {
+            tool,
+            args: args.unwrap_or_else(empty),
+            frame: Arc::new(frame),
+        })
+    }
+
+    /// Reads a request without a tree of it; `None` when the request is invalid, or when only the tree reader can decide
+    /// that.
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut text = Known::new(bytes, CAPS)?;
+        let (mut tool, mut args) = (None, None);
+        let mut frame = Frame::default();
+        text.object(0, &ROOT, |text, at| {
+            match at {
+                0 => accepted(text, 1, Kind::Text, &mut tool)?,
+                1 => accepted(text, 1, Kind::Object, &mut args)?,
+                2 => text.object(1, &DECLARED, |text, at| {
+                    frame.read(text, 2, *DECLARED_FIELDS.get(at)?)
+                })?,
+                _ => read_context(text, &mut frame)?,
+            }
+            Some(())
+        })?;
+        text.end()?;
+        Some(Self {
+            tool: tool?,
+            args: args.unwrap_or_else(empty),
+            frame: Arc::new(frame),
+        })
+    }
+
+    /// The arguments.
+    #[must_use]
+    pub fn args(&self) -> &Json<'a> {
+        &self.args
+    }
+
+    /// The arguments as JSON text; a lone surrogate is escaped as it was.
+    #[must_use]
+    pub fn args_json(&self) -> String {
+        let mut out = String::new();
+        self.args.write(&mut out);
+        out
+    }
+}
+
+fn read_context<'a>(text: &mut Known<'a>, frame: &mut Frame<'a>) -> Option<()> {
+    text.object(1, &CONTEXT, |text, at| {
+        let (field, kind) = *CONTEXT_FIELDS.get(at)?;
+        match CONTEXT.get(at).copied()? {
+            "principal" => {
+                let mut there = 0;
+                text.object(2, &PRINCIPAL, |text, at| {
+                    let (field, kind) = *PRINCIPAL_FIELDS.get(at)?;
+                    there += i32::from(field != Field::PrincipalName);
+                    frame.read(text, 3, (field, kind))
+                })?;
+                (there == 2).then_some(())
+            }
+            "timestamp" => {
+                let mut slot = None;
+                let Json::Text(written) = text.value(2, &mut slot)? else {
+                    return None;
+                };
+                frame.timestamp = written.as_str().and_then(Instant::parse)?;
+                Some(())
+            }
+            _ => frame.read(text, 2, (field, kind)),
+        }
+    })
+}
+
+/// Reads the next value into `slot`, if it is of this kind.
+#[inline]
+fn accepted<'a>(
+    text: &mut Known<'a>,
+    depth: usize,
+    kind: Kind,
+    slot: &mut Option<Json<'a>>,
+) -> Option<()> {
+    let value = text.value(depth, slot)?;
+    kind.accepts(value).then_some(())
+}
+
+impl<'a> Request for JsonRequest<'a> {
+    type Value = JsonValue<'a>;
+    type Decision = Infallible;
+
+    #[inline]
+    fn tool(&self) -> Option<&str> {
+        match &self.tool {
+            Json::Text(text) => text.as_str(),
+            _ => None,
+        }
+    }
+
+    fn field(&self, field: Field) -> Step<JsonValue<'a>> {
+        let json = match field {
+            Field::Tool => self.tool.clone(),
+            Field::Args => self.args.clone(),
+            Field::Timestamp => {
+                return Step::Found(JsonValue::Timestamp(self.frame.timestamp));
+            }
+            field => match self.frame.values.get(field as usize) {
+                Some(Some(written)) => written.clone(),
+                _ => default(field),
+            },
+        };
+        Step::Found(JsonValue::Json(json))
+    }
+
+    #[inline]
+    fn arg(&self, key: Key<'_>, place: &mut Step<JsonValue<'a>>) {
+        *place = match &self.args {
+            Json::Map(map) => match map.get(key.text) {
+                Some(value) => Step::Found(JsonValue::Json(value.clone())),
+                None => Step::Absent,
+            },
+            _ => Step::Unreadable,
+        };
+    }
+
+    fn host(&self, _host: u32, _rule: u32) -> HostAnswer<Self> {
+        HostAnswer::Failed(ErrorCode::NotADecision)
+    }
+
+    fn with_made(&self, args: OwnedValue<JsonValue<'a>>) -> Result<Self, ErrorCode> {
+        Ok(Self {
+            tool: self.tool.clone(),
+            args: from_made(args)?,
+            frame: Arc::clone(&self.frame),
+        })
+    }
+
+    fn with_transform(&self, _rule: u32, transform: &Transform) -> Result<Self, ErrorCode> {
+        let args = rewrite(&self.args, &transform.path, transform)?;
+        Ok(Self {
+            tool: self.tool.clone(),
+            args,
+            frame: Arc::clone(&self.frame),
+        })
+    }
+}
+
+fn bad(message: impl Into<String>) -> DecodeError {
+    DecodeError::new("bad_request", message)
+}
+
+/// The kind of value that a key of a request takes.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    TextOrNull,
+    Texts,
+    Bool,
+    Int,
+    IntOrNull,
+    Object,
+}
+
+impl Kind {
+    fn accepts(self, json: &Json<'_>) -> bool {
+        match self {
+            Self::Text => matches!(json, Json::Text(_)),
+            Self::TextOrNull => matches!(json, Json::Text(_) | Json::Null),
+            Self::Texts => match json {
+                Json::List(items) => items.iter().all(|item| matches!(item, Json::Text(_))),
+                _ => false,
+            },
+            Self::Bool => matches!(json, Json::Bool(_)),
+            Self::Int => matches!(json, Json::Int(_) | Json::BigInt(_) | Json::HugeInt),
+            Self::IntOrNull => matches!(json, Json::Null) || Self::Int.accepts(json),
+            Self::Object => matches!(json, Json::Map(_)),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Text | Self::TextOrNull => "a string",
+            Self::Texts => "a list of strings",
+            Self::Bool => "true or false",
+            Self::Int | Self::IntOrNull => "an integer",
+            Self::Object => "an object",
+        }
+    }
+}
+
+/// Returns the values of the known keys of an object; none when there is no object.
+fn entries<'j, 'a, const N: usize>(
+    object: Option<&'j Json<'a>>,
+    name: &str,
+    keys: &[&str; N],
+) -> Result<[Option<&'j Json<'a>>; N], DecodeError> {
+    let mut values = [None; N];
+    let map = match object {
+        None => return Ok(values),
+        Some(Json::Map(map)) => map,
+        Some(_) => return Err(bad(format!("{name} must be an object"))),
+    };
+    for (key, value) in map.entries() {
+        let key = key.as_str().unwrap_or("\u{fffd}");
+        let at = keys.iter().position(|known| *known == key);
+        let Some(slot) = at.and_then(|at| values.get_mut(at)) else {
+            return Err(bad(format!(
+                "{name} has no key `{key}`; its keys are {}",
+                keys.join(", ")
+            )));
+        };
+        *slot = Some(value);
+    }
+    Ok(values)
+}
+
+fn checked<'a>(
+    value: Option<&Json<'a>>,
+    kind: Kind,
+    (key, owner): (&str, &str),
+) -> Result<Option<Json<'a>>, DecodeError> {
+    match value {
+        Some(json) if !kind.accepts(json) => {
+            Err(bad(format!("`{key}` of {owner} must be {}", kind.name())))
+        }
+        value => Ok(value.cloned()),
+    }
+}

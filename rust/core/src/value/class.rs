@@ -1,0 +1,49 @@
+//! Classes of values, as far as they determine which operators apply.
+
+/// The classes of values: the type, as far as it determines which operators cannot evaluate it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Null,
+    Bool,
+    Number,
+    String,
+    List,
+    Mapping,
+    Timestamp,
+    /// A value that no operator can evaluate.
+    Broken,
+}
+
+impl Class {
+    /// Every class, in the order of its discriminant.
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Null,
+        Self::Bool,
+        Self::Number,
+        Self::String,
+        Self::List,
+        Self::Mapping,
+        Self::Timestamp,
+        Self::Broken,
+    ];
+}
+
+/// Classes of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Classes(u8);
+
+impl Classes {
+    pub(crate) const ALL: Self = Self(u8::MAX);
+
+    pub(crate) const fn with(self, class: Class) -> Self {
+        Self(self.0 | 1 << class as u8)
+    }
+
+    pub(crate) const fn without(self, class: Class) -> Self {
+        Self(self.0 & !(1 << class as u8))
+    }
+
+    pub(crate) const fn has(self, class: Class) -> bool {
+        self.0 & 1 << class as u8 != 0
+    }
+}

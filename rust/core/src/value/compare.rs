@@ -1,0 +1,54 @@
+//! Exact comparison of viewed numbers with numbers of a policy.
+
+use std::cmp::Ordering;
+
+use super::View;
+use crate::num::number::{Number, compare_int_float};
+
+/// The number that a view is.
+pub(crate) fn number(view: &View<'_>) -> Option<Number> {
+    match view {
+        View::Int(value) => Some(Number::Int(*value)),
+        View::BigInt(value) => Some(Number::Big(value.clone())),
+        View::Float(value) => Some(Number::from_float(*value)),
+        View::Null
+        | View::Bool(_)
+        | View::HugeInt
+        | View::Str(_)
+        | View::BadStr
+        | View::List
+        | View::Map
+        | View::Timestamp(_)
+        | View::Opaque => None,
+    }
+}
+
+/// The order of numbers none of which is NaN.
+pub(crate) fn order(left: &Number, right: &Number) -> Ordering {
+    let view = match left {
+        Number::Int(value) => View::Int(*value),
+        Number::Float(value) => View::Float(*value),
+        Number::Big(value) => View::BigInt(value.clone()),
+    };
+    compare(&view, right).unwrap_or(Ordering::Equal)
+}
+
+/// The order of a viewed number to `right`; `None` when the view is no number, or NaN, or above the cap.
+#[inline]
+#[must_use]
+pub fn compare(left: &View<'_>, right: &Number) -> Option<Ordering> {
+    match (left, right) {
+        (View::Int(left), Number::Int(right)) => Some(left.cmp(right)),
+        (View::Int(left), Number::Big(right)) => Some(right.cmp_i64(*left).reverse()),
+        (View::Int(left), Number::Float(right)) => compare_int_float(*left, *right),
+        (View::BigInt(left), Number::Int(right)) => Some(left.cmp_i64(*right)),
+        (View::BigInt(left), Number::Big(right)) => Some(left.cmp(right)),
+        (View::BigInt(left), Number::Float(right)) => left.cmp_f64(*right),
+        (View::Float(left), Number::Int(right)) => {
+            compare_int_float(*right, *left).map(Ordering::reverse)
+        }
+        (View::Float(left), Number::Big(right)) => right.cmp_f64(*left).map(Ordering::reverse),
+        (View::Float(left), Number::Float(right)) => left.partial_cmp(right),
+        _ => None,
+    }
+}

@@ -1,0 +1,219 @@
+//! A program with the Python objects that belong to it: prepared when it is loaded, or when they are first needed.
+
+use pyo3::exceptions::PyLookupError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple};
+
+use bobcat_core::program::{
+    ClauseInfo, DecisionTemplate, FunctionDecision, Profile, Program, RuleInfo,
+};
+use bobcat_core::value::constant::Const;
+
+use crate::constant;
+use crate::names::Names;
+use crate::operators;
+use crate::value::is_exception;
+
+/// A program, its keys as interned strings, its host rules, and everything static it can answer with.
+pub(crate) struct BoundProgram {
+    pub(crate) program: Program,
+    pub(crate) names: &'static Names,
+    pub(crate) keys: Vec<Py<PyString>>,
+    pub(crate) host_rules: Vec<Py<PyAny>>,
+    /// Strict, and without host rules: no callable of the policy runs, and Python's operators evaluate nothing.
+    pub(crate) declarative: bool,
+    ids: Vec<PyOnceLock<Py<PyAny>>>,
+    decisions: Vec<PyOnceLock<Py<PyAny>>>,
+    transform_values: Vec<PyOnceLock<Py<PyAny>>>,
+    templates: Vec<PyOnceLock<Py<PyAny>>>,
+    operands: Vec<PyOnceLock<Py<PyAny>>>,
+    pub(crate) no_match: PyOnceLock<Py<PyAny>>,
+    pub(crate) missing_shadow: PyOnceLock<Py<PyAny>>,
+}
+
+impl BoundProgram {
+    pub(crate) fn new(
+        py: Python<'_>,
+        program: Program,
+        host_rules: Vec<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let cells = |count: usize| {
+            std::iter::repeat_with(PyOnceLock::new)
+                .take(count)
+                .collect::<Vec<_>>()
+        };
+        let rules = program.rule_count();
+        let clauses = match program.profile() {
+            Profile::Strict => 0,
+            Profile::Lynx => program.clause_count(),
+        };
+        Ok(Self {
+            names: Names::get(py)?,
+            keys: program
+                .keys()
+                .iter()
+                .map(|key| PyString::intern(py, key).unbind())
+                .collect(),
+            declarative: program.profile() == Profile::Strict && host_rules.is_empty(),
+            host_rules,
+            ids: cells(rules),
+            decisions: cells(rules),
+            transform_values: cells(rules),
+            templates: cells(program.template_count()),
+            operands: cells(clauses),
+            no_match: PyOnceLock::new(),
+            missing_shadow: PyOnceLock::new(),
+            program,
+        })
+    }
+
+    /// Returns the properties of rule `rule`.
+    pub(crate) fn rule(&self, rule: u32) -> PyResult<&RuleInfo> {
+        self.program
+            .rule(rule)
+            .ok_or_else(|| PyLookupError::new_err("no such rule"))
+    }
+
+    /// The id of rule `rule`.
+    pub(crate) fn rule_id<'py>(&self, py: Python<'py>, rule: u32) -> PyResult<Bound<'py, PyAny>> {
+        let cell = self
+            .ids
+            .get(rule as usize)
+            .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        let id = cell.get_or_try_init(py, || {
+            Ok::<_, PyErr>(constant::to_python(py, &self.rule(rule)?.id)?.unbind())
+        })?;
+        Ok(id.bind(py).clone())
+    }
+
+    /// The decision of rule `rule` when nothing else contributes to it.
+    #[inline]
+    pub(crate) fn decision(&self, py: Python<'_>, rule: u32) -> PyResult<&Py<PyAny>> {
+        let cell = self
+            .decisions
+            .get(rule as usize)
+            .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        if let Some(made) = cell.get(py) {
+            return Ok(made);
+        }
+        cell.get_or_try_init(py, || {
+            let (names, info) = (self.names, self.rule(rule)?);
+            let decision = names.decision.bind(py).call1((
+                names.verdict(info.verdict),
+                constant::to_python(py, &info.reason)?,
+                PyTuple::new(py, [self.rule_id(py, rule)?])?,
+                constant::tuple(py, &info.approvers)?,
+                py.None(),
+                constant::to_python(py, &info.timeout_seconds)?,
+                info.approvals_needed,
+            ))?;
+            Ok(decision.unbind())
+        })
+    }
+
+    /// Makes the decisions of all rules that always decide the same. One that is no decision is left to the first call,
+    /// which says so.
+    pub(crate) fn prepare_decisions(&self, py: Python<'_>) -> PyResult<()> {
+        for rule in 0..self.program.rule_count() as u32 {
+            if self.program.decides_alike(rule)
+                && let Err(error) = self.decision(py, rule)
+                && !is_exception(py, &error)
+            {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the decision of the function of rule `rule`. A static decision is the same object every time.
+    pub(crate) fn said(
+        &self,
+        py: Python<'_>,
+        rule: u32,
+        said: &FunctionDecision,
+    ) -> PyResult<Py<PyAny>> {
+        match said {
+            FunctionDecision::Made(template) => self.ruled(py, rule, template),
+            FunctionDecision::Always(number) => {
+                let missing = || PyLookupError::new_err("no such decision");
+                let cell = self.templates.get(*number as usize).ok_or_else(missing)?;
+                if let Some(made) = cell.get(py) {
+                    return Ok(made.clone_ref(py));
+                }
+                let made = cell.get_or_try_init(py, || {
+                    let template = self.program.template(*number).ok_or_else(missing)?;
+                    self.ruled(py, rule, template)
+                })?;
+                Ok(made.clone_ref(py))
+            }
+        }
+    }
+
+    fn ruled(&self, py: Python<'_>, rule: u32, template: &DecisionTemplate) -> PyResult<Py<PyAny>> {
+        let id = self.rule_id(py, rule)?;
+        let texts = |texts: &[Box<str>]| -> Vec<Bound<'_, PyAny>> {
+            let texts = texts.iter().map(|text| PyString::new(py, text).into_any());
+            texts.collect()
+        };
+        let mut matched = texts(&template.matched_rules);
+        let mut named = false;
+        for name in &matched {
+            named |= name.eq(&id)?;
+        }
+        if !named {
+            matched.push(id);
+        }
+        let none = py.None().into_bound(py);
+        let reason = PyString::new(py, &template.reason);
+        let (matched, approvers) = (
+            PyTuple::new(py, matched)?,
+            PyTuple::new(py, texts(&template.approvers))?,
+        );
+        let timeout = constant::to_python(py, &template.timeout_seconds)?;
+        let needed = template.approvals_needed.into_pyobject(py)?;
+        self.names.decide.make(
+            py,
+            [
+                self.names.verdict(template.verdict).bind_borrowed(py),
+                reason.as_any().as_borrowed(),
+                matched.as_any().as_borrowed(),
+                approvers.as_any().as_borrowed(),
+                none.as_borrowed(),
+                timeout.as_borrowed(),
+                needed.as_any().as_borrowed(),
+            ],
+        )
+    }
+
+    /// The operand of the transform of rule `rule`, frozen.
+    pub(crate) fn transform_value(
+        &self,
+        py: Python<'_>,
+        rule: u32,
+        value: &Const,
+    ) -> PyResult<&Py<PyAny>> {
+        let cell = self
+            .transform_values
+            .get(rule as usize)
+            .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        cell.get_or_try_init(py, || {
+            let plain = constant::to_python(py, value)?;
+            Ok(self.names.deep_freeze.bind(py).call1((plain,))?.unbind())
+        })
+    }
+
+    /// The operand of clause `clause`, as Python's operators want it.
+    pub(crate) fn operand(
+        &self,
+        py: Python<'_>,
+        clause: u32,
+        info: &ClauseInfo,
+    ) -> PyResult<&Py<PyAny>> {
+        let cell = self
+            .operands
+            .get(clause as usize)
+            .ok_or_else(|| PyLookupError::new_err("no such clause"))?;
+        cell.get_or_try_init(py, || Ok(operators::prepare(py, info)?.unbind()))
+    }
+}

@@ -1,0 +1,183 @@
+//! `evaluate`, called by position: reads the arguments directly, without PyO3's parsing of arguments and its guard.
+//!
+//! PERF: they are 250 of the 1,250 instructions of a decision by the tool alone.
+//!
+//! INVARIANT: a call that is not `(bundle, request)` or `(bundle, request, context)` with the types themselves, or that may
+//! run a callable of the policy, goes to the function that PyO3 made, which also finds the words for what is wrong with it.
+
+use std::ffi::CStr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::decision;
+use crate::program::{self, Program};
+use crate::value::is_exactly;
+
+const FUNCTION: &CStr = c"evaluate(bundle, request, context=None)\n--\n\n\
+    The decision of `bundle` on `request`. `context` counts in place of the request's.\n\n\
+    Never raises on the content of a request; TypeError for a value that is not a bundle or not a request.";
+const METHOD: &CStr = c"evaluate($self, request, context=None)\n--\n\n\
+    The decision on one request. Never raises on the content of a request; TypeError if it is not one.";
+
+/// Puts `evaluate` into the module, and into `Program`.
+pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let name = module.name()?;
+    let class = py.get_type::<Program>();
+    // SAFETY: the definitions are leaked, as Python keeps pointers to them; the objects returned are new references.
+    let (function, method) = unsafe {
+        let function =
+            ffi::PyCFunction_NewEx(define(FUNCTION, evaluate), ptr::null_mut(), name.as_ptr());
+        let method = ffi::PyDescr_NewMethod(class.as_ptr().cast(), define(METHOD, evaluate_method));
+        (
+            Bound::from_owned_ptr_or_err(py, function)?,
+            Bound::from_owned_ptr_or_err(py, method)?,
+        )
+    };
+    module.add("evaluate", function)?;
+    class.setattr("evaluate", method)
+}
+
+/// A definition that is never dropped; there are two of them.
+fn define(doc: &'static CStr, function: ffi::PyCFunctionFastWithKeywords) -> *mut ffi::PyMethodDef {
+    Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: c"evaluate".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunctionFastWithKeywords: function,
+        },
+        ml_flags: ffi::METH_FASTCALL | ffi::METH_KEYWORDS,
+        ml_doc: doc.as_ptr(),
+    }))
+}
+
+/// The function of the module.
+unsafe extern "C" fn evaluate(
+    _module: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls with `count` positional arguments in place, as the definition asks.
+    unsafe {
+        if keywords.is_null() && (count == 2 || count == 3) {
+            let context = if count == 3 {
+                *arguments.add(2)
+            } else {
+                ptr::null_mut()
+            };
+            if let Some(decided) = decide(*arguments, *arguments.add(1), context) {
+                return decided;
+            }
+        }
+        parsed(ptr::null_mut(), arguments, count, keywords)
+    }
+}
+
+/// The method of `Program`.
+unsafe extern "C" fn evaluate_method(
+    program: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: as above; a method descriptor has checked that `program` is a `Program`.
+    unsafe {
+        if keywords.is_null() && (count == 1 || count == 2) {
+            let context = if count == 2 {
+                *arguments.add(1)
+            } else {
+                ptr::null_mut()
+            };
+            if let Some(decided) = decide(program, *arguments, context) {
+                return decided;
+            }
+        }
+        parsed(program, arguments, count, keywords)
+    }
+}
+
+/// The decision, as a new reference; null with an exception set; `None` when this is no call for here.
+///
+/// # Safety
+/// The thread is attached to the interpreter. `bundle` and `request` are borrowed references; `context` is one, or null.
+#[inline]
+unsafe fn decide(
+    bundle: *mut ffi::PyObject,
+    request: *mut ffi::PyObject,
+    context: *mut ffi::PyObject,
+) -> Option<*mut ffi::PyObject> {
+    // SAFETY: by the contract of this function; the references are held by the caller until it returns.
+    let (py, bundle, request, context) = unsafe {
+        let py = Python::assume_attached();
+        (
+            py,
+            Borrowed::from_ptr(py, bundle),
+            Borrowed::from_ptr(py, request),
+            Borrowed::from_ptr_or_opt(py, context),
+        )
+    };
+    let bound = &program::of(&bundle)?.get().bound;
+    if !bound.declarative || !is_exactly(&request, &bound.names.action_request) {
+        return None;
+    }
+    let context = context.as_deref().filter(|context| !context.is_none());
+    Some(match program::decide(py, bound, &request, context) {
+        Ok(decision) => decision.into_ptr(),
+        Err(error) => {
+            error.restore(py);
+            ptr::null_mut()
+        }
+    })
+}
+
+/// Any other call: PyO3 parses the arguments.
+///
+/// # Safety
+/// The thread is attached. `first`, if it is not null, comes before the `count` positional arguments, after which come the
+/// values of `keywords`, a tuple of names or null.
+#[cold]
+unsafe fn parsed(
+    first: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let called = catch_unwind(AssertUnwindSafe(|| {
+        Python::attach(|py| {
+            // SAFETY: by the contract of this function; the references stay borrowed.
+            let (first, keywords) = unsafe {
+                (
+                    Borrowed::from_ptr_or_opt(py, first),
+                    Borrowed::from_ptr_or_opt(py, keywords),
+                )
+            };
+            // SAFETY: as above.
+            let argument = |at: usize| unsafe { Borrowed::from_ptr(py, *arguments.add(at)) };
+            let count = count as usize;
+            let positional = first.into_iter().chain((0..count).map(argument));
+            let positional = PyTuple::new(py, positional.collect::<Vec<_>>())?;
+            let named = PyDict::new(py);
+            if let Some(keywords) = keywords {
+                for (at, name) in keywords.try_iter()?.enumerate() {
+                    named.set_item(name?, argument(count + at))?;
+                }
+            }
+            let function = wrap_pyfunction!(program::evaluate, py)?;
+            function.call(positional, Some(&named)).map(Bound::unbind)
+        })
+    }));
+    // SAFETY: the thread is attached.
+    let py = unsafe { Python::assume_attached() };
+    let decided = called.unwrap_or_else(|_| decision::internal_error(py));
+    decided.map_or_else(
+        |error| {
+            error.restore(py);
+            ptr::null_mut()
+        },
+        Py::into_ptr,
+    )
+}
