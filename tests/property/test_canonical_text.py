@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 
 import campaign
-from bobcat import journal
 from bobcat._core import action_key, canonical_text, chained_hash
+from bobcat.journal.keys import chain_hash, idempotency_key
 from bobcat.model.frozen import FrozenDict, FrozenList
 from bobcat.text.json_text import any_json_text, any_loose_json_text, json_text, loose_json_text
 from odd_values import pick
@@ -160,7 +160,7 @@ def slow_key(run_id: str, step: int, tool: str, args: Any, *, text: Any) -> str:
 @given(any_text, integers, any_text, st.dictionaries(any_text, anything, max_size=3))
 def test_keys_are_the_hash_of_the_text(run_id: str, step: int, tool: str, args: dict[str, Any]) -> None:
     for text in (json_text, loose_json_text):
-        assert journal.idempotency_key(run_id, step, tool, args, text=text) == slow_key(
+        assert idempotency_key(run_id, step, tool, args, text=text) == slow_key(
             run_id, step, tool, args, text=text
         )
 
@@ -184,20 +184,20 @@ def test_record_hashes_are_the_hash_of_the_framed_fields(
         before = bytes.fromhex(previous) if previous else run
         fields = seq.to_bytes(8, "big") + framed(kind, key) + text(body).encode("utf-8", "surrogatepass")
         expected = sha256(before + fields).hexdigest()
-        made = journal.chain_hash(previous, body, run_id=run_id, seq=seq, kind=kind, key=key, text=text)
+        made = chain_hash(previous, body, run_id=run_id, seq=seq, kind=kind, key=key, text=text)
         assert made == expected
 
 
 def test_a_plain_record_is_hashed_in_the_core() -> None:
     body = MappingProxyType({"step": 1, "args": FrozenDict({"x": (1, 2.5)})})
-    made = journal.chain_hash("", body, run_id="r", seq=0, kind="final", key="")
+    made = chain_hash("", body, run_id="r", seq=0, kind="final", key="")
     assert chained_hash("", "r", 0, "final", "", body) == made
-    assert action_key("r", 0, "t", body) == journal.idempotency_key("r", 0, "t", body)
+    assert action_key("r", 0, "t", body) == idempotency_key("r", 0, "t", body)
 
 
 def test_no_two_records_share_a_framing() -> None:
     hashes = {
-        journal.chain_hash(previous, body, run_id=run_id, seq=1, kind=kind, key=key)
+        chain_hash(previous, body, run_id=run_id, seq=1, kind=kind, key=key)
         for previous, run_id, kind, key, body in [
             ("", "b", "c", "d", {}),
             ("", "bc", "", "d", {}),
@@ -213,9 +213,9 @@ def test_no_two_records_share_a_framing() -> None:
 
 def test_the_hash_of_a_record_does_not_change() -> None:
     """Journals outlive releases: whoever changes this changes `RUN_DOMAIN` too, and reads both."""
-    first = journal.chain_hash("", {"a": [1, "x"]}, run_id="run", seq=0, kind="note", key="k")
+    first = chain_hash("", {"a": [1, "x"]}, run_id="run", seq=0, kind="note", key="k")
     assert first == "8edff86907396f4c786b197ef454c1d1ba8ebc841bcd72a8c5837d67e989f109"
-    second = journal.chain_hash(first, {}, run_id="run", seq=1, kind="final", key="")
+    second = chain_hash(first, {}, run_id="run", seq=1, kind="final", key="")
     assert second == "3938354f9492a09c3dbd1f4a17cd6db69fd33f0eb434882a8c8acb8238a2d2ea"
 
 
@@ -223,21 +223,21 @@ def test_the_hash_of_a_record_does_not_change() -> None:
 def test_what_is_no_hash_is_followed_by_nothing(previous: str) -> None:
     assert chained_hash(previous, "r", 1, "k", "", {}) is None
     with pytest.raises(ValueError, match="64 hex digits"):
-        journal.chain_hash(previous, {}, run_id="r", seq=1, kind="k", key="")
+        chain_hash(previous, {}, run_id="r", seq=1, kind="k", key="")
 
 
 @pytest.mark.parametrize("seq", [-1, 2**64])
 def test_a_position_has_eight_bytes(seq: int) -> None:
     assert chained_hash("", "r", seq, "k", "", {}) is None
     with pytest.raises(OverflowError):
-        journal.chain_hash("", {}, run_id="r", seq=seq, kind="k", key="")
+        chain_hash("", {}, run_id="r", seq=seq, kind="k", key="")
 
 
 def test_the_greatest_positions_are_hashed_alike() -> None:
     for seq in (2**63 - 1, 2**63, 2**64 - 1):
-        plain = journal.chain_hash("", {"a": 1}, run_id="r", seq=seq, kind="k", key="")
-        odd = journal.chain_hash("", {"a": 1}, run_id="r", seq=seq, kind="k", key="", text=lambda _: '{"a":1}')
-        by_hand = journal.chain_hash("", {"\ud800": 1}, run_id="r", seq=seq, kind="k", key="", text=lambda _: '{"a":1}')
+        plain = chain_hash("", {"a": 1}, run_id="r", seq=seq, kind="k", key="")
+        odd = chain_hash("", {"a": 1}, run_id="r", seq=seq, kind="k", key="", text=lambda _: '{"a":1}')
+        by_hand = chain_hash("", {"\ud800": 1}, run_id="r", seq=seq, kind="k", key="", text=lambda _: '{"a":1}')
         assert plain == odd == by_hand
 
 

@@ -11,6 +11,7 @@ from bobcat.ir import code as ir
 from bobcat.ir.pretty import path_text
 from bobcat.ir.pretty_code import code_text
 from bobcat.ir.visit import statements
+from bobcat.text.shortening import shortened
 
 
 def explain_function(
@@ -59,7 +60,7 @@ class _Function:
         if text is None:
             text = code_text(statement.test, self._names) if isinstance(statement, ir.If) else ""
         shown = tuple(self._read(*read) for read in reads if not isinstance(read[0], int) or self._is_named(read[0]))
-        return ExplainedCondition(outcome, _cut(text), times, shown, span)
+        return ExplainedCondition(outcome, shortened(text, MOST_SHOWN), times, shown, span)
 
     def _is_named(self, slot: int) -> bool:
         """Return true if a local is the author's, or if no names are known."""
@@ -81,7 +82,3 @@ def _source(bundle: Policy, span: Span | None) -> str | None:
     lines[-1] = lines[-1][: span.end_column - 1]
     lines[0] = lines[0][span.column - 1 :]
     return " ".join(line.strip() for line in lines)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"
