@@ -160,9 +160,7 @@ def slow_key(run_id: str, step: int, tool: str, args: Any, *, text: Any) -> str:
 @given(any_text, integers, any_text, st.dictionaries(any_text, anything, max_size=3))
 def test_keys_are_the_hash_of_the_text(run_id: str, step: int, tool: str, args: dict[str, Any]) -> None:
     for text in (json_text, loose_json_text):
-        assert idempotency_key(run_id, step, tool, args, text=text) == slow_key(
-            run_id, step, tool, args, text=text
-        )
+        assert idempotency_key(run_id, step, tool, args, text=text) == slow_key(run_id, step, tool, args, text=text)
 
 
 def framed(*parts: str) -> bytes:

@@ -118,14 +118,14 @@ def test_pydantic_is_never_imported() -> None:
     text = """
 import sys
 from bobcat import ToolSet, tool
-from bobcat.tools.signature import Signature
+from bobcat.tools.signature import ToolSignature
 
 class Other: ...
 
 @tool()
 async def fn(it: Other): ...
 
-Signature(ToolSet.from_functions(fn).get("fn")).bind({"it": 1})
+ToolSignature(ToolSet.from_functions(fn).get("fn")).bind({"it": 1})
 assert "pydantic" not in sys.modules
 """
     assert subprocess.run([sys.executable, "-c", text], check=False).returncode == 0
