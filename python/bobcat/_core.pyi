@@ -185,18 +185,10 @@ class ComposerLimits:
     """Counter of the values and nesting levels of one YAML source: the hooks of PyYAML's composer.
 
     If a value is too deep or one too many, it calls `past` with the limit, `depth` or `count`, and the node that holds
-    the value; an exception there stops the composer. Before every item of a list under a root key, it calls `on_item`
-    with the node of the key, the node of the list, in which the earlier items are complete, and the index.
+    the value; an exception there stops the composer.
     """
 
-    def __new__(
-        cls,
-        max_depth: int,
-        max_count: int,
-        past: Callable[[str, Any], object],
-        on_item: Callable[[Any, Any, int], object] | None = None,
-        /,
-    ) -> Self: ...
+    def __new__(cls, max_depth: int, max_count: int, past: Callable[[str, Any], object], /) -> Self: ...
     def descend(self, parent: object, index: object, /) -> None:
         """Count one value, one level down, in `parent`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bobcat.frontend.result import LoweringResult
+from bobcat.frontend.strict import document
 from bobcat.frontend.strict.policy import compile_strict
 from bobcat.ir.schema import AnyExpr, IrPolicy, IrRule, Leaf, NotExpr, Transform
 
@@ -376,3 +377,31 @@ def test_names_are_suggested_and_never_guessed() -> None:
     lowered = lower("predicates: {in_prod: {tool: x}}\nrules: [{match: in_prd, decision: deny}]")
     assert [item.code for item in lowered.errors] == ["E0501"]
     assert lowered.errors[0].help == "did you mean `in_prod`?"
+
+
+@pytest.mark.parametrize("match", ["p", "{}"])
+def test_predicates_may_come_after_their_rules(match: str) -> None:
+    rules = f"rules: [{{match: {match}, decision: deny}}, {{match: {match}, decision: deny}}]\n"
+    assert len(policy(rules + "predicates: {p: {tool: x}}").rules) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "? [1, 2]\n: [3, 4]\n",
+        "? {rules: x}\n: [3, 4]\n",
+        "{rules: [a, b], rules: [c, d]}",
+        "rules: {rules: [{match: {}, decision: deny}, {match: {}, decision: deny}]}",
+        "rules: [[{match: {}, decision: deny}, {match: {}, decision: deny}]]",
+        "rules: [{match: {}, decision: deny}]\n---\nrules: [{}, {}]",
+        "rules: [{match: {}, decision: deny}]\nrules",
+        "rules: [{match: {}, decision: deny}, {match: {}, decision: [",
+    ],
+)
+def test_a_misshapen_document_is_refused(text: str) -> None:
+    assert lower(text).policy is None
+
+
+def test_too_many_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document, "MAX_RULES", 2)
+    assert codes("rules: [{}, {}, {}]") == ["E0212"]

@@ -4,10 +4,7 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
-
-/// The level of the values in the root.
-const IN_ROOT: usize = 2;
+use pyo3::types::PyString;
 
 /// Counts the values of one source and the levels they are nested in; calls `past` for too many.
 #[pyclass(module = "bobcat._core")]
@@ -17,37 +14,26 @@ pub(crate) struct ComposerLimits {
     max_depth: usize,
     max_count: usize,
     past: Py<PyAny>,
-    /// Called before every item of a list that a key of the root has: with the node of the key, that of the list, in which
-    /// the items before are done, and the index.
-    on_item: Option<Py<PyAny>>,
-    /// The key of the root whose value is being made.
-    key: Option<Py<PyAny>>,
 }
 
 #[pymethods]
 impl ComposerLimits {
     #[new]
-    #[pyo3(signature = (max_depth, max_count, past, on_item=None, /))]
-    fn new(
-        max_depth: usize,
-        max_count: usize,
-        past: Py<PyAny>,
-        on_item: Option<Py<PyAny>>,
-    ) -> Self {
+    #[pyo3(signature = (max_depth, max_count, past, /))]
+    fn new(max_depth: usize, max_count: usize, past: Py<PyAny>) -> Self {
         Self {
             depth: 0,
             count: 0,
             max_depth,
             max_count,
             past,
-            on_item,
-            key: None,
         }
     }
 
-    /// A value more, a level down, in `parent`; `index` is the node of its key, its place in a list, or None.
+    /// A value more, a level down, in `parent`; the composer also passes its index, which is not used.
     #[pyo3(signature = (parent, index, /))]
     fn descend(&mut self, parent: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> PyResult<()> {
+        let _ = index;
         self.depth += 1;
         if self.depth > self.max_depth {
             return self.ask("depth", parent);
@@ -55,17 +41,6 @@ impl ComposerLimits {
         self.count += 1;
         if self.count > self.max_count {
             return self.ask("count", parent);
-        }
-        if let Some(on_item) = &self.on_item {
-            if self.depth == IN_ROOT {
-                let keyed = !index.is_none() && !index.is_exact_instance_of::<PyInt>();
-                self.key = keyed.then(|| index.clone().unbind());
-            } else if self.depth == IN_ROOT + 1
-                && let Some(key) = &self.key
-                && index.is_exact_instance_of::<PyInt>()
-            {
-                return on_item.call1(parent.py(), (key, parent, index)).map(drop);
-            }
         }
         Ok(())
     }

@@ -39,10 +39,6 @@ _ALONE = frozenset(("id", "match", "decision", "priority"))
 Lowering = tuple[Defaults, list[tuple[IrRule, RuleSource]]]
 
 
-class EagerLoweringFailed(Exception):
-    """Eager lowering failed: a rule has an error or uses a predicate; all rules are lowered again, in order."""
-
-
 class Document:
     """Lowering of one policy document. Errors are in the report."""
 
@@ -51,20 +47,6 @@ class Document:
         self._matches = MatchLowering(report)
         self._rules = Rules(report, self._matches)
         self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
-        self._eager_rules: list[tuple[IrRule, RuleSource]] = []
-
-    def lower_eagerly(self, key: Node, items: SequenceNode, index: int) -> None:
-        """Lower the rule before `index` while the source is being read, and release its nodes.
-
-        Raises `EagerLoweringFailed` for a rule with an error: it may use a predicate that is not known yet.
-        """
-        if index == 0 or key.value != "rules":
-            return
-        lowered = self._rules.rule(items.value[index - 1], index - 1)
-        if lowered is None:
-            raise EagerLoweringFailed
-        self._eager_rules.append(lowered)
-        items.value[index - 1] = None
 
     def lower(self, root: Node) -> Lowering:
         """Lower the defaults, and the rules in file order with their positions."""
@@ -151,9 +133,8 @@ class Document:
         if len(node.value) > MAX_RULES:
             self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)
             return []
-        ahead = len(self._eager_rules)
-        found = [*self._eager_rules]
-        for index, item in enumerate(node.value[ahead:], ahead):
+        found: list[tuple[IrRule, RuleSource]] = []
+        for index, item in enumerate(node.value):
             lowered = self._rules.rule(item, index)
             if lowered is not None:
                 found.append(lowered)

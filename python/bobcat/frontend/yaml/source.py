@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any
@@ -40,10 +40,6 @@ _LINE_BREAK = re.compile("\r\n|[\n\r]")
 _TAG_OR_ANCHOR = re.compile(r"(?:^|[\s\[{,:?-])[!&]")
 
 
-OnItem = Callable[[Node, SequenceNode, int], None]
-"""Callback before each item of a list under a root key: the key, the list so far, the index."""
-
-
 class PastCap(Exception):
     """Stop the construction of nodes: a limit is exceeded, in `node` where known."""
 
@@ -57,9 +53,9 @@ class PastCap(Exception):
 class _Composer(_Loader):  # type: ignore[misc]  # the loader is chosen at run time
     """Composer with limits and without tag resolution: `tag` is empty unless the author wrote one."""
 
-    def __init__(self, text: str, on_item: OnItem | None) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(text)
-        limits = _core.ComposerLimits(MAX_DEPTH, MAX_NODES, _past, on_item)
+        limits = _core.ComposerLimits(MAX_DEPTH, MAX_NODES, _past)
         self.descend_resolver = limits.descend
         self.ascend_resolver = limits.ascend
         self.resolve = limits.resolve
@@ -83,12 +79,8 @@ def collector_paused() -> Iterator[None]:
         gc.enable()
 
 
-def compose(text: str, report: DiagnosticCollector, on_item: OnItem | None = None) -> Node | None:
-    """Return the root node of a policy text; None for an empty document or when `report` has the reason.
-
-    `on_item` may remove finished items from their list. It is not called for a text with tags, anchors or
-    escapes, which are processed after the whole text is read.
-    """
+def compose(text: str, report: DiagnosticCollector) -> Node | None:
+    """Return the root node of a policy text; None for an empty document or when `report` has the reason."""
     text = text.removeprefix("\ufeff")
     if len(text) > MAX_CHARACTERS:
         report.add("E0107", _start(report.file), size=len(text), limit=MAX_CHARACTERS)
@@ -106,7 +98,7 @@ def compose(text: str, report: DiagnosticCollector, on_item: OnItem | None = Non
     readable, escapes = escape_for_libyaml(text)
     marked = ("&" in text or "!" in text) and _TAG_OR_ANCHOR.search(text) is not None
     with collector_paused():
-        root = _composed(readable, report, None if marked or escapes is not None else on_item)
+        root = _composed(readable, report)
         if escapes is not None and not report.has_errors():
             offset = first_unquoted(text, escapes.restore(root) if root is not None else [])
             if offset is not None:
@@ -117,8 +109,8 @@ def compose(text: str, report: DiagnosticCollector, on_item: OnItem | None = Non
     return root
 
 
-def _composed(text: str, report: DiagnosticCollector, on_item: OnItem | None) -> Node | None:
-    composer = _Composer(text, on_item)
+def _composed(text: str, report: DiagnosticCollector) -> Node | None:
+    composer = _Composer(text)
     root: Node | None = None
     try:
         if composer.check_node():
