@@ -17,9 +17,9 @@ from typing import Any
 from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
 from bobcat.text.display import safe_text
 
-_OF_AGENTS = ("memory", "skills", "allow_code_execution", "multimodal", "apps", "mcps", "a2a")
-_OF_CREWS = ("memory", "skills", "manager_agent")
-_OF_TASKS = ("input_files",)
+_AGENT_FEATURES = ("memory", "skills", "allow_code_execution", "multimodal", "apps", "mcps", "a2a")
+_CREW_FEATURES = ("memory", "skills", "manager_agent")
+_TASK_FEATURES = ("input_files",)
 _RESULT_READER = "DeferredToolResultReader"
 """CrewAI's reader of long results, which shows an agent a result of the run again, and nothing else."""
 
@@ -40,7 +40,7 @@ class Inspection:
         for owner, features in self._owners():
             outside += self._foreign(getattr(owner, "tools", None) or ())
             outside += [f"`{feature}`" for feature in features if getattr(owner, feature, None)]
-        outside += self._of_process()
+        outside += self._process_features()
         if self._lenient:
             return
         outside += [f"the agent of type `{type(agent).__name__}`" for agent in self._agents() if not _is_agent(agent)]
@@ -51,16 +51,16 @@ class Inspection:
     @contextmanager
     def while_running(self) -> Iterator[None]:
         """Check the tools of each task while the crew runs. Raises the refusal even when the crew swallowed it."""
-        with ExitStack() as watched:
+        with ExitStack() as replaced:
             if not self._lenient:
-                self._watch_crew(watched)
+                self._watch_crew(replaced)
                 for agent in self._agents():
-                    self._watch_agent(watched, agent)
+                    self._watch_agent(replaced, agent)
             yield
         if self._refused is not None:
             raise self._refused
 
-    def _watch_crew(self, watched: ExitStack) -> None:
+    def _watch_crew(self, replaced: ExitStack) -> None:
         prepare: Callable[..., Any] | None = getattr(self._crew, "_prepare_tools", None)
         if prepare is None:
             return
@@ -68,14 +68,14 @@ class Inspection:
         def prepare_and_check(agent: Any, task: Any, tools: Any, *more: Any, **named: Any) -> Any:
             if not _is_agent(agent):
                 self._refuse([f"the agent of type `{type(agent).__name__}`"])
-            self._watch_agent(watched, agent)
+            self._watch_agent(replaced, agent)
             offered = prepare(agent, task, tools, *more, **named)
             self._refuse(self._foreign(offered or ()))
             return offered
 
-        _replace(watched, self._crew, "_prepare_tools", prepare_and_check)
+        _replace(replaced, self._crew, "_prepare_tools", prepare_and_check)
 
-    def _watch_agent(self, watched: ExitStack, agent: Any) -> None:
+    def _watch_agent(self, replaced: ExitStack, agent: Any) -> None:
         create: Callable[..., Any] | None = getattr(agent, "create_agent_executor", None)
         if create is None or "create_agent_executor" in vars(agent):
             return
@@ -87,7 +87,7 @@ class Inspection:
             self._refuse(self._foreign(tools))
             return created
 
-        _replace(watched, agent, "create_agent_executor", create_and_check)
+        _replace(replaced, agent, "create_agent_executor", create_and_check)
 
     def _offered(self) -> list[str]:
         """The names of foreign tools among those that the crew announces for its tasks."""
@@ -102,7 +102,7 @@ class Inspection:
                 outside += self._foreign(prepare(agent, task, tools) or ())
         return outside
 
-    def _of_process(self) -> list[str]:
+    def _process_features(self) -> list[str]:
         """Features of the process that make agents tools of each other."""
         process = getattr(self._crew, "process", None)
         if getattr(process, "value", process) == "hierarchical":
@@ -134,11 +134,11 @@ class Inspection:
 
     def _owners(self) -> Iterator[tuple[Any, tuple[str, ...]]]:
         """Every part of a crew that can have tools, with the features that add more."""
-        yield self._crew, _OF_CREWS
+        yield self._crew, _CREW_FEATURES
         for task in self._crew.tasks:
-            yield task, _OF_TASKS
+            yield task, _TASK_FEATURES
         for agent in self._agents():
-            yield agent, _OF_AGENTS
+            yield agent, _AGENT_FEATURES
 
     def _agents(self) -> list[Any]:
         found = [
@@ -156,7 +156,7 @@ def _is_agent(agent: Any) -> bool:
     return isinstance(agent, crewai.Agent)
 
 
-def _replace(watched: ExitStack, owner: Any, name: str, method: Callable[..., Any]) -> None:
-    """Replace a method of one object, until `watched` is left."""
+def _replace(replaced: ExitStack, owner: Any, name: str, method: Callable[..., Any]) -> None:
+    """Replace a method of one object, until `replaced` is left."""
     vars(owner)[name] = method
-    watched.callback(vars(owner).pop, name, None)
+    replaced.callback(vars(owner).pop, name, None)

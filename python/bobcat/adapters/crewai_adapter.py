@@ -96,10 +96,10 @@ class CrewAIAgent:
             self._bridge.remember(conversation)
             context = contextvars.copy_context()
             threading.Thread(target=context.run, args=(self._kickoff,), name="crewai", daemon=True).start()
-        news = await self._bridge.next(conversation)
-        if isinstance(news, FinalAnswer):
-            return news
-        return news[0] if len(news) == 1 else news
+        proposed = await self._bridge.next(conversation)
+        if isinstance(proposed, FinalAnswer):
+            return proposed
+        return proposed[0] if len(proposed) == 1 else proposed
 
     async def aclose(self) -> None:
         """Refuse further tool calls."""

@@ -144,7 +144,7 @@ def _replies(update: Mapping[str, Any], guard: Guard) -> Iterator[AIMessage]:
     if "__interrupt__" in update:
         raise IncompleteReply("the graph stopped at an interrupt; approvals must be requested by the policy")
     for message, in_conversation in messages_in(list(update.values())):
-        if isinstance(message, AIMessage) and in_conversation and not guard.is_handed(message):
+        if isinstance(message, AIMessage) and in_conversation and not guard.is_given(message):
             yield message
 
 

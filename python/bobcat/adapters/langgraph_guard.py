@@ -38,7 +38,7 @@ class GraphStopped(BaseException):
 
 
 class Guard(BaseCallbackHandler):
-    """Guard of one run of a graph that was given the messages `handed`, all of them with ids.
+    """Guard of one run of a graph that was given the messages `given`, all of them with ids.
 
     `call` is the message whose tool calls ended the run, `violation` describes a broken rule. At most one of them is
     set, by the first event. `replies` are the model's messages in the order in which they were seen.
@@ -47,11 +47,11 @@ class Guard(BaseCallbackHandler):
     raise_error = True
     run_inline = True
 
-    def __init__(self, handed: Sequence[BaseMessage]) -> None:
+    def __init__(self, given: Sequence[BaseMessage]) -> None:
         self._lock = threading.Lock()
-        self._handed = {message.id: _fingerprint(message) for message in handed}
+        self._input = {message.id: _fingerprint(message) for message in given}
         self._results = {
-            (message.tool_call_id, _text_of(message)) for message in handed if isinstance(message, ToolMessage)
+            (message.tool_call_id, _text_of(message)) for message in given if isinstance(message, ToolMessage)
         }
         self._nodes: set[UUID] = set()
         self.replies: list[AIMessage] = []
@@ -74,7 +74,7 @@ class Guard(BaseCallbackHandler):
                     "did not execute; only the run may call the tools of a graph"
                 )
         for message, in_conversation in found:
-            if not isinstance(message, AIMessage) or self.is_handed(message):
+            if not isinstance(message, AIMessage) or self.is_given(message):
                 continue
             if in_conversation:
                 with self._lock:
@@ -110,13 +110,13 @@ class Guard(BaseCallbackHandler):
                 self.call, self.violation = call, violation
         raise GraphStopped(violation or "the graph asks for a tool call")
 
-    def is_handed(self, message: BaseMessage) -> bool:
+    def is_given(self, message: BaseMessage) -> bool:
         """Return true if a message is one of those that the graph was given, with the same calls."""
-        return message.id in self._handed and self._handed[message.id] == _fingerprint(message)
+        return message.id in self._input and self._input[message.id] == _fingerprint(message)
 
     def _is_known_result(self, message: ToolMessage) -> bool:
         """Return true for a result that was handed in. A node may shorten its text, or copy it under another id."""
-        return self.is_handed(message) or (message.tool_call_id, _text_of(message)) in self._results
+        return self.is_given(message) or (message.tool_call_id, _text_of(message)) in self._results
 
 
 @contextmanager

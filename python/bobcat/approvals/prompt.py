@@ -42,7 +42,7 @@ async def read_line(prompt: str) -> str:
     except (OSError, io.UnsupportedOperation):
         return _ended(_read(stream))  # a stream in memory: it never blocks
     _drop_typed_ahead(stream, descriptor)
-    return _ended(await _watch(descriptor))
+    return _ended(await _watch_descriptor(descriptor))
 
 
 async def _ask(read: Callable[[str], str], prompt: str) -> str:
@@ -50,30 +50,30 @@ async def _ask(read: Callable[[str], str], prompt: str) -> str:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[str] = loop.create_future()
 
-    def settle(answer: str, why_none: str) -> None:
+    def settle(answer: str, problem: str) -> None:
         if done.done():
             return
-        if why_none:
-            done.set_exception(InputClosed(why_none))
+        if problem:
+            done.set_exception(InputClosed(problem))
         else:
             done.set_result(answer)
 
     def ask() -> None:
-        answer, why_none = "", ""
+        answer, problem = "", ""
         try:
             answer = str(read(prompt))
         except EOFError:
-            why_none = "no answer: standard input is at its end"
+            problem = "no answer: standard input is at its end"
         except BaseException as error:  # nothing else reports the exception of a thread
-            why_none = f"no answer: `input()` raised {type(error).__name__}: {error}"
+            problem = f"no answer: `input()` raised {type(error).__name__}: {error}"
         with contextlib.suppress(RuntimeError):  # the loop is closed: no waiter is left
-            loop.call_soon_threadsafe(settle, answer, why_none)
+            loop.call_soon_threadsafe(settle, answer, problem)
 
     threading.Thread(target=ask, name="bobcat-prompt", daemon=True).start()
     return await done
 
 
-async def _watch(descriptor: int) -> str:
+async def _watch_descriptor(descriptor: int) -> str:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[bytes] = loop.create_future()
     line = bytearray()

@@ -39,7 +39,7 @@ SPENT_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _StoredGrant:
     """A grant in its document."""
 
     approver: str
@@ -47,7 +47,7 @@ class _Given:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spent:
+class _ConsumedGrant:
     """A consumed grant in its document."""
 
     approver: str
@@ -55,11 +55,11 @@ class _Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Grants:
     """The content of a document beside its names."""
 
-    grants: list[_Given]
-    spent: list[_Spent]
+    grants: list[_StoredGrant]
+    spent: list[_ConsumedGrant]
 
 
 class StoredConfirmationGate:
@@ -168,7 +168,7 @@ class StoredConfirmationGate:
         entry = await self._store.get(KIND, self._key(slot))
         if entry is not None:
             try:
-                place = msgspec.convert(entry.body, _Place)
+                place = msgspec.convert(entry.body, _Grants)
                 if any(given.expires is not None and given.expires.tzinfo is None for given in place.grants):
                     raise ValueError("a moment without an offset")
                 if any(entry.body.get(name) != value for name, value in slot.names().items()):
@@ -208,13 +208,13 @@ class StoredConfirmationGate:
             if entry is None or not entry.body["grants"]:
                 return None
             now = await self._store.now()
-            alive = [grant for grant in entry.body["grants"] if _alive(grant, now)]
-            taken = next((grant for grant in alive if may_approve(grant["approver"], approvers, granted_by)), None)
+            valid = [grant for grant in entry.body["grants"] if _is_valid(grant, now)]
+            taken = next((grant for grant in valid if may_approve(grant["approver"], approvers, granted_by)), None)
             if taken is None:
                 return None
-            alive.remove(taken)
+            valid.remove(taken)
             spent = [*entry.body["spent"], {"approver": taken["approver"], "by": by, "at": now.isoformat()}]
-            body = {**entry.body, "grants": alive, "spent": spent[-SPENT_KEPT:]}
+            body = {**entry.body, "grants": valid, "spent": spent[-SPENT_KEPT:]}
             try:
                 await self._store.put(KIND, self._key(slot), body, expected=entry.version)
             except VersionConflict:
@@ -222,5 +222,5 @@ class StoredConfirmationGate:
             return str(taken["approver"])
 
 
-def _alive(grant: Mapping[str, Any], now: datetime) -> bool:
+def _is_valid(grant: Mapping[str, Any], now: datetime) -> bool:
     return grant["expires"] is None or datetime.fromisoformat(grant["expires"]) > now

@@ -59,10 +59,10 @@ def _notes(report: BenchmarkReport, baseline: BenchmarkReport) -> list[str]:
     notes = []
     if report.subject.requests_digest != baseline.subject.requests_digest:
         notes.append("the baseline was measured on other requests; pass the same file with `--requests`")
-    mine, other = report.machine, baseline.machine
-    if _minor(mine.python) != _minor(other.python):
-        notes.append(f"the baseline was measured on {other.python}, this on {mine.python}")
-    if (mine.system, mine.processor) != (other.system, other.processor):
+    current, other = report.machine, baseline.machine
+    if _minor(current.python) != _minor(other.python):
+        notes.append(f"the baseline was measured on {other.python}, this on {current.python}")
+    if (current.system, current.processor) != (other.system, other.processor):
         notes.append(f"the baseline was measured on another machine ({other.system}, {other.processor})")
     return notes
 

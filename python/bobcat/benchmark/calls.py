@@ -75,14 +75,14 @@ def directed_calls(bundle: Policy) -> Calls:
     rules = policy.rules
     if len(rules) > MAX_RULES:
         rules = tuple(rules[index * len(rules) // MAX_RULES] for index in range(MAX_RULES))
-    aimed = msgspec.structs.replace(policy, rules=rules)
+    sampled = msgspec.structs.replace(policy, rules=rules)
     count = min(MAX_DIRECTED, max(MIN_DIRECTED, CALLS_PER_RULE * len(rules)))
-    made = list(islice(_read(probe_requests(aimed)), CHOICE * count))
+    made = list(islice(_read(probe_requests(sampled)), CHOICE * count))
     groups: dict[str, list[ActionRequest]] = {}
     for request, decision in zip(made, evaluate_many(bundle, made), strict=True):
         groups.setdefault(str(decision.matched_rules[-1:]), []).append(request)
-    judged = [mine for name, mine in groups.items() if "<rule_error:" not in name]
-    turns = zip_longest(*(judged or groups.values()))
+    groups_without_errors = [group for name, group in groups.items() if "<rule_error:" not in name]
+    turns = zip_longest(*(groups_without_errors or groups.values()))
     return Calls.of(islice((request for turn in turns for request in turn if request is not None), count), "generated")
 
 

@@ -80,7 +80,7 @@ def bench(
             requests_digest=calls.digest,
         ),
         decisions=_figures(best, taken),
-        histogram=_histogram([one for mine in taken for one in mine]),
+        histogram=_histogram([one for times in taken for one in times]),
         rules=costs,
         clauses=clauses,
         clauses_left_out=left_out,
@@ -109,7 +109,7 @@ def machine() -> MachineInfo:
 
 
 def _figures(made: Rounds, taken: Sequence[Sequence[int]]) -> Decisions:
-    every = sorted(one for mine in taken for one in mine)
+    every = sorted(one for times in taken for one in times)
     mean = statistics.median(made.decision)
     low, _, high = statistics.quantiles(made.ratios, n=4)
     return Decisions(
@@ -153,7 +153,7 @@ def _costs(
     budget: float,
 ) -> tuple[tuple[RuleCost, ...], tuple[ClauseCost, ...], int]:
     """Return the costs of rules and clauses, highest first, and the number of unmeasured clauses."""
-    typical = [statistics.median(mine) for mine in taken]
+    typical = [statistics.median(times) for times in taken]
     whole = sum(typical) or 1.0
     groups: dict[str, list[int]] = {}
     for number, decision in enumerate(decisions):
@@ -185,7 +185,7 @@ def _rule_name(rule: AnyRule) -> str:
 
 
 def _slowest(calls: Calls, decisions: Sequence[Decision], taken: Sequence[Sequence[int]]) -> tuple[SlowCall, ...]:
-    typical = [statistics.median(mine) for mine in taken]
+    typical = [statistics.median(times) for times in taken]
     slow = sorted(range(len(typical)), key=lambda number: (-typical[number], number))[:SLOWEST]
     return tuple(
         SlowCall(

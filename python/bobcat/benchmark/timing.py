@@ -34,7 +34,7 @@ class Rounds:
     @property
     def ratios(self) -> list[float]:
         """Return decision / step of every round."""
-        return [mine / other for mine, other in zip(self.decision, self.step, strict=True)]
+        return [decision / step for decision, step in zip(self.decision, self.step, strict=True)]
 
     @property
     def relative(self) -> float:
@@ -73,11 +73,11 @@ def rounds(program: Program, requests: Sequence[ActionRequest], budget: float) -
         while len(made) < MIN_ROUNDS or time.perf_counter() < end:
             # Alternate the order of the halves: cache contents left by one half must not favour the other.
             if len(made) % 2:
-                mine, other = _seconds(decide, passes), _seconds(turn, turns)
+                decision, step = _seconds(decide, passes), _seconds(turn, turns)
             else:
-                other, mine = _seconds(turn, turns), _seconds(decide, passes)
-            made.append((mine / len(requests), other / STEPS))
-    return Rounds(tuple(mine for mine, _ in made), tuple(other for _, other in made))
+                step, decision = _seconds(turn, turns), _seconds(decide, passes)
+            made.append((decision / len(requests), step / STEPS))
+    return Rounds(tuple(decision for decision, _ in made), tuple(step for _, step in made))
 
 
 def samples(program: Program, requests: Sequence[ActionRequest]) -> list[list[int]]:
@@ -91,11 +91,11 @@ def samples(program: Program, requests: Sequence[ActionRequest]) -> list[list[in
             evaluate(program, request)
         for _ in range(passes):
             idle = _clock_alone()
-            for request, mine in pairs:
+            for request, times in pairs:
                 start = clock()
                 evaluate(program, request)
-                took = clock() - start - idle
-                mine.append(max(0, took))
+                elapsed = clock() - start - idle
+                times.append(max(0, elapsed))
     return taken
 
 
@@ -105,18 +105,18 @@ def excess(program: Program, empty: Program, requests: Sequence[ActionRequest]) 
     """
     repeat = max(1, 128 // len(requests))
 
-    def run(which: Program) -> Callable[[], None]:
+    def run(timed: Program) -> Callable[[], None]:
         def turn() -> None:
             for request in requests:
-                evaluate(which, request)
+                evaluate(timed, request)
 
         return turn
 
     full, bare = run(program), run(empty)
     full()
     pairs = [(_seconds(full, repeat), _seconds(bare, repeat)) for _ in range(7)]
-    mine, other = min(mine for mine, _ in pairs), min(other for _, other in pairs)
-    return max(0.0, (mine - other) / len(requests) * 1e9)
+    full_time, bare_time = min(first for first, _ in pairs), min(second for _, second in pairs)
+    return max(0.0, (full_time - bare_time) / len(requests) * 1e9)
 
 
 def _clock_alone() -> int:

@@ -66,8 +66,8 @@ class PathComparison(Condition):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PathComparison):
             return NotImplemented
-        mine, theirs = ((item.path.head, item.path.steps, item.operators, repr(item.operand)) for item in (self, other))
-        return mine == theirs
+        left, right = ((item.path.head, item.path.steps, item.operators, repr(item.operand)) for item in (self, other))
+        return left == right
 
     def __repr__(self) -> str:
         subject = repr(self.path) + "".join(f".{_method(name)}()" for name in self.operators[:-1])

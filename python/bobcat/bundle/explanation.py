@@ -170,9 +170,9 @@ def _span_json(span: Span | None) -> dict[str, Any] | None:  # Any: JSON data
 
 
 def _rule_lines(rule: RuleExplanation) -> list[str]:
-    said = rule.verdict or KIND_WORDS[rule.kind]
+    verdict = rule.verdict or KIND_WORDS[rule.kind]
     error = f" {rule.error}" if rule.error is not None else ""
-    lines = [f"{rule.id} ({said}): {_words(rule.outcome)}{error}{_place(rule.span)}"]
+    lines = [f"{rule.id} ({verdict}): {_words(rule.outcome)}{error}{_place(rule.span)}"]
     if rule.clause is not None:
         lines.extend(_clause_lines(rule.clause, 1))
     if rule.function is not None:

@@ -64,13 +64,13 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
         return code
     for approval in found:
         left = f", {since(approval.expires, now)} left" if approval.status == "pending" and approval.expires else ""
-        who = f"  [{safe_names(approval.approvers)}]" if approval.approvers else ""
+        approvers_note = f"  [{safe_names(approval.approvers)}]" if approval.approvers else ""
         uncertain_note = "  UNCERTAIN: it may already have happened" if approval.uncertain else ""
-        untold = "  approvers not notified" if approval.notify_error and approval.status == "pending" else ""
+        unnotified_note = "  approvers not notified" if approval.notify_error and approval.status == "pending" else ""
         echo_line(
             f"{approval.id}  {approval.status}  {since(approval.created, now)} ago{left}  "
             f"run {safe_text(approval.run_id)} step {approval.step}  {safe_name(approval.tool)} "
-            f"{safe_json(approval.args, limit=ARGS_CHARS)}{who}{uncertain_note}{untold}"
+            f"{safe_json(approval.args, limit=ARGS_CHARS)}{approvers_note}{uncertain_note}{unnotified_note}"
         )
     if not found:
         click.echo("no approvals" if status == "all" else f"no {status} approvals", err=True)

@@ -123,8 +123,8 @@ def _rule_line(rule: RuleExplanation) -> Text:
     line = Text(safe_name(rule.id), style="bold" if fired or rule.outcome == "error" else "dim")
     line.append(f" ({rule.verdict or KIND_WORDS[rule.kind]})", style="dim not bold")
     words = {"true": "fires", "false": "does not fire", "absent": "does not fire: absent"}
-    said = words.get(rule.outcome, f"error: {safe_text(rule.error)}")
-    line.append(f"  {said}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
+    status = words.get(rule.outcome, f"error: {safe_text(rule.error)}")
+    line.append(f"  {status}", style=f"not bold {OUTCOME_COLOURS[rule.outcome]}")
     line.append(_place(rule.span), style="dim not bold")
     return line
 
@@ -155,8 +155,8 @@ def _add_function(branch: Tree, rule: RuleExplanation) -> None:
         line = Text(f"{condition.outcome:<6} ", style=OUTCOME_COLOURS[condition.outcome])
         line.append(safe_text(condition.text), style="default")
         for read in condition.reads:
-            said = "not there" if read.value is None else f"read {safe_text(read.value)}"
-            line.append(f"   {safe_name(read.name)} {said}", style="cyan")
+            status = "not there" if read.value is None else f"read {safe_text(read.value)}"
+            line.append(f"   {safe_name(read.name)} {status}", style="cyan")
         line.append(f"   {condition.times} times" if condition.times > 1 else "", style="default")
         line.append(_place(condition.span), style="dim")
         branch.add(line)

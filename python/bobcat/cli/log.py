@@ -189,7 +189,7 @@ class Filter:
             and (
                 not self._rules or (decided and isinstance(rules, list) and not self._rules.isdisjoint(map(str, rules)))
             )
-            and (not self._runs or any(_is_of(event.correlation_id, run) for run in self._runs))
+            and (not self._runs or any(_belongs_to(event.correlation_id, run) for run in self._runs))
             and (not self._ids or event.correlation_id in self._ids)
             and (not self._kinds or any(fnmatchcase(event.kind, kind) for kind in self._kinds))
             and (self._since is None or at >= self._since)
@@ -353,7 +353,7 @@ def _open(policy: str, profile: Any) -> Policy:  # Any: one of the choices
     return open_policy(policy, profile, ())
 
 
-def _is_of(correlation_id: str, run: str) -> bool:
+def _belongs_to(correlation_id: str, run: str) -> bool:
     """Return true for a run, its resumed attempts, and the nodes of a graph."""
     return correlation_id == run or correlation_id.startswith((f"{run}#", f"{run}::"))
 

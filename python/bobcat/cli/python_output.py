@@ -36,7 +36,7 @@ def safe_python_output() -> Iterator[None]:
         return "".join(f"{safe_text(part)}\n" for part in text.rstrip("\n").split("\n"))
 
     warnings.formatwarning = safe_warning
-    sys.unraisablehook, threading.excepthook = _show_unraisable, _show_of_thread
+    sys.unraisablehook, threading.excepthook = _show_unraisable, _show_thread_exception
     if last is not None:
         last.setFormatter(_SafeFormatter())
     try:
@@ -54,16 +54,16 @@ def safe_python_output() -> Iterator[None]:
 def _show_unraisable(args: UnraisableHookArgs, /) -> None:
     """Show an exception like `sys.__unraisablehook__`."""
     head = args.err_msg or "Exception ignored in"
-    _show_lost(f"{head}: {_repr(args.object)}" if args.object is not None else head, args.exc_value)
+    _show_unhandled(f"{head}: {_repr(args.object)}" if args.object is not None else head, args.exc_value)
 
 
-def _show_of_thread(args: threading.ExceptHookArgs, /) -> None:
+def _show_thread_exception(args: threading.ExceptHookArgs, /) -> None:
     """Show an exception like `threading.__excepthook__`: an exit of a thread is not a failure."""
     if args.exc_type is not SystemExit:
-        _show_lost(f"Exception in thread {args.thread.name if args.thread else '<unknown>'}", args.exc_value)
+        _show_unhandled(f"Exception in thread {args.thread.name if args.thread else '<unknown>'}", args.exc_value)
 
 
-def _show_lost(head: str, error: BaseException | None) -> None:
+def _show_unhandled(head: str, error: BaseException | None) -> None:
     if sys.stderr is None:
         return
     lines = [f"{safe_text(head)}:", *([] if error is None else [shown_traceback(traceback_of(error))])]

@@ -29,7 +29,7 @@ def store() -> None:
 @format_option
 def show(store_url: str, output_format: str) -> None:
     """Show the epoch of a store, its start, and the number of older open runs."""
-    _report(*with_store(store_url, _standing), output_format)
+    _report(*with_store(store_url, _epoch_state), output_format)
 
 
 @store.command("mark-restored", short_help="Mark the store as restored from a backup.")
@@ -44,7 +44,7 @@ def mark_restored(store_url: str, output_format: str) -> None:
 
     async def work(opened: Any) -> tuple[int, datetime | None, int]:
         await _restorable(opened).mark_restored()
-        return await _standing(opened)
+        return await _epoch_state(opened)
 
     _report(*with_store(store_url, work), output_format)
 
@@ -57,7 +57,7 @@ def _restorable(opened: Any) -> RestorableStore:
     return opened
 
 
-async def _standing(opened: Any) -> tuple[int, datetime | None, int]:
+async def _epoch_state(opened: Any) -> tuple[int, datetime | None, int]:
     """Return the epoch, its start, and the number of older open runs."""
     found = _restorable(opened)
     older = 0

@@ -181,8 +181,8 @@ def _entries(ordered: Sequence[StepRecord], line: Timeline) -> list[Entry]:
     for position, entry in enumerate(found):
         if isinstance(entry, StepEntry):
             whole = now[entry.step]
-            stands = whole if last[entry.step] == position else entry
-            found[position] = replace(stands, at=entry.at, tool=whole.tool, args=entry.args or whole.args)
+            current = whole if last[entry.step] == position else entry
+            found[position] = replace(current, at=entry.at, tool=whole.tool, args=entry.args or whole.args)
     return found
 
 

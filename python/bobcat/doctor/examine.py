@@ -160,12 +160,12 @@ def _compare(lynx: Policy, strict: Policy, spans: list[Span | None]) -> tuple[tu
     """Return the differences in rule order: the worst one for each way in which a rule's result differs."""
     pairs = list(_requests(lynx.ir))
     calls = [call for _, call in pairs]
-    plainest: dict[object, Request] = {}  # the plain requests come first
+    simplest: dict[object, Request] = {}  # the plain requests come first
     for (request, _), old, new in zip(pairs, evaluate_many(lynx, calls), evaluate_many(strict, calls), strict=True):
         if _effect(old) != _effect(new):
-            plainest.setdefault((old.verdict, old.matched_rules, new.verdict, new.matched_rules), request)
+            simplest.setdefault((old.verdict, old.matched_rules, new.verdict, new.matched_rules), request)
     found: dict[tuple[int, str], Difference] = {}
-    for request in plainest.values():
+    for request in simplest.values():
         index, difference = _difference(lynx, strict, spans, request)
         kept = found.setdefault((index, difference.cause), difference)
         if difference.lost > kept.lost:

@@ -47,31 +47,31 @@ def probe_requests(policy: IrPolicy) -> Iterator[Request]:
 
 def _settings(policy: IrPolicy) -> Iterator[Setting]:
     rules = [rule for rule in policy.rules if isinstance(rule, IrRule)]
-    met = [_alternatives(rule.match, holds=True) or [{}] for rule in rules]
+    matching = [_alternatives(rule.match, holds=True) or [{}] for rule in rules]
     plain: tuple[Setting, ...] = ({}, {("declared", "reversible"): False})
     for declared in plain:
         yield declared
-        for ways in met:
-            for way in ways:
-                yield {**declared, **way}
-    for rule, ways in zip(rules, met, strict=True):
-        yield from _varied(rule, ways[0])
+        for settings in matching:
+            for setting in settings:
+                yield {**declared, **setting}
+    for rule, settings in zip(rules, matching, strict=True):
+        yield from _varied(rule, settings[0])
     # A skipped rule matters if another rule then decides: match both at once.
     for index, rule in enumerate(rules):
-        settings = list(_varied(rule, met[index][0]))
+        settings = list(_varied(rule, matching[index][0]))
         for partner in _partners(rules, index):
             for setting in settings:
-                yield {**met[partner][0], **setting}
+                yield {**matching[partner][0], **setting}
 
 
 def _partners(rules: list[IrRule], index: int) -> list[int]:
     """Return other rules: first those about the same tools, and among these first those with another verdict."""
-    mine, verdict = _tools(rules[index]), rules[index].verdict
+    own_tools, verdict = _tools(rules[index]), rules[index].verdict
     rank: dict[int, tuple[bool, bool, int]] = {}
     for other, rule in enumerate(rules):
         tools = _tools(rule)
-        if other != index and (not mine or not tools or mine & tools):
-            rank[other] = (not (mine and tools), rule.verdict == verdict, other)
+        if other != index and (not own_tools or not tools or own_tools & tools):
+            rank[other] = (not (own_tools and tools), rule.verdict == verdict, other)
     return sorted(rank, key=rank.__getitem__)[:MAX_PARTNERS]
 
 
@@ -85,14 +85,14 @@ def _tools(rule: IrRule) -> set[str]:
     }
 
 
-def _varied(rule: IrRule, way: Setting) -> Iterator[Setting]:
+def _varied(rule: IrRule, setting: Setting) -> Iterator[Setting]:
     """Yield settings that match the rule, with one change each."""
     for leaf in leaves(rule.match):
         for value in candidate_values(leaf).all():
-            yield {**way, (leaf.head, *leaf.path): value}
+            yield {**setting, (leaf.head, *leaf.path): value}
     if rule.transform is not None and rule.transform.path:
         for value in (MISSING, None, "text", 5, ["item"], {"key": 1}):
-            yield {**way, ("args", *rule.transform.path): value}
+            yield {**setting, ("args", *rule.transform.path): value}
 
 
 def _alternatives(expr: Expr, *, holds: bool) -> list[Setting]:
@@ -100,9 +100,9 @@ def _alternatives(expr: Expr, *, holds: bool) -> list[Setting]:
     match expr:
         case Leaf():
             found = candidate_values(expr)
-            there = reference_values(expr)
+            references = reference_values(expr)
             values = (found.true if holds else found.false)[:MAX_ALTERNATIVES]
-            return [{**there, (expr.head, *expr.path): value} for value in values]
+            return [{**references, (expr.head, *expr.path): value} for value in values]
         case NotExpr(item):
             return _alternatives(item, holds=not holds)
         case AllExpr(items):
@@ -113,19 +113,19 @@ def _alternatives(expr: Expr, *, holds: bool) -> list[Setting]:
 
 def _either(items: tuple[Expr, ...], *, holds: bool) -> list[Setting]:
     found = [_alternatives(item, holds=holds) for item in items[: 2 * MAX_ALTERNATIVES]]
-    firsts = [ways[0] for ways in found if ways]
-    return [*firsts, *(way for ways in found for way in ways[1:])][: 2 * MAX_ALTERNATIVES]
+    firsts = [settings[0] for settings in found if settings]
+    return [*firsts, *(setting for settings in found for setting in settings[1:])][: 2 * MAX_ALTERNATIVES]
 
 
 def _every(items: tuple[Expr, ...], *, holds: bool) -> list[Setting]:
     found: list[Setting] = [{}]
     for item in items:
         merged: list[Setting] = []
-        for way in _alternatives(item, holds=holds) or [{}]:
+        for setting in _alternatives(item, holds=holds) or [{}]:
             for before in found:
-                merged.append({**before, **way})
-                if before.keys() & way.keys():
-                    merged.append({**way, **before})
+                merged.append({**before, **setting})
+                if before.keys() & setting.keys():
+                    merged.append({**setting, **before})
         found = merged[:MAX_ALTERNATIVES]
     return found
 

@@ -62,10 +62,10 @@ def _both_readings(text: str, name: str) -> tuple[Any, Any] | None:  # Any: YAML
         return None
     if not (isinstance(lynx_data, dict) and isinstance(strict_data, dict)):
         return None
-    mine, theirs = lynx_data.get("rules"), strict_data.get("rules")
-    if not (isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs)):
+    lynx_rules, strict_rules = lynx_data.get("rules"), strict_data.get("rules")
+    if not (isinstance(lynx_rules, list) and isinstance(strict_rules, list) and len(lynx_rules) == len(strict_rules)):
         return None
-    for index, rule in (*enumerate(mine), *enumerate(theirs)):
+    for index, rule in (*enumerate(lynx_rules), *enumerate(strict_rules)):
         if isinstance(rule, dict):
             rule["id"] = rule.get("id") or f"rule_{index}"
     return lynx_data, strict_data

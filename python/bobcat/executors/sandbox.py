@@ -192,7 +192,7 @@ class _Child:
         result_read, result_write = os.pipe()
         lifeline_read, lifeline_write = os.pipe()
         stderr_read, stderr_write = os.pipe()
-        self._ours = (result_read, lifeline_write, stderr_read)
+        self._parent_ends = (result_read, lifeline_write, stderr_read)
         self._pipes = {result_read: self._take_result, stderr_read: self._take_stderr}
         child_ends = (result_write, lifeline_read)
         command = [sys.executable or "", "-P", _CHILD, payload, *map(str, child_ends), *limits]
@@ -202,7 +202,7 @@ class _Child:
                 pass_fds=child_ends, start_new_session=True,
             )  # fmt: skip
         except (OSError, ValueError) as error:
-            for descriptor in self._ours:
+            for descriptor in self._parent_ends:
                 os.close(descriptor)
             raise SandboxError(f"the sandbox cannot be started: {format_exception(error)}") from error
         finally:
@@ -253,7 +253,7 @@ class _Child:
             for descriptor, take in self._pipes.items():
                 self._read(descriptor, take)
                 loop.remove_reader(descriptor)
-            for descriptor in self._ours:
+            for descriptor in self._parent_ends:
                 os.close(descriptor)
             stderr = self._stderr.decode("utf-8", "replace")[-STDERR_CHARS:]
             self._outcome = code, bytes(self._result), stderr

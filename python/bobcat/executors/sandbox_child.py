@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> None:
     os.set_inheritable(result_fd, False)
     os.set_inheritable(lifeline_fd, False)
     _limit(cpu_seconds, memory_bytes)
-    threading.Thread(target=_watch, args=(lifeline_fd,), daemon=True).start()
+    threading.Thread(target=_watch_lifeline, args=(lifeline_fd,), daemon=True).start()
     with open(payload_path, "rb") as payload:
         main_program, sys.argv = pickle.load(payload)
         if main_program is not None:
@@ -58,7 +58,7 @@ def _limit(cpu_seconds: int, memory_bytes: int) -> None:
             print(f"[bobcat] resource limit {kind} is not supported here: {error}", file=sys.stderr)
 
 
-def _watch(lifeline_fd: int) -> None:
+def _watch_lifeline(lifeline_fd: int) -> None:
     if not os.read(lifeline_fd, 1):
         os.killpg(0, signal.SIGKILL)
 

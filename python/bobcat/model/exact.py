@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 
 from bobcat._core import frozen_if_flat
 from bobcat.errors import ArgumentError
-from bobcat.model.frozen import MAX_DEPTH, FrozenDict, FrozenList, honest_key, thaw, type_name
+from bobcat.model.frozen import MAX_DEPTH, FrozenDict, FrozenList, exact_key, thaw, type_name
 from bobcat.text.shortening import shortened
 
 MAX_VALUES = 2_000_000
@@ -106,7 +106,7 @@ class _ArgumentFreezer:
 
     leaves = LEAVES
     special: frozenset[type] = frozenset({float, datetime})
-    glances = True
+    reads_flat = True
     max_depth = MAX_DEPTH
     expected = "a JSON value, bytes or a timestamp with an offset"
     names, whole, role = "argument names", "the arguments have", "an argument"
@@ -122,7 +122,7 @@ class _ArgumentFreezer:
         self._inside.add(id(args))
         found: dict[str, Any] = {}
         for name, value in _pairs(args):
-            if type(name) is not str and type(honest_key(name)) is not str:
+            if type(name) is not str and type(exact_key(name)) is not str:
                 raise ArgumentError(f"{self.names} must be strings, got {type_name(name)}", "argument_type")
             if name in self._opaque:
                 found[name] = value if type(value) is Opaque else Opaque(value)
@@ -136,7 +136,7 @@ class _ArgumentFreezer:
         if kind in self.leaves:
             self._count += 1
             return value
-        if self.glances and issubclass(kind, dict) and depth < self.max_depth and (flat := _flat(value)) is not None:
+        if self.reads_flat and issubclass(kind, dict) and depth < self.max_depth and (flat := _flat(value)) is not None:
             self._add(1 + len(flat))
             return flat
         self._path.append(step)
@@ -190,7 +190,7 @@ class _ArgumentFreezer:
             raise self._error(f"expected {self.expected}, got an object of type `{type_name(value)}`", "argument_type")
         found: dict[str, Any] = {}
         for name, item in _pairs(value):
-            if type(name) is not str and type(honest_key(name)) is not str:
+            if type(name) is not str and type(exact_key(name)) is not str:
                 raise self._error(f"keys must be strings, got one of type `{type_name(name)}`", "argument_type")
             found[name] = self._item(name, item, depth)
         return value if kind is FrozenDict and _unchanged(found, value) else FrozenDict(found)
@@ -216,7 +216,7 @@ class _FactFreezer(_ArgumentFreezer):
 
     leaves = frozenset({str, bool, type(None)})
     special = frozenset({float, int})
-    glances = False
+    reads_flat = False
     max_depth = MAX_FACT_DEPTH
     expected = "a JSON value"
     names, whole, role = "the names in `extra`", "extra has", "in extra"

@@ -185,7 +185,7 @@ class _Freezer(_Walker):
     def container(self, value: Any, depth: int) -> Any:
         if isinstance(value, Mapping):
             pairs = dict.items(value) if isinstance(value, dict) else [(key, value[key]) for key in value]
-            frozen = {honest_key(key): self.walk(item, depth) for key, item in pairs}
+            frozen = {exact_key(key): self.walk(item, depth) for key, item in pairs}
             if type(value) is FrozenDict and all(map(_same, frozen.values(), dict.values(value))):
                 return value
             return FrozenDict(frozen)
@@ -211,7 +211,7 @@ class _Thawer(_Walker):
         return bytearray(value) if isinstance(value, bytearray) else set(value)
 
 
-def honest_key(key: Any) -> Any:  # Any: mappings have keys of any kind
+def exact_key(key: Any) -> Any:  # Any: mappings have keys of any kind
     """A key of a mapping. Raises `ValueError` for a `str` subclass with its own comparison or hash."""
     kind = type(key)
     if kind is str or not issubclass(kind, str):

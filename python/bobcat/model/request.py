@@ -50,8 +50,8 @@ def Request(
     for name, value in (("args", args), ("extra", extra)):
         if not isinstance(value, Mapping):
             raise TypeError(f"{name} must be a mapping, got {type(value).__name__}")
-    who = _principal(principal)
-    context = ExecutionContext(who, environment, workspace, correlation_id, step_seq, timestamp, extra)
+    acting_principal = _principal(principal)
+    context = ExecutionContext(acting_principal, environment, workspace, correlation_id, step_seq, timestamp, extra)
     return ActionRequest(tool, args, _declared(declared), context)
 
 

@@ -47,7 +47,7 @@ from bobcat.runtime.lease import LeaseKeeper
 from bobcat.runtime.state import NOT_BEGUN, RunState
 from bobcat.stores.protocol import LeaseLost
 from bobcat.text.json_text import format_exception, safe_str
-from bobcat.tools.signature import GIVEN
+from bobcat.tools.signature import SUPPLIED
 
 log = logger("runtime")
 _context, _request = positional_factory(ExecutionContext), positional_factory(ActionRequest)
@@ -280,7 +280,7 @@ class FastPath:
         a record.
         """
         tool, compat = self._run.setup.tools.tools.get(name), self._run.compat
-        if tool is None or GIVEN.get(tool.metadata.effect) or "|" in name:
+        if tool is None or SUPPLIED.get(tool.metadata.effect) or "|" in name:
             return None
         signature = self._run.signature(name)
         fitting = signature.kinds() if compat.binds_arguments else _ANY_KINDS

@@ -85,7 +85,7 @@ from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
-from bobcat.tools.signature import given_parameters, signature_of
+from bobcat.tools.signature import signature_of, supplied_parameters
 from bobcat.tools.toolset import ToolSet
 
 log = logger("runtime")
@@ -487,7 +487,7 @@ class _Driver:
 
     def _supplied_arguments(self, command: Execute) -> dict[str, Any]:
         """The values that the run passes to a tool beside the arguments of the call."""
-        parameters = given_parameters(command.tool)
+        parameters = supplied_parameters(command.tool)
         supplied: dict[str, Any] = {}
         if "idempotency_key" in parameters:
             supplied["idempotency_key"] = command.key

@@ -21,7 +21,7 @@ from bobcat.model.exact import for_tool
 from bobcat.model.frozen import deep_freeze, thaw
 from bobcat.model.run import ActionResult, ApprovalRequest, ToolDef
 from bobcat.text.json_text import format_exception
-from bobcat.tools.signature import GIVEN, accepted_arguments, bind_arguments
+from bobcat.tools.signature import SUPPLIED, accepted_arguments, bind_arguments
 from bobcat.tools.toolset import ToolSet
 
 NO_TRANSFORM_ARGS = (
@@ -49,7 +49,7 @@ async def mediate(
     tool = tools.tools.get(request.tool)
     if tool is None:
         return ActionResult(False, error=f"unknown tool: {request.tool!r}")
-    if GIVEN.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
+    if SUPPLIED.get(tool.metadata.effect) and decision.verdict is not Verdict.DRY_RUN:
         return ActionResult(False, error=f"tool {tool.name!r} is {tool.metadata.effect}: it runs in `run_agent` only")
     try:
         request = with_args(request, bind_arguments(tool, dict(effective_args(request, decision))))

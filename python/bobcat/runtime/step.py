@@ -62,7 +62,7 @@ from bobcat.runtime.uncertainty import (
     require_approval,
 )
 from bobcat.text.json_text import format_exception, safe_str
-from bobcat.tools.signature import GIVEN, given_parameters
+from bobcat.tools.signature import SUPPLIED, supplied_parameters
 
 NO_EXTRA = "the facts for this call cannot be obtained"
 
@@ -288,7 +288,7 @@ class _Action:
 
         They are validated like the proposed ones. Raises for arguments that the tool does not take.
         """
-        given = given_parameters(self.tool)
+        given = supplied_parameters(self.tool)
         if not given.isdisjoint(args):
             names = ", ".join(f"`{name}`" for name in sorted(given.intersection(args)))
             raise ValueError(f"the run itself gives {names}")
@@ -503,7 +503,7 @@ class _Action:
 
     def key_without_journal(self) -> str:
         """The key for a tool that takes one, in a run without a journal: the correlation id replaces the run id."""
-        if not GIVEN.get(self.tool.metadata.effect):
+        if not SUPPLIED.get(self.tool.metadata.effect):
             return ""
         return self.run.key(self.seq, self.call.tool, self.call.args)
 

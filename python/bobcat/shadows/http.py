@@ -11,7 +11,7 @@ REDACTED = "<redacted>"
 _SECRET_NAME = re.compile(
     r"auth|cookie|token|secret|passw|pwd|api[-_]?key|(?:^|[-_])(?:key|sig|signature|credential)", re.IGNORECASE
 )
-_CHANGES_THINGS = frozenset({"DELETE", "PUT", "PATCH"})
+_MODIFYING = frozenset({"DELETE", "PUT", "PATCH"})
 
 
 # Any: previews are JSON objects for people to read.
@@ -33,7 +33,7 @@ async def http_shadow(
         "scheme": scheme,
         "headers": {key: REDACTED if _SECRET_NAME.search(key) else value for key, value in (headers or {}).items()},
         "body_bytes": _length(body),
-        "destructive": name in _CHANGES_THINGS,
+        "destructive": name in _MODIFYING,
         "timeout_seconds": timeout,
         "note": "preview only: nothing was sent",
     }

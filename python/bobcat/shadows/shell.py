@@ -87,7 +87,7 @@ class _Findings:
         if uncertain_reason and not guess:
             self.unresolved.add(uncertain_reason)
         self.read_inner(program, rest, depth, text)
-        self.network = self.network or program in known.NETWORK or _talks(program, rest)
+        self.network = self.network or program in known.NETWORK or _uses_network(program, rest)
         destroys = _destroys(program, rest)
         if destroys:
             self.destructive.add(destroys)
@@ -247,7 +247,7 @@ def _destroys(program: str, rest: list[str]) -> str | None:
     return None
 
 
-def _talks(program: str, rest: list[str]) -> bool:
+def _uses_network(program: str, rest: list[str]) -> bool:
     return program == "git" and any(word in ("push", "pull", "fetch", "clone") for word in rest)
 
 

@@ -21,12 +21,12 @@ _LENGTH, _BTIME = 256, 80
 def file_identity(path: str | os.PathLike[str]) -> int:
     """The identity of the file at a path, below 2**56. Raises `OSError`."""
     status = os.stat(path)
-    born = getattr(status, "st_birthtime", None)
-    identity = f"{status.st_ino}:{_birth(os.fspath(path)) if born is None else born}"
+    birth_time = getattr(status, "st_birthtime", None)
+    identity = f"{status.st_ino}:{_birth_time(os.fspath(path)) if birth_time is None else birth_time}"
     return int.from_bytes(sha256(identity.encode()).digest()[:7], "big")
 
 
-def _birth(path: str) -> tuple[int, int] | None:
+def _birth_time(path: str) -> tuple[int, int] | None:
     """The birth time of the file; None where the system has none."""
     statx = _statx()
     if statx is None:

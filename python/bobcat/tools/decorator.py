@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, o
 
 from bobcat.model.decision import Effect, ToolMetadata
 from bobcat.model.run import Reconcile, ToolDef
-from bobcat.tools.signature import GIVEN, given_parameters, signature_of
+from bobcat.tools.signature import SUPPLIED, signature_of, supplied_parameters
 
 META = "__bobcat_meta__"
 LYNX_META = "__lynx_meta__"
@@ -151,8 +151,8 @@ def declare(
     opaque_args: Sequence[str] = (),
 ) -> Callable[[Fn], Fn]:
     """`tool`, without checks of the declared values."""
-    if effect not in GIVEN:
-        raise ValueError(f"effect must be one of {', '.join(map(repr, GIVEN))}, got {effect!r}")
+    if effect not in SUPPLIED:
+        raise ValueError(f"effect must be one of {', '.join(map(repr, SUPPLIED))}, got {effect!r}")
     metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, False, isolation, effect)
 
     def decorate(fn: Fn) -> Fn:
@@ -169,8 +169,8 @@ def declare(
             )
         text = description or (inspect.getdoc(fn) or "").strip()
         definition = ToolDef(name or label, text, fn, None, metadata, opaque_args=tuple(opaque_args))
-        missing = next(iter(GIVEN[effect][:1]), None)
-        if missing is not None and missing not in given_parameters(definition):
+        missing = next(iter(SUPPLIED[effect][:1]), None)
+        if missing is not None and missing not in supplied_parameters(definition):
             raise TypeError(f"@tool(effect={effect!r}) requires a parameter `{missing}`, which {label} lacks")
         unknown = [] if not opaque_args else sorted(set(opaque_args).difference(_names_of(fn)))
         if unknown:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bobcat.model.run import INPUT_SCHEMA, ToolDef
 from bobcat.tools.function_schema import function_schema, with_input_schema
-from bobcat.tools.signature import given_parameters
+from bobcat.tools.signature import supplied_parameters
 from bobcat.tools.toolset import ToolSet
 from bobcat.tools.type_schema import JsonSchema, Style
 
@@ -18,7 +18,7 @@ def tooldef_to_json_schema(td: ToolDef, *, style: Style = Style.STANDARD) -> Jso
     Every parameter that can be given by name is a property, with its default when JSON can represent it; those without
     a default are required. `**kwargs` makes the object open; `*args` cannot be given and is left out.
     """
-    return function_schema(td.fn, given=given_parameters(td), opaque=td.opaque_args, style=style)
+    return function_schema(td.fn, given=supplied_parameters(td), opaque=td.opaque_args, style=style)
 
 
 def toolset_to_anthropic_tools(tools: ToolSet, *, style: Style = Style.STANDARD) -> list[JsonSchema]:

@@ -51,7 +51,7 @@ _WORDS = {
     "string": "a string", "integer": "an integer", "number": "a number", "boolean": "a boolean", "null": "null",
     "array": "an array", "object": "an object",
 }  # fmt: skip
-_GOT: dict[type, str] = {
+_TYPE_NAMES: dict[type, str] = {
     str: "a string", int: "an integer", float: "a number", bool: "a boolean", NoneType: "null", bytes: "bytes",
     datetime: "a timestamp", **dict.fromkeys(LISTS, "an array"), **dict.fromkeys(SETS, "a set"),
     **dict.fromkeys(OBJECTS, "an object"),
@@ -120,8 +120,8 @@ def _fits(_value: Any, _work: Work) -> None:
     return None
 
 
-ANYTHING = SchemaNode(_fits, LEAVES)
-NOTHING = SchemaNode(lambda _value, _work: Mismatch("argument_value", "cannot be given"), words="nothing")
+ANY_VALUE = SchemaNode(_fits, LEAVES)
+NO_VALUE = SchemaNode(lambda _value, _work: Mismatch("argument_value", "cannot be given"), words="nothing")
 
 
 class Compiler:
@@ -142,11 +142,11 @@ class Compiler:
     def compile(self, schema: Any) -> SchemaNode:
         """Compile a subschema of the document. Raises `SchemaError`."""
         if schema is True or (type(schema) in OBJECTS and not schema):
-            return ANYTHING
+            return ANY_VALUE
         if schema is False:
-            return NOTHING
+            return NO_VALUE
         if not isinstance(schema, Mapping):
-            raise SchemaError(f"a schema is an object or a boolean, not {_got(schema)}")
+            raise SchemaError(f"a schema is an object or a boolean, not {_described_type(schema)}")
         known = self._nodes.get(id(schema))
         if known is not None:
             return known[1]
@@ -217,13 +217,13 @@ class Compiler:
         if not tests and not by_kind and len(combined) == 1 and kinds is None:
             return combined[0]
         tests = [*tests, *(node.test for node in combined)]
-        easy = LEAVES if exact_kinds is None else exact_kinds & LEAVES
-        easy = frozenset() if tests else easy.difference(by_kind)
+        plain_kinds = LEAVES if exact_kinds is None else exact_kinds & LEAVES
+        plain_kinds = frozenset() if tests else plain_kinds.difference(by_kind)
         if not tests and not by_kind:
             if kinds is None:
-                return SchemaNode(_fits, easy, words)
-            return SchemaNode(_typed(kinds, words), easy, words)
-        return SchemaNode(_tested(kinds, words, by_kind, tests), easy, words)
+                return SchemaNode(_fits, plain_kinds, words)
+            return SchemaNode(_typed(kinds, words), plain_kinds, words)
+        return SchemaNode(_tested(kinds, words, by_kind, tests), plain_kinds, words)
 
     def _type(self, schema: Mapping[str, Any]) -> tuple[frozenset[type] | None, str, list[Test]]:
         """The types that `type` allows (None: all), in words, and the further tests that they need."""
@@ -243,7 +243,7 @@ class Compiler:
                 kinds |= SETS
         elif "integer" in names and "number" not in names:
             kinds |= {float}
-            tests.append(_whole)
+            tests.append(_integral)
         return kinds, _one_of([_WORDS[name] for name in names]), tests
 
     def _combined(self, schema: Mapping[str, Any]) -> list[SchemaNode]:
@@ -302,13 +302,13 @@ class Compiler:
         def test(value: Any, work: Work) -> Mismatch | None:
             unknown: list[str] = []
             for name, item in value.items():
-                if type(item) in known.get(name, NOTHING).kinds and not patterns:
+                if type(item) in known.get(name, NO_VALUE).kinds and not patterns:
                     continue
                 work.step(len(patterns) * (1 + len(name) // TEXT_STEP))
                 nodes = [known[name]] if name in known else []
                 nodes += [node for pattern, node in patterns if found(pattern, name)]
                 if not nodes:
-                    if rest is NOTHING:
+                    if rest is NO_VALUE:
                         unknown.append(name)
                         continue
                     nodes = [rest]
@@ -405,10 +405,10 @@ def _tested(kinds: frozenset[type] | None, words: str, by_kind: dict[type, list[
 
 
 def _wrong_type(value: Any, words: str) -> Mismatch:
-    return Mismatch("argument_type", f"expected {words}, got {_got(value)}")
+    return Mismatch("argument_type", f"expected {words}, got {_described_type(value)}")
 
 
-def _whole(value: Any, _work: Work) -> Mismatch | None:
+def _integral(value: Any, _work: Work) -> Mismatch | None:
     return _wrong_type(value, "an integer") if type(value) is float and not value.is_integer() else None
 
 
@@ -436,7 +436,7 @@ def _chosen(keys: set[Any], words: str) -> Test:
             work.step(size_of(value))
         if _key(value) in keys:
             return None
-        got = "another one" if type(value) is str else _got(value)
+        got = "another one" if type(value) is str else _described_type(value)
         return Mismatch("argument_value", f"expected {words}, got {got}")
 
     return test
@@ -696,8 +696,8 @@ def size_of(value: Any) -> int:
     return count
 
 
-def _got(value: Any) -> str:
-    return _GOT.get(type(value), "an opaque value")
+def _described_type(value: Any) -> str:
+    return _TYPE_NAMES.get(type(value), "an opaque value")
 
 
 def _one_of(words: list[str]) -> str:

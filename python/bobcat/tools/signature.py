@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SIGNATURE = "__bobcat_signature__"
 
-GIVEN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+SUPPLIED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "none": (),
         "idempotent": (),
@@ -54,10 +54,10 @@ class ToolSignature:
         "_defaults",
         "_effect",
         "_fn",
-        "_nameless",
         "_opaque",
         "_opaque_args",
         "_open",
+        "_positional_only",
         "_required",
         "_tool",
         "exact",
@@ -76,7 +76,7 @@ class ToolSignature:
         declared = _parameters(definition.fn, follow_wrapped=True)
         passes_on = any(p.kind is Parameter.VAR_KEYWORD for p in actual)
         self._open = passes_on and any(p.kind is Parameter.VAR_KEYWORD for p in declared)
-        self.given = given_parameters(definition)
+        self.given = supplied_parameters(definition)
         """The parameters that the run supplies, which no call may set."""
         # A decorator's wrapper often takes `**kwargs`: it takes the parameters and defaults of the wrapped function.
         named = {p.name: p for p in actual if p.kind in _NAMED and p.name not in self.given}
@@ -84,15 +84,15 @@ class ToolSignature:
             if p.kind in _NAMED and p.name not in self.given:
                 named.setdefault(p.name, p)
         self._accepted = frozenset(named)
-        self._nameless = [p.name for p in actual if p.kind is Parameter.POSITIONAL_ONLY]
+        self._positional_only = [p.name for p in actual if p.kind is Parameter.POSITIONAL_ONLY]
         self._required = tuple(name for name, p in named.items() if p.default is Parameter.empty)
         self._defaults = {
             name: Opaque(p.default) if name in self._opaque else deep_freeze(p.default)
             for name, p in named.items()
             if p.default is not Parameter.empty
         }
-        anything = self._open or self._nameless or self._opaque or self._declared is not None
-        self.exact = None if anything else self._accepted
+        any_name = self._open or self._positional_only or self._opaque or self._declared is not None
+        self.exact = None if any_name else self._accepted
         """The names of arguments that are complete as given; None where any name is accepted."""
         self._check: _Check | None = None
 
@@ -130,12 +130,12 @@ class ToolSignature:
         Raises `ArgumentError` for an argument the tool does not take, for one it needs and did not get, for a value
         that is not exact or that the tool's schema refuses, and for a tool with positional-only parameters.
         """
-        if self._nameless:  # its default would be effective, and no rule can see it
+        if self._positional_only:  # its default would be effective, and no rule can see it
             raise ArgumentError(
-                f"tool {self._tool!r} cannot be called: its {_quoted(self._nameless)} has no name in a call",
+                f"tool {self._tool!r} cannot be called: its {_quoted(self._positional_only)} has no name in a call",
                 "tool_signature",
             )
-        args = self._own_apart(args)
+        args = self._exact(args)
         if self._declared is not None:
             return self._bind_declared(args)
         if not self._accepted.issuperset(args) and (not self._open or not self.given.isdisjoint(args)):
@@ -163,7 +163,7 @@ class ToolSignature:
         """Exact arguments of a new call, with opaque values wrapped. Raises `ArgumentError`."""
         return exact_arguments(args, self._opaque)
 
-    def _own_apart(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _exact(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """Exact arguments; a default of the tool's own may be any object, and an opaque value stays in its wrapper."""
         if not self._opaque:
             if type(args) is FrozenDict and is_flat(args):
@@ -288,7 +288,7 @@ class _Check:
 
     def __init__(self, signature: ToolSignature) -> None:
         from bobcat.tools.function_schema import function_schema
-        from bobcat.tools.schema_check import ANYTHING, NOTHING, Compiler, SchemaError, Work
+        from bobcat.tools.schema_check import ANY_VALUE, NO_VALUE, Compiler, SchemaError, Work
         from bobcat.tools.schema_defaults import has_defaults
 
         self._error, self._work = SchemaError, Work
@@ -301,7 +301,7 @@ class _Check:
         self.kinds: dict[str, frozenset[type]] = {}
         """The types of which any value fits, per argument."""
         self._nodes: dict[str, SchemaNode] = {}
-        self._extra = ANYTHING
+        self._extra = ANY_VALUE
         try:
             self.schema = function_schema(signature._fn, given=signature.given, opaque=signature._opaque, python=True)
             self.compiler = Compiler(self.schema, python=signature._declared is None)
@@ -313,9 +313,9 @@ class _Check:
                 return
             self._nodes = {name: self.compiler.compile(member) for name, member in properties.items()}
             extra = self.compiler.compile(self.schema["additionalProperties"])
-            self.closed = signature._open and extra is NOTHING
+            self.closed = signature._open and extra is NO_VALUE
             self.required = tuple(self.schema.get("required", ())) if self.closed else ()
-            self._extra = ANYTHING if extra is NOTHING else extra  # the names come from the signature
+            self._extra = ANY_VALUE if extra is NO_VALUE else extra  # the names come from the signature
         except SchemaError as error:
             self.problem = str(error)
         except RecursionError:
@@ -361,9 +361,9 @@ def bind_arguments(definition: ToolDef, args: Mapping[str, Any]) -> Mapping[str,
     return signature.bind(signature.seal(args) if definition.opaque_args else args)
 
 
-def given_parameters(definition: ToolDef) -> frozenset[str]:
+def supplied_parameters(definition: ToolDef) -> frozenset[str]:
     """The parameters that the run supplies to a tool, by its effect and its function. No call may set them."""
-    needed = GIVEN.get(definition.metadata.effect, ())
+    needed = SUPPLIED.get(definition.metadata.effect, ())
     if not needed:
         return _NONE
     parameters = _parameters(definition.fn, follow_wrapped=False)

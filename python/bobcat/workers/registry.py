@@ -16,7 +16,7 @@ from bobcat.workers.schedules import Schedule, check_cron
 Maker = Callable[[Job], Awaitable[Mapping[str, Any]] | Mapping[str, Any]]
 M = TypeVar("M", bound=Maker)
 
-GIVEN = frozenset(("store", "run_id", "owner", "lease_seconds"))
+SUPPLIED = frozenset(("store", "run_id", "owner", "lease_seconds"))
 """Arguments of `run_agent` that the worker supplies."""
 
 
@@ -90,7 +90,7 @@ class Workers:
             raise JobError(
                 "not_a_run", f"the run `{job.name}` returned {type(options).__name__}, not arguments of run_agent"
             )
-        reserved = sorted(GIVEN & set(options))
+        reserved = sorted(SUPPLIED & set(options))
         if reserved:
             raise JobError("not_a_run", f"the run `{job.name}` returned `{reserved[0]}`, which the worker supplies")
         return dict(options)

@@ -29,7 +29,7 @@ class JournalTail:
     positions: set[int] = field(default_factory=set)
     torn: int = 0
     """Bytes after `size` that are not a record."""
-    lacks_end: bool = False
+    lacks_newline: bool = False
     """True if the last line is complete but has no newline."""
     last: int = -1
     """The highest position."""
@@ -61,33 +61,33 @@ def read(path: Path, run_id: str, data: bytes, first: int = 1) -> Iterator[tuple
         start, number = end, number + 1
 
 
-def refresh(descriptor: int, path: Path, run_id: str, seen: JournalTail) -> None:
+def refresh(descriptor: int, path: Path, run_id: str, tail: JournalTail) -> None:
     """Read the records added since. INVARIANT: under the file's lock."""
     status = os.fstat(descriptor)
-    if status.st_ino != seen.inode or status.st_size < seen.size:
-        seen.inode, seen.size, seen.positions, seen.last, seen.head = status.st_ino, 0, set(), -1, ""
-    start = seen.size
+    if status.st_ino != tail.inode or status.st_size < tail.size:
+        tail.inode, tail.size, tail.positions, tail.last, tail.head = status.st_ino, 0, set(), -1, ""
+    start = tail.size
     data = _read_from(descriptor, start)
-    seen.lacks_end = False
-    for record, end in read(path, run_id, data, len(seen.positions) + 1):
-        seen.add(record.seq, record.body.get("chain"))
-        seen.size, seen.lacks_end = start + end, not data[:end].endswith(b"\n")
-    seen.torn = status.st_size - seen.size
+    tail.lacks_newline = False
+    for record, end in read(path, run_id, data, len(tail.positions) + 1):
+        tail.add(record.seq, record.body.get("chain"))
+        tail.size, tail.lacks_newline = start + end, not data[:end].endswith(b"\n")
+    tail.torn = status.st_size - tail.size
 
 
-def append(descriptor: int, row: RecordRow, seen: JournalTail) -> None:
+def append(descriptor: int, row: RecordRow, tail: JournalTail) -> None:
     """Append a record, after a torn end was repaired. INVARIANT: under the file's lock, refreshed."""
-    if row.seq in seen.positions:
+    if row.seq in tail.positions:
         raise duplicate_record(row.run_id, row.seq)
-    if seen.torn:
-        os.ftruncate(descriptor, seen.size)
-    line = (b"\n" if seen.lacks_end else b"") + line_of(row).encode() + b"\n"
-    write_whole(descriptor, line, seen.size)
-    seen.add(row.seq, row.head)
-    seen.size, seen.torn, seen.lacks_end = seen.size + len(line), 0, False
+    if tail.torn:
+        os.ftruncate(descriptor, tail.size)
+    line = (b"\n" if tail.lacks_newline else b"") + line_of(row).encode() + b"\n"
+    write_whole(descriptor, line, tail.size)
+    tail.add(row.seq, row.head)
+    tail.size, tail.torn, tail.lacks_newline = tail.size + len(line), 0, False
 
 
-def write_mark(path: Path, seen: JournalTail) -> None:
+def write_mark(path: Path, tail: JournalTail) -> None:
     """Save the number of records and the last hash beside the journal.
 
     Written after the record was synced, without a sync of its own: a mark may be behind, never ahead, so a journal that
@@ -98,7 +98,7 @@ def write_mark(path: Path, seen: JournalTail) -> None:
     with contextlib.suppress(OSError):  # the record is durable, and the mark stays behind
         descriptor = open_private(path, os.O_WRONLY)
         try:
-            os.write(descriptor, f"{len(seen.positions):020d} {seen.head or '-':64}\n".encode())
+            os.write(descriptor, f"{len(tail.positions):020d} {tail.head or '-':64}\n".encode())
         finally:
             os.close(descriptor)
 

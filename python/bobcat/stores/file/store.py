@@ -62,7 +62,7 @@ _FORMAT_LINE = "bobcat journals "
 THREADS = 16
 """Maximum number of files that one store object works on at the same time."""
 
-MAX_SEEN = 4096
+MAX_TAILS = 4096
 """Maximum number of runs whose file extent a store object caches."""
 
 
@@ -114,7 +114,7 @@ class FileStore:
         self._directory = Path(os.path.abspath(directory))
         self._now, self._read = time_of(clock), lease_clock(clock)
         self._inode: int | None = None
-        self._seen: dict[str, journal.JournalTail] = {}
+        self._tails: dict[str, journal.JournalTail] = {}
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
         self._process = os.getpid()
@@ -179,13 +179,13 @@ class FileStore:
         with self._writing(row.run_id) as descriptor:
             if lease is not None:
                 self._check_held(lease, row.run_id)
-            seen = self._refreshed(descriptor, row.run_id)
-            if lease is None and not seen.size and self._state(row.run_id) is None:
+            tail = self._refreshed(descriptor, row.run_id)
+            if lease is None and not tail.size and self._state(row.run_id) is None:
                 self._keep(self._new_state(row.run_id))
-            if lease is not None and row.seq > seen.last + 1:
-                raise JournalGap(row.run_id, row.seq, seen.last)
-            journal.append(descriptor, row, seen)
-            journal.write_mark(self._path(row.run_id, "head"), seen)
+            if lease is not None and row.seq > tail.last + 1:
+                raise JournalGap(row.run_id, row.seq, tail.last)
+            journal.append(descriptor, row, tail)
+            journal.write_mark(self._path(row.run_id, "head"), tail)
 
     async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
         """Records of a run from `seq` on, by `seq`."""
@@ -388,9 +388,9 @@ class FileStore:
                 known = read_identity(self._directory)
                 if known is None:
                     # Journals of this format without an identity file were copied here without it.
-                    lacking = _format(path) == FORMAT
+                    incomplete = _format(path) == FORMAT
                     known = write_identity(self._directory, epoch=1, known=None)
-                    if lacking:
+                    if incomplete:
                         self._begin_epoch(known)
                 elif known.inode != inode_of(self._directory):
                     log.warning(
@@ -438,11 +438,11 @@ class FileStore:
     def _refreshed(self, descriptor: int, run_id: str) -> journal.JournalTail:
         """The extent of the run's file after a refresh. INVARIANT: under its lock, which excludes other threads."""
         with self._lock:
-            while len(self._seen) > MAX_SEEN:
-                del self._seen[next(iter(self._seen))]
-            seen = self._seen.setdefault(run_id, journal.JournalTail())
-        journal.refresh(descriptor, self._path(run_id, "jsonl"), run_id, seen)
-        return seen
+            while len(self._tails) > MAX_TAILS:
+                del self._tails[next(iter(self._tails))]
+            tail = self._tails.setdefault(run_id, journal.JournalTail())
+        journal.refresh(descriptor, self._path(run_id, "jsonl"), run_id, tail)
+        return tail
 
     def _state(self, run_id: str) -> _FileRunState | None:
         try:

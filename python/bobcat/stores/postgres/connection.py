@@ -46,7 +46,7 @@ class PostgresConnections:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Task[None] | None = None
         self._pool: Pool | None = None
-        self._apart: Pool | None = None
+        self._transaction_pool: Pool | None = None
         """Separate connections for transactions, so that renewals find a free one however many tools are in a
         transaction.
         """
@@ -78,7 +78,7 @@ class PostgresConnections:
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._patience, FIRST_PAUSE
         await self._opened()
-        pool = self._apart
+        pool = self._transaction_pool
         assert pool is not None
         while True:
             began = False
@@ -105,7 +105,7 @@ class PostgresConnections:
         await self._close_pools()
 
     async def _close_pools(self) -> None:
-        for pool in (self._pool, self._apart):
+        for pool in (self._pool, self._transaction_pool):
             if pool is not None:
                 await pool.close()
 
@@ -127,7 +127,7 @@ class PostgresConnections:
                 raise wrong_event_loop("a PostgreSQL store")
             await self._close_pools()
             self._loop, self._opening, self._opened_once = loop, None, False
-            self._pool, self._apart = (Pool(self._connect, self._pool_size) for _ in range(2))
+            self._pool, self._transaction_pool = (Pool(self._connect, self._pool_size) for _ in range(2))
         pool = self._pool
         assert pool is not None
         if self._opening is None:
@@ -176,10 +176,10 @@ class PostgresConnections:
         if encoding != "UTF8":
             raise StoreError("encoding", f"the database's encoding is `{encoding}`; make one with `ENCODING 'UTF8'`")
         if fsync != "on":
-            lack = "`fsync` is off on the PostgreSQL server, so a power cut loses or damages journals: set `fsync = on`"
+            risk = "`fsync` is off on the PostgreSQL server, so a power cut loses or damages journals: set `fsync = on`"
             if self._durability == "require":
-                raise StoreError("not_durable", f'{lack}, or pass `durability="warn"`')
-            warnings.warn(lack, StoreWarning, stacklevel=2)
+                raise StoreError("not_durable", f'{risk}, or pass `durability="warn"`')
+            warnings.warn(risk, StoreWarning, stacklevel=2)
 
 
 def _is_transient(error: psycopg.Error) -> bool:

@@ -22,20 +22,20 @@ class Pool:
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
         self._connect = connect
-        self._room = asyncio.Semaphore(size)
+        self._slots = asyncio.Semaphore(size)
         self._idle: list[Connection] = []
         self._closed = False
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """A connection, most recently used first. It returns to the pool when it is still good."""
-        async with self._room:
+        async with self._slots:
             connection = self._idle.pop() if self._idle else await self._connect()
             try:
                 yield connection
             finally:
-                good = connection.info.transaction_status == TransactionStatus.IDLE
-                if good and not self._closed:
+                reusable = connection.info.transaction_status == TransactionStatus.IDLE
+                if reusable and not self._closed:
                     self._idle.append(connection)
                 else:
                     broken = connection.broken

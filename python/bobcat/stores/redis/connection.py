@@ -145,7 +145,7 @@ class RedisConnection:
                 raise StoreError("cluster", "Redis: a cluster distributes a run's keys; use a server without one")
             if replication.get("role") != "master":
                 raise StoreError("read_only", "Redis: the server is a replica; give the address of its primary")
-            lacks = await self._lacks(client)
+            risks = await self._risks(client)
             known = await client.set(f"{self._prefix}schema", str(SCHEMA), nx=True, get=True)
         except failures.RedisError as error:
             raise to_store_error(error) from error
@@ -155,15 +155,15 @@ class RedisConnection:
             await self._warn_or_refuse(client)
         connected = int(replication.get("connected_slaves", 0))
         if connected < self._replicas:
-            lacks.append(f"it has {connected} replicas, and writes must reach {self._replicas}")
-        if lacks and self._durability == "require":
+            risks.append(f"it has {connected} replicas, and writes must reach {self._replicas}")
+        if risks and self._durability == "require":
             raise StoreError(
                 "not_durable",
-                f"the Redis server can lose acknowledged writes: {'; '.join(lacks)}. "
+                f"the Redis server can lose acknowledged writes: {'; '.join(risks)}. "
                 'Change these settings, or pass `durability="warn"`',
             )
-        for lack in lacks:
-            warnings.warn(f"the Redis server can lose acknowledged writes: {lack}", StoreWarning, stacklevel=2)
+        for risk in risks:
+            warnings.warn(f"the Redis server can lose acknowledged writes: {risk}", StoreWarning, stacklevel=2)
         if connected and not self._replicas:
             warnings.warn(
                 f"the Redis server has {connected} replicas: after a failover, acknowledged writes can be missing; "
@@ -178,7 +178,7 @@ class RedisConnection:
         except failures.RedisError as error:
             raise to_store_error(error) from error
 
-    async def _lacks(self, client: Client) -> list[str]:
+    async def _risks(self, client: Client) -> list[str]:
         try:
             settings = {
                 name: value
@@ -188,18 +188,18 @@ class RedisConnection:
         except failures.ResponseError:
             return ["its settings cannot be read (`CONFIG GET` is refused)"]
         found = {_text(name): _text(value) for name, value in settings.items()}
-        lacks = []
+        risks = []
         if found.get("appendonly") != "yes":
-            lacks.append("`appendonly` is off, so a restart loses journals: set `appendonly yes`")
+            risks.append("`appendonly` is off, so a restart loses journals: set `appendonly yes`")
         elif found.get("appendfsync") != "always":
-            lacks.append(
+            risks.append(
                 f"`appendfsync` is `{found.get('appendfsync')}`, so a power cut loses the latest writes: "
                 "set `appendfsync always`"
             )
         policy = found.get("maxmemory-policy", "")
         if found.get("maxmemory") != "0" and policy.startswith("allkeys"):
-            lacks.append(f"`maxmemory-policy` is `{policy}`, so journals are dropped when it is full: set `noeviction`")
-        return lacks
+            risks.append(f"`maxmemory-policy` is `{policy}`, so journals are dropped when it is full: set `noeviction`")
+        return risks
 
 
 def _text(value: str | bytes) -> str:

@@ -17,7 +17,7 @@ from bobcat.testing.contract.subject import (
     refusal,
 )
 
-PATIENCE = 60.0
+RECOVERY_SECONDS = 60.0
 """Seconds in which a store must recover after its storage is back."""
 
 
@@ -49,7 +49,7 @@ async def a_crash_loses_nothing_acknowledged(subject: StoreUnderTest) -> None:
 
     async def write(run_id: str) -> None:
         seq, after = 0, 0
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + RECOVERY_SECONDS
         while after < 5:
             entry = record(run_id, seq, {"step": seq, "text": "x" * 2000})
             attempted[run_id].append(entry)
@@ -60,7 +60,7 @@ async def a_crash_loses_nothing_acknowledged(subject: StoreUnderTest) -> None:
             elif isinstance(error, DuplicateRecord):
                 demand(False, f"position {seq}, which only one writer uses, was reported as taken")
             elif time.monotonic() > until:
-                demand(False, f"{PATIENCE} s after the crash an append still raises {error!r}")
+                demand(False, f"{RECOVERY_SECONDS} s after the crash an append still raises {error!r}")
             else:
                 await asyncio.sleep(0.05)
             seq += 1

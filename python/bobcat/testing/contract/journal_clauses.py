@@ -174,7 +174,7 @@ BODIES: dict[str, Any] = {
 }
 """JSON that every store must keep unchanged."""
 
-CLUMSY: dict[str, Any] = {
+NOT_JSON: dict[str, Any] = {
     "not a number": {"values": [float("nan"), float("inf"), float("-inf")]},
     "bytes": {"raw": b"\x00\xff binary", "more": bytearray(b"\x80")},
     "sets and tuples": {"set": {1, 2}, "tuple": (1, (2, 3))},
@@ -197,7 +197,7 @@ async def bodies_come_back_unchanged(subject: StoreUnderTest) -> None:
 async def what_json_cannot_say_is_kept_or_refused(subject: StoreUnderTest) -> None:
     """NaN, bytes and sets are kept as `step_record_to_json` writes them, or rejected as a whole."""
     store = await subject.store()
-    for name, body in CLUMSY.items():
+    for name, body in NOT_JSON.items():
         run_id = subject.run_id(name)
         wanted = record(run_id, 0, body)
         error = await refusal(store.append(wanted))

@@ -15,7 +15,7 @@ from bobcat.testing.crashsim.process import Point
 from bobcat.testing.crashsim.progress import OnProgress, Progress, on_terminal
 from bobcat.testing.crashsim.report import Report
 from bobcat.testing.crashsim.scenario import ScenarioFactory
-from bobcat.testing.crashsim.schedule import UNDISTURBED, FaultSchedule, How, parse_schedule
+from bobcat.testing.crashsim.schedule import UNDISTURBED, Fault, FaultSchedule, parse_schedule
 from bobcat.testing.crashsim.simulate import ENDS, Outcome, simulate
 from bobcat.testing.crashsim.verdict import Row, Standard
 from bobcat.text.display import safe_name, safe_names, safe_text
@@ -49,8 +49,8 @@ def campaign(
         raise ValueError(f"kills must be 0, 1 or 2 and workers 1 or 2, got kills={kills!r} and workers={workers!r}")
     if limit is not None and limit < 1:
         raise ValueError(f"limit must be at least 1, got {limit!r}")
-    with closing(Outside()) as outside, on_terminal(progress) as tell:
-        return _Campaign(scenario, outside, _Sample(limit, random.Random(seed)), tell).run(
+    with closing(Outside()) as outside, on_terminal(progress) as report_progress:
+        return _Campaign(scenario, outside, _Sample(limit, random.Random(seed)), report_progress).run(
             kills, workers, stop_in_tools=stop_in_tools
         )
 
@@ -58,7 +58,7 @@ def campaign(
 @dataclass(slots=True)
 class _Sample:
     left: int | None
-    chance: random.Random
+    random_source: random.Random
     complete: bool = True
 
     def of(self, schedules: Sequence[FaultSchedule]) -> Sequence[FaultSchedule]:
@@ -67,16 +67,20 @@ class _Sample:
             return schedules
         if len(schedules) > self.left:
             self.complete = False
-            schedules = sorted(self.chance.sample(schedules, self.left))
+            schedules = sorted(self.random_source.sample(schedules, self.left))
         self.left -= len(schedules)
         return schedules
 
 
 class _Campaign:
     def __init__(
-        self, scenario: ScenarioFactory, outside: Outside, sample: _Sample, tell: Callable[[Progress], object]
+        self,
+        scenario: ScenarioFactory,
+        outside: Outside,
+        sample: _Sample,
+        report_progress: Callable[[Progress], object],
     ) -> None:
-        self._scenario, self._outside, self._sample, self._tell = scenario, outside, sample, tell
+        self._scenario, self._outside, self._sample, self._report_progress = scenario, outside, sample, report_progress
         self._undisturbed = simulate(scenario, UNDISTURBED, outside, traced=True)
         self._points = self._undisturbed.traces[0]
         self._standard = standard_of(self._undisturbed)
@@ -107,7 +111,7 @@ class _Campaign:
             self._faults += not row.clean
             if len(outcome.lengths) > worker:
                 lengths[schedule.at[0]] = outcome.lengths[worker]
-            self._tell(Progress(phase, done + 1, len(chosen), self._faults))
+            self._report_progress(Progress(phase, done + 1, len(chosen), self._faults))
         return lengths
 
     def _check_repeatable(self, again: Outcome) -> None:
@@ -185,7 +189,7 @@ def _step(body: object) -> str:
     return "" if step is None else f" of step {step}"
 
 
-def _pairs(how: How, lengths: Mapping[int, int]) -> list[FaultSchedule]:
+def _pairs(how: Fault, lengths: Mapping[int, int]) -> list[FaultSchedule]:
     """Return schedules with the point of one worker and every point of the other."""
     return [FaultSchedule(how, (at, then)) for at, length in lengths.items() for then in range(1, length + 1)]
 

@@ -107,12 +107,12 @@ class Report:
         groups: dict[tuple[str, int, str], list[Row]] = {}
         for row in self.rows:
             how, at = parse_schedule(row.schedule)
-            way: str = f"{how} twice" if how == "kill" and len(at) > 1 else how
-            key = way, at[0] if at else 0, safe_text(row.places[0]) if row.places else ""
+            label: str = f"{how} twice" if how == "kill" and len(at) > 1 else how
+            key = label, at[0] if at else 0, safe_text(row.places[0]) if row.places else ""
             groups.setdefault(key, []).append(row)
         lines: list[tuple[str, ...]] = [("", "point", *_COLUMNS, "where")]
-        for (way, number, place), rows in groups.items():
-            lines.append((way, str(number or ""), *_cells(Tally.of(rows)), place))
+        for (label, number, place), rows in groups.items():
+            lines.append((label, str(number or ""), *_cells(Tally.of(rows)), place))
         lines.append(("all", "", *_cells(self.total), ""))
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         return "\n".join(_aligned(line, widths) for line in lines)

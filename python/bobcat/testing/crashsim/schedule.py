@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
-How = Literal["undisturbed", "kill", "stop"]
+Fault = Literal["undisturbed", "kill", "stop"]
 
 _TEXT = re.compile(r"(kill|stop)@([1-9]\d*)(?:\+([1-9]\d*))?")
 
@@ -17,7 +17,7 @@ class FaultSchedule(NamedTuple):
     `at[0]`; another one continues to its own point `at[1]`, or to its end without one; then the first continues to
     its end, then the second."""
 
-    how: How = "undisturbed"
+    how: Fault = "undisturbed"
     at: tuple[int, ...] = ()
 
     def __str__(self) -> str:
@@ -34,5 +34,5 @@ def parse_schedule(text: str) -> FaultSchedule:
     found = _TEXT.fullmatch(text)
     if found is None:
         raise ValueError(f"invalid schedule {text!r}: write kill@12, kill@12+7, stop@12 or stop@12+7")
-    how: How = "kill" if found[1] == "kill" else "stop"
+    how: Fault = "kill" if found[1] == "kill" else "stop"
     return FaultSchedule(how, tuple(int(each) for each in found.groups()[1:] if each is not None))

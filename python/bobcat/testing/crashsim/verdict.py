@@ -69,8 +69,8 @@ class Standard:
             body = None if step is None else journal.results.get(step)
             if step in doubtful:
                 continue
-            told_failure = body is not None and body.get("ok") is not True and self._was_ok(step)
-            if told_failure:
+            reported_failure = body is not None and body.get("ok") is not True and self._was_ok(step)
+            if reported_failure:
                 (guessed if seen else failed).append(name)
             elif seen < usual and (body is not None or result.status == "succeeded"):
                 lost += [name] * (usual - seen)
