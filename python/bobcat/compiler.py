@@ -19,13 +19,14 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text
 from bobcat.errors import PolicyCompileError, PolicyWarning
-from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of, with_built
+from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of
 from bobcat.frontend.profiles import lower
 from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.encoding import decode
 from bobcat.ir.canonical import EncodingError
 from bobcat.ir.schema import IrPolicy, IrRule, Profile
+from bobcat.lint.observed import reported
 from bobcat.text.display import safe_text
 
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -59,8 +60,8 @@ def compile_policy(
     uncompiled = _read_uncompiled(uncompiled, host)
     written, built, functions = take_built(source, python_rules)
     python = to_rules(functions, python_rule_priorities, profile=profile, uncompiled=uncompiled)
-    lowered = with_built(lower(written, source_path, profile, python), built, profile)
-    found = (*lowered.diagnostics, *python.diagnostics)
+    lowered = lower(written, source_path, profile, python, built)
+    found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None:
         found = (*found, *_name_clashes(lowered.policy, {item.code for item in found}))
     texts = {**texts_of(built), **(python.sources or {})}

@@ -15,15 +15,16 @@ from bobcat.diagnostics.model import Severity
 from bobcat.errors import PolicyCompileError, PolicyWarning
 from bobcat.frontend.lynx.bundle_id import NoLynxId, lynx_id
 from bobcat.frontend.lynx.policy import compile_lynx
+from bobcat.lint.observed import reported
 
 
 def codes(source: Any) -> list[str]:
-    return [item.code for item in compile_lynx(source, "p.yaml").diagnostics]
+    return [item.code for item in reported(compile_lynx(source, "p.yaml").findings)]
 
 
 def problem(source: Any) -> str:
     lowered = compile_lynx(source, "p.yaml")
-    (found,) = (item for item in lowered.diagnostics if item.severity is Severity.ERROR)
+    (found,) = (item for item in reported(lowered.findings) if item.severity is Severity.ERROR)
     assert lowered.policy is None
     return found.message
 
@@ -130,7 +131,7 @@ LAX = [
 def test_a_laxness_is_a_warning_with_a_place(code: str, source: str) -> None:
     lowered = compile_lynx(source, "p.yaml")
     assert lowered.policy is not None
-    (found,) = lowered.diagnostics
+    (found,) = reported(lowered.findings)
     assert (found.code, found.severity) == (code, Severity.WARNING)
     assert found.span is not None
     assert found.span.line >= 1
@@ -152,7 +153,7 @@ def test_any_number_of_rules_may_be_lax() -> None:
     rules = [{"id": f"r{n}", "match": {"args.x.gt": n}, "decision": "deny"} for n in range(1_500)]
     lowered = compile_lynx({"rules": rules}, "p.yaml")
     assert lowered.policy is not None
-    assert len(lowered.diagnostics) == 1_500
+    assert len(reported(lowered.findings)) == 1_500
 
 
 def test_a_policy_without_laxness_has_no_warning() -> None:

@@ -59,7 +59,7 @@ def _has_string_keys(value: Any) -> bool:
 def lower(policy: Any) -> IrPolicy:
     """A corpus policy as IR."""
     lowered = compile_strict(policy, "policy.yaml")
-    assert lowered.policy is not None, lowered.diagnostics
+    assert lowered.policy is not None, lowered.findings
     return lowered.policy
 
 

@@ -47,7 +47,7 @@ TEXTS = st.text("abé1", max_size=12)
 def agree(rules: list[dict[str, Any]], args: dict[str, Any]) -> None:
     source = {"rules": rules}
     lowered = compile_strict(source, "policy.yaml")
-    assert lowered.policy is not None, lowered.diagnostics
+    assert lowered.policy is not None, lowered.findings
     request: ActionRequest = request_from_json({"tool": "t", "args": args})
     assert compile_policy(source).evaluate(request) == decide(lowered.policy, request)
 

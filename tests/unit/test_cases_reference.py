@@ -16,7 +16,7 @@ GROUPS = load()
 
 def lower(policy: Any) -> IrPolicy:
     lowered = compile_strict(policy, "policy.yaml")
-    assert lowered.policy is not None, lowered.diagnostics
+    assert lowered.policy is not None, lowered.findings
     return lowered.policy
 
 

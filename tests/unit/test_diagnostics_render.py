@@ -14,6 +14,7 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.diagnostics.render import WIDTH, place, render_json, render_sarif, render_text, summary
 from bobcat.frontend.strict.policy import compile_strict
+from bobcat.lint.observed import reported
 
 
 def at(line: int, column: int, end_column: int, end_line: int | None = None, file: str = "p.yaml") -> Diagnostic:
@@ -27,7 +28,7 @@ def carets(source: str, item: Diagnostic) -> tuple[str, str]:
 
 def test_a_finding_is_shown_with_its_line_its_caret_and_its_help() -> None:
     source = "rules:\n  - match: {tool: x}\n    decision: Deny\n"
-    found = compile_strict(source, "p.yaml").diagnostics
+    found = reported(compile_strict(source, "p.yaml").findings)
     assert render_text(found, {"p.yaml": source}).split("\n") == [
         "error[E0206]: `Deny` is not a value of `decision`",
         "  --> p.yaml:3:15",
@@ -92,14 +93,14 @@ def test_a_long_line_is_cut_around_the_finding() -> None:
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_yaml_counts_them(line_break: str) -> None:
     source = f"version: 1{line_break}ruels: []"
-    (found,) = compile_strict(source, "p.yaml").diagnostics
+    (found,) = reported(compile_strict(source, "p.yaml").findings)
     assert carets(source, found) == ("ruels: []", "^^^^^")
 
 
 @pytest.mark.parametrize("char", ["\x85", "\u2028", "\u2029"])
 def test_what_only_yaml_1_1_takes_for_a_line_break_is_a_character(char: str) -> None:
     source = f"version: 1\n# {char}\nruels: [{{id: 'a{char}b'}}]"
-    found, *_ = compile_strict(source, "p.yaml").diagnostics
+    found, *_ = reported(compile_strict(source, "p.yaml").findings)
     assert found.span is not None
     assert (found.span.line, found.span.column) == (3, 1)
     assert carets(source, found)[1] == "^^^^^"
@@ -108,7 +109,7 @@ def test_what_only_yaml_1_1_takes_for_a_line_break_is_a_character(char: str) -> 
 def test_a_megabyte_in_one_line_is_shown_a_thousand_times_without_delay() -> None:
     rule = '{"id": "r%d", "mtach": {}, "decision": "deny"}'
     source = '{"rules": [' + ", ".join(rule % number for number in range(20_000)) + "]}"
-    found = compile_strict(source, "p.yaml").diagnostics
+    found = reported(compile_strict(source, "p.yaml").findings)
     started = time.process_time()
     text = render_text(found, {"p.yaml": source})
     assert time.process_time() - started < 2
@@ -128,7 +129,7 @@ def test_a_line_of_wide_characters_is_cut_where_it_is_too_wide() -> None:
 
 def test_a_byte_order_mark_moves_nothing() -> None:
     source = "\ufeffruels: []"
-    (found,) = compile_strict(source, "p.yaml").diagnostics
+    (found,) = reported(compile_strict(source, "p.yaml").findings)
     assert carets(source, found) == ("ruels: []", "^^^^^")
 
 

@@ -11,6 +11,7 @@ from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.strict import document
 from bobcat.frontend.strict.policy import compile_strict
 from bobcat.ir.schema import AnyExpr, IrPolicy, IrRule, Leaf, NotExpr, Transform
+from bobcat.lint.observed import reported
 
 
 def lower(text: str) -> LoweringResult:
@@ -18,12 +19,12 @@ def lower(text: str) -> LoweringResult:
 
 
 def codes(text: str) -> list[str]:
-    return [item.code for item in lower(text).diagnostics]
+    return [item.code for item in reported(lower(text).findings)]
 
 
 def policy(source: Any) -> IrPolicy:
     lowered = compile_strict(source, "p.yaml")
-    assert lowered.policy is not None, lowered.diagnostics
+    assert lowered.policy is not None, lowered.findings
     return lowered.policy
 
 
@@ -47,7 +48,7 @@ def test_all_findings_of_a_file_are_reported_at_once_in_source_order() -> None:
         "rules:\n  - {id: a, match: {arg.x: 1}, decision: Deny}\n"
         "  - {id: a, mtach: {}, priority: true, decision: deny}\n"
     )
-    assert [item.code for item in lowered.diagnostics] == [
+    assert [item.code for item in reported(lowered.findings)] == [
         "E0205",
         "E0202",
         "E0202",
@@ -62,7 +63,7 @@ def test_all_findings_of_a_file_are_reported_at_once_in_source_order() -> None:
 
 
 def test_a_finding_says_where_it_is() -> None:
-    (found,) = lower("rules:\n  - match: {tool: x}\n    decision: maybe\n").diagnostics
+    (found,) = reported(lower("rules:\n  - match: {tool: x}\n    decision: maybe\n").findings)
     assert found.span is not None
     assert (found.span.file, found.span.line, found.span.column, found.span.end_column) == ("p.yaml", 3, 15, 20)
 
@@ -174,7 +175,7 @@ def test_a_rule_key_of_the_wrong_type_is_refused(entry: str, code: str) -> None:
     ],
 )
 def test_the_help_says_what_was_meant(text: str, help: str) -> None:
-    assert [item.help for item in lower(text).diagnostics] == [help]
+    assert [item.help for item in reported(lower(text).findings)] == [help]
 
 
 def test_a_misspelt_key_is_not_reported_as_missing_too() -> None:
@@ -308,7 +309,7 @@ def test_the_body_of_an_unused_predicate_is_checked() -> None:
     ],
 )
 def test_a_cycle_of_predicates_is_shown(predicates: str, chain: str) -> None:
-    found = lower(f"predicates: {predicates}").diagnostics
+    found = reported(lower(f"predicates: {predicates}").findings)
     assert [item.code for item in found] == ["E0502"]
     assert chain in found[0].message
 
@@ -319,7 +320,7 @@ def test_a_long_chain_of_predicates_is_refused_whatever_its_order() -> None:
     for predicates in (chain, dict(reversed(chain.items()))):
         lowered = compile_strict({"predicates": predicates}, "p")
         assert lowered.policy is None
-        assert {item.code for item in lowered.diagnostics} <= {"E0504"}
+        assert {item.code for item in reported(lowered.findings)} <= {"E0504"}
 
 
 @pytest.mark.parametrize(

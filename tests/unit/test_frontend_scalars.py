@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from bobcat.frontend.strict.policy import compile_strict
 from bobcat.ir.schema import IrRule, Leaf
+from bobcat.lint.observed import reported
 
 
 def operand(text: str) -> Any:
     lowered = compile_strict(f"rules:\n  - match:\n      args.x: {text}\n    decision: deny\n", "p.yaml")
-    assert lowered.policy is not None, lowered.diagnostics
+    assert lowered.policy is not None, lowered.findings
     rule = lowered.policy.rules[0]
     assert isinstance(rule, IrRule)
     assert isinstance(rule.match, Leaf)
@@ -117,7 +118,7 @@ def test_floats_come_back_exactly(number: float) -> None:
 )
 def test_a_word_where_a_bool_is_expected_is_an_error_with_the_fix(value: str, help: str) -> None:
     lowered = compile_strict(f"rules: [{{match: {{declared.reversible: {value}}}, decision: deny}}]", "p.yaml")
-    assert [(item.code, item.help) for item in lowered.diagnostics] == [("E0405", help)]
+    assert [(item.code, item.help) for item in reported(lowered.findings)] == [("E0405", help)]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_a_word_where_a_bool_is_expected_is_an_error_with_the_fix(value: str, he
 )
 def test_a_string_that_yaml_1_1_reads_otherwise_is_warned_about(text: str, plain: str | None) -> None:
     lowered = compile_strict(f"rules: [{{match: {{args.x: {text}}}, decision: deny}}]", "p.yaml")
-    (found,) = lowered.diagnostics
+    (found,) = reported(lowered.findings)
     assert found.code == "W0110"
     assert found.help is not None
     assert (f"write `{plain}`" in found.help) is (plain is not None)

@@ -15,7 +15,7 @@ from bobcat._core import evaluate_many
 from bobcat.bundle import Policy
 from bobcat.bundle.explanation import RuleExplanation
 from bobcat.bundle.source_map import SourceMap
-from bobcat.diagnostics.model import Diagnostic, Severity, Span
+from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.diagnostics.render import render_text
 from bobcat.doctor.probe_requests import Request, probe_requests
 from bobcat.doctor.reduce import reduce_policy
@@ -83,16 +83,12 @@ def examine(text: str, name: str = "<inline>") -> Examination:
     """Search for differences between the profiles. PolicyCompileError if lynx-agent also rejects the policy."""
     lynx, strict = compile_lynx(text, name), compile_strict(text, name)
     if lynx.policy is None or lynx.source_map is None:
-        raise PolicyCompileError(render_text(lynx.diagnostics, {name: text}), lynx.diagnostics)
+        raise PolicyCompileError(render_text(lynx.errors, {name: text}), lynx.errors)
     lynx_bundle = Policy.from_policy(lynx.policy, source_map=lynx.source_map)
     if strict.policy is not None:
         found, count = _compare(lynx_bundle, Policy.from_policy(strict.policy), _spans(lynx.source_map))
         return Examination((), found, count, True, ())
-    refusals = tuple(
-        _refusal(item, lynx_bundle, lynx.policy, lynx.source_map)
-        for item in strict.diagnostics
-        if item.severity is Severity.ERROR
-    )
+    refusals = tuple(_refusal(item, lynx_bundle, lynx.policy, lynx.source_map) for item in strict.errors)
     rest = reduce_policy(text, name)
     if rest is None:
         return Examination(refusals, (), 0, False, ())

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from bobcat.diagnostics.model import Diagnostic, Severity
+from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.lynx.policy import compile_lynx
 from bobcat.frontend.lynx.source import UnreadableSource, read_text
 from bobcat.frontend.report import DiagnosticCollector
@@ -44,7 +44,7 @@ def reduce_policy(text: str, name: str) -> ReducedPolicy | None:
         if strict.policy is not None:
             lynx = compile_lynx(lynx_data, name)
             return None if lynx.policy is None else ReducedPolicy(lynx.policy, strict.policy, tuple(left_out))
-        if not _remove_refused(strict.diagnostics, lynx_data, strict_data, left_out):
+        if not _remove_refused(strict.errors, lynx_data, strict_data, left_out):
             return None
     return None
 
@@ -76,8 +76,6 @@ def _remove_refused(found: tuple[Diagnostic, ...], lynx_data: Any, strict_data: 
     indexes: set[int] = set()
     keys: set[tuple[str, str | None]] = set()
     for item in found:
-        if item.severity is not Severity.ERROR:
-            continue
         part = _PART.match(item.span.path) if item.span is not None else None
         if part is None:
             return False

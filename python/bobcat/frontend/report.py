@@ -1,4 +1,4 @@
-"""Collector of one compilation's diagnostics, and quoting of the user's text in them."""
+"""Collector of one compilation's findings, and quoting of the user's text in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from yaml.nodes import CollectionNode, Node
 
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
+from bobcat.diagnostics.model import Diagnostic, Related, Span
+from bobcat.frontend.observation import Finding, errors, observed
+from bobcat.text.json_text import safe_str
 
 MAX_FINDINGS = 1_000
 """Maximum number of diagnostics of one source; the next one is `E0114`, the last."""
@@ -17,11 +19,11 @@ _SHOWN = 60
 
 
 class DiagnosticCollector:
-    """Diagnostics of one source in order of creation; `sorted` returns them in source order."""
+    """Findings of one source in order of creation; `sorted` returns them in source order."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._found: dict[Diagnostic, None] = {}
+        self._found: dict[Finding, None] = {}
 
     def add(
         self,
@@ -33,17 +35,24 @@ class DiagnosticCollector:
         **params: object,
     ) -> None:
         """Record the diagnostic `code` at a node or a span."""
-        if len(self._found) > MAX_FINDINGS:
+        if self.full:
             return
         span = self.span(place) if isinstance(place, Node) else place
-        if len(self._found) == MAX_FINDINGS:
-            self._found[diagnose("E0114", span, limit=MAX_FINDINGS)] = None
-            return
-        self._found[diagnose(code, span, help=help, related=related, **params)] = None
+        self._keep(diagnose(code, span, help=help, related=related, **params))
+
+    def observe(self, lint: str, node: Node, **facts: object) -> None:
+        """Record a construct for the lint of that name."""
+        if not self.full:
+            self._keep(observed(lint, self.span(node), **facts))
 
     def append(self, diagnostic: Diagnostic) -> None:
         """Record a diagnostic created elsewhere."""
         self._found[diagnostic] = None
+
+    def _keep(self, item: Finding) -> None:
+        if len(self._found) == MAX_FINDINGS:
+            item = diagnose("E0114", item.span, limit=MAX_FINDINGS)
+        self._found[item] = None
 
     def span(self, node: Node) -> Span:
         """Return the span of `node`. A collection ends at the end of its last value."""
@@ -60,12 +69,16 @@ class DiagnosticCollector:
         return len(self._found) > MAX_FINDINGS
 
     def has_errors(self) -> bool:
-        """Return true if a diagnostic is an error."""
-        return any(item.severity is Severity.ERROR for item in self._found)
+        """Return true if a finding is an error."""
+        return bool(errors(self._found))
 
-    def sorted(self) -> tuple[Diagnostic, ...]:
-        """Return every diagnostic once, in source order; diagnostics without a position come first."""
+    def sorted(self) -> tuple[Finding, ...]:
+        """Return every finding once, in source order; findings without a position come first."""
         return tuple(sorted(self._found, key=_place))
+
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Return the findings without the observations, in source order."""
+        return tuple(item for item in self.sorted() if isinstance(item, Diagnostic))
 
 
 def end_of(node: Node) -> Any:  # Any: the marks of a text and of a mapping have no common type
@@ -80,11 +93,13 @@ def end_of(node: Node) -> Any:  # Any: the marks of a text and of a mapping have
     return last.end_mark
 
 
-def _place(item: Diagnostic) -> tuple[str, int, int]:
+def _place(item: Finding) -> tuple[str, int, int]:
     return (item.span.file, item.span.line, item.span.column) if item.span is not None else ("", 0, 0)
 
 
 def shown(text: object) -> str:
     """Escape control characters in `text` for use between backticks, and truncate long text."""
-    string = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in str(text)[:200])
+    string = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in safe_str(text)[:200]
+    )
     return string if len(string) <= _SHOWN else string[: _SHOWN - 3] + "..."

@@ -1,4 +1,4 @@
-"""Result of a front end: the policy, its source map, and all diagnostics."""
+"""Result of a front end: the policy, its source map, and all findings."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from bobcat.bundle.source_map import SourceMap
-from bobcat.diagnostics.model import Diagnostic, Severity
+from bobcat.diagnostics.model import Diagnostic
+from bobcat.frontend.observation import Finding, errors
 from bobcat.ir.schema import IrPolicy
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringResult:
-    """Result of one front end. `policy` and `source_map` are None exactly when a diagnostic is an error.
+    """Result of one front end. `policy` and `source_map` are None exactly when a finding is an error.
 
     `data` returns the policy as plain Python data, for lynx-agent's 16-hex id; it is built on call, or raises
-    ValueError if that id is not defined. `source` is the text that the diagnostics refer to, None for a mapping.
+    ValueError if that id is not defined. `source` is the text that the findings refer to, None for a mapping.
     """
 
     policy: IrPolicy | None
     source_map: SourceMap | None
-    diagnostics: tuple[Diagnostic, ...]
+    findings: tuple[Finding, ...]
     # Any: plain YAML data.
     data: Callable[[], Any] | None = None
     source: str | None = None
@@ -29,4 +30,4 @@ class LoweringResult:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """Return the diagnostics that stop the compilation."""
-        return tuple(item for item in self.diagnostics if item.severity is Severity.ERROR)
+        return tuple(errors(self.findings))

@@ -31,8 +31,8 @@ def read_graph(text: str, file: str) -> GraphSpec:
     root = compose(text, report)
     spec = None if report.has_errors() else _GraphReader(report).graph(root)
     if spec is not None and not report.has_errors():
-        return _with_warnings(spec, report.sorted(), text, file)
-    found = report.sorted()
+        return _with_warnings(spec, report.diagnostics(), text, file)
+    found = report.diagnostics()
     yaml_itself = any(item.code.startswith("E") for item in found)
     readable = render_text(found, {file: text})
     raise GraphCompileError(f"invalid YAML:\n\n{readable}" if yaml_itself else readable, found)

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built, with_built
+from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
 from bobcat.frontend.profiles import lower
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.yaml.source import collector_paused
 from bobcat.ir.schema import Profile
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.ignores import apply_ignores
+from bobcat.lint.observed import reported
 from bobcat.lint.registry import run_lints
 
 NO_PYTHON = PythonRules()
@@ -34,8 +35,8 @@ def check_source(
     rules come from; `tools` are the tools that the policy is for.
     """
     written, own, _ = take_built(source, ())
-    lowered = with_built(lower(written, source_path, profile, python), (*own, *built), profile)
-    found = (*lowered.diagnostics, *python.diagnostics)
+    lowered = lower(written, source_path, profile, python, (*own, *built))
+    found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None and lowered.source_map is not None:
         with collector_paused():  # PERF: the collector would repeatedly traverse all of a large policy
             found = (*found, *run_lints(lowered.policy, lowered.source_map, tools))

@@ -12,7 +12,8 @@ import msgspec
 from bobcat.bundle.host_code import HostFunction
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Related, Severity, Span
+from bobcat.diagnostics.model import Related, Span
+from bobcat.frontend.observation import Finding, errors
 from bobcat.frontend.result import LoweringResult
 from bobcat.ir.construct import evaluation_key
 from bobcat.ir.schema import AnyRule, IrRule, Profile
@@ -22,14 +23,14 @@ NOWHERE: Position = (0, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class BuiltRule:
-    """A rule of the IR with its source positions. `rule` is None exactly when a diagnostic is an error."""
+    """A rule of the IR with its source positions. `rule` is None exactly when a finding is an error."""
 
     rule: IrRule | None
     file: str
     position: Position
     leaves: tuple[Position, ...] = ()
     description: str = ""
-    findings: tuple[Diagnostic, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 class BuiltPolicy(Protocol):
@@ -43,7 +44,7 @@ class Built(Protocol):
     """A rule of `bobcat.build`."""
 
     def __bobcat_rule__(self) -> BuiltRule:
-        """Return the rule in the IR, or the diagnostics that prevented it."""
+        """Return the rule in the IR, or the findings that prevented it."""
 
 
 AnyPythonRule: TypeAlias = HostFunction | Built | BuiltPolicy
@@ -108,11 +109,11 @@ def with_built(lowered: LoweringResult, built: tuple[BuiltRule, ...], profile: P
     """Add built rules to the result of a front end, after the file's rules of equal priority."""
     if not built:
         return lowered
-    found = [*lowered.diagnostics, *(finding for item in built for finding in item.findings)]
+    found = [*lowered.findings, *(finding for item in built for finding in item.findings)]
     if profile == "lynx":
         found.extend(diagnose("E0822", _span(item)) for item in built[:1])
     if lowered.policy is None or lowered.source_map is None:
-        return replace(lowered, diagnostics=tuple(found))
+        return replace(lowered, findings=tuple(found))
     places = lowered.source_map
     files = list(places.files)
     pairs: list[tuple[AnyRule, RuleSource]] = list(zip(lowered.policy.rules, places.rules, strict=True))
@@ -131,14 +132,14 @@ def with_built(lowered: LoweringResult, built: tuple[BuiltRule, ...], profile: P
             files.append(item.file)
         place = RuleSource(files.index(item.file), *item.position, item.description, order, item.leaves)
         pairs.append((item.rule, place))
-    if any(item.severity is Severity.ERROR for item in found):
-        return replace(lowered, policy=None, source_map=None, diagnostics=tuple(found), data=None)
+    if errors(found):
+        return replace(lowered, policy=None, source_map=None, findings=tuple(found), data=None)
     pairs.sort(key=lambda pair: evaluation_key(pair[0]))
     return replace(
         lowered,
         policy=msgspec.structs.replace(lowered.policy, rules=tuple(rule for rule, _ in pairs)),
         source_map=msgspec.structs.replace(places, files=tuple(files), rules=tuple(place for _, place in pairs)),
-        diagnostics=tuple(found),
+        findings=tuple(found),
         data=None,
     )
 

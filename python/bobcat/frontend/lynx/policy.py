@@ -1,4 +1,4 @@
-"""Front end of the `lynx` profile: accepts and lowers what lynx-agent 2.5 does, with warnings on permissive rules.
+"""Front end of the `lynx` profile: accepts and lowers what lynx-agent 2.5 does.
 
 It takes text or a mapping and uses the error messages of lynx-agent. An input on which lynx-agent raises another
 exception is rejected here like any other mistake. The first problem ends the compilation.
@@ -7,22 +7,23 @@ exception is rejected here like any other mistake. The first problem ends the co
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from yaml.nodes import MappingNode, Node, SequenceNode
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Span
 from bobcat.frontend.lynx.bundle_id import MAX_SIZE, NoLynxId, lynx_id
-from bobcat.frontend.lynx.compat_warnings import CompatWarnings
-from bobcat.frontend.lynx.match import LynxMatchLowering, MatchPart, MatchRefused, constant
+from bobcat.frontend.lynx.match import Clause, LynxMatchLowering, MatchPart, MatchRefused, constant
 from bobcat.frontend.lynx.source import UnreadableSource, entries, read_text, snapshot
+from bobcat.frontend.observation import observed
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.source import collector_paused
 from bobcat.ir import construct
-from bobcat.ir.schema import AnyRule, Defaults, IrRule, Transform, VerdictName
+from bobcat.ir.schema import AnyRule, Defaults, IrPolicy, IrRule, Transform, VerdictName
 
 NO_PYTHON = PythonRules()
 VERDICTS = ("allow", "deny", "dry_run", "approve_required", "transform")
@@ -31,6 +32,26 @@ MAX_RULES = 100_000
 _INT64 = range(-(2**63), 2**63)
 _OPERATIONS = ("append", "delete", "set")
 _ROOT = "$.args"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenRule:
+    """A rule as written: its data, its lowering, the clauses of its match, and its node."""
+
+    spec: Mapping[Any, Any]
+    rule: IrRule
+    clauses: tuple[Clause, ...]
+    node: Node | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenPolicy:
+    """A policy as written, for the lint of permissive behaviour."""
+
+    data: Mapping[Any, Any]
+    root: Node | None
+    version: int
+    rules: tuple[WrittenRule, ...]
 
 
 def compile_lynx(
@@ -54,7 +75,9 @@ def compile_lynx(
     except (RecursionError, ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         report.add("E0901", None, problem=f"{type(error).__name__}: {error}")
     else:
-        return LoweringResult(policy, source_map, lowering.warnings(), lambda: data, text)
+        written = WrittenPolicy(data, root, policy.language_version, tuple(lowering.written))
+        findings = (observed("lynx-permissive", None, file=source_path, policy=written),)
+        return LoweringResult(policy, source_map, findings, lambda: data, text)
     return LoweringResult(None, None, report.sorted(), None, text)
 
 
@@ -62,9 +85,9 @@ class _Lowering:
     def __init__(self, report: DiagnosticCollector, source_path: str) -> None:
         self._report = report
         self._file = source_path
-        self._compat_warnings = CompatWarnings(report)
+        self.written: list[WrittenRule] = []
 
-    def lower(self, data: Any, root: Node | None, python: PythonRules) -> tuple[Any, SourceMap]:
+    def lower(self, data: Any, root: Node | None, python: PythonRules) -> tuple[IrPolicy, SourceMap]:
         if not isinstance(data, Mapping):
             raise MatchRefused(f"Policy root must be a mapping, got {type(data).__name__}", root)
         nodes = entries(root)
@@ -72,7 +95,6 @@ class _Lowering:
         defaults = self._defaults(data.get("defaults", {}) or {})
         predicates = data.get("predicates", {}) or {}
         matches = LynxMatchLowering(predicates, _value(nodes, "predicates"))
-        self._compat_warnings.document(data, root)
         lowered: list[tuple[AnyRule, RuleSource]] = []
         rules = list(data.get("rules", []) or [])
         if len(rules) > MAX_RULES:
@@ -87,15 +109,6 @@ class _Lowering:
             [rule for rule, _ in lowered], profile="lynx", defaults=defaults, language_version=version
         )
         return policy, SourceMap((self._file,), tuple(place for _, place in lowered))
-
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """Return all compatibility warnings in source order."""
-        return tuple(
-            sorted(
-                self._compat_warnings.found,
-                key=lambda item: (item.span.line, item.span.column) if item.span else (0, 0),
-            )
-        )
 
     def _check_id(self, data: Any) -> None:
         """Reject a policy without an id: lynx-agent rejects a policy that it can compile but not hash."""
@@ -126,7 +139,7 @@ class _Lowering:
             rule, piece = self._body(spec, id, _value_nodes(node), matches)
         except MatchRefused as error:
             raise MatchRefused(str(error), error.node or node, capped=error.capped) from error
-        self._compat_warnings.rule(spec, rule, piece, node)
+        self.written.append(WrittenRule(spec, rule, piece.clauses, node))
         description = spec.get("description", "")
         described = description if isinstance(description, str) else str(description)
         if node is None:

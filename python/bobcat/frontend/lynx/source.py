@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -23,7 +22,7 @@ MAX_NODES = 2_000_000
 """Scalars, lists and mappings of a source, aliases expanded."""
 
 _STR = "tag:yaml.org,2002:str"
-_MERGE = "tag:yaml.org,2002:merge"
+MERGE = "tag:yaml.org,2002:merge"
 
 # Differences of libyaml and PyYAML, found by comparing them on damaged texts: tabs, line breaks, complex keys, tags.
 _UNSURE = re.compile(
@@ -40,16 +39,6 @@ class UnreadableSource(Exception):
     def __init__(self, problem: str, *, line: int = 0, column: int = 0, capped: bool = False) -> None:
         super().__init__(problem)
         self.line, self.column, self.capped = line, column, capped
-
-
-@dataclass(frozen=True, slots=True)
-class Oddity:
-    """A scalar or a key that YAML 1.1 reads in a way its author may not expect."""
-
-    code: str
-    node: Node
-    text: str
-    value: str
 
 
 def read_text(text: str) -> tuple[Any, Node | None]:  # Any: YAML data
@@ -169,49 +158,6 @@ def entries(node: Node | None) -> dict[str, tuple[Node, Node]]:
     if not isinstance(node, MappingNode):
         return {}
     return {key.value: (key, value) for key, value in node.value if isinstance(key, ScalarNode) and key.tag == _STR}
-
-
-def oddities(node: Node) -> Iterator[Oddity]:
-    """Yield duplicate keys and surprising scalars at and below `node`, each once."""
-    seen: set[int] = set()
-    stack = [node]
-    while stack:
-        item = stack.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, ScalarNode):
-            value = _surprise(item)
-            if value is not None:
-                yield Oddity("W0206", item, item.value, value)
-            continue
-        if isinstance(item, MappingNode):
-            keys: set[tuple[str, str]] = set()
-            for key, _ in item.value:
-                if not isinstance(key, ScalarNode) or key.tag == _MERGE:
-                    continue
-                if (key.tag, key.value) in keys:
-                    yield Oddity("W0204", key, key.value, "")
-                keys.add((key.tag, key.value))
-        stack.extend(reversed(list(children(item))))
-
-
-_CORE_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0x[0-9a-fA-F]+)\Z")
-
-
-def _surprise(node: ScalarNode) -> str | None:
-    """Describe the YAML 1.1 value of a plain scalar that has another value in YAML 1.2."""
-    if node.style:
-        return None
-    kind = node.tag.rpartition(":")[2]
-    text = node.value
-    if kind == "bool" and text.lower() not in ("true", "false"):
-        return "true" if text.lower() in ("yes", "on") else "false"
-    if kind == "int" and not _CORE_INT.match(text):
-        return "another integer"
-    if kind == "float" and ("_" in text or ":" in text):
-        return "another number"
-    return "a date" if kind == "timestamp" else None
 
 
 def snapshot(value: Any) -> Any:  # Any: a caller's data

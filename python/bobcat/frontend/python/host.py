@@ -14,7 +14,8 @@ from typing import Literal
 from bobcat.bundle.host_code import HostFunction, host_code, host_name, is_async
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Span
+from bobcat.frontend.observation import Finding, observed
 from bobcat.frontend.python.analysis.refusal import LoweringProblem
 from bobcat.frontend.python.analysis.source import NoSource, source_of
 from bobcat.frontend.python.lower import LoweredFunction, lower_function
@@ -43,7 +44,7 @@ class PythonRules:
     callables: tuple[HostFunction, ...] = ()
     files: tuple[str, ...] = ()
     sources: Mapping[str, str] | None = None
-    diagnostics: tuple[Diagnostic, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
 
 def to_rules(
@@ -53,7 +54,7 @@ def to_rules(
     profile: Profile,
     uncompiled: Uncompiled = "callable",
 ) -> PythonRules:
-    """Convert callables to rules. Diagnostics are returned; a callable with an error has no rule."""
+    """Convert callables to rules. Findings are returned; a callable with an error has no rule."""
     functions = tuple(functions)
     made = _Making(profile, uncompiled)
     by_name, by_order = _read_priorities(priorities, len(functions), made.found)
@@ -76,7 +77,7 @@ class _Making:
     def __init__(self, profile: Profile, uncompiled: Uncompiled) -> None:
         self._profile = profile
         self._uncompiled = uncompiled
-        self.found: list[Diagnostic] = []
+        self.found: list[Finding] = []
         self.names: set[str] = set()
         self.rules: list[tuple[AnyRule, RuleSource, HostFunction]] = []
         self.sources: dict[str, str] = {}
@@ -120,7 +121,7 @@ class _Making:
     def _strict(self, fn: HostFunction, name: str, priority: int) -> None:
         lowered = lower_function(fn, name, priority)
         self.found.extend(
-            diagnose("W0118", item.span, name=name, problem=item.problem, instead=item.instead)
+            observed("rule-mistake", item.span, name=name, problem=item.problem, instead=item.instead)
             for item in lowered.warnings
         )
         if lowered.rule is not None:
@@ -138,7 +139,7 @@ class _Making:
         assert span is not None
         self.sources.setdefault(span.file, lowered.text)
         for table, read, kind in lowered.frozen:
-            self.found.append(diagnose("W0117", read, name=lowered.rule.name, table=table, kind=kind))
+            self.found.append(observed("frozen-table", read, name=lowered.rule.name, table=table, kind=kind))
         place = RuleSource(
             list(self.sources).index(span.file),
             span.line,
@@ -155,18 +156,20 @@ class _Making:
     def _keep(self, fn: HostFunction, name: str, priority: int) -> None:
         code = host_code(fn)
         if self._profile == "strict":
-            self.found.extend(diagnose("W0114", None, name=name, value=value) for value in code.opaque)
+            self.found.extend(observed("host-rule-dependency", None, name=name, value=value) for value in code.opaque)
         rule = HostRule(name, priority, code.module, code.qualname, code.digest)
         self.rules.append((rule, RuleSource(-1, 0, 0, 0, 0, "", len(self.rules)), fn))
 
-    def _refused(self, name: str, refusal: LoweringProblem) -> Diagnostic:
-        codes = {"shape": ("E0807", "W0115"), "impure": ("E0808", "W0116")}[refusal.kind]
-        code = codes[self._uncompiled == "callable"]
-        return diagnose(code, refusal.span, name=name, problem=refusal.problem, instead=refusal.instead)
+    def _refused(self, name: str, refusal: LoweringProblem) -> Finding:
+        problem, instead = refusal.problem, refusal.instead
+        if self._uncompiled == "callable":
+            return observed("host-rule", refusal.span, kind=refusal.kind, name=name, problem=problem, instead=instead)
+        code = {"shape": "E0807", "impure": "E0808"}[refusal.kind]
+        return diagnose(code, refusal.span, name=name, problem=problem, instead=instead)
 
 
 def _read_priorities(
-    priorities: Priorities, count: int, found: list[Diagnostic]
+    priorities: Priorities, count: int, found: list[Finding]
 ) -> tuple[Mapping[str, int], Sequence[int]]:
     """Read priorities by name and priorities by order; one of the two is empty."""
     pairs = tuple(priorities.items()) if isinstance(priorities, Mapping) else tuple(priorities)

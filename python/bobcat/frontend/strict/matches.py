@@ -80,7 +80,7 @@ class MatchLowering:
             self._lower_predicate(predicate)
 
     def report_unused(self) -> None:
-        """Warn about predicates that no rule reaches."""
+        """Record predicates that no rule reaches."""
         reached: set[str] = set()
         waiting = list(self._used)
         while waiting:
@@ -90,7 +90,7 @@ class MatchLowering:
                 waiting.extend(self._predicates[name].uses)
         for name, predicate in self._predicates.items():
             if name not in reached:
-                self._report.add("W0107", predicate.key, name=shown(name))
+                self._report.observe("unused-predicate", predicate.key, name=name)
 
     def match(self, node: Node, where: str) -> Expr | None:
         """Lower a rule's match; `where` names it in diagnostics."""
@@ -147,7 +147,7 @@ class MatchLowering:
                 return self._listed(construct.all_, key, node)
             case "any_of":
                 if isinstance(node, SequenceNode) and not node.value:
-                    self._report.add("W0109", node)
+                    self._report.observe("never-true", node)
                 return self._listed(construct.any_, key, node)
             case "not":
                 return self._negated(node)

@@ -87,20 +87,6 @@ def looks_numeric(text: str) -> bool:
         return False
 
 
-def plain_spelling(text: str, reading: str) -> str:
-    """Return the YAML 1.2 spelling of the YAML 1.1 reading of `text`; empty without one."""
-    if reading in ("true", "false"):
-        return reading
-    digits = text.replace("_", "").lstrip("+")
-    try:
-        base = {"an octal number": 8, "a binary number": 2, "a hexadecimal number": 16}.get(reading)
-        if base is not None:
-            return str(int(digits, base))
-        return str(float(digits) if "." in digits else int(digits)) if reading == "a number" else ""
-    except ValueError:
-        return ""
-
-
 def flat(node: Node, key: Key) -> str:
     """Return the entries of a nested form as the intended keys."""
     found: list[str] = []

@@ -12,11 +12,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.keys import Key
-from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, plain_spelling, type_help
+from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help
 from bobcat.frontend.strict.pattern_operands import check_pattern_operand
 from bobcat.frontend.strict.patterns import check_pattern, pattern_cost
 from bobcat.frontend.strict.vocabulary import OperandKind, Written
-from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length, entries, string_at_sight, value
 from bobcat.frontend.yaml.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.yaml.timestamps import microseconds
@@ -148,11 +147,9 @@ class Operands:
             return INVALID_VALUE
         if type(found) is str and key.kind in _TEXTS:  # PERF: most operands
             if key.values and found not in key.values:
-                near = closest(found, key.values)
-                help = f"did you mean `{near}`?" if near else None
-                self._report.add("W0113", node, path=key.base, value=shown(found), known=listed(key.values), help=help)
+                self._report.observe("undeclared-value", node, path=key.base, value=found, values=key.values)
             if not node.style:
-                self._warn_yaml_1_1(node)
+                self._observe_yaml_1_1(node)
             return found
         if type(found) not in SCALARS[key.kind]:
             self._report.add(
@@ -165,11 +162,9 @@ class Operands:
             return INVALID_VALUE
         return found
 
-    def _warn_yaml_1_1(self, node: Node) -> None:
+    def _observe_yaml_1_1(self, node: Node) -> None:
         if isinstance(node, ScalarNode) and (other := yaml_1_1_reading(node)) is not None:
-            plain = plain_spelling(node.value, other)
-            help = f'quote it: `"{node.value}"`' + (f"; or write `{plain}`" if plain else "")
-            self._report.add("W0110", node, value=shown(node.value), other=other, plain=plain, help=help)
+            self._report.observe("yaml-1-1-scalar", node, text=node.value, other=other)
 
     def _time(self, node: Node, text: str) -> Const:
         try:
@@ -232,7 +227,7 @@ class Operands:
             self._typed(item, key) if isinstance(item, ScalarNode) else self._not_scalar(item, key) for item in items
         ]
         if not items:
-            self._report.add("W0109", node)
+            self._report.observe("never-true", node)
         return INVALID_VALUE if INVALID_VALUE in found else found
 
     def _not_scalar(self, node: Node, key: Key) -> Const:
@@ -296,7 +291,7 @@ class Operands:
     def _affix_text(self, node: Node, key: Key) -> str | None:
         found = self.text(node, key, "a string or a list of strings")
         if found is not None and isinstance(node, ScalarNode) and not node.style:
-            self._warn_yaml_1_1(node)
+            self._observe_yaml_1_1(node)
         return found
 
     def _is_count(self, node: Node, found: float, key: Key) -> bool:
@@ -323,7 +318,7 @@ class Operands:
             self._report.add("E0409", node, op=key.op)
             return INVALID_VALUE
         if not items:
-            self._report.add("W0109", node)
+            self._report.observe("never-true", node)
         found = [self._contains(item, key) for item in items]
         return INVALID_VALUE if INVALID_VALUE in found else found
 
@@ -341,9 +336,9 @@ class Operands:
         if key.kind is OperandKind.COUNT and not self._is_count(node, found, key):
             return INVALID_VALUE
         if type(found) is str:
-            self._warn_yaml_1_1(node)
+            self._observe_yaml_1_1(node)
             if key.kind is OperandKind.ANY and looks_numeric(found):
-                self._report.add("W0111", node, value=shown(found))
+                self._report.observe("numeric-string-bound", node, value=found)
         return found
 
     def _between(self, node: Node, key: Key) -> Const:

@@ -1,1 +1,4 @@
-"""Lints, one per file: `check(subject)` yields its findings. `lint.registry` lists them."""
+"""Lints, one per file: `CODES`, and `check(subject)`, `check_tools(subject, tools)` or `report(span, **facts)`.
+
+`lint.registry` finds them.
+"""

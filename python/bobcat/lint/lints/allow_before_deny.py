@@ -21,6 +21,8 @@ from bobcat.lint.calls import UNDECIDED, ExampleCall
 from bobcat.lint.implication import clash, covers, is_lenient
 from bobcat.lint.subject import ANY_TOOL, LintContext, RuleFacts, shown_call
 
+CODES = ("W0102",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find denies that an earlier allow may override, each with the first such allow."""

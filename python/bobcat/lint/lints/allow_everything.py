@@ -18,6 +18,8 @@ from bobcat.ir import construct
 from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, shown_call
 
+CODES = ("W0134",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find these rules."""

@@ -18,6 +18,7 @@ from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, shown_call
 from bobcat.lint.texts import leaf_name
 
+CODES = ("W0135",)
 _OTHER = "another element"
 
 

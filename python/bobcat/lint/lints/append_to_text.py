@@ -18,6 +18,7 @@ from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, RuleFacts, shown_call
 from bobcat.lint.texts import about
 
+CODES = ("W0132",)
 _UNQUOTED = """^(?:[^'"]|'[^']*'|"[^"]*")*"""
 _GOALS = (rf"{_UNQUOTED} --\z", rf"{_UNQUOTED} #\z", rf"{_UNQUOTED}(?:--|#|/\*)[^\n'\"]*\z")
 

@@ -21,6 +21,7 @@ from bobcat.lint.lints.negative_only import tests_text, unlisted_call
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shared_tools, shown_call
 from bobcat.lint.texts import is_command, leaf_name, runs_commands
 
+CODES = ("W0128", "W0129")
 _OUTSIDE = ("exists", "length")
 """Tests that do not constrain the content of a text."""
 

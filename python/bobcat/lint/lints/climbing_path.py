@@ -16,6 +16,7 @@ from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext
 from bobcat.lint.texts import kind_of
 
+CODES = ("W0122",)
 _GOALS = (r"/\.\./\.\./etc/passwd\z", r"(^|/)\.\.(/|$)")
 
 

@@ -18,6 +18,8 @@ from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, Path, shown_call
 from bobcat.lint.texts import leaf_name
 
+CODES = ("W0125",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find these tests, once for each argument of a rule."""

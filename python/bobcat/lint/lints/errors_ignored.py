@@ -15,6 +15,8 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.lint.subject import LintContext
 
+CODES = ("W0104",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Report the value of `on_rule_error`."""

@@ -18,6 +18,8 @@ from bobcat.diagnostics.model import Diagnostic
 from bobcat.lint.subject import LintContext
 from bobcat.text.display import hidden_characters
 
+CODES = ("W0220",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find rules with such a text, once each."""

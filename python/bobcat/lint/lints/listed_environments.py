@@ -21,6 +21,7 @@ from bobcat.lint.lints.negative_only import tests_text
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shown_call
 from bobcat.lint.texts import leaf_name
 
+CODES = ("W0130",)
 _UNLISTED = "unlisted"
 
 

@@ -20,6 +20,7 @@ from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shown_call
 from bobcat.lint.texts import leaf_name
 
+CODES = ("W0126",)
 _FAR_BELOW = -1_000_000_000
 
 

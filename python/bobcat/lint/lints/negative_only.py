@@ -20,6 +20,7 @@ from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, shown_call
 from bobcat.lint.texts import about, leaf_name, unlisted_texts
 
+CODES = ("W0127",)
 _CALLERS = (("context", "principal", "id"), ("context", "principal", "name"))
 _FAR_BELOW = -1_000_000_000
 

@@ -17,6 +17,7 @@ from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext
 from bobcat.lint.texts import kind_of
 
+CODES = ("W0119",)
 _GOALS = (r"; id\z", r"\nid\z", "[;&|`<>\n]|\\$\\(")
 
 

@@ -21,6 +21,7 @@ from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree, parse
 from bobcat.lint.subject import LintContext, Path, shown_call
 from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, leaf_name, permitting_texts
 
+CODES = ("W0120",)
 MAX_EXCLUDED = 4
 """Printable characters that a class of almost all characters may leave out."""
 

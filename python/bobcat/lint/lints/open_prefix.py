@@ -19,6 +19,8 @@ from bobcat.lint.calls import ExampleCall
 from bobcat.lint.subject import LintContext, RuleFacts, shown_call
 from bobcat.lint.texts import TextTest, about, kind_of, leaf_name, permitting_texts
 
+CODES = ("W0121",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find these prefixes."""

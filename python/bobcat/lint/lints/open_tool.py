@@ -19,6 +19,7 @@ from bobcat.lint.lints.unanchored_allow import permitting_patterns
 from bobcat.lint.pattern_syntax import is_anchored
 from bobcat.lint.subject import LintContext, shown_call
 
+CODES = ("W0131",)
 _BY_PART = frozenset(("starts_with", "ends_with", "contains", "contains_any", "contains_all", "matches", "lower"))
 
 

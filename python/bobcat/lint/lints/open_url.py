@@ -18,6 +18,7 @@ from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext, RuleFacts
 from bobcat.lint.texts import TextTest, kind_of
 
+CODES = ("W0123",)
 _URLS = (r"^https?://(?:[^/?#\\@]*[.@])?evil\.test(?:[/?#\\:]|\z)",)
 _HOSTS = (r"(?:^|[.@])evil\.test\z",)
 

@@ -21,6 +21,7 @@ from bobcat.ir.schema import AnyExpr, Leaf, Operator
 from bobcat.lint.implication import PathCondition, covers, is_lenient, texts
 from bobcat.lint.subject import LintContext, RuleFacts
 
+CODES = ("W0101", "W0108")
 MAX_COMPARISONS = 2_000_000
 """Maximum pairs of rules compared in one policy: each rule of 1,000 with every other, each of 100,000 with 20 under a
 key.

@@ -18,6 +18,8 @@ from bobcat.ir.schema import NESTING, Const, Operator
 from bobcat.lint.pattern_syntax import is_anchored
 from bobcat.lint.subject import LintContext
 
+CODES = ("W0106",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find these patterns, at their leaves."""

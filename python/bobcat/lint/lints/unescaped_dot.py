@@ -18,6 +18,8 @@ from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree
 from bobcat.lint.subject import LintContext, shown_call
 from bobcat.lint.texts import about, kind_of, leaf_name, permitting_texts
 
+CODES = ("W0124",)
+
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find these patterns, at their first such `.`."""

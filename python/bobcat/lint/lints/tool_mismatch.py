@@ -1,6 +1,12 @@
-"""Check of a policy against its tools: unknown names, arguments and types, and rules that no tool can match.
+"""A policy that does not fit its tools.
 
-Called by `check --tools`. Tools are passed as plain data, since this layer does not depend on tool objects.
+What it does: finds unknown tools (W0138) and arguments (W0139), values that an argument never has (W0140), rules that
+    no tool can match (W0141), and tools without a rule (N0102). It runs with `check --tools` only; tools are plain
+    data, since this layer does not depend on tool objects.
+Why: such a test is always false, so its rule does not protect what it names.
+Example: `match: {tool: reed_file}` beside a tool `read_file`.
+Use instead: the declared names and types.
+Fix: by hand.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ from bobcat.lint.judging import holds
 from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts
 from bobcat.lint.texts import leaf_name
 
+CODES = ("W0138", "W0139", "W0140", "W0141", "N0102")
 MAX_LISTED = 12
 """Maximum number of names in a help line."""
 

@@ -1,23 +1,30 @@
-"""Warnings about permissive behaviour of the `lynx` profile: one warning for each rule and behaviour.
+"""Permissive behaviour of the `lynx` profile: one warning for each rule and behaviour.
 
-No warning stops a compilation, because lynx-agent accepts such policies. The strict profile rejects or defines each
-case. `docs/reference/lynx-profile.md` lists them.
+What it does: finds what lynx-agent accepts although it is rarely meant, such as unknown keys, rules without a match,
+    operators that do not exist, and values that YAML 1.1 reads in another way.
+Why: such a policy permits more than its author believes; the strict profile rejects or defines each case.
+Example: `decision: allow` with `match: {args.path.startswith: /srv}`.
+Use instead: the strict profile; `docs/reference/lynx-profile.md` lists the cases.
+Fix: by hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from yaml.nodes import MappingNode, Node
+from yaml.nodes import MappingNode, Node, ScalarNode
 
 from bobcat._core import check_pattern
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic
-from bobcat.frontend.lynx.match import OPERATORS, Clause, MatchPart
-from bobcat.frontend.lynx.source import entries, oddities
+from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.frontend.lynx.match import OPERATORS, Clause
+from bobcat.frontend.lynx.policy import WrittenPolicy, WrittenRule
+from bobcat.frontend.lynx.source import MERGE, children, entries
 from bobcat.frontend.report import DiagnosticCollector, shown
-from bobcat.ir.schema import IrRule
+
+CODES = tuple(f"W{number:04}" for number in range(201, 217))
 
 _DOCUMENT_KEYS = ("version", "defaults", "predicates", "rules")
 _DEFAULTS_KEYS = ("on_no_match", "on_missing_shadow")
@@ -35,19 +42,31 @@ _LOOKALIKES = frozenset(
     "all like glob exists isnull is_null has size len type".split()
 )
 
+_CORE_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0x[0-9a-fA-F]+)\Z")
 
-class CompatWarnings:
+
+def report(span: Span | None, *, file: str, policy: WrittenPolicy) -> Iterator[Diagnostic]:
+    """Yield the warnings about a policy in source order."""
+    warnings = _Warnings(file)
+    warnings.document(policy)
+    for rule in policy.rules:
+        warnings.rule(rule)
+    yield from sorted(warnings.found, key=lambda item: (item.span.line, item.span.column) if item.span else (0, 0))
+
+
+class _Warnings:
     """Collector of a policy's warnings. It has no limit: a policy with 100,000 permissive rules still compiles."""
 
-    def __init__(self, report: DiagnosticCollector) -> None:
-        self._report = report
+    def __init__(self, file: str) -> None:
+        self._report = DiagnosticCollector(file)
         self.found: list[Diagnostic] = []
         self._ids: set[str] = set()
         self._seen: set[str] = set()
 
-    def document(self, data: Mapping[Any, Any], root: Node | None) -> None:
+    def document(self, policy: WrittenPolicy) -> None:
         """Add the warnings about everything except the rules."""
         self._where, self._seen = "the policy", set()
+        data, root = policy.data, policy.root
         nodes = entries(root)
         self._unknown_keys(data, _DOCUMENT_KEYS, root)
         defaults = data.get("defaults")
@@ -58,7 +77,9 @@ class CompatWarnings:
                     self._add("W0203", _value(nodes, "defaults") or root, key=key, value=shown(defaults[key]))
         version = data.get("version", 1)
         if type(version) is not int or version != 1:
-            self._add("W0214", _value(nodes, "version") or root, key="version", text=shown(version), value=int(version))
+            self._add(
+                "W0214", _value(nodes, "version") or root, key="version", text=shown(version), value=policy.version
+            )
         if isinstance(root, MappingNode):
             rules = _value(nodes, "rules")
             for key, value in root.value:
@@ -67,8 +88,9 @@ class CompatWarnings:
                     self._oddities(value)
             self._duplicates(root)
 
-    def rule(self, spec: Mapping[Any, Any], rule: IrRule, piece: MatchPart, node: Node | None) -> None:
+    def rule(self, written: WrittenRule) -> None:
         """Add the warnings about one rule."""
+        spec, rule, node = written.spec, written.rule, written.node
         id = spec.get("id") or rule.id
         self._where, self._seen = f"rule `{shown(id)}`", set()
         nodes = {key: value for key, (_, value) in entries(node).items()}
@@ -88,7 +110,7 @@ class CompatWarnings:
         if rule.transform is not None:
             self._transform(spec["transform"], rule.transform.path[0], nodes.get("transform", node))
         permits = rule.verdict in ("allow", "transform")
-        for clause in piece.clauses:
+        for clause in written.clauses:
             self._clause(clause, clause.node or node, permits=permits)
         if node is not None:
             self._oddities(node)
@@ -100,14 +122,14 @@ class CompatWarnings:
             self.found.append(diagnose(code, span, where=self._where, **params))
 
     def _unknown_keys(self, data: Mapping[Any, Any], known: tuple[str, ...], node: Node | None) -> None:
-        unknown = [key for key in data if key not in known]
+        unknown = [key for key in data if not isinstance(key, str) or key not in known]
         if unknown:
             place = entries(node).get(unknown[0], (node, node))[0] if isinstance(unknown[0], str) else node
             self._add("W0202", place, keys=", ".join(f"`{shown(key)}`" for key in unknown))
 
     def _oddities(self, node: Node) -> None:
-        for oddity in oddities(node):
-            self._add(oddity.code, oddity.node, text=shown(oddity.text), value=oddity.value)
+        for code, item, value in _oddities(node):
+            self._add(code, item, text=shown(item.value), value=value)
 
     def _duplicates(self, root: MappingNode) -> None:
         keys: set[str] = set()
@@ -144,6 +166,46 @@ class CompatWarnings:
     def _pattern(self, pattern: str, node: Node | None) -> None:
         if check_pattern(pattern, "python"):
             self._add("W0210", node, pattern=shown(pattern))
+
+
+def _oddities(node: Node) -> Iterator[tuple[str, ScalarNode, str]]:
+    """Yield duplicate keys and surprising scalars at and below `node`, each once: the code, the scalar, its value."""
+    seen: set[int] = set()
+    stack = [node]
+    while stack:
+        item = stack.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, ScalarNode):
+            value = _surprise(item)
+            if value is not None:
+                yield "W0206", item, value
+            continue
+        if isinstance(item, MappingNode):
+            keys: set[tuple[str, str]] = set()
+            for key, _ in item.value:
+                if not isinstance(key, ScalarNode) or key.tag == MERGE:
+                    continue
+                if (key.tag, key.value) in keys:
+                    yield "W0204", key, ""
+                keys.add((key.tag, key.value))
+        stack.extend(reversed(list(children(item))))
+
+
+def _surprise(node: ScalarNode) -> str | None:
+    """Describe the YAML 1.1 value of a plain scalar that has another value in YAML 1.2."""
+    if node.style:
+        return None
+    kind = node.tag.rpartition(":")[2]
+    text = node.value
+    if kind == "bool" and text.lower() not in ("true", "false"):
+        return "true" if text.lower() in ("yes", "on") else "false"
+    if kind == "int" and not _CORE_INT.match(text):
+        return "another integer"
+    if kind == "float" and ("_" in text or ":" in text):
+        return "another number"
+    return "a date" if kind == "timestamp" else None
 
 
 def _value(nodes: Mapping[str, tuple[Node, Node]], key: str) -> Node | None:

@@ -1,0 +1,27 @@
+"""A Python rule that stays a callable.
+
+What it does: finds what cannot be compiled in a Python rule (W0115), and what makes it impure (W0116), if such rules
+    are permitted by `uncompiled="callable"`.
+Why: a callable is slow, every loader of the bundle needs it, and its digest does not cover what it calls.
+Example: a rule that reads the clock.
+Use instead: the supported subset of Python, `docs/reference/python-rules.md`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.frontend.python.analysis.refusal import RefusalKind
+
+CODES = ("W0115", "W0116")
+
+
+_BY_KIND: dict[RefusalKind, str] = {"shape": "W0115", "impure": "W0116"}
+
+
+def report(span: Span | None, *, kind: RefusalKind, name: str, problem: str, instead: str) -> Iterator[Diagnostic]:
+    """Report one reason."""
+    yield diagnose(_BY_KIND[kind], span, name=name, problem=problem, instead=instead)

@@ -1,0 +1,22 @@
+"""A clause without alternatives, which is always false.
+
+What it does: finds `in: []`, `contains_any: []` and `any_of: []`.
+Why: the clause is always false, so its rule never fires.
+Example: `match: {tool.in: []}`.
+Use instead: `match: {tool.in: [shell]}`.
+Fix: by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Span
+
+CODES = ("W0109",)
+
+
+def report(span: Span | None) -> Iterator[Diagnostic]:
+    """Report the empty list."""
+    yield diagnose("W0109", span)

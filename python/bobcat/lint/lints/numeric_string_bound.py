@@ -1,0 +1,23 @@
+"""A number in quotes as a bound.
+
+What it does: finds an order comparison with a string that looks like a number.
+Why: strings are ordered character by character: `"9"` is above `"10"`.
+Example: `args.amount.gt: "10"`.
+Use instead: `args.amount.gt: 10`.
+Fix: remove the quotes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.frontend.report import shown
+
+CODES = ("W0111",)
+
+
+def report(span: Span | None, *, value: str) -> Iterator[Diagnostic]:
+    """Report the bound."""
+    yield diagnose("W0111", span, value=shown(value))

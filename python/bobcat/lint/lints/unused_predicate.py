@@ -1,0 +1,23 @@
+"""A predicate that no rule uses.
+
+What it does: finds a predicate that no match reaches, directly or through another predicate.
+Why: it has no effect; perhaps a rule was meant to use it.
+Example: `predicates: {in_prod: {context.environment: prod}}` with rules that do not name `in_prod`.
+Use instead: `match: {tool: shell, all_of: [in_prod]}`.
+Fix: use it or remove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.frontend.report import shown
+
+CODES = ("W0107",)
+
+
+def report(span: Span | None, *, name: str) -> Iterator[Diagnostic]:
+    """Report the predicate."""
+    yield diagnose("W0107", span, name=shown(name))
