@@ -1,5 +1,5 @@
 # Everything a contributor or CI runs. `make` alone lists the targets.
-# Needs Python 3.11+, a Rust toolchain and make; `.ci/preflight` says what is missing.
+# Needs Python 3.11+, a Rust toolchain and make; `.ci/preflight` reports what is missing.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -27,7 +27,7 @@ help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' Makefile | awk -F': +' '{printf "  %-14s %s\n", $$1, $$2}'
 
 .PHONY: preflight
-preflight:  ## say what this machine lacks
+preflight:  ## check this machine for the required tools
 	@.ci/preflight "$(PYTHON)"
 
 $(VENV)/pyvenv.cfg: | preflight
@@ -52,7 +52,7 @@ setup: $(BUILD)/deps  ## create .venv and install the dependencies
 build: $(BUILD)/extension  ## build the Rust core (release) into .venv, when its sources changed
 
 .PHONY: profile
-profile: setup  ## count what runs often and write rust/profile/ anew, for this compiler
+profile: setup  ## record a new profile of hot paths in rust/profile/, for this compiler
 	$(call say,profile)
 	$(BIN)/python benches/training.py
 
@@ -99,7 +99,7 @@ fmt: setup  ## format Python and Rust
 	cargo fmt --all
 
 .PHONY: fmt-check
-fmt-check: setup  ## say what `make fmt` would change
+fmt-check: setup  ## fail if `make fmt` would change a file
 	$(call say,formatting)
 	$(BIN)/ruff format --check $(PY_DIRS)
 	cargo fmt --all --check
@@ -164,13 +164,13 @@ bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes be
 	mv $(BUILD)/stores_results.json benches/stores_results.json
 
 .PHONY: bench-workers
-bench-workers: build  ## measure workers and what becomes of killed ones' runs; writes benches/workers_results.json
+bench-workers: build  ## measure workers, and the recovery of runs of killed ones; writes benches/workers_results.json
 	$(call say,workers)
 	$(BIN)/python benches/workers.py --json > $(BUILD)/workers_results.json
 	mv $(BUILD)/workers_results.json benches/workers_results.json
 
 .PHONY: lock
-lock: setup  ## resolve the Python dependencies anew; writes uv.lock and .ci/requirements-dev.txt
+lock: setup  ## update the locked Python dependencies; writes uv.lock and .ci/requirements-dev.txt
 	.ci/lock $(BIN)
 
 .PHONY: clean

@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def machine() -> dict[str, Any]:  # Any: JSON
-    """What it ran on."""
+    """The machine of the measurement."""
     model = platform.processor()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():

@@ -232,7 +232,7 @@ def measure() -> dict[str, Any]:
 
 
 def compiling() -> dict[str, Any]:
-    """How much of the corpus is compiled, and how long a function takes."""
+    """The compiled fraction of the corpus, and the time of a function."""
     from pyrules.rules import corpus  # type: ignore[import-not-found]  # a module of the tests
 
     rules = {**corpus(), **{rule.__name__: rule for rule in RULES}}

@@ -1,4 +1,4 @@
-"""What keeping a journal costs, for every store: `python benches/stores.py` prints a table.
+"""The cost of a journal, for every store: `python benches/stores.py` prints a table.
 
 `make bench-stores` keeps the figures. PostgreSQL and Redis are started from
 the installed binaries, with `fsync` on and `appendfsync always`; files are in the directory for temporary files, so the
@@ -28,7 +28,7 @@ from bobcat.stores.protocol import DurableStore
 from loop import Agent, prepare
 
 SECONDS = 2.0
-"""How long appends are counted."""
+"""Seconds of counted appends."""
 
 ROUNDS = 3
 REPEATS = 10
@@ -46,7 +46,7 @@ BODY = {"step": 7, "type": "tool_call", "tool": "noop", "args": {"text": "x" * 2
 
 @contextmanager
 def stores() -> Iterator[dict[str, Callable[[], DurableStore]]]:
-    """What makes each of them."""
+    """The constructor of each store."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
     services = import_module("services")
     with ExitStack() as stack:
@@ -150,7 +150,7 @@ async def seconds_to_resume(make: Callable[[], DurableStore], records: list[bobc
 
 
 def fsync_microseconds() -> float:
-    """What the disk takes for a short write."""
+    """The time of a short write to the disk."""
     with tempfile.TemporaryFile() as file:
         took = []
         for _ in range(200):

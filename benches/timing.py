@@ -19,7 +19,7 @@ class Duel:
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """How long one call takes, the garbage collector at rest."""
+    """Time one call, with the garbage collector disabled."""
     gc.collect()
     gc.disable()
     try:

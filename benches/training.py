@@ -25,7 +25,7 @@ from profile_flags import compiler, profile_of  # noqa: E402 - after its path
 SCRATCH = ROOT / ".build" / "profile"
 SEED = 4_711
 OFTEN = 2_000
-"""A function is kept when some block of it ran so many times; about any other the compiler is told nothing."""
+"""Minimum count of some block of a function that is kept in the profile; others are left out."""
 
 
 def main() -> int:
@@ -75,7 +75,7 @@ def tool(name: str, host: str) -> str:
 
 
 def output(command: list[str]) -> str:
-    """What a program prints."""
+    """The output of a program."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
@@ -87,7 +87,7 @@ def run(command: list[str], **environment: str) -> None:
 
 
 def work() -> None:
-    """What is counted: decisions of every kind above all, then loading, compiling, and runs."""
+    """The training workload: decisions of every kind above all, then loading, compiling, and runs."""
     import bobcat
     import loop
     import python_rules

@@ -1,4 +1,4 @@
-"""What workers do: short runs per second, and how long a run waits whose worker was killed. Prints a table.
+"""Workers: short runs per second, and the wait of a run whose worker was killed. Prints a table.
 
 `make bench-workers` keeps the figures. PostgreSQL is started from the installed binaries, with `fsync` on; files are in
 the directory for temporary files. A short run is one tool call and one answer: six records, each on the disk before
@@ -82,7 +82,7 @@ class Processes:
             process.communicate()
 
     def noted(self, text: str) -> tuple[int, float] | None:
-        """Which process made a call, and when."""
+        """The process and the time of a call."""
         if not self.notes.exists():
             return None
         for line in self.notes.read_text(encoding="utf-8").splitlines():
@@ -93,7 +93,7 @@ class Processes:
 
 
 async def until(true: Any, seconds: float = PATIENCE) -> Any:  # Any: what is waited for
-    """What `true()` gives, once it gives something."""
+    """The first true result of `true()`."""
     async with asyncio.timeout(seconds):
         while True:
             found = await true()

@@ -1,6 +1,6 @@
 """The app that `benches/workers.py` has made: short runs, and one that stops to think."""
 
-# ruff: noqa: ASYNC110, ASYNC230, ASYNC240 - files are how the processes of the bench tell each other
+# ruff: noqa: ASYNC110, ASYNC230, ASYNC240 - the processes of the bench communicate by files
 from __future__ import annotations
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Where a tool runs: in this process, in one of its own with limits, on an executor of yours; nowhere by accident."""
+"""Executor routing: a tool runs in this process, in a process with limits, or on your own executor."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def email(to: str) -> None:
 
 @tool(isolation="vm")
 async def risky() -> None:
-    """Wants an isolation that nobody provides."""
+    """Requires an isolation that no executor provides."""
 
 
 async def recorder(request: ActionRequest, tool: ToolDef) -> ActionResult:

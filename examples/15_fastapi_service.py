@@ -78,7 +78,7 @@ RUNS: dict[str, Run] = {}
 
 
 class Start(BaseModel):
-    """Who wants what done."""
+    """The user and the task."""
 
     user: str
     task: str
@@ -116,7 +116,7 @@ async def start(body: Start) -> dict[str, str]:
 
 @app.get("/runs/{run_id}/events")
 async def events(run_id: str) -> StreamingResponse:
-    """What happens, while it happens, up to an approval that is waited for or to the end."""
+    """Stream the events of the run, up to a pending approval or the end."""
     run = find(run_id)
 
     async def lines() -> AsyncIterator[str]:
@@ -140,7 +140,7 @@ async def answer(run_id: str, body: Answer) -> dict[str, str]:
 
 @app.get("/runs/{run_id}")
 async def result(run_id: str) -> dict[str, str | None]:
-    """How a run ended."""
+    """The outcome of a run."""
     run = find(run_id)
     assert run.task is not None
     ended = await run.task

@@ -46,7 +46,7 @@ def create_app(bundle: PolicyBundle) -> Flask:
 
     @app.errorhandler(RequestError)
     def refuse(error: RequestError) -> ResponseReturnValue:
-        # Whoever asks badly gets no verdict, and must not take that for permission.
+        # An invalid request gets no verdict, which is not a permission.
         return {"error": error.code, "detail": str(error)}, 400
 
     return app

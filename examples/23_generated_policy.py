@@ -10,7 +10,7 @@ from bobcat.build import Policy, any_of, args, context, tool, when
 
 @dataclass(frozen=True)
 class Tenant:
-    """What a customer has agreed to."""
+    """The contract of a customer."""
 
     name: str
     refund_limit: int

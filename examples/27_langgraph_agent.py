@@ -24,10 +24,10 @@ async def read_note(name: str) -> str:
 
 
 def model(state: MessagesState) -> dict[str, AIMessage]:
-    """Plays a chat model with bound tools: it asks for two notes in one reply, then says what it was told."""
-    told = [message.text for message in state["messages"] if message.type == "tool"]
-    if told:
-        return {"messages": AIMessage(" / ".join(told))}
+    """Plays a chat model with bound tools: it asks for two notes in one reply, then repeats the results."""
+    results = [message.text for message in state["messages"] if message.type == "tool"]
+    if results:
+        return {"messages": AIMessage(" / ".join(results))}
     calls = [{"name": "read_note", "args": {"name": name}, "id": f"call_{name}"} for name in ("todo", "secret")]
     return {"messages": AIMessage("let me see", tool_calls=calls)}
 

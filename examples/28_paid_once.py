@@ -49,12 +49,16 @@ class Agent:
     """Pays two invoices."""
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
-        told = [message.content for message in conversation if message.role == "tool"]
-        return ToolCall("pay", {"cents": [1200, 340][len(told)]}) if len(told) < 2 else FinalAnswer(" / ".join(told))
+        results = [message.content for message in conversation if message.role == "tool"]
+        return (
+            ToolCall("pay", {"cents": [1200, 340][len(results)]})
+            if len(results) < 2
+            else FinalAnswer(" / ".join(results))
+        )
 
 
 async def attempt(path: Path) -> None:
-    """What a worker does: the same call every time. It goes on where the journal ends."""
+    """The same call in every worker. It continues where the journal ends."""
     async with aclosing(SQLiteStore(path)) as store:
         tools = ToolSet.from_functions(pay)
         # The name lets a worker that starts again take its own lease, instead of waiting for it to end.

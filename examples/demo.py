@@ -99,8 +99,8 @@ class Trail:
                 self._line("   granted by       ", "dim", body["approver"], "green")
 
     def result(self, conversation_result: str) -> None:
-        """Show what the model was told."""
-        self._line("   told             ", "dim", conversation_result, "")
+        """Print the messages to the model."""
+        self._line("   to the model     ", "dim", conversation_result, "")
 
     def _line(self, *parts: str) -> None:
         line = Text()

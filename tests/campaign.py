@@ -1,4 +1,4 @@
-"""How much campaigns try: `BOBCAT_CAMPAIGN` says how many, `BOBCAT_CAMPAIGN_SEED` which seed is the first.
+"""Sizes of campaigns: `BOBCAT_CAMPAIGN` is the factor, `BOBCAT_CAMPAIGN_SEED` the first seed.
 
 Every test whose inputs are made asks here how many to make, so that one number makes all of them longer.
 """
@@ -14,7 +14,7 @@ USUAL_SIZE = 1_000
 
 
 def examples(usual: int) -> int:
-    """How many examples a test takes that usually takes `usual` of them."""
+    """The number of examples of a test that usually takes `usual`."""
     return max(usual, usual * SIZE // USUAL_SIZE)
 
 

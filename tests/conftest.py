@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis profiles, the switch for campaigns, and the servers that stores need."""
+"""Shared by all tests: hypothesis profiles, the switch for campaigns, and the servers that stores need."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _YAML = re.compile(r"(?P<instead>^Use instead:\n\n)?^```yaml\n(?P<text>.*?)^```$
 
 @dataclass(frozen=True)
 class Section:
-    """What the documentation says about one code."""
+    """The documentation of one code."""
 
     code: str
     name: str
@@ -102,7 +102,7 @@ def _with_rules(*rules: Any, profile: str = "strict", **options: Any) -> tuple[D
 
 
 def _built(expression: str) -> Any:
-    """What an expression of `bobcat.build` makes, written in a file of its own."""
+    """The result of an expression of `bobcat.build` in a separate file."""
     return eval(compile(expression, "policy.py", "eval"), {**vars(build), "__name__": "policy"})
 
 

@@ -47,7 +47,7 @@ class Agent:
         if said == 0:
             self.tasks.append(conversation[0].content)
         self.asked += 1
-        await asyncio.sleep(0)  # whoever else runs gets a turn
+        await asyncio.sleep(0)  # other tasks get a turn
         reply = self.replies[said] if said < len(self.replies) else FinalAnswer("done")
         if isinstance(reply, BaseException):
             raise reply

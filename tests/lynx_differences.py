@@ -1,4 +1,4 @@
-"""Where the values of `bobcat.lynx` have more than those of lynx-agent 2.5: tests compare all the rest."""
+"""Fields that `bobcat.lynx` has beyond those of lynx-agent 2.5: tests compare all others."""
 
 from __future__ import annotations
 

@@ -28,10 +28,10 @@ rules:
 """
 POLICIES = {
     "plain": POLICY,
-    "doubtful-denied": POLICY
-    + "  - {id: doubt, match: {context.extra.uncertain_retry: true}, decision: deny, priority: 10, reason: in doubt}\n",
-    "doubtful-asked": POLICY
-    + "  - {id: doubt, match: {context.extra.uncertain_retry: true}, decision: approve_required, priority: 10}\n",
+    "uncertain-denied": POLICY
+    + "  - {id: retry, match: {context.extra.uncertain_retry: true}, decision: deny, priority: 10, reason: unclear}\n",
+    "uncertain-asked": POLICY
+    + "  - {id: retry, match: {context.extra.uncertain_retry: true}, decision: approve_required, priority: 10}\n",
 }
 NAMES = ("echo", "delete", "bare", "deploy", "query", "other")
 
@@ -98,7 +98,7 @@ class Store:
 
 
 class World:
-    """What a run touches and leaves behind, whatever package runs it."""
+    """Everything that a run touches and leaves behind, in either package."""
 
     def __init__(self, api: ModuleType, script: Script, declared: Mapping[str, Any] | None = None) -> None:
         self.api = api
@@ -147,7 +147,7 @@ class World:
         self.passes("approval")
         who = self.script.approver
         if who == "raises":
-            raise LookupError("nobody home")
+            raise LookupError("no answer")
         if who == "sleeps":
             raise TimeoutError
         if who == "no":

@@ -1,6 +1,6 @@
 """An outcome of a whole run without what differs on purpose between `bobcat` and lynx-agent 2.5.
 
-Each thing that is left out here has a line in `docs/migrating-from-lynx.md`; its manner is named beside it.
+Each thing that is left out here has a line in `docs/migrating-from-lynx.md`; its option is named beside it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ _COMMON_KEYS = {
     "run.started": ("task", "principal_id"),
     "policy.evaluated": ("seq", "verdict", "reason", "matched_rules"),
 }
-_DOUBT = "; an earlier attempt of this action may have taken effect"
+_UNCERTAIN = "; an earlier attempt of this action may have taken effect"
 
 
 def head(text: str) -> str:
-    """A message without the traceback in it and the doubt that the model is told of (resolves_doubt), and with the tag
-    that a granted failure gets here."""
-    text = text.removesuffix(_DOUBT).replace("[denied] denied: ", "[denied] ")  # says_denied_once
+    """A message without its traceback and its note of uncertainty (`resolves_uncertain`), with the tag of a granted
+    failure.
+    """
+    text = text.removesuffix(_UNCERTAIN).replace("[denied] denied: ", "[denied] ")  # says_denied_once
     return text.splitlines()[0].replace("[denied] ValueError", "[error] ValueError") if text else ""
 
 

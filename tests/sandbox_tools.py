@@ -17,7 +17,7 @@ async def echo(**args: Any) -> dict[str, Any]:
     return args
 
 
-async def odd_values() -> dict[str, Any]:
+async def hostile_values() -> dict[str, Any]:
     return {"pair": (1, 2), "one": {1}, "bytes": b"x"}
 
 

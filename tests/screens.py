@@ -58,7 +58,7 @@ STORE = "sqlite:///runs.db"
 
 
 def shown(work: Callable[[], object]) -> str:
-    """What `work` writes on both streams, as a terminal without colours would get it."""
+    """The output of `work` on both streams, as a terminal without colours would get it."""
     kept = sys.stdin, sys.stdout, sys.stderr
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True)
     try:
@@ -71,7 +71,7 @@ def shown(work: Callable[[], object]) -> str:
 
 
 def command(*args: str) -> str:
-    """What `bobcat ARGS` shows."""
+    """The output of `bobcat ARGS`."""
     return shown(lambda: main(list(args)))
 
 
@@ -212,7 +212,7 @@ def lynx_journal(text: str) -> str:
 
 
 def lynx(*args: str) -> str:
-    """What `lynx ARGS` shows."""
+    """The output of `lynx ARGS`."""
     return shown(lambda: lynx_cli.main(list(args), standalone_mode=True))
 
 
@@ -261,7 +261,7 @@ def warned(text: str) -> str:
 
 
 def failing_sink(text: str) -> str:
-    """What the run says of a sink that fails."""
+    """The run's report of a sink that fails."""
 
     async def sink(_: AuditEvent) -> None:
         raise ValueError(text)

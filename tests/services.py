@@ -58,11 +58,11 @@ class Server:
         self.log = self.directory / "log"
 
     def command(self) -> list[str]:
-        """What starts it."""
+        """The command that starts it."""
         raise NotImplementedError
 
     def answers(self) -> bool:
-        """Whether it can be used."""
+        """True if it can be used."""
         raise NotImplementedError
 
     def start(self) -> None:
@@ -198,7 +198,7 @@ def _binary(name: str) -> str:
 
 
 def _unprivileged_user() -> str | None:
-    """Who runs a server that refuses to run as root."""
+    """The user for a server that refuses to run as root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):

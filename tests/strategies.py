@@ -89,7 +89,7 @@ class BrokenMapping(Mapping[Any, Any]):
         raise ZeroDivisionError
 
 
-odd_values = st.sampled_from(
+hostile_values = st.sampled_from(
     [
         math.nan,
         math.inf,
@@ -137,7 +137,7 @@ def _wrapped(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 _common = st.one_of(st.sampled_from(TEXTS), st.sampled_from([0, 1, 2, 5, 0.5, 2.5]), scalars)
-_any = st.recursive(st.one_of(scalars, odd_values), _wrapped, max_leaves=6)
+_any = st.recursive(st.one_of(scalars, hostile_values), _wrapped, max_leaves=6)
 values = st.one_of(_common, _common, _common, _wrapped(_common), _any)
 
 arg_paths = st.lists(st.sampled_from(KEYS), max_size=3).map(tuple)

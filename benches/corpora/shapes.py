@@ -13,7 +13,7 @@ from typing import Any
 
 JsonObject = dict[str, Any]  # Any: JSON
 Match = Callable[[int, int], JsonObject]
-"""What rule `n` asks for beside the tool, at a size."""
+"""The conditions of rule `n` beside the tool, at a size."""
 
 TOOL = "work"
 RULES = 100

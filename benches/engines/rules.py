@@ -18,7 +18,7 @@ Leaf = Callable[[str, str, Any], str]  # Any: the operand, JSON
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How an engine writes connectives; `leaf` writes one comparison of a path, an operator and an operand."""
+    """An engine's spelling of connectives; `leaf` writes one comparison of a path, an operator and an operand."""
 
     conjunction: str
     disjunction: str

@@ -93,7 +93,7 @@ def _shown(decision: Any) -> tuple[str, tuple[str, ...]]:  # Any: the decision o
 
 
 def _plan(side: Side, count: int) -> tuple[int, int]:
-    """How many requests a turn of a side decides, and how many turns a round has."""
+    """The number of requests of an engine's turn, and of turns of a round."""
     once = min(_seconds(side, count, 1) for _ in range(2)) * count
     if once <= 4 * SLICE:
         return count, max(1, round(SLICE / once))

@@ -20,7 +20,7 @@ from peers import bobcat_side, lynx_side
 
 Decide = Callable[[Any], Decision]  # Any: each engine takes requests in its own form
 CHUNK = 20
-"""How many conditions are nested in one expression: the parsers of CEL and ZEN have a limit on depth."""
+"""The number of conditions nested in one expression: the parsers of CEL and ZEN have a limit on depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def lynx_engine(work: Workload) -> Side:
 
 
 def python_engine(work: Workload) -> Side:
-    """What an expert writes: a function per tool, found in a dict, with compiled patterns and frozen sets."""
+    """Hand-written code of an expert: a function per tool, found in a dict, with compiled patterns and frozen sets."""
     constants: dict[str, object] = {}
 
     def constant(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What `gate.py` counts the instructions of calls of: `calls.py BUNDLE REQUESTS TIMES`.
+"""Calls whose instructions `gate.py` counts: `calls.py BUNDLE REQUESTS TIMES`.
 
 The counts of two runs with different TIMES are subtracted, so what is done once is not in them.
 """

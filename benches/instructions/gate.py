@@ -40,7 +40,7 @@ Work = tuple[PolicyBundle, list[JsonObject]]
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is counted: `times` runs of `what` on a policy and some requests, less one run.
+    """One count: `times` runs of `what` on a policy and some requests, less one run.
 
     `call` counts calls from Python, the loop around them included.
     """
@@ -119,7 +119,7 @@ def pattern(number: int) -> JsonObject:
 
 
 def negation(number: int) -> JsonObject:
-    """What must not be so: of all rules the same, and something of its own."""
+    """Violated limits: the one of all rules, and the one of each scenario."""
     return {"all_of": [{"not": {"args.amount": 7}}, {"not": {"args.cmd": f"ls {number}"}}]}
 
 
@@ -206,7 +206,7 @@ def count(scenario: Scenario) -> int:
 
 
 def machine() -> dict[str, str]:
-    """What counts depend on."""
+    """The environment that counts depend on."""
     rustc = subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
     flags = ""
     cpuinfo = Path("/proc/cpuinfo")

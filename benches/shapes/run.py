@@ -49,7 +49,7 @@ def main() -> int:
 
 
 def curve(shape: Shape) -> Row:
-    """What a decision takes at every size."""
+    """The time of a decision at every size."""
     sides = []
     for size in shape.sizes:
         bundle, request = bobcat.compile_policy(shape.policy(size)), request_from_json(shape.call(size))

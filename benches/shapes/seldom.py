@@ -1,4 +1,4 @@
-"""What an average hides: the slowest calls, first calls, cold caches, memory; and many decisions at once."""
+"""Figures that an average hides: the slowest calls, first calls, cold caches, memory; and many decisions at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The build backend of `pyproject.toml`: maturin, told of the profile."""
+"""Build backend of `pyproject.toml`: maturin with the compiler's profile."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ Settings = dict[str, Any] | None  # Any: what the caller's `--config-settings` h
 
 
 def build_wheel(directory: str, settings: Settings = None, metadata_directory: str | None = None) -> str:
-    """A wheel in `directory`; its file name."""
-    _tell()
+    """Build a wheel in `directory` and return its file name."""
+    _add_profile()
     made: str = maturin.build_wheel(directory, settings, metadata_directory)
     return made
 
 
 def build_editable(directory: str, settings: Settings = None, metadata_directory: str | None = None) -> str:
-    """An editable wheel in `directory`; its file name."""
-    _tell()
+    """Build an editable wheel in `directory` and return its file name."""
+    _add_profile()
     made: str = maturin.build_editable(directory, settings, metadata_directory)
     return made
 
 
-def _tell() -> None:
-    told = shlex.split(os.environ.get("MATURIN_PEP517_ARGS", ""))
-    os.environ["MATURIN_PEP517_ARGS"] = shlex.join([*told, *arguments()])
+def _add_profile() -> None:
+    given = shlex.split(os.environ.get("MATURIN_PEP517_ARGS", ""))
+    os.environ["MATURIN_PEP517_ARGS"] = shlex.join([*given, *arguments()])

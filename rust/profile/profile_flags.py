@@ -1,4 +1,4 @@
-"""The profile of this machine's compiler, as arguments for maturin; nothing for any other compiler. See docs/adr/0009.
+"""Arguments for maturin: the profile of this machine's compiler, if there is one. See docs/adr/0009.
 
 `python rust/profile/profile_flags.py` prints them as a shell takes them.
 """
@@ -14,26 +14,26 @@ HERE = Path(__file__).resolve().parent
 
 
 def profile_of(release: str, host: str) -> Path:
-    """The file of a compiler, which may not be there."""
+    """Return the path of a compiler's profile; the file may not exist."""
     return HERE / f"rustc-{release}-{host}.profdata"
 
 
 def compiler() -> tuple[str, str]:
-    """The release and the host of `rustc`.
+    """Return the release and the host of `rustc`.
 
-    Raises OSError or subprocess.CalledProcessError when there is none that works.
+    Raises OSError or subprocess.CalledProcessError without a working compiler.
     """
-    said = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
-    fields = dict(line.split(": ", 1) for line in said.splitlines() if ": " in line)
+    version = subprocess.run(["rustc", "-vV"], check=True, capture_output=True, text=True).stdout
+    fields = dict(line.split(": ", 1) for line in version.splitlines() if ": " in line)
     return fields["release"], fields["host"]
 
 
 def arguments() -> list[str]:
-    """What maturin is told. Flags in RUSTFLAGS come first: then cargo looks at these not at all."""
+    """Return the arguments. RUSTFLAGS of the environment take precedence: cargo then ignores these."""
     try:
         profile = profile_of(*compiler())
     except (OSError, subprocess.CalledProcessError):
-        return []  # maturin says what is wrong
+        return []  # maturin reports the problem
     if not profile.is_file():
         return []
     return ["--config", f"build.rustflags={json.dumps([f'-Cprofile-use={profile}'])}"]

@@ -1,4 +1,4 @@
-"""What an adapter may say beside a tool call: text that is kept, and a problem that keeps the call from running."""
+"""Fields of a tool call beside its arguments: text, which is kept, and a problem, which keeps the call from running."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_text_beside_a_call_stands_in_the_conversation() -> None:
     assert agent.seen[1][1] == Message("assistant", "let me see", "echo", "c1", {})
 
 
-def test_a_call_with_a_problem_does_not_run_and_the_model_is_told() -> None:
+def test_a_call_with_a_problem_does_not_run_and_the_model_sees_the_problem() -> None:
     events: list[tuple[str, Any]] = []
 
     async def sink(event: Any) -> None:

@@ -1,4 +1,4 @@
-"""What goes to a vendor and what comes back, beside lynx-agent 2.5: the same, as long as a reply is a single call.
+"""Traffic with a vendor is that of lynx-agent 2.5, as long as a reply is a single call.
 
 Both agents get a client that keeps what it is asked. Schemas say more here, so they are compared elsewhere.
 """

@@ -94,7 +94,7 @@ def test_a_run_from_task_to_answer() -> None:
 
 
 # lynx-agent defect 82
-def test_every_parallel_call_is_judged_and_answered_in_one_message() -> None:
+def test_every_parallel_call_is_evaluated_and_answered_in_one_message() -> None:
     run, vendor = _run(
         _reply(
             _use("read", "toolu_1", path="a"),
@@ -141,7 +141,7 @@ def test_a_call_that_was_cut_off_is_not_run_and_the_ones_before_it_are() -> None
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded", "pause_turn"])
-def test_an_answer_that_was_cut_off_is_none(reason: str) -> None:
+def test_a_truncated_answer_is_not_an_answer(reason: str) -> None:
     run, _ = _run(_reply(_text("The answer is"), stop=reason))
     assert run.result.final_answer is None
     assert run.result.error == (

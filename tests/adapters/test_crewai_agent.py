@@ -63,7 +63,7 @@ def _run(*replies: dict[str, Any], **more: Any) -> tuple[Run, Vendor]:
 
 
 # lynx-agent defect 82
-def test_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
+def test_the_tools_of_a_crew_are_evaluated_by_the_policy() -> None:
     run, vendor = _run(
         _reply(None, ("read", {"path": "a.txt"})),
         _reply(None, ("notes_write", {"path": "/etc/passwd"})),
@@ -83,7 +83,7 @@ def test_the_tools_of_a_crew_are_judged_by_the_policy() -> None:
 
 
 # lynx-agent defect 82
-def test_every_call_of_a_reply_is_judged() -> None:
+def test_every_call_of_a_reply_is_evaluated() -> None:
     run, vendor = _run(
         _reply(None, ("read", {"path": "a"}), ("notes_write", {"path": "/root"}), ("read", {"path": "b"})),
         _reply("All tidy."),

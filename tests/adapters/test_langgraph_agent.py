@@ -68,7 +68,7 @@ def test_a_graph_survives_the_results_of_its_tools() -> None:
 
 
 # lynx-agent defect 82
-def test_every_parallel_call_is_judged_and_answered() -> None:
+def test_every_parallel_call_is_evaluated_and_answered() -> None:
     calls = [_call("read", "c1", path="a"), _call("notes.write", "c2", path="/"), _call("notes.write", "c3", path="b")]
     model = Model(AIMessage("", tool_calls=calls), AIMessage("done"))
     run = governed(LangGraphAgent(_graph(model)))

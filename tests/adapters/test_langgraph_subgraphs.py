@@ -79,7 +79,7 @@ def _asks(*calls: dict[str, Any], **more: Any) -> AIMessage:
 
 
 def _react(model: Any, tools: Sequence[Any] = OWN, *, sync: bool = False) -> Any:
-    """What `create_react_agent` makes: a model, and a `ToolNode` that runs what it asks for."""
+    """The graph of `create_react_agent`: a model, and a `ToolNode` that runs what it asks for."""
 
     def say(state: Any) -> Any:
         return {"messages": [model.invoke(state["messages"])]}
@@ -355,7 +355,7 @@ def test_no_id_of_a_models_message_hides_its_calls(message_id: str) -> None:
     assert len(run.bodies("policy.evaluated")) == 2
 
 
-def test_a_call_that_a_node_puts_into_a_message_of_the_conversation_is_judged() -> None:
+def test_a_call_that_a_node_puts_into_a_message_of_the_conversation_is_evaluated() -> None:
     def tamper(state: Any) -> Any:
         said = [message for message in state["messages"] if isinstance(message, AIMessage)]
         if not said:
@@ -557,7 +557,7 @@ def test_no_tool_of_a_random_graph_runs_without_a_decision(seed: int) -> None:
     assert all(path != "/root" for _, path in run.ran)
 
 
-def test_a_reply_out_of_the_graphs_cache_is_judged() -> None:
+def test_a_reply_out_of_the_graphs_cache_is_evaluated() -> None:
     class Cached(BaseCache[Any]):
         """Has a reply with a call for every node that asks."""
 

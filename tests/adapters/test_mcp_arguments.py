@@ -1,4 +1,4 @@
-"""Arguments of MCP tools: checked by the server's schema, with its defaults, before the policy judges them."""
+"""Arguments of MCP tools: checked by the server's schema, with its defaults, before the policy evaluates them."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ALL = compile_policy("rules: [{id: all, match: {}, decision: allow}]")
 
 
 class Outcome:
-    """What became of some calls: `told` to the model, `judged` by the policy, `codes` of refusals."""
+    """Results of some calls: `messages` to the model, `evaluated` arguments, `codes` of refusals."""
 
-    def __init__(self, told: list[str], events: list[AuditEvent]) -> None:
+    def __init__(self, reported: list[str], events: list[AuditEvent]) -> None:
         decided = [event.body for event in events if event.kind == "policy.evaluated"]
-        self.told = told
-        self.judged = [body["args"] for body in decided if "code" not in body]
+        self.reported = reported
+        self.evaluated = [body["args"] for body in decided if "code" not in body]
         self.codes = [body.get("code") for body in decided]
-        self.got = [json.loads(text.removeprefix("[ok] ")) for text in told if text.startswith("[ok] ")]
+        self.got = [json.loads(text.removeprefix("[ok] ")) for text in reported if text.startswith("[ok] ")]
 
 
 def outcome(command: list[str], *calls: ToolCall, policy: Any = ALL) -> Outcome:
@@ -50,7 +50,7 @@ def outcome(command: list[str], *calls: ToolCall, policy: Any = ALL) -> Outcome:
 
 
 def echoed(tmp_path: Path, schema: Mapping[str, Any], *args: Mapping[str, Any], policy: Any = ALL) -> Outcome:
-    """What becomes of calls of a tool with `schema`, whose server answers with the arguments that it got."""
+    """Results of calls of a tool with `schema`, whose server answers with the arguments that it got."""
     schemas = tmp_path / "schemas.json"
     schemas.write_text(json.dumps({"echo": schema}))
     command = [sys.executable, str(HERE / "echo_server.py"), str(schemas)]
@@ -96,21 +96,21 @@ rules:
         ({"type": "object", "additionalProperties": properties(force=FORCE)}, {"options": {}}),
     ],
 )  # fmt: skip
-def test_a_default_of_the_server_is_judged_wherever_the_schema_has_it(
+def test_a_default_of_the_server_is_evaluated_wherever_the_schema_has_it(
     tmp_path: Path, schema: dict[str, Any], args: dict[str, Any]
 ) -> None:
     denied = echoed(tmp_path, schema, args, policy=NO_FORCE)
-    assert denied.told == ["[denied] too strong"]
+    assert denied.reported == ["[denied] too strong"]
     sent = echoed(tmp_path, schema, args)
-    assert [answer["got"] for answer in sent.got] == sent.judged
-    assert "true" in json.dumps(sent.judged)
+    assert [answer["got"] for answer in sent.got] == sent.evaluated
+    assert "true" in json.dumps(sent.evaluated)
 
 
 def test_defaults_in_items_are_bound(tmp_path: Path) -> None:
     schema = properties(jobs={"type": "array", "items": properties(force=FORCE, name={"type": "string"})})
     found = echoed(tmp_path, schema, {"jobs": [{"name": "a"}, {"name": "b", "force": False}]})
     expected = {"jobs": [{"name": "a", "force": True}, {"name": "b", "force": False}]}
-    assert (found.judged, found.got[0]["got"]) == ([expected], expected)
+    assert (found.evaluated, found.got[0]["got"]) == ([expected], expected)
 
 
 def test_a_default_that_depends_on_another_default_is_bound(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_default_that_depends_on_another_default_is_bound(tmp_path: Path) -> N
         "then": properties(force=FORCE),
         "properties": {"mode": {"default": "hard"}},
     }
-    assert echoed(tmp_path, schema, {}).judged == [{"mode": "hard", "force": True}]
+    assert echoed(tmp_path, schema, {}).evaluated == [{"mode": "hard", "force": True}]
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,19 @@ def test_a_default_that_depends_on_another_default_is_bound(tmp_path: Path) -> N
 )
 def test_a_call_is_refused_where_two_defaults_could_be_meant(tmp_path: Path, schema: dict[str, Any]) -> None:
     found = echoed(tmp_path, schema, {}, {"force": True})
-    assert "as it has more than one default" in found.told[0] or "as they has" in found.told[0]
+    assert "as it has more than one default" in found.reported[0] or "as they has" in found.reported[0]
     assert found.codes == ["argument_value", None]
 
 
 def test_a_null_default_and_a_required_one_are_not_bound(tmp_path: Path) -> None:
     schema = {**properties(a={"default": None}, b={"type": "integer", "default": 1}), "required": ["b"]}
     found = echoed(tmp_path, schema, {"b": 2}, {})
-    assert found.judged == [{"b": 2}]
-    assert found.told[1] == "[error] missing argument `b` for tool 'echo'"
+    assert found.evaluated == [{"b": 2}]
+    assert found.reported[1] == "[error] missing argument `b` for tool 'echo'"
 
 
 @pytest.mark.parametrize(
-    "member, value, told",
+    "member, value, reported",
     [
         ({"type": "boolean"}, "true", "argument `x`: expected a boolean, got a string"),
         ({"type": "boolean"}, 1, "argument `x`: expected a boolean, got an integer"),
@@ -162,13 +162,13 @@ def test_a_null_default_and_a_required_one_are_not_bound(tmp_path: Path) -> None
          "argument `x`: expected a string or an integer, got null"),
     ],
 )  # fmt: skip
-def test_a_value_that_the_schema_refuses_is_told_by_its_place_and_not_sent(
-    tmp_path: Path, member: dict[str, Any], value: Any, told: str
+def test_a_value_that_the_schema_refuses_is_located_and_not_sent(
+    tmp_path: Path, member: dict[str, Any], value: Any, reported: str
 ) -> None:
     found = echoed(tmp_path, properties(x=member), {"x": value})
-    assert found.told == [f"[error] {told}"]
+    assert found.reported == [f"[error] {reported}"]
     assert found.codes[0] in ("argument_type", "argument_value")
-    assert found.judged == []
+    assert found.evaluated == []
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_value_that_the_schema_refuses_is_told_by_its_place_and_not_sent(
 )
 def test_a_schema_that_cannot_be_used_refuses_every_call(tmp_path: Path, schema: dict[str, Any], problem: str) -> None:
     found = echoed(tmp_path, schema, {}, {"x": 1})
-    assert all(problem in text for text in found.told)
+    assert all(problem in text for text in found.reported)
     assert found.codes == ["tool_schema", "tool_schema"]
 
 
@@ -196,10 +196,10 @@ def test_a_pattern_that_backtracks_and_a_reference_that_explodes_take_bounded_wo
     }
     found = echoed(tmp_path, schema, {"x": "a" * 50 + "!"}, {"y": 1}, {"z": 1})
     assert found.codes == ["argument_value", "tool_schema", "argument_too_deep"]
-    assert "it takes too many steps to check these arguments" in found.told[1]
+    assert "it takes too many steps to check these arguments" in found.reported[1]
 
 
-def test_what_a_model_of_the_server_would_use_is_what_was_judged() -> None:
+def test_what_a_model_of_the_server_would_use_is_what_was_evaluated() -> None:
     calls = (
         ToolCall("delete", {"path": "a"}),
         ToolCall("delete", {"path": "a", "options": {"recursive": True}}),
@@ -210,7 +210,7 @@ def test_what_a_model_of_the_server_would_use_is_what_was_judged() -> None:
     found = outcome(NESTED, *calls)
     used = [_without_nulls(answer) for answer in found.got]
     assert len(used) == len(calls)
-    assert used == [_without_nulls(judged) for judged in found.judged]
+    assert used == [_without_nulls(evaluated) for evaluated in found.evaluated]
     denied = outcome(
         NESTED,
         *calls,
@@ -222,7 +222,7 @@ rules:
 """
         ),
     )
-    assert [text.split(" ")[0] for text in denied.told] == ["[denied]"] * 4 + ["[ok]"]
+    assert [text.split(" ")[0] for text in denied.reported] == ["[denied]"] * 4 + ["[ok]"]
 
 
 def _without_nulls(value: Any) -> Any:
@@ -235,8 +235,8 @@ def _without_nulls(value: Any) -> Any:
 def test_a_value_without_a_json_form_is_not_sent_to_a_server(tmp_path: Path, value: Any) -> None:
     found = echoed(tmp_path, properties(), {"x": value})
     assert found.codes == ["argument_type"]
-    assert "expected a JSON value, got `" in found.told[0]
-    assert found.told[0].startswith("[error] argument `x[1]`" if type(value) is tuple else "[error] argument `x`")
+    assert "expected a JSON value, got `" in found.reported[0]
+    assert found.reported[0].startswith("[error] argument `x[1]`" if type(value) is tuple else "[error] argument `x`")
 
 
 @settings(max_examples=examples(5), suppress_health_check=list(HealthCheck), deadline=None)
@@ -244,14 +244,14 @@ def test_a_value_without_a_json_form_is_not_sent_to_a_server(tmp_path: Path, val
     schemas=st.lists(documents_with_defaults(), min_size=10, max_size=10),
     calls=st.lists(st.tuples(st.integers(0, 9), arguments), min_size=40, max_size=40),
 )
-def test_a_server_gets_nothing_that_its_schema_refuses_and_nothing_unjudged(
+def test_a_server_gets_nothing_that_its_schema_refuses_and_nothing_unevaluated(
     tmp_path_factory: pytest.TempPathFactory, schemas: list[dict[str, Any]], calls: list[tuple[int, dict[str, Any]]]
 ) -> None:
     path = tmp_path_factory.mktemp("schemas") / "schemas.json"
     path.write_text(json.dumps({f"t{index}": schema for index, schema in enumerate(schemas)}))
     command = [sys.executable, str(HERE / "echo_server.py"), str(path)]
     found = outcome(command, *(ToolCall(f"t{index}", args) for index, args in calls))
-    assert [answer["got"] or {} for answer in found.got] == found.judged
+    assert [answer["got"] or {} for answer in found.got] == found.evaluated
     for answer in found.got:
         schema = schemas[int(answer["tool"].removeprefix("t"))]
         jsonschema.Draft202012Validator(schema).validate(answer["got"] or {})

@@ -87,7 +87,7 @@ async def _pins(server: Server) -> dict[str, dict[str, str]]:
 
 
 def _told_after(server: Server, change: Callable[[], None]) -> str:
-    """What the model is told about a call of `send` when the server changes between listing and call."""
+    """The model's message about a call of `send` when the server changes between listing and call."""
     agent = Scripted(ToolCall("send", {"to": "x"}), FinalAnswer("done"))
 
     async def run() -> RunResult:
@@ -101,21 +101,21 @@ def _told_after(server: Server, change: Callable[[], None]) -> str:
 
 @pytest.mark.parametrize("part", CHANGES)
 def test_a_tool_that_is_defined_otherwise_after_it_was_listed_is_not_called(server: Server, part: str) -> None:
-    told = _told_after(server, lambda: server.define({**SEND, **CHANGES[part]}, LIST))
-    assert told.startswith("[error] McpServerError: MCP server ")
-    assert f"the {part} of `send` has changed; it was not called" in told
+    reported = _told_after(server, lambda: server.define({**SEND, **CHANGES[part]}, LIST))
+    assert reported.startswith("[error] McpServerError: MCP server ")
+    assert f"the {part} of `send` has changed; it was not called" in reported
     assert server.called() == []
 
 
 def test_a_tool_that_is_gone_after_it_was_listed_is_not_called(server: Server) -> None:
-    told = _told_after(server, lambda: server.define(LIST))
-    assert "no longer lists tool `send`; it was not called" in told
+    reported = _told_after(server, lambda: server.define(LIST))
+    assert "no longer lists tool `send`; it was not called" in reported
     assert server.called() == []
 
 
 def test_a_second_definition_of_a_tool_is_not_called(server: Server) -> None:
-    told = _told_after(server, lambda: server.define(SEND, {**SEND, "description": "Another."}))
-    assert "the description of `send` has changed" in told
+    reported = _told_after(server, lambda: server.define(SEND, {**SEND, "description": "Another."}))
+    assert "the description of `send` has changed" in reported
     assert server.called() == []
 
 
@@ -243,7 +243,7 @@ def test_a_grant_does_not_count_for_another_definition(server: Server, part: str
     assert server.called() == []
 
 
-def test_a_handler_is_told_the_definition(server: Server) -> None:
+def test_a_handler_gets_the_definition(server: Server) -> None:
     asked: list[ApprovalRequest] = []
 
     async def grant(request: ApprovalRequest) -> ApprovalDecision:
@@ -297,9 +297,9 @@ def test_a_grant_ahead_of_time_can_be_bound_to_a_definition(server: Server, kept
         return str([message.content for message in agent.seen[1] if message.role == "tool"])
 
     for bound in (True, False):
-        told = asyncio.run(run(bound=bound))
-        assert told.count("[ok] sent") == 1
-        assert told.count("no grant for") == 1
+        reported = asyncio.run(run(bound=bound))
+        assert reported.count("[ok] sent") == 1
+        assert reported.count("no grant for") == 1
         server.calls.unlink()
 
 

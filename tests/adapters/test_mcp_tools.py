@@ -1,4 +1,4 @@
-"""`mcp_tools` against real servers over stdio: the official SDK at both ends, and a hand-written server for odd ones.
+"""`mcp_tools` against real servers over stdio: the official SDK at both ends, and a hand-written hostile server.
 
 The same tests run with either generation of the SDK; `test_other_sdks.py` runs them with the one not installed here.
 """
@@ -24,12 +24,12 @@ from kernel.scripted import Scripted
 
 HERE = Path(__file__).parent
 SDK = [sys.executable, str(HERE / "sdk_server.py")]
-ODD = [sys.executable, str(HERE / "odd_server.py")]
+ODD = [sys.executable, str(HERE / "hostile_server.py")]
 ALL = compile_policy("rules: [{id: all, match: {}, decision: allow}]")
 
 
-def _told(*calls: ToolCall, policy: Any = ALL, **more: Any) -> list[str]:
-    """What the model is told about each of `calls`, made in one run."""
+def _reported(*calls: ToolCall, policy: Any = ALL, **more: Any) -> list[str]:
+    """The model's message about each of `calls`, made in one run."""
     agent = Scripted(calls, FinalAnswer("done"))
 
     async def run() -> RunResult:
@@ -43,7 +43,7 @@ def _told(*calls: ToolCall, policy: Any = ALL, **more: Any) -> list[str]:
 
 # lynx-agent defect 79
 def test_text_comes_back_as_text_and_errors_are_failures() -> None:
-    told = _told(
+    reported = _reported(
         ToolCall("add", {"a": 1, "b": 41}),
         ToolCall("notes.tag", {"note": "n", "colour": "blue", "text": "new"}),
         ToolCall("lines", {"count": 2}),
@@ -51,10 +51,10 @@ def test_text_comes_back_as_text_and_errors_are_failures() -> None:
         ToolCall("fail", {"text": "disk is full"}),
         ToolCall("add", {"a": "not a number"}),
     )
-    assert told[:4] == ["[ok] 42", "[ok] n is blue, new", "[ok] line 0\nline 1", "[ok] [image: image/png, 8 bytes]"]
-    assert told[4].startswith("[error] McpToolError: ")
-    assert "disk is full" in told[4]
-    assert told[5] == "[error] argument `a`: expected an integer, got a string"
+    assert reported[:4] == ["[ok] 42", "[ok] n is blue, new", "[ok] line 0\nline 1", "[ok] [image: image/png, 8 bytes]"]
+    assert reported[4].startswith("[error] McpToolError: ")
+    assert "disk is full" in reported[4]
+    assert reported[5] == "[error] argument `a`: expected an integer, got a string"
 
 
 # lynx-agent defect 79
@@ -76,7 +76,7 @@ def test_a_model_is_shown_the_schemas_that_the_server_declares() -> None:
     assert shown["notes.tag"]["properties"]["colour"]["enum"] == ["red", "blue"]
 
 
-def test_the_policy_judges_the_servers_defaults_too() -> None:
+def test_the_policy_evaluates_the_servers_defaults_too() -> None:
     policy = compile_policy(
         """
 rules:
@@ -84,13 +84,13 @@ rules:
   - {id: rest, match: {}, decision: allow}
 """
     )
-    told = _told(
+    reported = _reported(
         ToolCall("notes.tag", {"note": "n"}),
         ToolCall("notes.tag", {"note": "n", "colour": "blue"}),
         ToolCall("notes.tag", {"colour": "blue"}),
         policy=policy,
     )
-    assert told == [
+    assert reported == [
         "[denied] too loud",
         "[ok] n is blue",
         "[error] missing argument `note` for tool 'notes.tag'",

@@ -119,7 +119,7 @@ def test_the_options_of_openai_reach_the_api() -> None:
     assert request["new"] == [1]
 
 
-def test_no_option_is_sent_that_nobody_gave() -> None:
+def test_only_given_options_are_sent() -> None:
     _, vendor = _run(_claude(_text("done")))
     assert set(vendor.requests[0]) == {"model", "max_tokens", "messages", "tools"}
 
@@ -154,7 +154,7 @@ def test_extra_sets_nothing_of_the_adapters_own_for_openai(name: str, wrap: Any)
 
 
 @pytest.mark.parametrize("kind", [ClaudeAgent, OpenAIAgent])
-def test_an_option_is_said_once_and_extra_is_a_mapping(kind: Any) -> None:
+def test_an_option_is_given_once_and_extra_is_a_mapping(kind: Any) -> None:
     with pytest.raises(ValueError, match="use its parameter `temperature`"):
         kind(tools=TOOLS, client=object(), extra={"temperature": 1})
     for odd in ([("top_k", 1)], "top_k", {1: 2}, {"extra_body": [1]}):

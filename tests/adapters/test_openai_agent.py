@@ -90,7 +90,7 @@ def test_a_run_from_task_to_answer() -> None:
 
 
 # lynx-agent defect 82
-def test_every_parallel_call_is_judged_and_stands_in_one_message() -> None:
+def test_every_parallel_call_is_evaluated_and_stands_in_one_message() -> None:
     run, vendor = _run(
         _reply(
             None,
@@ -130,9 +130,9 @@ def test_malformed_arguments_are_a_recorded_failure(arguments: str, reason: str)
     assert proposed["args"] == {"_raw_arguments": arguments}
     [failure] = run.bodies("action.failed")
     assert failure["reason"].startswith(reason)
-    _, assistant, told = vendor.requests[1]["messages"]
+    _, assistant, reported = vendor.requests[1]["messages"]
     assert json.loads(assistant["tool_calls"][0]["function"]["arguments"]) == {"_raw_arguments": arguments}
-    assert told["content"] == f"[error] {failure['reason']}"
+    assert reported["content"] == f"[error] {failure['reason']}"
 
 
 def test_no_arguments_at_all_are_an_empty_object() -> None:

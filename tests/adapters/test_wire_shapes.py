@@ -61,7 +61,9 @@ def test_everything_else_is_no_arguments_or_a_problem(sent: object) -> None:
         ("Infinity", {"_raw_arguments": "Infinity"}, "arguments are not JSON: `Infinity` is not a JSON value"),
     ],
 )
-def test_what_is_no_object_is_kept_as_it_was_sent(sent: object, args: dict[str, Any], problem: str | None) -> None:
+def test_arguments_that_are_not_an_object_are_kept_as_sent(
+    sent: object, args: dict[str, Any], problem: str | None
+) -> None:
     assert read_arguments(sent) == (args, problem)
 
 

@@ -15,7 +15,7 @@ HERE = Path(__file__).parent / "v1"
 
 
 def expectation(bundle: PolicyBundle) -> dict[str, Any]:
-    """What the bundle must say for ever."""
+    """The permanent content of the bundle."""
     lines = (HERE / "requests.jsonl").read_text(encoding="utf-8").splitlines()
     return {
         "digest": bundle.id,

@@ -28,7 +28,7 @@ def memory(stage: crashsim.Stage) -> MemoryStore:
 
 
 def sqlite(stage: crashsim.Stage) -> SQLiteStore:
-    # A stopped worker can hold the file's lock, and nobody waits for it in simulated time.
+    # A stopped worker can hold the file's lock, and no worker waits for it in simulated time.
     return SQLiteStore(stage.directory / "runs.db", clock=stage.clock, busy_seconds=0.01)
 
 
@@ -49,7 +49,7 @@ def asked(pay: Any, stage: crashsim.Stage) -> None:
 
 
 def unsafe(stage: crashsim.Stage, make: Callable[[crashsim.Stage], Any] = memory, **options: Any) -> crashsim.Scenario:
-    """Nothing makes it happen once, and nobody can tell."""
+    """Neither unique nor verifiable."""
 
     @tool(effect="unsafe")
     async def pay(amount: int) -> str:

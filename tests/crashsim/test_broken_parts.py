@@ -27,7 +27,7 @@ def not_idempotent(stage: crashsim.Stage) -> crashsim.Scenario:
 
 
 def keyless(stage: crashsim.Stage) -> crashsim.Scenario:
-    """Declared keyed, and the bank is not told the key."""
+    """Declared keyed, and the bank does not get the key."""
 
     @tool(effect="keyed")
     async def pay(amount: int, idempotency_key: str) -> str:
@@ -147,7 +147,7 @@ def test_a_payment_that_is_taken_for_failed_and_was_made_is_guessed() -> None:
 
 
 class Unfenced(MemoryStore):
-    """Does not look at the fence: whoever had the run may go on with it."""
+    """Ignores the fence: a worker that lost the run can continue."""
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
         await self.append(record)
@@ -206,7 +206,7 @@ class Forgetful(MemoryStore):
         return await super().acquire(run_id, owner=owner, seconds=seconds)
 
 
-def test_a_run_that_cannot_go_on_is_told() -> None:
+def test_a_run_that_cannot_go_on_is_reported() -> None:
     report = crashsim.campaign(lambda stage: payments.reconciled(stage, lambda _: Forgetful(clock=stage.clock)))
     assert report.not_ended > 0
     assert report.double == 0

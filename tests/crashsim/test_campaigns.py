@@ -30,22 +30,22 @@ def nothing_wrong(report: crashsim.Report) -> bool:
 
 
 @pytest.mark.parametrize("scenario", [payments.reconciled, payments.keyed])
-def test_killed_at_every_pair_of_points_nothing_is_double_lost_or_in_doubt(scenario: Factory) -> None:
+def test_killed_at_every_pair_of_points_nothing_is_double_lost_or_uncertain(scenario: Factory) -> None:
     report = report_of(scenario, 2, 1)
     assert report.runs > 30 * report.points > 1200
     assert nothing_wrong(report)
     assert report.uncertain == 0
 
 
-def test_without_a_reconciler_nothing_is_double_and_every_doubt_is_told() -> None:
+def test_without_a_reconciler_nothing_is_double_and_every_uncertain_outcome_is_reported() -> None:
     report = report_of(payments.unsafe, 2, 1)
     assert nothing_wrong(report)
-    in_doubt = [row for row in report.rows if row.uncertain]
-    assert {name for row in in_doubt for name in row.uncertain} == {f"pay {amount}" for amount in AMOUNTS}
-    assert len(in_doubt) > 300
+    uncertain = [row for row in report.rows if row.uncertain]
+    assert {name for row in uncertain for name in row.uncertain} == {f"pay {amount}" for amount in AMOUNTS}
+    assert len(uncertain) > 300
 
 
-def test_a_death_between_an_intent_and_its_result_is_a_doubt_and_no_other_one_is() -> None:
+def test_only_a_crash_between_an_intent_and_its_result_is_uncertain() -> None:
     report = crashsim.campaign(payments.unsafe)
     between = {"after store.append action.intent", "in pay, ", "before store.append action.result"}
     for row in report.rows[1:]:
@@ -60,7 +60,7 @@ def test_two_workers_at_every_interleaving_do_nothing_twice(scenario: Factory) -
     assert report.uncertain == 0
 
 
-def test_two_workers_do_nothing_twice_without_a_reconciler_and_every_doubt_is_told() -> None:
+def test_two_workers_do_nothing_twice_without_a_reconciler_and_every_uncertain_outcome_is_reported() -> None:
     report = report_of(payments.unsafe, 0, 2)
     assert nothing_wrong(report)
     assert report.uncertain > 0
@@ -110,7 +110,7 @@ def approved(stage: crashsim.Stage) -> crashsim.Scenario:
     return payments.unsafe(stage, lambda _: store, on_approval=durable_approvals(store))
 
 
-def test_a_doubt_suspends_the_run_where_approvals_are_durable() -> None:
+def test_an_uncertain_outcome_suspends_the_run_where_approvals_are_durable() -> None:
     report = crashsim.campaign(approved)
     assert nothing_wrong(report)
     suspended = [row for row in report.rows if row.status == "suspended"]

@@ -52,12 +52,14 @@ def test_a_campaign_in_which_something_is(capsys: pytest.CaptureFixture[str]) ->
         ([f"{HERE / 'payments.py'}:Payer"], "error: the scenario raised TypeError: "),
     ],
 )
-def test_what_cannot_be_simulated_is_said(arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_simulated_is_reported(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(arguments) == 2
     assert text in capsys.readouterr().err
 
 
-def test_arguments_that_are_none_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_are_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([GOOD, "--kills", "9"])
     assert ended.value.code == 2

@@ -1,4 +1,4 @@
-"""What is simulated: time, death, a worker that is stopped; and what cannot be, which is said."""
+"""Simulation of time, crashes and stopped workers; refusal of everything that cannot be simulated."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_a_replay_shows_every_step_and_what_came_of_it() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "kill", "kill@0", "kill@1+2+3", "stop@x", "pause@3"])
-def test_what_is_no_schedule_is_said(text: str) -> None:
+def test_an_invalid_schedule_is_reported(text: str) -> None:
     with pytest.raises(ValueError, match=r"invalid schedule .*: write kill@12, kill@12\+7, stop@12"):
         crashsim.replay(payments.keyed, text)
 
@@ -201,7 +201,7 @@ def test_a_scenario_that_is_not_the_same_twice_is_refused() -> None:
         crashsim.campaign(other_effects)
 
 
-def test_a_run_that_never_ends_is_told() -> None:
+def test_a_run_that_never_ends_is_reported() -> None:
     def waiting(stage: crashsim.Stage) -> crashsim.Scenario:
         async def wait() -> None:
             await asyncio.get_running_loop().create_future()
@@ -257,18 +257,18 @@ def test_what_a_scenario_raises_comes_through() -> None:
         ({"limit": 0}, "limit must be at least 1, got 0"),
     ],
 )
-def test_arguments_that_are_none_are_refused(options: dict[str, Any], text: str) -> None:
+def test_invalid_arguments_are_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         crashsim.campaign(payments.keyed, **options)
 
 
-def test_progress_is_told_after_every_run() -> None:
-    told: list[crashsim.Progress] = []
-    report = crashsim.campaign(payments.keyed, workers=2, limit=60, progress=told.append)
-    assert [each.phase for each in told] == ["killed once"] * report.points + ["stopped"] * (60 - report.points)
-    assert [each.done for each in told[: report.points]] == list(range(1, report.points + 1))
-    assert {each.total for each in told[: report.points]} == {report.points}
-    assert {each.faults for each in told} == {0}
+def test_progress_is_reported_after_every_run() -> None:
+    reported: list[crashsim.Progress] = []
+    report = crashsim.campaign(payments.keyed, workers=2, limit=60, progress=reported.append)
+    assert [each.phase for each in reported] == ["killed once"] * report.points + ["stopped"] * (60 - report.points)
+    assert [each.done for each in reported[: report.points]] == list(range(1, report.points + 1))
+    assert {each.total for each in reported[: report.points]} == {report.points}
+    assert {each.faults for each in reported} == {0}
 
 
 def test_a_simulated_store_is_of_no_use_elsewhere() -> None:

@@ -1,4 +1,4 @@
-"""What f-strings make of values in the core, beside CPython: specifications put together from all their parts."""
+"""Results of f-strings in the core, beside CPython: specifications put together from all their parts."""
 
 from __future__ import annotations
 

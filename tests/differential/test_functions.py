@@ -22,7 +22,7 @@ from oracle.function_nodes import Functions, request
 
 REQUESTS = 6
 PARTS = max(1, campaign.SIZE // 200)
-# What the core does not judge it says so, and does not decide by guess.
+# The core reports functions that it cannot evaluate, and never guesses a decision.
 OWN = ("unsupported", "too_many_steps", "too_large", "bad_unicode", "out_of_range", "wrong_type")
 
 
@@ -33,7 +33,7 @@ def policy(rule: schema.AnyRule) -> schema.IrPolicy:
 def both(body: tuple[Statement, ...], slots: int) -> tuple[PolicyBundle, PolicyBundle]:
     """A function in the core, and the same one as a callable."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # CPython warns about code nobody would write
+        warnings.simplefilter("ignore")  # CPython warns about the unusual code
         rule = function_source.function(body, slots)
     host = schema.HostRule("f", 0, "m", "q", "c")
     return (
@@ -108,7 +108,7 @@ def test_a_function_decides_on_json_as_on_objects(seed: int) -> None:
         assert shown(found).replace("(", "[") == shown(wanted).replace("(", "["), function_source.source(body, slots)
 
 
-def test_most_of_what_is_generated_is_judged_and_some_of_it_decides() -> None:
+def test_most_generated_functions_are_evaluated_and_some_decide() -> None:
     own, decided, total = 0, 0, 0
     for seed in range(150):
         random = Random(seed)

@@ -94,7 +94,7 @@ def sorted_out(request: ActionRequest, context: ExecutionContext) -> Decision | 
 
 
 def wanted_by(rule: Callable[..., Decision | None], text: str) -> list[str]:
-    """What CPython makes of a text."""
+    """CPython's result for a text."""
     if rule is mapped:
         plain = [char for char in text if char != "Σ"]
         return [

@@ -1,4 +1,4 @@
-"""The front end of the `lynx` profile: the incumbent's words, its warnings by rule, its caps, its ids."""
+"""The front end of the `lynx` profile: lynx-agent's words, its warnings by rule, its caps, its ids."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ LAX = [
 
 
 @pytest.mark.parametrize(("code", "source"), LAX)
-def test_a_laxness_is_a_warning_with_a_place(code: str, source: str) -> None:
+def test_permissive_behaviour_is_a_warning_with_a_place(code: str, source: str) -> None:
     lowered = compile_lynx(source, "p.yaml")
     assert lowered.policy is not None
     (found,) = reported(lowered.findings)
@@ -137,7 +137,7 @@ def test_a_laxness_is_a_warning_with_a_place(code: str, source: str) -> None:
     assert found.span.line >= 1
 
 
-def test_a_laxness_is_named_once_for_each_rule() -> None:
+def test_permissive_behaviour_is_reported_once_for_each_rule() -> None:
     source = (
         "rules:\n"
         "- {id: a, match: {args.x.gt: 1, args.y.gt: 2, args.z.lt: 3}, decision: deny}\n"
@@ -156,7 +156,7 @@ def test_any_number_of_rules_may_be_lax() -> None:
     assert len(reported(lowered.findings)) == 1_500
 
 
-def test_a_policy_without_laxness_has_no_warning() -> None:
+def test_a_policy_without_permissive_behaviour_has_no_warning() -> None:
     source = (
         "version: 1\n"
         "defaults: {on_no_match: deny, on_missing_shadow: approve_required}\n"

@@ -36,7 +36,7 @@ def test_a_run_is_the_same_run(script: Script) -> None:
 def test_a_run_that_dies_twice_is_the_same_run(first: int, second: int, kept: bool) -> None:
     calls = (("echo", "a", 1), ("deploy", "b", 0), ("query", "c", 7))
     script = Script(
-        calls, policies=("plain", "doubtful-denied"), approver="alice", journaled=True,
+        calls, policies=("plain", "uncertain-denied"), approver="alice", journaled=True,
         deaths=(Death(first, kept), Death(second, not kept)),
     )  # fmt: skip
     mine, theirs = both(script)

@@ -109,7 +109,7 @@ def run(api: Any, calls: list[tuple[str, str, bool]], options: dict[str, Any]) -
     return {
         "result": (result.final_answer, result.error, result.steps_taken, str(result.usage)),
         "ran": ran,
-        "told": [(role, head(content), *rest) for role, content, *rest in seen],
+        "reported": [(role, head(content), *rest) for role, content, *rest in seen],
         "events": events,
         "journal": [(record.kind, record.idempotency_key, dict(record.body)) for record in store.records],
     }

@@ -64,7 +64,7 @@ def test_pieces_thrown_together_are_accepted_or_refused_alike(seed: int) -> None
     st.text(alphabet=r"ab\(|)[]{}*+?^$.-,:0123pPQEdwxibB=!<>_é", max_size=12),
     st.text(alphabet="ab0é_-{},\n", max_size=6),
 )
-def test_arbitrary_text_as_a_pattern_is_judged_alike(pattern: str, text: str) -> None:
+def test_arbitrary_text_as_a_pattern_is_evaluated_alike(pattern: str, text: str) -> None:
     assert_same(pattern, [text, pattern])
 
 

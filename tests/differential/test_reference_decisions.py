@@ -17,7 +17,7 @@ from bobcat.ir.schema import HostRule, IrPolicy, IrRule
 from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Principal, ToolMetadata, Verdict
 from bobcat.model.request_json import request_to_json
 from oracle.corpus import plain, typed
-from oracle.reference import HostFn, decide, judge
+from oracle.reference import HostFn, decide, evaluate_match
 from strategies import exprs, json_requests, policies, requests
 
 SETTINGS = settings(
@@ -104,7 +104,7 @@ def test_a_request_as_json_is_decided_as_the_request(policy: IrPolicy, calls: li
 
 @SETTINGS
 @given(policies(), requests)
-def test_an_explanation_has_the_decision_and_judges_every_rule_as_the_reference_does(
+def test_an_explanation_has_the_decision_and_evaluates_every_rule_as_the_reference_does(
     policy: IrPolicy, call: ActionRequest
 ) -> None:
     bundle = PolicyBundle.from_policy(policy)
@@ -114,16 +114,14 @@ def test_an_explanation_has_the_decision_and_judges_every_rule_as_the_reference_
     for rule, (_, outcome, code, *_) in zip(policy.rules, traces, strict=True):
         if outcome == "not_reached" or not isinstance(rule, IrRule):
             continue
-        truth = judge(rule.match, call, rule.verdict in ("allow", "transform"))
+        truth = evaluate_match(rule.match, call, rule.verdict in ("allow", "transform"))
         if code != "cannot_transform":
             assert (outcome, code) == (truth.kind.value, truth.code)
 
 
 @SETTINGS
 @given(st.lists(exprs, min_size=1, max_size=12), st.lists(requests, min_size=1, max_size=4))
-def test_many_rules_on_the_same_paths_are_judged_each_for_itself(
-    matches: list[Any], calls: list[ActionRequest]
-) -> None:
+def test_many_rules_on_the_same_paths_are_evaluated_separately(matches: list[Any], calls: list[ActionRequest]) -> None:
     """The index, the shared clauses and the automata of a larger program change nothing."""
     rules = [
         construct.rule(f"r{index}", match, "deny" if index % 3 else "allow") for index, match in enumerate(matches)

@@ -1,6 +1,6 @@
 """The API reference is what its generator makes, and has every public name once.
 
-`BOBCAT_UPDATE_API=1 pytest tests/docs/test_api_reference.py` writes it anew.
+`BOBCAT_UPDATE_API=1 pytest tests/docs/test_api_reference.py` rewrites it.
 """
 
 from __future__ import annotations

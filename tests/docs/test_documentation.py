@@ -135,7 +135,7 @@ def test_a_workflow_calls_commands_with_options_that_they_have(page: Path, text:
         assert {word for word in call if word.startswith("--")} <= known
 
 
-def test_names_of_the_incumbent_s_modules_are_where_the_migrating_page_says() -> None:
+def test_names_of_lynx_agents_modules_are_where_the_migrating_page_says() -> None:
     import lynx
 
     import bobcat

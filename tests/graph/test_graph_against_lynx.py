@@ -91,9 +91,9 @@ def run(api: Any, text: str, scripts: dict[str, list[tuple[str, str]]], store: A
     result = asyncio.run(api.run_graph(graph, "the task", router=spec, sinks=[sink], store=store, run_id="g"))
     path = [(o.node, o.denials, o.transitions, o.result.final_answer, o.result.error, o.result.steps_taken)
             for o in result.path]  # fmt: skip
-    told = [(event.kind, dict(event.body), event.seq) for event in events if event.bundle_id == "graph"]
+    reported = [(event.kind, dict(event.body), event.seq) for event in events if event.bundle_id == "graph"]
     tasks = {name: agent.tasks for name, (agent, _) in nodes.items()}
-    return path, result.transitions, result.error, told, tasks, ran
+    return path, result.transitions, result.error, reported, tasks, ran
 
 
 @pytest.mark.parametrize("journaled", [False, True])

@@ -138,7 +138,7 @@ def test_the_lynx_profile_warns_of_no_pattern_and_knows_no_answer_is() -> None:
         compile_graph(edge % "answer_is", profile="lynx")
 
 
-def test_all_mistakes_of_a_graph_are_told_at_once() -> None:
+def test_all_mistakes_of_a_graph_are_reported_at_once() -> None:
     error = refusal("start: done\nmax_transitions: no\nedges: [{from: done, to: x, when: {status: ok, steps_gt: x}}]")
     assert [item.code for item in error.diagnostics] == ["G05", "G07", "G12", "G15", "G17"]
 

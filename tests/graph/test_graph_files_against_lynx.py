@@ -53,7 +53,7 @@ def document(draw: random.Random) -> str:
 
 
 def routes(api: Any, text: str) -> Any:
-    """Where each node leads after each outcome; or the refusal."""
+    """The next node after each outcome of each node; or the refusal."""
     try:
         spec = api.compile_graph(text)
     except ValueError as error:

@@ -230,7 +230,7 @@ def test_a_store_that_fails_ends_the_graph(store: MemoryStore, error: str) -> No
 
 
 class Waiting(MemoryStore):
-    """Hangs in one call, or raises a cancellation nobody asked for."""
+    """Hangs in one call, or raises an unrequested cancellation."""
 
     def __init__(self, at: int, *, raises: bool) -> None:
         super().__init__()
@@ -301,7 +301,7 @@ def test_a_cancellation_that_a_store_raises_is_a_failure_of_the_store(at: int) -
 
 
 @pytest.mark.parametrize("body", [{}, {"hop": "x", "node": "a"}, {"hop": 0, "node": 3}, {"hop": 0, "node": "a"}])
-def test_records_that_are_none_end_the_graph(body: dict[str, Any]) -> None:
+def test_invalid_records_end_the_graph(body: dict[str, Any]) -> None:
     store, nodes = MemoryStore(), three()
     asyncio.run(store.append(StepRecord("g", 0, "node.finished", "", body, datetime.now(UTC))))
     assert str(resume(nodes, store).result.error).startswith("store.load failed: ")

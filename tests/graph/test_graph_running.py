@@ -268,7 +268,7 @@ def test_arguments_that_are_no_graph_are_refused(options: dict[str, Any], error:
     assert str(caught.value) == message
 
 
-def test_a_spec_that_routes_to_a_node_nobody_gave_is_refused() -> None:
+def test_a_spec_that_routes_to_a_missing_node_is_refused() -> None:
     with pytest.raises(ValueError, match=r"graph routes to unknown node\(s\): \['fixer', 'reviewer'\]"):
         run(Nodes().add("triage"), compile_graph(LOOP))
 

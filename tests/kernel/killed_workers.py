@@ -25,7 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bobcat.stores.urls import open_store
-from kernel.mortal import AMOUNTS, Bank, CrashingStore, attempt, tools, writes_of_a_run
+from kernel.crashing_process import AMOUNTS, Bank, CrashingStore, attempt, tools, writes_of_a_run
 
 PREFIX = sys.argv[4] if len(sys.argv) > 4 else ""
 LEASE_SECONDS = 8.0
@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Ledger(Bank):
-    """Payments in a file: they outlive whoever made them."""
+    """Payments in a file: they outlive their worker."""
 
     def __init__(self, path: Path, *, once: bool) -> None:
         self._path = path
@@ -88,7 +88,7 @@ def fork(main: Callable[[], Any]) -> int:
     if pid:
         return pid
     status = 1
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody else would wake a stopped one
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # no other process would wake a stopped one
     try:
         main()
         status = 0
@@ -221,7 +221,7 @@ def freeze(url: str, directory: Path) -> dict[str, Any]:
 
 
 def outcome(directory: Path, run_id: str, ledger: str | None = None) -> dict[str, Any]:
-    """How often each amount was paid, and how each worker ended; None for one that said nothing any more."""
+    """The number of payments by amount, and the end of each worker; None for one without a message."""
     paid = Counter(amount for _, amount in Ledger(directory / (ledger or f"{run_id}.ledger"), once=False).paid)
     ends = {
         owner: path.read_text() if (path := directory / f"{run_id}.{owner}").exists() else None for owner in ("a", "b")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from bobcat import Happened, NotHappened, RunResult, ToolSet, tool
-from kernel.mortal import AMOUNTS, CrashingStore, attempt
+from kernel.crashing_process import AMOUNTS, CrashingStore, attempt
 
 
 class Outage:
@@ -46,7 +46,7 @@ class Outage:
 
 
 class Point(NamedTuple):
-    """Where a run stands: before or after write `at`, counted from 1; or, `in_tool`, before or after payment `at`."""
+    """Point of an outage: before or after write `at`, from 1; with `in_tool`, before or after payment `at`."""
 
     at: int
     after: bool
@@ -89,7 +89,7 @@ class Halted(CrashingStore):
 
 @dataclass
 class Ledger:
-    """What was paid: keys by amount. `once` is a receiver that acts once on a key."""
+    """Payments: keys by amount. `once` is a receiver that acts once on a key."""
 
     once: bool
     paid: list[tuple[str, int]] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Halting:
     point: Point
     outage: Outage
     table: str = ""
-    """Where a transactional tool writes."""
+    """The table of a transactional tool."""
     reconciled: bool = False
     ledger: Ledger = field(init=False)
     stood: bool = False
@@ -180,7 +180,7 @@ class Halting:
 
 
 class Account(NamedTuple):
-    """What became of the payments of a run, and what the run says of them."""
+    """The payments of a run, and its report of them."""
 
     paid: Counter[int]
     said: dict[int, tuple[bool, str]]
@@ -200,7 +200,9 @@ class Account(NamedTuple):
         return [
             amount
             for amount in AMOUNTS
-            if self.paid[amount] and not (told := self.said.get(amount, (False, "")))[0] and "may have" not in told[1]
+            if self.paid[amount]
+            and not (reported := self.said.get(amount, (False, "")))[0]
+            and "may have" not in reported[1]
         ]
 
 

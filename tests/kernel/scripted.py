@@ -27,7 +27,7 @@ rules:
 
 
 class Scripted:
-    """Says what it is told to say, one item per step; a callable item is called with the conversation."""
+    """Replies with its items, one per step; a callable item is called with the conversation."""
 
     def __init__(self, *replies: object) -> None:
         self.replies = list(replies)

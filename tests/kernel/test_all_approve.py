@@ -59,7 +59,7 @@ def test_both_must_grant() -> None:
 
 @pytest.mark.parametrize("odd", [None, 1, True, ApprovalDecision(1, "x"), ApprovalDecision("yes", "x")])  # type: ignore[arg-type]
 @pytest.mark.parametrize("first", [True, False])
-def test_what_is_no_grant_is_none(odd: object, first: bool) -> None:
+def test_an_invalid_grant_is_a_refusal(odd: object, first: bool) -> None:
     handlers = [Says(odd), auto_approve()]
     assert run(*(handlers if first else handlers[::-1])).ran == []
 

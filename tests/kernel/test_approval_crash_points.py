@@ -15,7 +15,7 @@ import pytest
 import bobcat
 from bobcat import Approvals, FinalAnswer, MemoryStore, Message, RunResult, SQLiteStore, ToolCall, durable_approvals
 from bobcat.approvals import Approval
-from kernel.mortal import Bank, CrashingStore, Death, Died, all_of, tools
+from kernel.crashing_process import Bank, CrashingStore, Death, Died, all_of, tools
 
 POLICY = bobcat.compile_policy("""
 rules:
@@ -36,7 +36,7 @@ async def attempt(store: Any, run_id: str, bank: Bank, *, reconciled: bool) -> R
 
 
 async def survive(
-    inner: Any, run_id: str, deaths: Sequence[Death | None], *, reconciled: bool, deny_doubts: bool = False
+    inner: Any, run_id: str, deaths: Sequence[Death | None], *, reconciled: bool, deny_uncertain: bool = False
 ) -> tuple[RunResult, Bank, list[Approval]]:
     """A run whose attempts die as said, with an approver who answers whenever she is asked something."""
     bank, desk = Bank(), Approvals(inner)
@@ -54,7 +54,7 @@ async def survive(
         (id,) = result.approvals
         asked += [] if id in asked else [id]
         approval = await desk.show(id)
-        if approval.status == "pending" and deny_doubts and approval.round:
+        if approval.status == "pending" and deny_uncertain and approval.round:
             await desk.deny(id, approver="bob", reason="look first")
         elif approval.status == "pending":
             await desk.grant(id, approver="alice")
@@ -101,19 +101,19 @@ def test_with_a_reconciler_one_question_is_answered_and_paid_once(store: Any) ->
     asyncio.run(main())
 
 
-def test_without_one_a_doubt_is_another_question_and_nothing_is_paid_twice(store: Any) -> None:
+def test_without_one_an_uncertain_outcome_is_another_question_and_nothing_is_paid_twice(store: Any) -> None:
     async def main() -> None:
         deaths = await deaths_of(store)
         found = await all_of(
-            [survive(store, f"r{n}", each, reconciled=False, deny_doubts=True) for n, each in enumerate(deaths)]
+            [survive(store, f"r{n}", each, reconciled=False, deny_uncertain=True) for n, each in enumerate(deaths)]
         )
-        doubts = 0
+        uncertain = 0
         for each, (result, bank, asked) in zip(deaths, found, strict=True):
             assert result.status == "succeeded", (each, result)
             assert len(bank.paid) <= 1, each
             denied = [approval for approval in asked if approval.status == "denied"]
-            assert bank.paid or denied, f"{each}: the payment is lost, and nobody was asked"
-            doubts += bool(denied)
-        assert 0 < doubts < len(deaths)
+            assert bank.paid or denied, f"{each}: the payment is lost without a question"
+            uncertain += bool(denied)
+        assert 0 < uncertain < len(deaths)
 
     asyncio.run(main())

@@ -54,11 +54,11 @@ def test_an_answer_that_cannot_be_read_refuses() -> None:
     assert finished.tool_messages == ["[denied] the approval handler's answer cannot be read: ValueError: torn"]
 
 
-def test_anybody_can_approve_where_nobody_is_named() -> None:
+def test_any_approver_can_grant_where_the_rule_names_none() -> None:
     assert seen(call("restart", targets=["a"]), on_approval=auto_approve("x")).tool_messages == ["[ok] restarted"]
 
 
-def test_a_timeout_of_zero_asks_nobody() -> None:
+def test_a_timeout_of_zero_asks_no_approver() -> None:
     asked: list[object] = []
 
     async def handler(request: object) -> ApprovalDecision:
@@ -103,7 +103,7 @@ def test_the_handler_sees_the_effective_arguments_and_cannot_change_what_runs() 
 
 
 @pytest.mark.parametrize("seconds", [float("nan"), -1, True, "60"])
-def test_a_timeout_that_is_no_number_of_seconds_asks_nobody(seconds: Any) -> None:
+def test_an_invalid_timeout_asks_no_approver(seconds: Any) -> None:
     asked: list[object] = []
 
     async def handler(request: object) -> ApprovalDecision:
@@ -145,7 +145,7 @@ rules:
 
 
 @pytest.mark.parametrize(
-    ("edited", "ran", "told"),
+    ("edited", "ran", "reported"),
     [
         ({"version": "2"}, [("deploy", {"version": "2"})], "[ok] deployed 2"),
         ({"version": "safe"}, [("deploy", {"version": "safe"})], "[ok] deployed safe"),
@@ -156,13 +156,13 @@ rules:
         ("2", [], "[denied] the approver's args must be a mapping, got str"),
     ],
 )
-def test_arguments_edited_by_the_approver_are_judged_again(edited: Any, ran: list[Any], told: str) -> None:
+def test_arguments_edited_by_the_approver_are_evaluated_again(edited: Any, ran: list[Any], reported: str) -> None:
     async def edits(_: object) -> ApprovalDecision:
         return ApprovalDecision(True, "alice", "", edited)
 
     finished = seen(call("deploy", version="1"), policy=EDIT, on_approval=edits)
     assert finished.ran == ran
-    assert finished.tool_messages[0].startswith(told)
+    assert finished.tool_messages[0].startswith(reported)
 
 
 def test_what_an_approver_granted_is_in_the_audit_before_it_runs() -> None:

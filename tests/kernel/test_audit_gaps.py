@@ -1,4 +1,4 @@
-"""Events that a sink did not get: in the result, in the journal, and told to the other sinks."""
+"""Events that a sink did not get: in the result, in the journal, and reported to the other sinks."""
 
 from __future__ import annotations
 

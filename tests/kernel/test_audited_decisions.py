@@ -30,7 +30,7 @@ from bobcat import (
 )
 from bobcat.runtime.decide_again import parse_line, recorded
 from kernel.scripted import Scripted, Seen, call, seen
-from kernel.test_doubts import Shop
+from kernel.test_uncertain_outcomes import Shop
 
 POLICY = """
 defaults: {on_no_match: deny, on_missing_shadow: deny}
@@ -199,7 +199,7 @@ def test_an_edited_approval_leaves_one_evaluated_event_and_one_reevaluated() -> 
     assert [body["args"] for body in run.bodies("policy.reevaluated")] == [{"version": "2"}]
 
 
-def test_the_event_shows_what_was_judged_and_what_runs() -> None:
+def test_the_event_shows_what_was_evaluated_and_what_runs() -> None:
     run = seen(call("query", text="SELECT 1"))
     (body,) = run.bodies("policy.evaluated")
     assert (body["judged_args"], body["args"]) == ({"text": "SELECT 1"}, {"text": "SELECT 1 LIMIT 1"})
@@ -220,7 +220,7 @@ def test_the_start_of_a_run_says_what_the_run_was_given() -> None:
     assert set(body["tools"]) == {"echo", "delete", "deploy", "restart", "query", "slow", "broken"}
 
 
-def test_an_unsafe_action_in_doubt_is_decided_alike_from_its_event() -> None:
+def test_an_uncertain_unsafe_action_is_decided_alike_from_its_event() -> None:
     for rule in ("allow", "transform, transform: {jsonpath: $.args.amount, set: 4}"):
         policy = f"rules: [{{id: pay, match: {{tool: pay}}, decision: {rule}}}]"
         shop = Shop().died(policy=policy)

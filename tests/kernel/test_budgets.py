@@ -115,6 +115,6 @@ def test_a_budget_that_bounds_nothing_as_written_is_refused(field: str, value: A
         seen(budget=Budget(**{field: value}))
 
 
-def test_a_budget_of_zero_steps_asks_nobody() -> None:
+def test_a_budget_of_zero_steps_calls_no_agent() -> None:
     run = seen(call("echo", text="a"), budget=Budget(steps=0))
     assert run.agent.seen == []

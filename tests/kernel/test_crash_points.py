@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bobcat import MemoryStore, SQLiteStore
-from kernel.mortal import AMOUNTS, Death, Outcome, all_of, survive, writes_of_a_run
+from kernel.crashing_process import AMOUNTS, Death, Outcome, all_of, survive, writes_of_a_run
 
 
 @asynccontextmanager
@@ -60,28 +60,28 @@ def test_with_a_reconciler_every_payment_is_made_once(kind: str, tmp_path: Path)
     found = outcomes(kind, tmp_path, "unsafe", reconciled=True)
     assert [each.paid for each in found if each.paid != dict.fromkeys(AMOUNTS, 1)] == []
     assert all(each.result.final_answer == "all paid" for each in found)
-    assert all(each.told == dict.fromkeys(AMOUNTS, True) and not each.doubtful for each in found)
+    assert all(each.reported == dict.fromkeys(AMOUNTS, True) and not each.uncertain for each in found)
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_without_one_no_payment_is_made_twice_and_every_doubt_is_told(kind: str, tmp_path: Path) -> None:
+def test_without_one_no_payment_is_made_twice_and_every_uncertain_outcome_is_reported(
+    kind: str, tmp_path: Path
+) -> None:
     found = outcomes(kind, tmp_path, "unsafe", reconciled=False)
     assert sum(each.doubled for each in found) == 0
     assert sum(each.lost for each in found) == 0
     assert all(each.result.final_answer == "all paid" for each in found)
-    for (
-        each
-    ) in found:  # a doubt is a refusal that says so; what is no doubt was made, and the model was told that it was
-        assert all(each.told[amount] is (amount not in each.doubtful) for amount in AMOUNTS)
-        assert all(each.paid[amount] == 1 for amount in AMOUNTS if amount not in each.doubtful)
-    doubts = [each for each in found if each.doubtful]
-    assert {each.paid[amount] for each in doubts for amount in each.doubtful} == {0, 1}, "a doubt that is none"
+    for each in found:  # an uncertain payment is refused as such; any other one was made, and the model saw the result
+        assert all(each.reported[amount] is (amount not in each.uncertain) for amount in AMOUNTS)
+        assert all(each.paid[amount] == 1 for amount in AMOUNTS if amount not in each.uncertain)
+    uncertain = [each for each in found if each.uncertain]
+    assert {each.paid[amount] for each in uncertain for amount in each.uncertain} == {0, 1}, "a false uncertainty"
 
 
 def test_a_keyed_tool_needs_neither_a_reconciler_nor_an_approval(tmp_path: Path) -> None:
     found = outcomes("memory", tmp_path, "keyed", reconciled=False)
     assert [each.paid for each in found if each.paid != dict.fromkeys(AMOUNTS, 1)] == []
-    assert all(each.told == dict.fromkeys(AMOUNTS, True) for each in found)
+    assert all(each.reported == dict.fromkeys(AMOUNTS, True) for each in found)
 
 
 def test_a_transactional_tool_commits_with_its_result(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_transactional_tool_commits_with_its_result(tmp_path: Path) -> None:
         return await writes_of_a_run(store, "transactional")
 
     found = asyncio.run(main())
-    assert all(each.told == dict.fromkeys(AMOUNTS, True) and not each.doubtful for each in found)
+    assert all(each.reported == dict.fromkeys(AMOUNTS, True) and not each.uncertain for each in found)
     connection = sqlite3.connect(path)
     rows = connection.execute("select run, amount, count(*) from paid group by run, amount").fetchall()
     connection.close()

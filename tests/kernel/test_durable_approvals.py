@@ -111,7 +111,7 @@ def test_a_grant_is_executed_exactly_once(desk: Desk) -> None:
     asyncio.run(main())
 
 
-def test_a_denial_is_told_to_the_model(desk: Desk) -> None:
+def test_a_denial_is_shown_to_the_model(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
         await desk.approvals.deny(id, approver="carol", reason="not today")
@@ -170,7 +170,7 @@ def test_a_grant_that_was_taken_up_cannot_be_taken_back(desk: Desk) -> None:
     asyncio.run(main())
 
 
-def test_a_run_is_not_woken_again_by_an_answer_that_it_took_up(desk: Desk) -> None:
+def test_a_run_is_not_requeued_by_an_answer_that_it_consumed(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
         await desk.approvals.grant(id, approver="alice")
@@ -235,7 +235,7 @@ def test_an_answer_in_time_counts_whenever_the_run_goes_on(timed: Desk) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "end"), [(60.0, 60), (math.inf, None)])
-def test_how_long_a_rule_without_a_timeout_waits_is_said_to_the_handler(seconds: float, end: int | None) -> None:
+def test_the_handler_gets_the_time_limit_of_a_rule_without_a_timeout(seconds: float, end: int | None) -> None:
     async def main() -> None:
         desk = Desk(MemoryStore())
         id = await desk.ask(policy=policy("priority", 1), durable={"seconds": seconds})
@@ -245,7 +245,7 @@ def test_how_long_a_rule_without_a_timeout_waits_is_said_to_the_handler(seconds:
     asyncio.run(main())
 
 
-def test_edited_arguments_are_what_runs_after_being_judged(desk: Desk) -> None:
+def test_edited_arguments_are_what_runs_after_being_evaluated(desk: Desk) -> None:
     async def main() -> None:
         id = await desk.ask()
         await desk.approvals.grant(id, approver="alice", args={"targets": ["b"]})
@@ -276,8 +276,8 @@ def test_an_answer_under_another_policy_is_an_answer_to_another_question(desk: D
         assert second != first
         assert desk.tools.ran == []
         assert (await desk.approvals.show(first)).status == "withdrawn"
-        told = await desk.refuses("withdrawn", desk.approvals.grant(first, approver="bob"))
-        assert f"it asks `{second}`" in told
+        reported = await desk.refuses("withdrawn", desk.approvals.grant(first, approver="bob"))
+        assert f"it asks `{second}`" in reported
         back = await desk.run()
         assert back.result.approvals == (first,), "the first question again, and it needs a new answer"
         assert (await desk.approvals.show(first)).answers == ()
@@ -377,16 +377,16 @@ def test_a_run_that_is_over_takes_no_answer(desk: Desk) -> None:
     asyncio.run(main())
 
 
-def test_people_are_told_of_a_question_once(desk: Desk) -> None:
+def test_approvers_are_notified_of_a_question_once(desk: Desk) -> None:
     async def main() -> None:
-        told: list[Approval] = []
+        reported: list[Approval] = []
 
         async def notify(approval: Approval) -> None:
-            told.append(approval)
+            reported.append(approval)
 
         id = await desk.ask(durable={"notify": notify})
         await desk.run(durable={"notify": notify})
-        assert [approval.id for approval in told] == [id]
+        assert [approval.id for approval in reported] == [id]
 
     asyncio.run(main())
 
@@ -542,7 +542,7 @@ def test_a_store_of_two_methods_is_refused() -> None:
         durable_approvals(MemoryStore(), seconds=0)
 
 
-def test_runs_are_told_apart_in_a_listing(desk: Desk) -> None:
+def test_runs_are_distinguished_in_a_listing(desk: Desk) -> None:
     async def main() -> None:
         for number in range(3):
             await desk.run(call("restart", targets=["a"]), run_id=f"r{number}")

@@ -81,7 +81,9 @@ class Desk:
 
 @pytest.mark.parametrize("edit", QUESTION)
 @pytest.mark.parametrize("answered", [True, False])
-def test_an_edited_question_is_damaged_at_the_desk_and_refused_in_the_run(edit: dict[str, Any], answered: bool) -> None:
+def test_an_edited_question_is_damaged_at_the_inbox_and_refused_in_the_run(
+    edit: dict[str, Any], answered: bool
+) -> None:
     async def main() -> None:
         desk = Desk()
         id = await desk.ask()
@@ -172,7 +174,7 @@ def test_a_run_asks_again_what_is_not_the_question_that_its_journal_has(edit: di
         {"status": "denied", "answers": [{"approver": "mallory", "granted": False, "at": NOW.isoformat()}]},
     ],
 )
-def test_answers_that_the_desk_gives_nobody_are_damaged(edit: dict[str, Any]) -> None:
+def test_answers_that_the_inbox_never_gives_are_damaged(edit: dict[str, Any]) -> None:
     async def main() -> None:
         desk = Desk()
         id = await desk.ask()

@@ -1,4 +1,4 @@
-"""What a run gives to a tool beside its arguments, and what the tool's effect asks of the store."""
+"""Values that a run supplies to a tool beside its arguments, and the store that the tool's effect requires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import bobcat
 from bobcat import ActionResult, MemoryStore, ToolCall, ToolSet, inline_executor, tool
 from bobcat.runtime.mediator import mediate
 from kernel.scripted import Scripted
-from unsafe_rows import call, decide
+from lynx_defects import call, decide
 
 ALLOW = "rules: [{id: r, match: {}, decision: allow}]"
 
@@ -94,10 +94,10 @@ def test_a_keyed_tool_does_not_run_outside_a_run() -> None:
     bank = Bank()
     request = call("pay", {"amount": 1})
 
-    async def nobody(request: Any) -> Any:
-        raise AssertionError("nobody is asked")
+    async def never_called(request: Any) -> Any:
+        raise AssertionError("an approver was asked")
 
-    result: ActionResult = asyncio.run(mediate(request, decide(ALLOW, request), bank.tools, nobody))
+    result: ActionResult = asyncio.run(mediate(request, decide(ALLOW, request), bank.tools, never_called))
     assert (result.ok, result.error) == (False, "tool 'pay' is keyed: it runs in `run_agent` only")
 
 

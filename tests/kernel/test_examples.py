@@ -22,7 +22,7 @@ POLICIES = sorted((EXAMPLES / "policies").glob("*.yaml"))
 
 
 def run(script: Path, *args: str, **env: str) -> str:
-    """What a script prints. Warnings are errors there too."""
+    """The output of a script. Warnings are errors there too."""
     done = subprocess.run(
         [sys.executable, "-W", "error", str(script), *args],
         capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env={**os.environ, **env}, cwd=OUTPUTS,
@@ -48,13 +48,13 @@ def test_every_output_has_its_example() -> None:
 
 def test_the_demo_shows_all_five_verdicts_and_explains_a_denial(tmp_path: Path) -> None:
     printed = run(EXAMPLES / "demo.py", str(tmp_path), NO_COLOR="1")
-    told = re.sub(r"rules in \d+ ms", "rules in N ms", printed)
-    told = re.sub(r"digest [0-9a-f]{64}", "digest D", told)
+    normalised = re.sub(r"rules in \d+ ms", "rules in N ms", printed)
+    normalised = re.sub(r"digest [0-9a-f]{64}", "digest D", normalised)
     expected = OUTPUTS / "demo.txt"
     if os.environ.get("BOBCAT_UPDATE_OUTPUTS"):
-        expected.write_text(told)
-    assert told == expected.read_text()
-    assert "s3cret" not in printed.split("told")[-3]
+        expected.write_text(normalised)
+    assert normalised == expected.read_text()
+    assert "s3cret" not in printed.split("to the model")[-3]
     # It really happened.
     assert (tmp_path / "workspace" / "notes" / "today.md").read_text() == "release 1.4.2\n"
     assert (tmp_path / "workspace" / "billing.version").read_text() == "1.4.2"

@@ -31,7 +31,7 @@ from bobcat import (
 from bobcat.runtime import extra as extras
 from bobcat.workers import Workers
 from kernel.scripted import Scripted, call, seen
-from kernel.test_doubts import Shop
+from kernel.test_uncertain_outcomes import Shop
 
 POLICY = """
 rules:
@@ -79,7 +79,7 @@ def _unobserved(extra: object) -> list[str]:
     return [message.content for message in agent.seen[-1] if message.role == "tool"]
 
 
-def test_steps_that_nobody_observes_are_judged_by_the_facts_as_well() -> None:
+def test_unobserved_steps_are_evaluated_with_the_facts_as_well() -> None:
     assert _unobserved({"open": True}) == ["[ok] a", "[ok] b"]
     assert _unobserved({"open": False}) == ["[denied] closed"] * 2
     assert _unobserved(Provider({"open": True}, {"open": False})) == ["[ok] a", "[denied] closed"]
@@ -135,7 +135,7 @@ def test_a_provider_is_not_asked_about_a_call_that_cannot_be_made() -> None:
     assert provider.asked == []
 
 
-def test_the_arguments_that_an_approver_edited_are_judged_by_the_same_facts() -> None:
+def test_edited_arguments_are_evaluated_with_the_same_facts() -> None:
     async def edits(_: object) -> ApprovalDecision:
         return ApprovalDecision(True, "alice", "", {"version": "2"})
 
@@ -341,19 +341,19 @@ def test_the_same_facts_in_another_order_are_the_same() -> None:
     assert (result.error, ran) == (None, ["a", "a"])
 
 
-def test_a_resumed_step_is_judged_by_the_facts_on_record() -> None:
+def test_a_resumed_step_is_evaluated_with_the_facts_on_record() -> None:
     provider = Provider(OPEN, {"open": False})
     result, ran, _ = _resume(provider, provider)
     assert (result.error, ran, len(provider.asked)) == (None, ["a", "a"], 1)
 
 
-def test_a_resumed_step_is_judged_by_new_facts_where_the_caller_says_so() -> None:
+def test_a_resumed_step_is_evaluated_with_new_facts_at_the_callers_request() -> None:
     provider = Provider(OPEN, {"open": False})
     result, ran, _ = _resume(provider, provider, allow_changed=("extra",))
     assert (result.error, ran, len(provider.asked)) == (None, ["a"], 2)
 
 
-def test_the_doubt_about_an_action_stands_beside_the_facts() -> None:
+def test_the_uncertainty_of_an_action_is_kept_beside_the_facts() -> None:
     shop = Shop().died(extra=OPEN)
     asked: list[Any] = []
 
@@ -365,7 +365,7 @@ def test_the_doubt_about_an_action_stands_beside_the_facts() -> None:
     assert asked == [{"open": True, "uncertain_retry": True}]
 
 
-def test_every_node_of_a_graph_is_judged_by_the_facts() -> None:
+def test_every_node_of_a_graph_is_evaluated_with_the_facts() -> None:
     @tool()
     async def echo(text: str) -> str:
         return text

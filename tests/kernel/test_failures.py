@@ -1,4 +1,4 @@
-"""What agents, tools, sinks, stores and approvers do wrong: recorded, and never an exception out of the run."""
+"""Failures of agents, tools, sinks, stores and approvers: recorded, and never an exception of the run."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def _cyclic() -> dict[str, Any]:
         (FinalAnswer("x", Usage(input_tokens=-1)), "agent.step returned a FinalAnswer whose usage counts -1 tokens"),
     ],
 )
-def test_a_reply_that_is_none_fails_the_run(reply: object, error: str) -> None:
+def test_an_invalid_reply_fails_the_run(reply: object, error: str) -> None:
     run = seen(reply)
     assert run.result.error == error
     assert run.bodies("run.failed") == [{"reason": error}]
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "reported"),
     [
         ([1, 2], "[error] arguments must be a mapping, got list"),
         (None, "[error] arguments must be a mapping, got NoneType"),
@@ -76,10 +76,10 @@ def test_a_reply_that_is_none_fails_the_run(reply: object, error: str) -> None:
     ],
 )
 @pytest.mark.parametrize("journaled", [False, True])
-def test_arguments_that_are_none_fail_the_action_and_the_run_goes_on(args: Any, told: str, journaled: bool) -> None:
+def test_invalid_arguments_fail_the_action_and_the_run_goes_on(args: Any, reported: str, journaled: bool) -> None:
     options: dict[str, Any] = {"store": MemoryStore(), "run_id": "r"} if journaled else {}
     run = seen(ToolCall("echo", args), budget=Budget(max_repeated_calls=5), **options)
-    assert run.tool_messages == [told]
+    assert run.tool_messages == [reported]
     assert run.result.final_answer == "done"
     assert run.ran == []
 
@@ -162,7 +162,7 @@ def test_an_agent_that_raises_fails_the_run(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    ("kind", "reported"),
     [
         ("plain", "[error] ValueError: wrong\n"),
         ("exit", "[error] SystemExit: 3\n"),
@@ -173,10 +173,10 @@ def test_an_agent_that_raises_fails_the_run(error: BaseException) -> None:
         ("unprintable-cancelled", "[ok] <Unprintable that cannot be shown: CancelledError>"),
     ],
 )
-def test_a_tool_that_misbehaves_is_a_result_and_the_run_goes_on(kind: str, told: str) -> None:
+def test_a_tool_that_misbehaves_is_a_result_and_the_run_goes_on(kind: str, reported: str) -> None:
     store = MemoryStore()
     run = seen(call("broken", kind=kind), store=store, run_id="r")
-    assert run.tool_messages[0].startswith(told)
+    assert run.tool_messages[0].startswith(reported)
     assert run.result.final_answer == "done"
     assert [record.kind for record in asyncio.run(_load(store))][-3:] == ["action.result", "model.output", "final"]
 
@@ -188,7 +188,7 @@ def test_a_granted_action_that_fails_is_a_failure_and_no_denial() -> None:
 
 
 @pytest.mark.parametrize(
-    ("outcome", "told"),
+    ("outcome", "reported"),
     [
         (None, "[error] executor returned NoneType, not ActionResult (tool 'echo')"),
         (OSError("no room"), "[error] executor raised OSError: no room"),
@@ -196,13 +196,13 @@ def test_a_granted_action_that_fails_is_a_failure_and_no_denial() -> None:
         (ActionResult(False, error=7), "[error] 7"),  # type: ignore[arg-type]
     ],
 )
-def test_an_executor_that_misbehaves_is_a_failed_action(outcome: object, told: str) -> None:
+def test_an_executor_that_misbehaves_is_a_failed_action(outcome: object, reported: str) -> None:
     async def executor(*_: object) -> Any:
         if isinstance(outcome, BaseException):
             raise outcome
         return outcome
 
-    assert seen(call("echo", text="a"), executor=executor).tool_messages == [told]
+    assert seen(call("echo", text="a"), executor=executor).tool_messages == [reported]
 
 
 def test_sinks_that_raise_or_are_not_async_do_not_touch_the_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -384,10 +384,10 @@ def test_an_approver_who_returns_anything_but_a_decision_refuses() -> None:
     async def raises(_: object) -> Any:
         raise ConnectionError("chat is down")
 
-    told = [
+    reported = [
         seen(call("deploy", version="1"), on_approval=handler).tool_messages[0] for handler in (nothing, truthy, raises)
     ]
-    assert told == [
+    assert reported == [
         "[denied] approval handler returned NoneType, not ApprovalDecision",
         "[denied] approval handler returned granted='no', not a bool",
         "[denied] approval handler raised ConnectionError: chat is down",

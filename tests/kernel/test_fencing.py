@@ -391,13 +391,13 @@ def test_a_store_that_fails_at_the_end_changes_nothing() -> None:
         ({"allow_changed": "task"}, "allow_changed must be a collection of names, got the string 'task'"),
     ],
 )
-def test_options_that_are_none_are_refused(options: dict[str, Any], text: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises((TypeError, ValueError)) as refused:
         bounded(Worker(MemoryStore(), "a", **options).run())
     assert str(refused.value).startswith(text)
 
 
-def test_a_lease_that_was_lost_is_said_by_the_store_in_the_write_itself() -> None:
+def test_the_store_reports_a_lost_lease_in_the_write_itself() -> None:
     """The kernel relies on this, whatever it thinks of its own lease."""
     clock = Clock()
     store = MemoryStore(clock=clock)
@@ -414,7 +414,7 @@ def test_a_lease_that_was_lost_is_said_by_the_store_in_the_write_itself() -> Non
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["machine", "lane"])
-def test_a_tool_that_blocks_the_loop_for_longer_than_the_lease_is_recorded_when_nobody_took_the_run(
+def test_a_tool_that_blocks_past_the_lease_is_recorded_when_no_worker_took_the_run(
     watched: bool,
 ) -> None:
     store, ran = MemoryStore(), []
@@ -437,7 +437,7 @@ def test_a_tool_that_blocks_the_loop_for_longer_than_the_lease_is_recorded_when_
 
 
 @pytest.mark.parametrize("watched", [True, False], ids=["machine", "lane"])
-def test_such_a_tool_is_not_recorded_when_somebody_did_and_nothing_more_is_begun(watched: bool) -> None:
+def test_such_a_tool_is_not_recorded_when_a_worker_did_and_no_step_follows(watched: bool) -> None:
     clock = Clock()
     store, ran = MemoryStore(clock=clock), []
 
@@ -462,7 +462,7 @@ def test_such_a_tool_is_not_recorded_when_somebody_did_and_nothing_more_is_begun
 
 
 @pytest.mark.parametrize("effect", ["fenced", "transactional"])
-def test_the_incumbent_s_manner_holds_no_lease_and_refuses_tools_that_need_one(effect: Any) -> None:
+def test_compatible_runs_hold_no_lease_and_refuse_tools_that_need_one(effect: Any) -> None:
     @tool(effect=effect)
     async def act(fence: int = 0, transaction: Any = None) -> None:
         raise AssertionError("it must not run")

@@ -69,7 +69,7 @@ def test_without_a_grant_somebody_else_is_asked() -> None:
     assert seen(call("restart", targets=[]), on_approval=gate).tool_messages == ["[ok] restarted"]
 
 
-def test_what_is_on_the_allowlist_needs_nobody() -> None:
+def test_a_target_on_the_allowlist_needs_no_approver() -> None:
     listed = Allowlist(["restart"])
     assert seen(call("restart", targets=[]), on_approval=listed).tool_messages == ["[ok] restarted"]
     assert seen(call("deploy", version="1"), on_approval=listed).ran == []

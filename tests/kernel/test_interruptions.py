@@ -54,7 +54,7 @@ def _cancelled_while(*replies: object, tools: Tools | None = None, **options: An
     return asyncio.run(main())
 
 
-def test_a_run_cancelled_before_it_starts_asks_nobody() -> None:
+def test_a_run_cancelled_before_it_starts_calls_no_agent() -> None:
     token = CancelToken()
     token.cancel("no")
     finished = seen(call("echo", text="a"), cancel=token)
@@ -184,13 +184,13 @@ def test_the_step_timeout_ends_a_model_call() -> None:
     assert finished.result.error == "agent.step timed out after 0.05s"
 
 
-def test_a_step_that_may_take_no_time_asks_nobody() -> None:
+def test_a_step_without_time_left_calls_no_agent() -> None:
     finished = seen(call("echo", text="a"), budget=Budget(step_timeout_seconds=0))
     assert finished.result.error == "agent.step timed out after 0s"
     assert finished.agent.seen == []
 
 
-def test_a_switch_has_nobody_to_wake_once_the_run_is_over() -> None:
+def test_a_switch_has_no_waker_once_the_run_is_over() -> None:
     class Switch(CancelToken):
         wakers = 0
 

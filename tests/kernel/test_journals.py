@@ -105,7 +105,7 @@ def test_the_correlation_id_is_the_run_id_and_a_resumed_run_gets_its_own() -> No
     assert journaled(store, correlation_id="mine").result.correlation_id == "mine"
 
 
-def test_a_finished_run_gives_the_same_answer_and_asks_nobody() -> None:
+def test_a_finished_run_gives_the_same_answer_without_a_call() -> None:
     store = MemoryStore()
     journaled(store, call("echo", text="a"), FinalAnswer("x", Usage(3, 4)))
     count = len(records(store))
@@ -154,10 +154,10 @@ def test_a_run_cut_at_any_record_resumes_and_marks_what_may_have_run_twice(fuse:
     ran_before = len(tools.ran)
     again = journaled(store, once, once, tools=tools, on_approval=auto_approve("alice", uncertain=True))
     assert again.result.final_answer == "done"
-    in_doubt = (fuse, after) in ((5, True), (6, False))
-    assert ("action.uncertain" in again.kinds) is in_doubt
-    assert len(tools.ran) == (2 if ran_before and in_doubt else 1)
-    if in_doubt:
+    uncertain = (fuse, after) in ((5, True), (6, False))
+    assert ("action.uncertain" in again.kinds) is uncertain
+    assert len(tools.ran) == (2 if ran_before and uncertain else 1)
+    if uncertain:
         result = next(record for record in records(store) if record.kind == "action.result")
         assert result.body["uncertain_retry"] is True
 
@@ -182,7 +182,7 @@ def test_a_policy_can_refuse_to_run_again_what_may_have_run() -> None:
     assert third.tool_messages == ["[denied] may have run; an earlier attempt of this action may have taken effect"]
 
 
-def test_a_switch_thrown_during_an_approval_leaves_no_false_doubt() -> None:
+def test_a_switch_thrown_during_an_approval_leaves_no_uncertain_outcome() -> None:
     from bobcat import ApprovalDecision, CancelToken
 
     store, token = MemoryStore(), CancelToken()
@@ -229,7 +229,7 @@ def test_records_survive_json() -> None:
         assert dict(again.body) == dict(record.body)
 
 
-def test_a_journal_of_arguments_that_are_none_replays_the_same_refusal() -> None:
+def test_a_journal_of_invalid_arguments_replays_the_same_refusal() -> None:
     store = MemoryStore()
     journaled(store, ToolCall("echo", [1]), lambda _: 1 / 0)  # type: ignore[arg-type]
     assert journaled(store).tool_messages == ["[error] arguments must be a mapping, got list"]

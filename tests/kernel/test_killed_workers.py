@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs fork and 
 
 
 def experiment(how: str, directory: Path, url: str | None = None) -> dict[str, Any]:
-    """What the workers did, in SQLite or another store."""
+    """The actions of the workers, in SQLite or another store."""
     url = url or f"sqlite:///{directory / 'runs.db'}"
     command = [sys.executable, str(SCRIPT), how, url, str(directory), f"{uuid4().hex[:8]}-"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)

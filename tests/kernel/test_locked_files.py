@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bobcat import RunResult, SQLiteStore
-from kernel.mortal import AMOUNTS, Bank, CrashingStore, attempt, tools
+from kernel.crashing_process import AMOUNTS, Bank, CrashingStore, attempt, tools
 from kernel.outages import Halting, Outage, account, points
 
 LOCKER = """

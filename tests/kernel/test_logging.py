@@ -42,7 +42,7 @@ def messages(caplog: pytest.LogCaptureFixture, name: str) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.name == name]
 
 
-def test_nothing_is_printed_where_nobody_has_asked_for_logs() -> None:
+def test_nothing_is_printed_without_configured_logging() -> None:
     code = (
         "import asyncio, bobcat\n"
         "class Agent:\n"
@@ -288,5 +288,5 @@ def test_a_worker_of_the_command_line_logs_failed_runs_on_standard_error(tmp_pat
     assert not any(line.startswith("forged") for line in shown.splitlines())
     assert " INFO " not in done.stderr
     bobcat_command("runs", "queue", "job", "--run-id", "s")
-    told = bobcat_command("worker", "app.py", "--until-idle", "--log-level", "info").stderr
-    assert " INFO bobcat.workers: run s: job begins, attempt 1" in told
+    reported = bobcat_command("worker", "app.py", "--until-idle", "--log-level", "info").stderr
+    assert " INFO bobcat.workers: run s: job begins, attempt 1" in reported

@@ -68,7 +68,7 @@ async def nothing() -> None:
 
 
 @pytest.mark.parametrize("pool_size, runs", [(1, 1), (1, 3), (8, 12)])
-def test_on_postgresql_it_finishes_once_and_nobody_else_gets_the_run(
+def test_on_postgresql_it_finishes_once_and_no_other_worker_gets_the_run(
     postgres_url: str, schema: str, pool_size: int, runs: int
 ) -> None:
     """More of them at once than the store has connections, too."""

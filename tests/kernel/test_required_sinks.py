@@ -59,7 +59,7 @@ def test_the_journal_says_of_an_action_that_it_was_not_executed() -> None:
     assert run.ran == []
 
 
-def test_nobody_is_asked_for_an_approval_once_a_required_sink_has_failed() -> None:
+def test_no_approver_is_asked_once_a_required_sink_has_failed() -> None:
     asked: list[object] = []
 
     async def approver(request: object) -> None:

@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 from bobcat import PostgresStore, RedisStore, RunResult
-from kernel.mortal import AMOUNTS, Bank, CrashingStore, attempt, tools
+from kernel.crashing_process import AMOUNTS, Bank, CrashingStore, attempt, tools
 from kernel.outages import Account, Halting, Outage, Point, account, points
 from services import Server
 
@@ -44,7 +44,7 @@ def server(kind: str, request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def payments(server: Server) -> dict[str, list[int]]:
-    """What transactions have committed, by run."""
+    """Committed rows, by run."""
     found: dict[str, list[int]] = {}
     with psycopg.connect(server.url) as connection:
         for run_id, amount in connection.execute("SELECT run, amount FROM outage_payments").fetchall():
@@ -58,7 +58,7 @@ def make_table(server: Server) -> None:
 
 
 async def writes_of(kind: str, store: Any, prefix: str) -> int:
-    """How often a run writes."""
+    """The number of writes of a run."""
     counted = CrashingStore(store)
     await attempt(counted, f"{prefix}whole", tools(Bank(), "unsafe", reconciled=False))
     return counted.writes
@@ -156,11 +156,11 @@ def test_a_run_that_cannot_wait_any_longer_says_so_and_goes_on_later(kind: str, 
             assert wrong(found) == {}
             exact = {run.run_id for run in runs if run.effect == "keyed"}
             assert {run_id: found[run_id].paid for run_id in exact if found[run_id].paid != once()} == {}
-            doubtful = [
+            uncertain = [
                 run_id for run_id, each in found.items() if any("may have" in text for _, text in each.said.values())
             ]
-            assert doubtful, "nothing was in doubt: the outage met no action"
-            assert {run_id.split("-")[1] for run_id in doubtful} == {"unsafe"}
+            assert uncertain, "nothing was uncertain: the outage met no action"
+            assert {run_id.split("-")[1] for run_id in uncertain} == {"unsafe"}
 
     asyncio.run(main())
 

@@ -1,4 +1,4 @@
-"""Arguments that are no run: told before anything runs, with what to write instead."""
+"""Invalid arguments of a run: reported before anything runs, with a suggestion."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def function(conversation: Sequence[Message]) -> FinalAnswer:
     ],
     ids=["class", "function", "object"],
 )
-def test_what_is_no_agent_is_told(agent: Any, message: str) -> None:
+def test_an_invalid_agent_is_reported(agent: Any, message: str) -> None:
     with pytest.raises(TypeError) as raised:
         run(agent)
     assert str(raised.value) == message
@@ -106,13 +106,13 @@ def test_what_is_no_agent_is_told(agent: Any, message: str) -> None:
     ],
     ids=stable_id,
 )  # fmt: skip
-def test_an_argument_of_the_wrong_kind_is_told_with_what_to_write(options: dict[str, Any], message: str) -> None:
+def test_an_argument_of_the_wrong_kind_gets_a_suggestion(options: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError) as raised:
         run(**{"run_id": "r", **options})
     assert str(raised.value) == message
 
 
-def test_what_only_looks_odd_is_taken() -> None:
+def test_unusual_but_valid_arguments_are_accepted() -> None:
     class Switch:
         """Answers whatever it is asked."""
 
@@ -129,7 +129,7 @@ def test_what_only_looks_odd_is_taken() -> None:
         assert run(agent, **given).final_answer == "done"
 
 
-def test_a_step_that_is_not_async_is_told_so() -> None:
+def test_a_step_that_is_not_async_is_reported() -> None:
     assert run(Careless()).error == (
         "agent.step must be async: `async def step(self, conversation)`; "
         "TypeError: object FinalAnswer can't be used in 'await' expression"
@@ -144,19 +144,19 @@ def test_a_step_that_awaits_what_it_cannot_is_its_own_mistake() -> None:
     assert run(Awaits()).error == "agent.step raised: TypeError: object int can't be used in 'await' expression"
 
 
-def test_a_router_that_is_a_path_is_told() -> None:
+def test_a_router_that_is_a_path_is_reported() -> None:
     node = GraphNode(Agent(), ToolSet(), POLICY)
     for router in ("flow.yaml", Path("flow.yaml"), None):
         with pytest.raises(TypeError, match=r"router must be a function or a GraphSpec, got .*; load_graph_file"):
             asyncio.run(run_graph({"a": node}, "task", router=router, start="a"))  # type: ignore[arg-type]
 
 
-def test_a_node_without_an_agent_is_told() -> None:
+def test_a_node_without_an_agent_is_reported() -> None:
     with pytest.raises(TypeError, match="node 'a': agent must be an object, got the class Agent"):
         asyncio.run(run_graph({"a": GraphNode(Agent, ToolSet(), POLICY)}, "t", router=lambda _: None, start="a"))  # type: ignore[arg-type]
 
 
-def test_a_sink_of_a_path_is_told_when_it_is_made() -> None:
+def test_a_sink_of_a_path_is_reported_when_it_is_made() -> None:
     with pytest.raises(TypeError, match=r"an open text file, got the path 'audit.jsonl'; open it with open\("):
         jsonl_sink("audit.jsonl")  # type: ignore[arg-type]
 

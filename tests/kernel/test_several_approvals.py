@@ -64,7 +64,7 @@ def test_one_approval_needs_no_word_and_changes_no_digest() -> None:
     [("0", "E0209"), ("-1", "E0209"), ("101", "E0209"), ("4", "E0213"), ('"2"', "E0204"), ("1.5", "E0204"),
      ("true", "E0204"), ("[2]", "E0204"), ("null", "E0204")],
 )  # fmt: skip
-def test_a_number_of_approvals_that_is_none_is_an_error(value: str, code: str) -> None:
+def test_an_invalid_number_of_approvals_is_an_error(value: str, code: str) -> None:
     with pytest.raises(PolicyCompileError) as refused:
         compile_policy(_policy(f", approvals_needed: {value}"))
     assert [diagnostic.code for diagnostic in refused.value.diagnostics] == [code]
@@ -91,7 +91,7 @@ def test_two_of_three_let_the_action_happen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "reported"),
     [
         (["alice", "alice"], "'alice' has granted already, and 2 approvers are needed"),
         (["alice", "mallory"], "'mallory' is not among the approvers (alice, bob, carol)"),
@@ -103,10 +103,10 @@ def test_two_of_three_let_the_action_happen() -> None:
         ),
     ],
 )
-def test_less_than_two_are_not_enough(answers: list[object], told: str) -> None:
+def test_less_than_two_are_not_enough(answers: list[object], reported: str) -> None:
     finished = _run(*answers)
     assert finished.ran == []
-    assert finished.tool_messages == [f"[denied] {told}"]
+    assert finished.tool_messages == [f"[denied] {reported}"]
 
 
 def test_a_handler_that_speaks_for_one_cannot_grant_alone() -> None:
@@ -124,7 +124,7 @@ def test_grants_given_ahead_of_time_count_when_they_are_by_different_people() ->
     assert left.approver == "alice"
 
 
-def test_two_different_people_are_needed_where_nobody_is_named() -> None:
+def test_two_different_approvers_are_needed_where_the_rule_names_none() -> None:
     policy = "rules: [{id: ask, match: {tool: restart}, decision: approve_required, approvals_needed: 2}]"
     assert _run("x", "x", policy=policy).ran == []
     assert _run("x", "y", policy=policy).tool_messages == ["[ok] restarted"]

@@ -61,7 +61,7 @@ def test_a_resumed_run_executes_once_what_was_granted() -> None:
     assert tools.ran == [("restart", {"targets": ["a"]})]
 
 
-def test_a_resumed_run_tells_the_model_what_was_refused() -> None:
+def test_a_resumed_run_shows_the_model_what_was_refused() -> None:
     finished, _, tools, _ = _resumed(ApprovalDecision(False, "bob", "not today"))
     assert finished.tool_messages == ["[denied] approval refused by bob — not today"]
     assert tools.ran == []
@@ -76,7 +76,7 @@ def test_a_run_that_is_resumed_too_early_is_suspended_again() -> None:
     assert (first.run_id, first.round, first.bundle_id) == (second.run_id, second.round, second.bundle_id)
 
 
-def test_arguments_edited_in_a_late_answer_are_judged_again() -> None:
+def test_arguments_edited_in_a_late_answer_are_evaluated_again() -> None:
     finished, _, tools, _ = _resumed(ApprovalDecision(True, "bob", args={"targets": ["b"]}))
     assert finished.tool_messages == ["[ok] restarted"]
     assert tools.ran == [("restart", {"targets": ["b"]})]
@@ -118,7 +118,7 @@ def test_a_grant_on_record_does_not_count_under_another_policy() -> None:
 
 
 def test_a_step_that_may_have_run_is_a_new_question() -> None:
-    """The grant was for one execution; whether that happened is unknown, so the approver is asked anew."""
+    """The grant was for one execution; whether that happened is unknown, so the approver is asked again."""
 
     class Dies(MemoryStore):
         broken = True

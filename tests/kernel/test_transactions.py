@@ -44,7 +44,7 @@ class Shop:
     def __init__(self, path: Path, after: Callable[[], Any] | None = None) -> None:
         self.path = path
         self.events: list[str] = []
-        self.kinds_when_told: list[list[str]] = []
+        self.kinds_when_reported: list[list[str]] = []
         connection = sqlite3.connect(path)
         connection.execute("create table if not exists paid (amount int, key text)")
         connection.commit()
@@ -67,7 +67,7 @@ class Shop:
             async def sink(event: AuditEvent) -> None:
                 self.events.append(event.kind)
                 if event.kind == "action.completed":
-                    self.kinds_when_told.append([record.kind for record in await store.load("r")])
+                    self.kinds_when_reported.append([record.kind for record in await store.load("r")])
 
             try:
                 async with asyncio.timeout(60):
@@ -100,12 +100,12 @@ class Shop:
 
 
 @pytest.mark.parametrize("executor", [None, inline_executor()])
-def test_what_a_tool_wrote_is_committed_with_its_result_and_told_afterwards(tmp_path: Path, executor: Any) -> None:
+def test_a_tools_writes_are_committed_with_its_result_before_the_announcement(tmp_path: Path, executor: Any) -> None:
     shop = Shop(tmp_path / "shop.db")
     assert shop.run(ToolCall("pay", {"amount": 3}), ToolCall("pay", {"amount": 4}), executor=executor).error is None
     results = [record for record in shop.records() if record.kind == "action.result"]
     assert shop.rows == [(3, results[0].idempotency_key), (4, results[1].idempotency_key)]
-    assert [kinds[-1] for kinds in shop.kinds_when_told] == ["action.result"] * 2
+    assert [kinds[-1] for kinds in shop.kinds_when_reported] == ["action.result"] * 2
 
 
 def test_what_a_failing_tool_wrote_is_undone(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_what_a_failing_tool_wrote_is_undone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["switch", "deadline"])
-def test_what_a_tool_wrote_that_was_stopped_is_undone_and_no_doubt(tmp_path: Path, how: str) -> None:
+def test_a_stopped_tools_writes_are_undone_without_uncertainty(tmp_path: Path, how: str) -> None:
     token = CancelToken()
 
     async def hang() -> None:
@@ -156,7 +156,7 @@ def test_a_process_that_dies_in_the_transaction_has_written_nothing(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (OSError("no disk"), "OSError: no disk"),
         (asyncio.CancelledError("by hand"), "CancelledError: by hand"),
@@ -164,7 +164,7 @@ def test_a_process_that_dies_in_the_transaction_has_written_nothing(tmp_path: Pa
     ],
 )
 def test_a_transaction_that_does_not_begin_is_an_error_of_the_tool(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, reported: str
 ) -> None:
     shop = Shop(tmp_path / "runs.db")
 
@@ -180,7 +180,7 @@ def test_a_transaction_that_does_not_begin_is_an_error_of_the_tool(
 
     result = shop.run(ToolCall("pay", {"amount": 3}), note)
     assert result.error is None
-    assert replies == [f"[error] the transaction did not begin: {told}"]
+    assert replies == [f"[error] the transaction did not begin: {reported}"]
 
 
 def test_a_transaction_begins_with_a_lease_that_is_as_good_as_new(tmp_path: Path) -> None:

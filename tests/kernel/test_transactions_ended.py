@@ -36,7 +36,7 @@ def paying(insert: str, ends: Ends) -> ToolSet:
 
 
 class Payer:
-    """Pays once, and answers with what it was told."""
+    """Pays once, and answers with the message."""
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer:
         return ToolCall("pay", {"amount": 3}) if len(conversation) == 1 else FinalAnswer(conversation[-1].content)
@@ -53,7 +53,7 @@ async def twice(store: Any, tools: ToolSet) -> list[RunResult]:
 
 
 @pytest.mark.parametrize(
-    ("ends", "told"),
+    ("ends", "reported"),
     [
         (lambda found: found.commit(), "not authorized"),
         (lambda found: found.rollback(), "not authorized"),
@@ -64,7 +64,7 @@ async def twice(store: Any, tools: ToolSet) -> list[RunResult]:
     ],
     ids=["commit", "rollback", "COMMIT", "ROLLBACK", "with", "close"],
 )
-def test_a_tool_cannot_end_its_transaction_in_sqlite(ends: Ends, told: str, tmp_path: Path) -> None:
+def test_a_tool_cannot_end_its_transaction_in_sqlite(ends: Ends, reported: str, tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE paid (amount int)")
@@ -72,7 +72,7 @@ def test_a_tool_cannot_end_its_transaction_in_sqlite(ends: Ends, told: str, tmp_
     for result in results:
         assert result.final_answer is not None, result.error
         assert result.final_answer.startswith("[error] ")
-        assert told in result.final_answer
+        assert reported in result.final_answer
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT * FROM paid").fetchall() == []
 
@@ -83,7 +83,7 @@ async def _fails(connection: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "told", "kept"),
+    ("ends", "reported", "kept"),
     [
         (_fails, "a statement of the tool failed, so PostgreSQL undoes all of its transaction", 0),
         (lambda found: found.commit(), "Explicit commit() forbidden", 0),
@@ -94,7 +94,7 @@ async def _fails(connection: Any) -> None:
     ids=["swallowed", "commit", "ROLLBACK", "COMMIT", "close"],
 )
 def test_a_tool_that_ends_or_breaks_its_transaction_in_postgres_has_failed(
-    ends: Ends, told: str, kept: int, postgres_url: str
+    ends: Ends, reported: str, kept: int, postgres_url: str
 ) -> None:
     schema = f"bobcat_test_{uuid4().hex[:12]}"
     with psycopg.connect(postgres_url, autocommit=True) as connection:
@@ -106,7 +106,7 @@ def test_a_tool_that_ends_or_breaks_its_transaction_in_postgres_has_failed(
             for result in results:
                 assert result.final_answer is not None, result.error
                 assert result.final_answer.startswith("[error] ")
-                assert told in result.final_answer
+                assert reported in result.final_answer
             assert len(connection.execute(f'SELECT * FROM "{schema}".paid'.encode()).fetchall()) == kept
         finally:
             connection.execute(f'DROP SCHEMA "{schema}" CASCADE'.encode())

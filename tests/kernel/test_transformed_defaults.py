@@ -1,4 +1,4 @@
-"""Arguments that a transform leaves out, and that the tool has a default for: what runs is judged with them."""
+"""Arguments that a transform leaves out, and that the tool has a default for: the call is evaluated with them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DENY = "{id: no-rm, priority: 5, match: {args.cmd.starts_with: rm}, decision: de
 
 
 def _run(rules: str, *, python_rules: Any = (), uncompiled: Any = "error", **options: Any) -> tuple[list[Any], str]:
-    """What ran, and what the model was told, of a call of `sh` under `rules`."""
+    """The executed arguments, and the message to the model, of a call of `sh` under `rules`."""
     ran: list[Any] = []
 
     @tool()
@@ -61,9 +61,9 @@ def test_so_it_does_when_a_python_rule_replaces_them() -> None:
 def test_a_rule_in_error_over_the_default_denies() -> None:
     number = "{id: big, priority: 5, match: {args.cmd.gt: 5, args.note: ''}, decision: deny}"
     replaced = "{id: all, match: {tool: sh}, decision: transform, transform: {set: {}}}"
-    ran, told = _run(f"{number}, {replaced}")
+    ran, reported = _run(f"{number}, {replaced}")
     assert ran == []
-    assert told == "[denied] rule `big` could not be judged (wrong_type); denied"
+    assert reported == "[denied] rule `big` could not be judged (wrong_type); denied"
 
 
 @pytest.mark.parametrize("lower", ["", ", {id: low, match: {args.cmd.starts_with: rm}, decision: deny}"])
@@ -72,7 +72,7 @@ def test_a_rule_below_the_transform_is_not_asked(lower: str) -> None:
     assert _run(f"{drop}{lower}") == ([("rm -rf /", "n")], "[ok] done")
 
 
-def test_a_transform_that_would_fire_again_is_not_judged_by_itself() -> None:
+def test_a_transform_is_not_evaluated_on_its_own_result() -> None:
     append = "{id: more, match: {tool: sh}, decision: transform, transform: {set: {note: again}}}"
     deny = "{id: no-ls, priority: 5, match: {args.cmd: never}, decision: deny}"
     assert _run(f"{deny}, {append}") == ([("rm -rf /", "again")], "[ok] done")
@@ -99,9 +99,9 @@ def test_an_approver_is_shown_what_will_run() -> None:
         return ApprovalDecision(True, "alice")
 
     ask = "{id: ask, priority: 5, match: {args.cmd.starts_with: rm}, decision: approve_required, approvers: [alice]}"
-    ran, told = _run(f"{ask}, {DROP}", on_approval=approve, store=MemoryStore(), run_id="r")
+    ran, reported = _run(f"{ask}, {DROP}", on_approval=approve, store=MemoryStore(), run_id="r")
     assert shown == [({"cmd": "rm -rf /", "note": "n"}, ("drop", "ask"))]
-    assert (ran, told) == ([("rm -rf /", "n")], "[ok] done")
+    assert (ran, reported) == ([("rm -rf /", "n")], "[ok] done")
     assert _run(f"{ask}, {DROP}")[0] == []
 
 

@@ -21,7 +21,7 @@ from bobcat import (
     durable_approvals,
 )
 from bobcat.errors import ApprovalError
-from kernel.test_doubts import MAY, PLAIN, Shop
+from kernel.test_uncertain_outcomes import MAY, PLAIN, Shop
 
 ASK = "rules: [{id: ask, match: {tool: pay}, decision: approve_required, approvers: [alice]}]"
 ONLY_A_PERSON = "an earlier attempt may have taken effect, and only a person who is asked now can grant another"
@@ -38,14 +38,14 @@ class Person:
         return ApprovalDecision(True, "alice")
 
 
-def in_doubt(policy: str = ASK, effect: Any = "unsafe", **options: Any) -> Shop:
+def uncertain(policy: str = ASK, effect: Any = "unsafe", **options: Any) -> Shop:
     """A shop whose first attempt was granted, and died in the middle of it."""
     return Shop(effect, **options).died(policy=policy, on_approval=auto_approve("alice"))
 
 
 @pytest.mark.parametrize("policy", [PLAIN, ASK])
 def test_every_question_about_an_action_that_may_happen_twice_says_so(policy: str) -> None:
-    shop, person = in_doubt(policy), Person()
+    shop, person = uncertain(policy), Person()
     shop.run(policy=policy, on_approval=person)
     assert [req.uncertain for req in person.asked] == [True]
     assert shop.began == 2
@@ -53,10 +53,10 @@ def test_every_question_about_an_action_that_may_happen_twice_says_so(policy: st
 
 @pytest.mark.parametrize("effect", ["keyed", "idempotent", "none"])
 def test_where_running_again_is_no_second_action_the_question_is_an_ordinary_one(effect: str) -> None:
-    shop, person = in_doubt(ASK, effect), Person()
+    shop, person = uncertain(ASK, effect), Person()
     shop.run(policy=ASK, on_approval=person)
     assert [req.uncertain for req in person.asked] == [False]
-    again = in_doubt(ASK, effect)
+    again = uncertain(ASK, effect)
     again.run(policy=ASK, on_approval=auto_approve("alice"))
     assert (shop.began, again.began) == (2, 2)
 
@@ -79,7 +79,7 @@ def test_a_first_question_and_one_that_a_reconciler_settled_are_not_uncertain() 
 @pytest.mark.parametrize("policy", [PLAIN, ASK])
 @pytest.mark.parametrize("name", ["auto_approve", "allowlist", "gate", "stored gate", "all of them"])
 def test_no_handler_without_a_person_has_an_action_run_twice(policy: str, name: str) -> None:
-    shop = in_doubt(policy)
+    shop = uncertain(policy)
     stored, gate = StoredConfirmationGate(shop.store), ConfirmationGate()
     for _ in range(3):
         gate.grant("pay", approver="alice")
@@ -94,14 +94,14 @@ def test_no_handler_without_a_person_has_an_action_run_twice(policy: str, name: 
     }[name]
     shop.run(policy=policy, on_approval=handler)
     assert shop.began == 1
-    assert shop.told[0].startswith("[denied] approval refused by ")
-    assert shop.told[0].endswith(f" — {ONLY_A_PERSON}{MAY}")
+    assert shop.reported[0].startswith("[denied] approval refused by ")
+    assert shop.reported[0].endswith(f" — {ONLY_A_PERSON}{MAY}")
     assert gate.consume("pay", approvers=["alice"]) is not None, "the grant is still there"
 
 
 @pytest.mark.parametrize("make", [lambda other: Allowlist(["pay"], otherwise=other), ConfirmationGate])
 def test_a_handler_without_a_person_asks_its_other_one(make: Any) -> None:
-    shop, person = in_doubt(), Person()
+    shop, person = uncertain(), Person()
     handler = ConfirmationGate(otherwise=person) if make is ConfirmationGate else make(person)
     if isinstance(handler, ConfirmationGate):
         handler.grant("pay", approver="alice")
@@ -110,7 +110,7 @@ def test_a_handler_without_a_person_asks_its_other_one(make: Any) -> None:
 
 
 def test_a_sandbox_may_have_everything_run_again() -> None:
-    shop = in_doubt()
+    shop = uncertain()
     shop.run(policy=ASK, on_approval=auto_approve("alice", uncertain=True))
     assert shop.began == 2
 
@@ -147,8 +147,8 @@ def test_a_plain_question_cannot_be_granted_as_an_uncertain_one() -> None:
     assert refused.value.code == "not_uncertain"
 
 
-def test_the_journal_says_which_grant_was_about_the_doubt() -> None:
-    shop = in_doubt()
+def test_the_journal_marks_the_grant_of_an_uncertain_action() -> None:
+    shop = uncertain()
     shop.run(policy=ASK, on_approval=Person())
     assert [body.get("uncertain") for body in shop.records("approval.granted")] == [None, True]
     assert shop.bodies("approval.requested")[0]["uncertain"] is True

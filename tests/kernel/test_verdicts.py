@@ -1,4 +1,4 @@
-"""The five verdicts, from proposal to what the model is told."""
+"""The five verdicts, from the proposal to the model's message."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_an_allowed_call_runs_and_its_result_reaches_the_model() -> None:
     assert run.result.steps_taken == 1
 
 
-def test_a_denied_call_does_not_run_and_the_model_is_told_why() -> None:
+def test_a_denied_call_does_not_run_and_the_model_sees_the_reason() -> None:
     run = seen(call("echo", text="force"))
     assert run.ran == []
     assert run.tool_messages == ["[denied] not like this"]
@@ -68,7 +68,7 @@ def test_a_transform_runs_with_the_new_arguments_and_the_audit_shows_them() -> N
     assert run.bodies("action.started")[0]["args"] == {"text": "SELECT 1 LIMIT 1"}
 
 
-def test_defaults_of_the_signature_are_part_of_what_is_judged_and_audited() -> None:
+def test_defaults_of_the_signature_are_part_of_what_is_evaluated_and_audited() -> None:
     policy = "rules: [{id: once, match: {tool: echo, args.times: 1}, decision: allow}]"
     run = seen(call("echo", text="a"), policy=policy)
     assert run.tool_messages == ["[ok] a"]

@@ -95,7 +95,7 @@ def test_trace_shows_the_same_of_a_journal(folder: Path, deaths: tuple[Death, ..
              '{"run_id":"a","seq":0,"kind":"final","timestamp":"2026-01-01T00:00:00+00:00","body":{}}\n'
              '{"run_id":"b","seq":0,"kind":"final","timestamp":"2026-01-01T00:00:00+00:00","body":{}}'],
 )  # fmt: skip
-def test_trace_refuses_what_is_no_journal_in_the_same_words(folder: Path, text: str) -> None:
+def test_trace_refuses_an_invalid_journal_with_the_same_message(folder: Path, text: str) -> None:
     (folder / "journal.jsonl").write_text(text)
     mine, theirs = both("trace", "journal.jsonl")
     assert mine == theirs

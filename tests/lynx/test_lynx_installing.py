@@ -43,7 +43,7 @@ if __name__ == "__main__":
 
 
 def python(*arguments: str, cwd: Path, status: int = 0) -> str:
-    """What a Python process prints; it must end as expected, and the real lynx-agent must not be touched."""
+    """The output of a Python process; it must end as expected, and the real lynx-agent must not be touched."""
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, env={**os.environ}, check=False)
     assert done.returncode == status, done.stderr

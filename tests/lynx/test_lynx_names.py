@@ -91,7 +91,7 @@ def test_values_have_the_same_fields(name: str) -> None:
         assert field.default == known.default or str(field.default) == str(known.default), (name, field.name)
 
 
-def test_a_budget_caps_what_it_is_told_to_cap() -> None:
+def test_a_budget_caps_what_it_names() -> None:
     budget = ours.Budget(steps=3)
     assert dataclasses.astuple(budget) == (None, 3, None, None, None, None, None)
     assert dataclasses.astuple(ours.Budget()) == (None,) * 7
@@ -136,7 +136,7 @@ def test_a_refused_policy_is_refused_in_the_same_words(source: str) -> None:
     assert texts[0] == texts[1]
 
 
-def test_a_lax_policy_warns_once_per_laxness() -> None:
+def test_a_permissive_policy_warns_once_per_behaviour() -> None:
     with pytest.warns(PolicyWarning) as caught:
         ours.compile_policy("rules: [{id: r, decision: allow}]")
     assert len(caught) == 1

@@ -57,7 +57,7 @@ class CodeError(BaseException):
 
 
 def run(rule: FunctionRule, request: ActionRequest, context: ExecutionContext) -> Any:
-    """What the rule returns; raises what it raises."""
+    """The rule's return value; its exceptions propagate."""
     return _Run({"request": request, "context": context}, {}).function(rule.body)
 
 
@@ -91,7 +91,7 @@ class _Run:
             case ir.AppendItem(slot, value):
                 item = self.value(value)
                 held = self.slots[slot]
-                # A new object: nobody else may hold the old one, and a test would see it if somebody did.
+                # A new object: no other reference to the old one may exist, and a test would observe one.
                 self.slots[slot] = [*held, item] if isinstance(held, list) else held | {item}
             case ir.Store(slot, key, value):
                 item, at = self.value(value), self.value(key)

@@ -52,7 +52,7 @@ class Case:
         return build_request(self.request)
 
     def failures(self, actual: Decision) -> list[str]:
-        """Where `actual` differs from what the case demands."""
+        """Differences of `actual` from the case's expectation."""
         found = []
         for name, expected in self.decision.items():
             value = getattr(actual, name)

@@ -8,7 +8,7 @@ _OPENED, _CLOSED = "\1", "\2"  # where a brace stood: stars on both sides of one
 
 
 def matches(glob: str, text: str) -> bool:
-    """Whether a well-formed glob stands for the whole text."""
+    """Match a well-formed glob against the whole text."""
     return any(_matches(plain, 0, text) for plain in _expanded(glob))
 
 

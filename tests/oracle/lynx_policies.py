@@ -1,4 +1,4 @@
-"""Random policies and requests for the comparison with lynx-agent: valid ones, odd ones, and ones it refuses.
+"""Random policies and requests for the comparison with lynx-agent: valid, hostile, and rejected ones.
 
 Everything is drawn from one `random.Random`, so a seed names a policy. Values are plain Python data; `as_text` writes
 some of them as YAML.
@@ -320,7 +320,7 @@ def damage(rng: Random, data: dict[Any, Any]) -> None:
 
 
 def as_text(rng: Random, data: Any) -> str | None:
-    """`data` as YAML, sometimes with the odd spelling; None when it has no text."""
+    """`data` as YAML, sometimes with an unusual spelling; None when it has no text."""
     try:
         text = yaml.safe_dump(
             data, sort_keys=False, allow_unicode=True, default_flow_style=rng.choice([None, True, False])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from oracle.values import Missing, Ref, Test, Timestamp, Unjudgeable, checked, step, type_name
+from oracle.values import CannotEvaluate, Missing, Ref, Test, Timestamp, checked, step, type_name
 
 
 class Kind(Enum):
@@ -22,7 +22,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """How a clause came out; `code` is set for errors and only there."""
+    """The outcome of a clause; `code` is set exactly for errors."""
 
     kind: Kind
     code: str | None = None
@@ -60,7 +60,7 @@ def scalars_equal(left: Any, right: Any) -> bool:
 
 
 def deep_equal(value: Any, operand: Any) -> bool:
-    """Deep equality of a value with a constant; raises at an unjudgeable value met before the answer."""
+    """Deep equality of a value with a constant; raises at an incomparable value met before the answer."""
     seen = checked(value)
     if isinstance(operand, list):
         if not isinstance(seen, list) or len(seen) != len(operand):
@@ -72,7 +72,7 @@ def deep_equal(value: Any, operand: Any) -> bool:
         try:
             size = dict.__len__(seen) if isinstance(seen, dict) else len(list(seen.keys()))
         except Exception:
-            raise Unjudgeable("wrong_type") from None
+            raise CannotEvaluate("wrong_type") from None
         if size != len(operand):
             return False
         for key in sorted(operand):
@@ -94,16 +94,16 @@ def equals(value: Any, operand: Any) -> bool:
             return deep_equal(seen, operand)
         if kind == "null":
             return False
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     if kind in ("list", "mapping"):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return equals_scalar(seen, operand)
 
 
 def equals_scalar(seen: Any, operand: Any) -> bool:
     """`eq` of a checked scalar: a bool operand compares with bools only, and null equals none."""
     if isinstance(operand, bool) and type_name(seen) not in ("bool", "null"):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return scalars_equal(seen, operand)
 
 
@@ -120,13 +120,13 @@ def contains(value: Any, operand: Any) -> bool:
         return True
     if kind == "list":
         return any(scalars_equal(checked(item), operand) for item in seen)
-    raise Unjudgeable("wrong_type")
+    raise CannotEvaluate("wrong_type")
 
 
 def compare(value: Any, op: str, operand: Any) -> bool:
     seen = checked(value)
     if type_name(seen) != type_name(operand):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     left, right = (seen.micros, operand.micros) if isinstance(operand, Timestamp) else (seen, operand)
     match op:
         case "gt":
@@ -151,19 +151,19 @@ def _pattern(pattern: str) -> Any:
 def search(value: Any, pattern: str) -> bool:
     seen = checked(value)
     if type_name(seen) != "string":
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return _pattern(pattern).search(seen) is not None
 
 
 def _attempt(test: Callable[[], bool]) -> Truth:
     try:
         return truth(test())
-    except Unjudgeable as failure:
+    except CannotEvaluate as failure:
         return Truth(Kind.ERROR, failure.code)
 
 
 At = Callable[[Ref], Any]
-"""Reads another path; raises `Missing` or `Unjudgeable`."""
+"""Reads another path; raises `Missing` or `CannotEvaluate`."""
 
 MAX_REF_IN_ELEMENTS = 1000
 
@@ -178,7 +178,7 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
         case "length" | "lower":
             try:
                 made = length(value) if op == "length" else lower(value)
-            except Unjudgeable as failure:
+            except CannotEvaluate as failure:
                 return Truth(Kind.ERROR, failure.code)
             return _every(made, operand, at, each)
         case "any" | "all" | "none":
@@ -208,11 +208,11 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
 
 
 def _containing(value: Any, operand: list[Any], fold: Callable[[list[Truth]], Truth]) -> Truth:
-    """`contains_any` and `contains_all`: the type of the value is judged even when the operand is empty."""
+    """`contains_any` and `contains_all`: the type of the value is checked even when the operand is empty."""
     if not operand:
         try:
             kind = type_name(checked(value))
-        except Unjudgeable as failure:
+        except CannotEvaluate as failure:
             return Truth(Kind.ERROR, failure.code)
         if kind not in ("string", "list", "mapping"):
             return Truth(Kind.ERROR, "wrong_type")
@@ -222,7 +222,7 @@ def _containing(value: Any, operand: list[Any], fold: Callable[[list[Truth]], Tr
 def affix(value: Any, op: str, operand: Any) -> bool:
     seen = checked(value)
     if not isinstance(seen, str):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     texts = tuple(operand) if isinstance(operand, list) else operand
     return seen.startswith(texts) if op == "starts_with" else seen.endswith(texts)
 
@@ -239,14 +239,14 @@ def length(value: Any) -> int:
             try:
                 return len(list(seen.keys()))
             except Exception:
-                raise Unjudgeable("wrong_type") from None
-    raise Unjudgeable("wrong_type")
+                raise CannotEvaluate("wrong_type") from None
+    raise CannotEvaluate("wrong_type")
 
 
 def lower(value: Any) -> str:
     seen = checked(value)
     if not isinstance(seen, str):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return seen.lower()
 
 
@@ -257,7 +257,7 @@ def _every(value: Any, tests: list[Test], at: At, each: bool) -> Truth:
 def _elements(value: Any, op: str, tests: list[Test], at: At) -> Truth:
     try:
         seen = checked(value)
-    except Unjudgeable as failure:
+    except CannotEvaluate as failure:
         return Truth(Kind.ERROR, failure.code)
     if type_name(seen) != "list":
         return Truth(Kind.ERROR, "wrong_type")
@@ -278,7 +278,7 @@ def _relate(value: Any, op: str, ref: Ref, at: At, each: bool) -> Truth:
         other = at(ref)
     except Missing:
         return ABSENT
-    except Unjudgeable as failure:
+    except CannotEvaluate as failure:
         return Truth(Kind.ERROR, failure.code)
     return _attempt(lambda: _related(seen, op, checked(other), each))
 
@@ -286,11 +286,11 @@ def _relate(value: Any, op: str, ref: Ref, at: At, each: bool) -> Truth:
 def _related(left: Any, op: str, right: Any, each: bool) -> bool:
     if op in ("starts_with", "ends_with"):
         if type_name(right) != "string":
-            raise Unjudgeable("wrong_type")
+            raise CannotEvaluate("wrong_type")
         return affix(left, op, right)
     if op == "in":
         if type_name(right) != "list":
-            raise Unjudgeable("wrong_type")
+            raise CannotEvaluate("wrong_type")
         _bounded(each, len(right))
         return contains(right, _single(left))
     if op == "contains":
@@ -301,16 +301,16 @@ def _related(left: Any, op: str, right: Any, each: bool) -> bool:
     if op == "eq":
         return equals_scalar(_single(left), _single(right))
     if type_name(right) not in ("number", "string", "timestamp"):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return compare(left, op, right)
 
 
 def _single(value: Any) -> Any:
     if type_name(value) in ("list", "mapping"):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return value
 
 
 def _bounded(each: bool, size: int) -> None:
     if each and size > MAX_REF_IN_ELEMENTS:
-        raise Unjudgeable("out_of_range")
+        raise CannotEvaluate("out_of_range")

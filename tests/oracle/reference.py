@@ -16,21 +16,23 @@ from typing import Any
 from bobcat.ir import schema as ir
 from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
 from oracle.operators import ABSENT, FALSE, Kind, Truth, all_of, any_of, negate, operate, truth
-from oracle.values import Missing, Ref, Unjudgeable, constant, read, view
+from oracle.values import CannotEvaluate, Missing, Ref, constant, read, view
 
 HostFn = Callable[[ActionRequest, ExecutionContext], Any]
 
 
-def judge(expr: ir.Expr, request: ActionRequest, permits: bool, context: ExecutionContext | None = None) -> Truth:
-    """How `expr` comes out on `request`, in a rule that permits or in one that restricts."""
+def evaluate_match(
+    expr: ir.Expr, request: ActionRequest, permits: bool, context: ExecutionContext | None = None
+) -> Truth:
+    """The outcome of `expr` on `request`, in a rule that permits or in one that restricts."""
     here = request.context if context is None else context
     match expr:
         case ir.AllExpr(items):
-            return all_of([judge(item, request, permits, here) for item in items])
+            return all_of([evaluate_match(item, request, permits, here) for item in items])
         case ir.AnyExpr(items):
-            return any_of([judge(item, request, permits, here) for item in items])
+            return any_of([evaluate_match(item, request, permits, here) for item in items])
         case ir.NotExpr(item):
-            return negate(judge(item, request, permits, here))
+            return negate(evaluate_match(item, request, permits, here))
         case ir.Leaf():
             return _judge_leaf(expr, request, permits, here)
 
@@ -43,7 +45,7 @@ def _judge_leaf(leaf: ir.Leaf, request: ActionRequest, permits: bool, context: E
         if leaf.op == "exists":
             return truth(operand is False)
         return ABSENT if permits else FALSE
-    except Unjudgeable as failure:
+    except CannotEvaluate as failure:
         if leaf.op == "exists":
             return truth(operand is False)
         return Truth(Kind.ERROR, failure.code)
@@ -58,9 +60,9 @@ def _judge_leaf(leaf: ir.Leaf, request: ActionRequest, permits: bool, context: E
 
 
 def rewrite(transform: ir.Transform, args: Any) -> dict[str, Any]:
-    """The arguments after `transform`; raises `Unjudgeable("cannot_transform")`."""
+    """The arguments after `transform`; raises `CannotEvaluate("cannot_transform")`."""
     if not isinstance(args, Mapping):
-        raise Unjudgeable("cannot_transform")
+        raise CannotEvaluate("cannot_transform")
     value = constant(transform.value)
     if not transform.path:
         return dict(value)
@@ -69,7 +71,7 @@ def rewrite(transform: ir.Transform, args: Any) -> dict[str, Any]:
 
 def _rewrite_at(owner: Any, path: tuple[str, ...], op: str, value: Any) -> dict[str, Any]:
     if not isinstance(owner, Mapping):
-        raise Unjudgeable("cannot_transform")
+        raise CannotEvaluate("cannot_transform")
     copy = dict(dict.items(owner)) if isinstance(owner, dict) else {key: owner[key] for key in owner}
     key, rest = path[0], path[1:]
     there = key in copy
@@ -79,7 +81,7 @@ def _rewrite_at(owner: Any, path: tuple[str, ...], op: str, value: Any) -> dict[
         elif op == "set":
             copy[key] = _rewrite_at({}, rest, op, value)
         elif op == "append":
-            raise Unjudgeable("cannot_transform")
+            raise CannotEvaluate("cannot_transform")
     elif op == "set":
         copy[key] = value
     elif op == "delete":
@@ -94,12 +96,12 @@ def _extended(current: Any, value: Any) -> Any:
         return current + value
     if isinstance(current, list):
         return [*current, value]
-    raise Unjudgeable("cannot_transform")
+    raise CannotEvaluate("cannot_transform")
 
 
 @dataclass(frozen=True, slots=True)
 class _Fired:
-    """What one rule says: a decision whose `matched_rules` names it, `args` set when it transforms."""
+    """The result of one rule: a decision whose `matched_rules` names it, `args` set when it transforms."""
 
     decision: Decision
     args: Mapping[str, Any] | None = None
@@ -134,7 +136,7 @@ class _Run:
 
     def rule(self, rule: ir.IrRule, request: ActionRequest) -> _Fired | None:
         permits = rule.verdict in ("allow", "transform")
-        outcome = judge(rule.match, request, permits, self.context)
+        outcome = evaluate_match(rule.match, request, permits, self.context)
         if outcome.kind is Kind.ERROR:
             return self.in_error(rule.id, str(outcome.code), permits=permits)
         if outcome.kind is not Kind.TRUE:
@@ -143,7 +145,7 @@ class _Run:
         if rule.transform is not None:
             try:
                 args = rewrite(rule.transform, request.args)
-            except Unjudgeable as failure:
+            except CannotEvaluate as failure:
                 return self.in_error(rule.id, failure.code, permits=True)
         decision = Decision(
             Verdict(rule.verdict),

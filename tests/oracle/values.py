@@ -1,4 +1,4 @@
-"""What the reference evaluator sees: values by the page's types, and the paths that lead to them."""
+"""Values of the reference evaluator: by the page's types, with the paths that lead to them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAX_INT_BITS = 4096
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Unjudgeable(Exception):
-    """A value is there and cannot be judged; `code` says why."""
+class CannotEvaluate(Exception):
+    """A present value that cannot be evaluated, with the reason's `code`."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -35,7 +35,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value of a type that policies cannot judge."""
+    """A value of a type that policies cannot evaluate."""
 
 
 def view(value: Any) -> Any:
@@ -72,18 +72,18 @@ def checked(value: Any) -> Any:
     """`view`, with the errors that hold whatever the operator."""
     seen = view(value)
     if isinstance(seen, float) and seen != seen:
-        raise Unjudgeable("nan")
+        raise CannotEvaluate("nan")
     if isinstance(seen, str) and any(0xD800 <= ord(c) <= 0xDFFF for c in seen):
-        raise Unjudgeable("bad_unicode")
+        raise CannotEvaluate("bad_unicode")
     if isinstance(seen, int) and seen.bit_length() > MAX_INT_BITS:
-        raise Unjudgeable("out_of_range")
+        raise CannotEvaluate("out_of_range")
     if isinstance(seen, Opaque):
-        raise Unjudgeable("wrong_type")
+        raise CannotEvaluate("wrong_type")
     return seen
 
 
 def step(value: Any, key: str) -> Any:
-    """The entry `key` of a mapping; raises `Missing` or `Unjudgeable`."""
+    """The entry `key` of a mapping; raises `Missing` or `CannotEvaluate`."""
     if value is None:
         raise Missing
     if isinstance(value, dict):
@@ -97,8 +97,8 @@ def step(value: Any, key: str) -> Any:
         except KeyError:
             raise Missing from None
         except Exception:
-            raise Unjudgeable("wrong_type") from None
-    raise Unjudgeable("wrong_type")
+            raise CannotEvaluate("wrong_type") from None
+    raise CannotEvaluate("wrong_type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Test:
 
 
 def read(head: str, path: tuple[str, ...], request: ActionRequest, context: ExecutionContext) -> Any:
-    """The value at a path; raises `Missing` or `Unjudgeable`."""
+    """The value at a path; raises `Missing` or `CannotEvaluate`."""
     match head:
         case "tool":
             return request.tool
@@ -146,7 +146,7 @@ def _attribute(owner: Any, name: str) -> Any:
     except AttributeError:
         raise Missing from None
     except Exception:
-        raise Unjudgeable("wrong_type") from None
+        raise CannotEvaluate("wrong_type") from None
 
 
 def constant(const: ir.Const) -> Any:

@@ -1,4 +1,4 @@
-"""What is installed: the metadata, the typing marker, the command, and what importing costs."""
+"""The installed package: the metadata, the typing marker, the command, and what importing costs."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FLAGS = ROOT / "rust" / "profile" / "profile_flags.py"
 
 
-def _told(directory: Path, rustc: str | None) -> list[str]:
-    """What maturin is told beside a compiler that says `rustc` of itself."""
+def _reported(directory: Path, rustc: str | None) -> list[str]:
+    """The arguments for maturin beside a compiler with the version text `rustc`."""
     binaries = directory / "bin"
     binaries.mkdir()
     if rustc is not None:
@@ -47,7 +47,7 @@ def test_a_profile_is_for_its_own_compiler(tmp_path: Path) -> None:
     place.mkdir()
     profile = place / "rustc-9.9.9-some-host.profdata"
     profile.touch()
-    option, value = _told(place, SAID)
+    option, value = _reported(place, SAID)
     assert option == "--config"
     key, _, flags = value.partition("=")
     assert key == "build.rustflags"
@@ -55,9 +55,9 @@ def test_a_profile_is_for_its_own_compiler(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rustc", [SAID.replace("9.9.9", "9.9.8"), SAID.replace("some-host", "other"), "exit 1", None])
-def test_any_other_compiler_gets_none(tmp_path: Path, rustc: str | None) -> None:
+def test_any_other_compiler_gets_no_profile(tmp_path: Path, rustc: str | None) -> None:
     (tmp_path / "rustc-9.9.9-some-host.profdata").touch()
-    assert _told(tmp_path, rustc) == []
+    assert _reported(tmp_path, rustc) == []
 
 
 def test_only_what_ran_often_is_kept() -> None:

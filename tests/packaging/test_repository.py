@@ -65,7 +65,7 @@ def test_make_help_lists_every_public_target() -> None:
         assert re.search(rf"^  {target} ", shown, flags=re.MULTILINE)
 
 
-def test_a_machine_without_rust_is_told_so_before_anything_is_built(tmp_path: Path) -> None:
+def test_a_machine_without_rust_is_reported_before_anything_is_built(tmp_path: Path) -> None:
     for tool in ("sh", "cut", "cc"):
         found = subprocess.run(["sh", "-c", f"command -v {tool}"], capture_output=True, text=True).stdout.strip()
         if found:
@@ -78,7 +78,7 @@ def test_a_machine_without_rust_is_told_so_before_anything_is_built(tmp_path: Pa
     assert "rustup.rs" in done.stderr
 
 
-def test_a_machine_without_a_new_enough_python_is_told_so(tmp_path: Path) -> None:
+def test_a_machine_without_a_new_enough_python_is_reported(tmp_path: Path) -> None:
     old = tmp_path / "python3"
     old.write_text('#!/bin/sh\ncase "$2" in *platform*) echo 3.9.1 ;; *) exit 1 ;; esac\n')
     old.chmod(0o755)

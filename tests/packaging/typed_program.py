@@ -97,7 +97,7 @@ async def did_we_pay(key: str, given: Mapping[str, Any]) -> Reconciled:
 
 @pay.shadow
 async def preview(amount: int) -> str:
-    """What would be paid."""
+    """The payment."""
     return f"would pay {amount}"
 
 
@@ -109,7 +109,7 @@ async def look(name: str) -> dict[str, int]:
 
 @shadow(look)
 async def look_shadow(name: str) -> str:
-    """What would be seen."""
+    """The page."""
     return name
 
 
@@ -220,13 +220,13 @@ workers = Workers(max_attempts=5, tenant_limit=4)
 
 @workers.run("refund")
 async def refund_order(job: Job) -> dict[str, Any]:
-    """How a run is made."""
+    """Build a run."""
     return {"agent": Scripted(), "task": str(job.payload["order"]), "tools": ToolSet(), "policy": built()}
 
 
 @workers.run("nightly", cron="0 3 * * *", timezone="Europe/Berlin")
 def nightly(job: Job) -> dict[str, Any]:
-    """How another one is made."""
+    """Build another run."""
     return {}
 
 
@@ -281,8 +281,8 @@ def decisions() -> None:
             print(decision.transform_args)
         case Verdict.DENY | Verdict.DRY_RUN | Verdict.APPROVE_REQUIRED:
             print(decision.approvers, decision.timeout_seconds)
-    for judged in explain(policy, request).rules:
-        print(judged.id, judged.outcome)
+    for evaluated in explain(policy, request).rules:
+        print(evaluated.id, evaluated.outcome)
     try:
         policy.save("policy.bobcat")
     except PolicyCompileError as error:

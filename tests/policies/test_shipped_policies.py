@@ -36,7 +36,7 @@ def decide(bundle: PolicyBundle, tool: str, args: dict[str, Any], context: dict[
 
 
 def passes(decision: Decision) -> bool:
-    """Whether the call can run, or a rule asks a person for it; a default that asks is no permission of the policy."""
+    """True if the call can run, or a rule requires an approval; a default that asks is not a permission."""
     if decision.verdict in ("allow", "transform"):
         return True
     return decision.verdict == "approve_required" and not decision.matched_rules[-1].startswith("<default:")
@@ -73,7 +73,7 @@ def test_every_permission_is_used_by_a_call_that_it_is_meant_for(name: str) -> N
 
 
 def test_the_starter_asks_a_person_for_nothing_but_what_its_table_names() -> None:
-    """A tool without a rule is denied, whatever it declares: nobody is asked about the unknown."""
+    """A tool without a rule is denied, whatever it declares, without an approval."""
     (bundle,) = shipped()["bobcat init"]
     for declared in DECLARED:
         assert decide(bundle, "anything", {"cmd": "rm -rf /"}, {}, **declared).verdict == "deny"

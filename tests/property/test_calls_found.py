@@ -1,4 +1,4 @@
-"""What the lints conclude about patterns and policies holds: by the core, on generated patterns, policies and calls."""
+"""Conclusions of the lints about patterns and policies hold: by the core, on generated patterns, policies and calls."""
 
 from __future__ import annotations
 

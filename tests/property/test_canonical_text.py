@@ -17,8 +17,8 @@ from bobcat._core import action_key, canonical_text, chained_hash
 from bobcat.journal.keys import chain_hash, idempotency_key
 from bobcat.model.frozen import FrozenDict, FrozenList
 from bobcat.text.json_text import any_json_text, any_loose_json_text, json_text, loose_json_text
-from odd_values import pick
-from odd_values import values as odd_values
+from hostile_values import pick
+from hostile_values import values as hostile_values
 
 
 class Colour(enum.StrEnum):
@@ -98,7 +98,7 @@ def containers(inner: st.SearchStrategy[Any], keys: st.SearchStrategy[Any]) -> s
 
 plain = st.recursive(plain_leaves, lambda inner: containers(inner, well_formed), max_leaves=12)
 anything = st.recursive(
-    plain_leaves | odd_leaves | odd_values,
+    plain_leaves | odd_leaves | hostile_values,
     lambda inner: (
         containers(inner, any_text | st.none() | st.integers() | st.sampled_from([Colour.RED, 1.5, True, (1, 2)]))
         | st.dictionaries(well_formed, inner, max_size=2).map(Keyed)
@@ -115,7 +115,7 @@ def test_the_core_writes_every_plain_value_as_python_does(value: Any) -> None:
 
 @settings(max_examples=campaign.examples(600), deadline=None)
 @given(anything)
-def test_what_the_core_does_not_leave_to_python_it_writes_in_both_manners(value: Any) -> None:
+def test_the_core_writes_plain_values_in_both_formats(value: Any) -> None:
     text = canonical_text(value)
     assert text is None or text == any_json_text(value) == any_loose_json_text(value)
     assert json_text(value) == any_json_text(value)
@@ -210,7 +210,7 @@ def test_no_two_records_share_a_framing() -> None:
 
 
 def test_the_hash_of_a_record_does_not_change() -> None:
-    """Journals outlive releases: whoever changes this changes `RUN_DOMAIN` too, and reads both."""
+    """Journals outlive releases: a change of this changes `RUN_DOMAIN` too, and readers accept both."""
     first = chain_hash("", {"a": [1, "x"]}, run_id="run", seq=0, kind="note", key="k")
     assert first == "8edff86907396f4c786b197ef454c1d1ba8ebc841bcd72a8c5837d67e989f109"
     second = chain_hash(first, {}, run_id="run", seq=1, kind="final", key="")
@@ -218,7 +218,7 @@ def test_the_hash_of_a_record_does_not_change() -> None:
 
 
 @pytest.mark.parametrize("previous", ["0", "0" * 63, "g" * 64, "A" * 64, " " + "0" * 63, "é" * 64, "0" * 65])
-def test_what_is_no_hash_is_followed_by_nothing(previous: str) -> None:
+def test_an_invalid_hash_is_followed_by_nothing(previous: str) -> None:
     assert chained_hash(previous, "r", 1, "k", "", {}) is None
     with pytest.raises(ValueError, match="64 hex digits"):
         chain_hash(previous, {}, run_id="r", seq=1, kind="k", key="")

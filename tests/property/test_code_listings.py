@@ -61,7 +61,7 @@ def test_a_listing_means_what_the_function_does(seed: int) -> None:
         # before it formats any.
         return
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # CPython warns about code nobody would write
+        warnings.simplefilter("ignore")  # CPython warns about the unusual code
         expected = function_source.function(body, slots)
         namespace: dict[str, Any] = {**NAMES}
         exec(text, namespace)
@@ -91,7 +91,7 @@ def test_the_listing_of_the_corpus_is_python() -> None:
         ast.parse(listed(rule))
 
 
-def test_names_that_are_taken_are_told_apart() -> None:
+def test_names_that_are_taken_are_distinguished() -> None:
     assert local_names(("x", "", "x", "v1", "x_2"), 6) == ["x", "v1", "x_2", "v1_2", "x_2_2", "v5"]
 
 

@@ -83,7 +83,7 @@ def strict(schema: Mapping[str, Any]) -> jsonschema.Draft202012Validator:
 
 
 @given(parameters=parameters, data=st.data(), observed=st.booleans(), journaled=st.booleans())
-def test_a_function_gets_what_its_schema_takes_and_the_policy_has_judged(
+def test_a_function_gets_what_its_schema_takes_and_the_policy_has_evaluated(
     parameters: list[tuple[Any, tuple[Any] | None]], data: st.DataObject, observed: bool, journaled: bool
 ) -> None:
     got: list[dict[str, Any]] = []

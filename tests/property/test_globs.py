@@ -97,6 +97,6 @@ def test_the_pattern_is_as_plain_as_the_glob(glob: str, pattern: str) -> None:
         ("{" * 9 + "}" * 9, "more than 8 levels"),
     ],
 )
-def test_what_is_no_glob_is_refused_with_a_reason(glob: str, problem: str) -> None:
+def test_an_invalid_glob_is_refused_with_a_reason(glob: str, problem: str) -> None:
     with pytest.raises(GlobError, match=problem.replace("[", r"\[").replace("{", r"\{")):
         to_pattern(glob)

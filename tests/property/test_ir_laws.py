@@ -13,7 +13,7 @@ from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, Leaf, NotExpr
 from bobcat.model.request_json import request_from_json
-from oracle.reference import judge
+from oracle.reference import evaluate_match
 
 SCALARS = st.one_of(
     st.none(),
@@ -149,9 +149,11 @@ def shuffled(expr: Expr) -> Expr:
 
 @settings(max_examples=campaign.examples(600), deadline=None)
 @given(RAW, ARGUMENTS, st.booleans())
-def test_the_normal_form_is_judged_as_what_was_written(raw: Expr, arguments: dict[str, Any], permits: bool) -> None:
+def test_the_normal_form_is_evaluated_like_the_written_form(
+    raw: Expr, arguments: dict[str, Any], permits: bool
+) -> None:
     request = request_from_json({"tool": "t", "args": arguments})
-    assert judge(normal(raw), request, permits).kind is judge(raw, request, permits).kind
+    assert evaluate_match(normal(raw), request, permits).kind is evaluate_match(raw, request, permits).kind
 
 
 @settings(max_examples=campaign.examples(300), deadline=None)

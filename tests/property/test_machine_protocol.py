@@ -101,7 +101,7 @@ class Protocol(RuleBasedStateMachine):
         super().__init__()
         self.records: list[StepRecord] = []
         self.executed: list[str] = []
-        self.in_doubt: set[str] = set()
+        self.uncertain: set[str] = set()
 
     @initialize(journaled=st.booleans(), observed=st.booleans(), steps=st.integers(1, 8))
     def begin(self, journaled: bool, observed: bool, steps: int) -> None:
@@ -112,7 +112,7 @@ class Protocol(RuleBasedStateMachine):
         journal = index_journal(self.records) if self.records else EMPTY_JOURNAL
         replies = {step: reply_from_body(body) for step, body in journal.replies.items()}
         self.grants = journal.grants
-        self.in_doubt = {intent.idempotency_key for intents in journal.open.values() for intent in intents}
+        self.uncertain = {intent.idempotency_key for intents in journal.open.values() for intent in intents}
         assert {step for step in journal.open if journal.open[step]} == {
             step for step in journal.orphans if journal.uncertain(step) is not None
         }
@@ -124,7 +124,7 @@ class Protocol(RuleBasedStateMachine):
         self.machine = Machine(setup)
         self.decision: Decision | None = None
         self.granted = False
-        self.judging_again = False
+        self.evaluating_again = False
         self.stopped = False
         self.cut_off = False
         self.weighed: Decision | None = None
@@ -191,11 +191,11 @@ class Protocol(RuleBasedStateMachine):
             assert self.intent == command.key, "an execution before its intent was durable"
             if not command.shadow:
                 again = command.key in self.executed
-                assert not again or command.key in self.in_doubt, "two executions for one key, and nobody was told"
+                assert not again or command.key in self.uncertain, "two executions for one key, without a report"
                 meant = self.granted or self.about_doubt or self.cleared or command.tool.metadata.effect != "unsafe"
-                assert not again or meant, "an unsafe action was run again, and nobody meant it"
+                assert not again or meant, "an unsafe action was run again without an answer"
                 self.executed.append(command.key)
-                self.in_doubt.discard(command.key)
+                self.uncertain.discard(command.key)
 
     @precondition(lambda self: isinstance(self.command, c.ReadClock))
     @rule(cancelled=st.sampled_from([None] * 12 + ["stop"]))
@@ -221,13 +221,13 @@ class Protocol(RuleBasedStateMachine):
     def decided(self, decision: Decision) -> None:
         command, first = self.command, self.weighed
         assert isinstance(command, c.Decide)
-        doubtful = command.request.context.extra.get("uncertain_retry") is True
+        uncertain = command.request.context.extra.get("uncertain_retry") is True
         unsafe = command.request.declared.effect == "unsafe"
         if first is not None:
-            assert not doubtful
+            assert not uncertain
             self.weighed, self.about_doubt = None, depends_on_uncertainty(first, decision)
             self.settle(first if self.about_doubt else require_approval(first))
-        elif doubtful and unsafe and decision.verdict in (Verdict.ALLOW, Verdict.TRANSFORM):
+        elif uncertain and unsafe and decision.verdict in (Verdict.ALLOW, Verdict.TRANSFORM):
             self.weighed = decision
         else:
             self.about_doubt = False
@@ -235,11 +235,11 @@ class Protocol(RuleBasedStateMachine):
         self.answer(c.Decided(decision))
 
     def settle(self, decision: Decision) -> None:
-        """What the machine takes the policy to have said."""
-        if self.judging_again and self.decision is not None:
+        """The policy's decision as the machine records it."""
+        if self.evaluating_again and self.decision is not None:
             same = decision.verdict is self.decision.verdict and decision.matched_rules == self.decision.matched_rules
             self.granted = decision.verdict is Verdict.ALLOW or same
-            self.judging_again = False
+            self.evaluating_again = False
         else:
             self.decision, self.granted, self.intent = decision, False, None
             self.take_grant_on_record(decision)
@@ -250,13 +250,13 @@ class Protocol(RuleBasedStateMachine):
         grant = self.grants.get(self.command.request.context.step_seq)
         if grant is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
             self.granted = list(grant["matched_rules"]) == list(decision.matched_rules)
-            self.judging_again = self.granted and grant["edited"] is not None
+            self.evaluating_again = self.granted and grant["edited"] is not None
 
     @precondition(lambda self: isinstance(self.command, c.AskApproval))
     @rule(answer=ANSWERS, interruption=INTERRUPTIONS)
     def approved(self, answer: Answer, interruption: c.Interrupted | None) -> None:
         self.granted = answer.refusal is None and interruption is None
-        self.judging_again = answer.args is not None and "n" in answer.args
+        self.evaluating_again = answer.args is not None and "n" in answer.args
         self.answer(self.or_interrupted(c.Approved(answer), interruption))
 
     @precondition(lambda self: isinstance(self.command, c.AskApproval))
@@ -279,7 +279,7 @@ class Protocol(RuleBasedStateMachine):
     @rule(answer=RECONCILIATIONS, interruption=INTERRUPTIONS)
     def reconciled(self, answer: Any, interruption: c.Interrupted | None) -> None:
         assert isinstance(self.command, c.Reconcile)
-        assert self.command.key in self.in_doubt, "a reconciler was asked about what is not in doubt"
+        assert self.command.key in self.uncertain, "a reconciler was asked about a certain outcome"
         self.cleared = isinstance(answer, NotHappened) and interruption is None
         self.answer(self.or_interrupted(c.ReconcilerReplied(answer), interruption))
 

@@ -24,7 +24,7 @@ def remote(schema: Mapping[str, Any]) -> ToolDef:
 
 
 def is_valid(schema: Mapping[str, Any], args: Any) -> bool | None:
-    """What `jsonschema` says; None where it never comes to an end."""
+    """The result of `jsonschema`; None where it does not terminate."""
     try:
         return bool(jsonschema.Draft202012Validator(schema).is_valid(args))
     except RecursionError:
@@ -71,7 +71,7 @@ def test_bound_defaults_fit_the_schema_and_change_nothing_that_was_given(
 
 
 def contains(whole: Any, part: Any) -> bool:
-    """Whether a value is another one with members of objects added, at any depth."""
+    """True if a value is another one with members of objects added, at any depth."""
     if isinstance(whole, dict) and isinstance(part, dict):
         return all(name in whole and contains(whole[name], item) for name, item in part.items())
     if isinstance(whole, list) and isinstance(part, list):

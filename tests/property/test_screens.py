@@ -39,7 +39,7 @@ def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytes
 
 
 def on(screen: str, text: str) -> str:
-    """What `screen` shows of `text`, in a directory of its own."""
+    """The output of `screen` for `text`, in a separate directory."""
     home = Path.cwd()
     place = home / str(len(os.listdir(home)))
     place.mkdir()
@@ -66,7 +66,7 @@ def test_a_screen_survives_what_is_known_to_redraw_it(screen: str) -> None:
 
 @FIXED
 def test_a_screen_shows_the_text_at_all(screen: str) -> None:
-    """Else the other tests would judge nothing."""
+    """Else the other tests would check nothing."""
     assert "untrusted7" in on(screen, "untrusted7") or screen in ("bobcat completion", "lynx init")
 
 

@@ -1,4 +1,4 @@
-"""What a store or a file holds need not be what was written: it is read as what it says, or refused with a code."""
+"""Content of a store or a file may differ from what was written: it is read as it is, or refused with a code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from bobcat.journal.records import StepRecord, step_record_to_json
 from bobcat.stores.protocol import RunSummary
 from bobcat.workers.job import Job, job_from_json
 from documents import Documents
-from odd_json import odd_json, odd_text
+from hostile_json import hostile_json, hostile_text
 
 MOMENT = "2026-01-31T12:00:00+00:00"
 APPROVAL: dict[str, Any] = {
@@ -82,8 +82,8 @@ SETTINGS = settings(max_examples=campaign.examples(60), deadline=None)
 
 
 @settings(max_examples=campaign.examples(200))
-@given(odd_json(APPROVAL))
-def test_an_odd_approval_is_refused_or_is_one(body: Any) -> None:
+@given(hostile_json(APPROVAL))
+def test_a_hostile_approval_is_refused_or_valid(body: Any) -> None:
     try:
         read = approval_from_json(body)
     except ApprovalError as error:
@@ -95,8 +95,8 @@ def test_an_odd_approval_is_refused_or_is_one(body: Any) -> None:
 
 
 @settings(max_examples=campaign.examples(200))
-@given(odd_json(APPROVAL), st.sampled_from(["alice", "bob"]))
-def test_an_odd_approval_is_answered_or_refused(body: Any, approver: str) -> None:
+@given(hostile_json(APPROVAL), st.sampled_from(["alice", "bob"]))
+def test_a_hostile_approval_is_answered_or_refused(body: Any, approver: str) -> None:
     async def answer() -> None:
         store = MemoryStore(clock=lambda: datetime(2026, 1, 31, tzinfo=UTC))
         approvals = Approvals(store)
@@ -118,7 +118,7 @@ def test_an_odd_approval_is_answered_or_refused(body: Any, approver: str) -> Non
 
 
 async def settled(call: Awaitable[Any]) -> Any:
-    """What came of a call, which may be refused as damaged."""
+    """The result of a call, which may be refused as damaged."""
     try:
         return await call
     except ApprovalError as error:
@@ -127,8 +127,8 @@ async def settled(call: Awaitable[Any]) -> Any:
 
 
 @settings(max_examples=campaign.examples(200))
-@given(odd_json(GRANTS))
-def test_odd_grants_are_refused_or_count(body: Any) -> None:
+@given(hostile_json(GRANTS))
+def test_hostile_grants_are_refused_or_count(body: Any) -> None:
     async def consume() -> None:
         store = Documents()
         gate = StoredConfirmationGate(store)
@@ -143,8 +143,8 @@ def test_odd_grants_are_refused_or_count(body: Any) -> None:
 
 
 @settings(max_examples=campaign.examples(200))
-@given(odd_json(JOB))
-def test_an_odd_job_is_refused_or_is_one(body: Any) -> None:
+@given(hostile_json(JOB))
+def test_a_hostile_job_is_refused_or_valid(body: Any) -> None:
     try:
         read = job_from_json(body)
     except JobError as error:
@@ -156,7 +156,7 @@ def test_an_odd_job_is_refused_or_is_one(body: Any) -> None:
 
 
 async def read_everything(store: Any) -> None:
-    """What is damaged says so, and the rest is of the types that are promised."""
+    """Damaged values are reported, and all others have the documented types."""
     calls: list[Callable[[], Awaitable[Any]]] = [
         lambda: store.load("r"), lambda: store.run("r"), lambda: store.runs(), lambda: store.get("k", "d"),
         lambda: store.scan("k"),
@@ -176,7 +176,7 @@ async def read_everything(store: Any) -> None:
 
 @SETTINGS
 @given(st.data())
-def test_an_odd_directory_of_journals_is_refused_or_read(data: st.DataObject) -> None:
+def test_a_hostile_directory_of_journals_is_refused_or_read(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:
 
         async def use() -> None:
@@ -185,8 +185,8 @@ def test_an_odd_directory_of_journals_is_refused_or_read(data: st.DataObject) ->
                 await store.set_status("r", "running")
                 await store.put("k", "d", {"x": 1}, expected=0)
             for path, written in ((Path("runs/r.json"), STATE), (Path("documents/k/d.json"), DOCUMENT)):
-                (Path(place) / path).write_bytes(data.draw(odd_text(written)))
-            lines = [data.draw(odd_text(line)) for line in LINES[:3]]
+                (Path(place) / path).write_bytes(data.draw(hostile_text(written)))
+            lines = [data.draw(hostile_text(line)) for line in LINES[:3]]
             (Path(place) / "runs/r.jsonl").write_bytes(b"\n".join(lines) + b"\n")
             async with aclosing(FileStore(place)) as store:
                 await read_everything(store)
@@ -206,7 +206,7 @@ COLUMNS = {
 
 @SETTINGS
 @given(st.data())
-def test_an_odd_database_is_refused_or_read(data: st.DataObject) -> None:
+def test_a_hostile_database_is_refused_or_read(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "runs.db"
 
@@ -231,10 +231,10 @@ def test_an_odd_database_is_refused_or_read(data: st.DataObject) -> None:
 
 @settings(max_examples=campaign.examples(200), deadline=None)
 @given(st.data())
-def test_an_odd_journal_in_a_file_is_refused_or_shown(data: st.DataObject) -> None:
+def test_a_hostile_journal_in_a_file_is_refused_or_shown(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "journal.jsonl"
-        path.write_bytes(b"\n".join(data.draw(odd_text(line)) for line in LINES))
+        path.write_bytes(b"\n".join(data.draw(hostile_text(line)) for line in LINES))
         try:
             runs = read_journals(str(path))
         except InputError as error:
@@ -247,8 +247,8 @@ def test_an_odd_journal_in_a_file_is_refused_or_shown(data: st.DataObject) -> No
             assert shown.exception is None, shown.exception
 
 
-@given(odd_text({"a": 1, "x": ["x", {"b": None}]}))
-def test_an_odd_json_option_is_refused_or_an_object(text: bytes) -> None:
+@given(hostile_text({"a": 1, "x": ["x", {"b": None}]}))
+def test_a_hostile_json_option_is_refused_or_an_object(text: bytes) -> None:
     try:
         found = json_object("--args", text.decode("utf-8", "surrogateescape"))
     except click.BadParameter as error:

@@ -1,4 +1,4 @@
-"""Every kind of Python value, ordinary and hostile, is judged as the reference evaluator judges it."""
+"""Every kind of Python value, ordinary and hostile, has the result of the reference evaluator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bobcat import _core
 from bobcat.ir import construct, schema
 from bobcat.ir.canonical import encode
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal
-from odd_values import NUMBERS, TEXTS, LoudDict, PlainMapping, readable_values, scalars, values
+from hostile_values import NUMBERS, TEXTS, LoudDict, PlainMapping, readable_values, scalars, values
 from oracle import reference
 from programs import METADATA
 
@@ -109,7 +109,7 @@ transforms = st.one_of(
 
 
 def shape(value: Any) -> Any:
-    """What a value is made of, by storage: elements of containers, values of builtin scalars, identity of the rest."""
+    """The parts of a value, by storage: elements of containers, values of builtin scalars, identity of the rest."""
     if isinstance(value, MappingProxyType):
         value = dict(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""In the `lynx` profile every operator does to every Python value what the incumbent does, exceptions included."""
+"""In the `lynx` profile every operator does to every Python value what lynx-agent does, exceptions included."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bobcat.ir import schema
 from bobcat.ir.canonical import EncodingError, encode
 from bobcat.ir.constants import from_const, to_const
 from bobcat.model.decision import ActionRequest
-from odd_values import KEYS, SCALARS, TEXTS, values
+from hostile_values import KEYS, SCALARS, TEXTS, values
 from programs import CONTEXT, METADATA
 
 DEFAULTS = schema.Defaults("deny", "approve_required", "continue")
@@ -56,7 +56,7 @@ paths = st.lists(st.sampled_from(["a", "k", "v", "eq", "zz", "abc"]), max_size=2
 
 
 def both(path: tuple[str, ...], op: str, operand: Any, *, negated: bool) -> tuple[lynx.PolicyBundle, _core.Program]:
-    """One rule about one clause, as a policy of the incumbent and as one of ours."""
+    """One rule about one clause, as a policy of lynx-agent and as one of ours."""
     try:
         constant = to_const(operand, "lynx")
         # A copy that shares no NaN with the request: Python's containers look at identity first.
@@ -89,7 +89,7 @@ def same(theirs: lynx.PolicyBundle, ours: _core.Program, request: Any) -> None:
 
 @settings(max_examples=campaign.examples(700))
 @given(clause=clauses, path=paths, value=values | operands, negated=st.booleans(), missing=st.booleans())
-def test_a_clause_on_any_value_is_what_the_incumbent_says(
+def test_a_clause_on_any_value_decides_as_in_lynx_agent(
     clause: tuple[str, Any], path: tuple[str, ...], value: Any, *, negated: bool, missing: bool
 ) -> None:
     theirs, ours = both(("args", *path), *clause, negated=negated)
@@ -148,7 +148,7 @@ heads = st.sampled_from(
     scope=st.sampled_from([(), ("a",), ["a"], "abc", None]),
     tool=st.sampled_from(["t", "abc", None, 5]),
 )
-def test_any_path_reads_what_the_incumbent_reads(
+def test_any_path_reads_what_lynx_agent_reads(
     clause: tuple[str, Any],
     path: tuple[str, ...],
     principal: Any,

@@ -115,7 +115,7 @@ def timed(work: Callable[[], object]) -> float:
 
 
 def grows_evenly(times: Callable[[int], tuple[float, ...]], least: tuple[float, ...]) -> bool:
-    """Whether times of the large size are in proportion. They are taken again only when they are not."""
+    """True if times of the large size are in proportion. They are measured again only if they are not."""
     small = [sorted(column)[1] for column in zip(*(times(SMALL) for _ in range(3)), strict=True)]
     bounds = [MARGIN * FACTOR * max(pair) for pair in zip(small, least, strict=True)]
     return any(all(time <= bound for time, bound in zip(times(LARGE), bounds, strict=True)) for _ in range(2))

@@ -137,7 +137,7 @@ def typed(value: Any) -> Any:
 
 
 def outcome(rule: Callable[..., Any], call: ActionRequest) -> Any:
-    """What a callable makes of a request: a decision taken apart, the name of an exception, or another answer."""
+    """The result of a callable for a request: the parts of a decision, the name of an exception, or another answer."""
     call = copy.deepcopy(call)
     try:
         answer = rule(call, call.context)

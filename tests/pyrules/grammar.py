@@ -467,7 +467,7 @@ def text_of(seed: int) -> str:
 
 
 def _compiles(text: str) -> bool:
-    """Whether Python takes a text: `:=` may not stand everywhere, and f-strings do not nest freely before 3.12."""
+    """True if Python accepts a text: `:=` is not allowed everywhere, and f-strings do not nest freely before 3.12."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
         try:

@@ -10,8 +10,8 @@ import pytest
 
 from bobcat.frontend.python.lower import LoweredFunction, lower_function
 from oracle.code import as_rule
-from pyrules.both_ways import compiled, differ, hosted
 from pyrules.calls import outcome, request
+from pyrules.differential_rules import compiled, differ, hosted
 from pyrules.rules import corpus
 
 SHARE = 0.9

@@ -1,4 +1,4 @@
-"""What an explanation says of a compiled function: where it was decided, and what the conditions on the way were."""
+"""Explanations of compiled functions: the deciding statement, and the conditions before it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def choosing(request: ActionRequest, context: ExecutionContext) -> Decision | No
             return deny("drops")
     if not request.tool:
         raise ValueError
-    return request.args.get("n", 5)  # type: ignore[no-any-return]  # what is no decision is an error
+    return request.args.get("n", 5)  # type: ignore[no-any-return]  # any other value is an error
 
 
 def test_a_match_is_explained_case_by_case() -> None:
@@ -273,7 +273,7 @@ def test_the_core_and_the_listing_number_statements_alike(seed: int) -> None:
         assert explanation.decision == bundle.evaluate(made)
         function = explanation.rules[0].function
         assert function is not None
-        assert all(condition.text for condition in function.conditions)  # what is no `if` has none
+        assert all(condition.text for condition in function.conditions)  # other statements have none
 
 
 def compiled(rule: Callable[..., Any]) -> Any:

@@ -10,8 +10,8 @@ import pytest
 import campaign
 from bobcat.frontend.python.lower import lower_function
 from oracle.code import as_rule
-from pyrules.both_ways import compiled, differ, hosted, is_own_error
 from pyrules.calls import outcome, request
+from pyrules.differential_rules import compiled, differ, hosted, is_own_error
 from pyrules.grammar import forget, rule_of, text_of
 
 pytestmark = pytest.mark.campaign

@@ -1,4 +1,4 @@
-"""Which name changes: the one that a rule reads, not another one that is spelt alike."""
+"""Changes of names: of the one that a rule reads, not of another one with the same spelling."""
 
 from __future__ import annotations
 

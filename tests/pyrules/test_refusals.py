@@ -1,4 +1,4 @@
-"""What cannot be lowered exactly is refused where it stands, with the reason and what to write instead."""
+"""Code that cannot be lowered exactly is refused at its place, with the reason and a suggestion."""
 
 from __future__ import annotations
 
@@ -416,7 +416,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("body", "problem", "column"), MISTAKES)
-def test_what_can_only_be_a_mistake_is_told_where_it_is(body: str, problem: str, column: int) -> None:
+def test_a_definite_mistake_is_reported_at_its_place(body: str, problem: str, column: int) -> None:
     (found,) = findings(rule_of(body))
     assert (found.code, found.message) == ("W0118", f"the Python rule `made` {problem}")
     assert found.span is not None
@@ -434,7 +434,7 @@ def test_what_can_only_be_a_mistake_is_told_where_it_is(body: str, problem: str,
         "return transform({**req.args}, reason=req.tool)",
     ],
 )
-def test_what_may_be_a_decision_is_none(body: str) -> None:
+def test_a_possible_decision_is_not_reported(body: str) -> None:
     assert findings(rule_of(body)) == ()
 
 

@@ -10,8 +10,8 @@ import pytest
 from bobcat import deny
 from bobcat.frontend.python.lower import lower_function
 from bobcat.model.decision import ActionRequest, Decision
-from pyrules.both_ways import compiled, differ, hosted
 from pyrules.calls import request
+from pyrules.differential_rules import compiled, differ, hosted
 
 
 def repeated(req: Any, ctx: Any) -> Decision | None:

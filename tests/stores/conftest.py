@@ -1,4 +1,4 @@
-"""What the tests of stores on servers share: a schema of a database, or a prefix of keys, for each test."""
+"""Shared by the tests of stores on servers: a schema of a database, or a prefix of keys, for each test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def schema(postgres_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def prefix(redis_url: str) -> Iterator[str]:
-    """What keys begin with that are gone after the test."""
+    """A prefix of keys that are deleted after the test."""
     import redis
 
     name = f"bobcat-test-{uuid.uuid4().hex[:12]}:"

@@ -52,14 +52,14 @@ def wrong_clock(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("wrong_clock")
-def test_postgres_tells_the_time(postgres_url: str, schema: str) -> None:
+def test_postgres_has_a_clock(postgres_url: str, schema: str) -> None:
     make = partial(PostgresStore, postgres_url, schema=schema, durability="warn")
     assert list(asyncio.run(run_store_contract(make, only=ABOUT_TIME)).kept) == ABOUT_TIME
 
 
 @pytest.mark.usefixtures("wrong_clock")
 @pytest.mark.filterwarnings("ignore::bobcat.StoreWarning")
-def test_redis_tells_the_time(redis_url: str, prefix: str) -> None:
+def test_redis_has_a_clock(redis_url: str, prefix: str) -> None:
     make = partial(RedisStore, redis_url, prefix=prefix, durability="warn")
     assert list(asyncio.run(run_store_contract(make, only=ABOUT_TIME)).kept) == ABOUT_TIME
 

@@ -37,7 +37,7 @@ def test_file_store_keeps_the_contract(tmp_path: Path) -> None:
     store_directory = tmp_path / "journals"
 
     def tear_last_lines() -> None:
-        """What a power cut leaves: a part of a line that nobody was told of."""
+        """The remains of a power cut: a part of an unacknowledged line."""
         for path in store_directory.glob("runs/*.jsonl"):
             with path.open("ab") as journal:
                 fcntl.flock(journal, fcntl.LOCK_EX)

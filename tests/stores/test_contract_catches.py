@@ -430,7 +430,7 @@ def test_a_store_that_hangs_violates_the_clause_that_waited_for_it() -> None:
 
 
 class Forgetful:
-    """A store over a file that keeps what it is told to keep only until it is closed, or until it crashes."""
+    """A store over a file that loses records when it is closed, or when it crashes."""
 
     def __init__(self, path: Path) -> None:
         self._memory = MemoryStore()
@@ -443,7 +443,7 @@ class Forgetful:
         return await self._memory.load(run_id)
 
 
-def test_a_store_that_keeps_nothing_beyond_its_object_is_told_so(tmp_path: Path) -> None:
+def test_a_store_without_shared_storage_is_reported(tmp_path: Path) -> None:
     with pytest.raises(StoreContractError) as caught:
         asyncio.run(run_store_contract(lambda: Forgetful(tmp_path)))
     clauses = {violation.clause for violation in caught.value.report.violations}

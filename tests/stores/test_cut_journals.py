@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bobcat import FileStore, MemoryStore, PostgresStore, RedisStore, SQLiteStore
-from kernel.mortal import Bank, CrashingStore, Died, attempt, tools
+from kernel.crashing_process import Bank, CrashingStore, Died, attempt, tools
 
 WRITES = 7
 """Writes after which the worker dies: acquire, status, run.started, model.output, intent, result, model.output."""

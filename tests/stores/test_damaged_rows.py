@@ -1,4 +1,4 @@
-"""What a server holds need not be what was written: each store says `damaged`, whichever part it is."""
+"""Damaged rows of a server: each store reports `damaged`, for every part."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def every_call_is_refused(make: Callable[[], Any], damage: Callable[[], None]) -
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_bodies_in_postgresql_that_are_none_are_refused(postgres_url: str, schema: str, body: str) -> None:
+def test_invalid_bodies_in_postgresql_are_refused(postgres_url: str, schema: str, body: str) -> None:
     def damage() -> None:
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             for table, column in (("records", "body"), ("runs", "detail"), ("documents", "body")):
@@ -47,7 +47,7 @@ def test_bodies_in_postgresql_that_are_none_are_refused(postgres_url: str, schem
     every_call_is_refused(lambda: PostgresStore(postgres_url, schema=schema, durability="warn"), damage)
 
 
-def test_a_time_in_postgresql_that_is_none_is_refused(postgres_url: str, schema: str) -> None:
+def test_an_invalid_time_in_postgresql_is_refused(postgres_url: str, schema: str) -> None:
     async def use() -> None:
         async with aclosing(PostgresStore(postgres_url, schema=schema, durability="warn")) as store:
             await store.append(entry("r", 0))
@@ -60,7 +60,7 @@ def test_a_time_in_postgresql_that_is_none_is_refused(postgres_url: str, schema:
 
 @pytest.mark.filterwarnings("ignore::bobcat.StoreWarning")  # a server for tests may lose things
 @pytest.mark.parametrize("body", [*BODIES, b"\xff", b"0123456789abcdef0123456789abcdef{"])
-def test_values_in_redis_that_are_none_are_refused(redis_url: str, prefix: str, body: str | bytes) -> None:
+def test_invalid_values_in_redis_are_refused(redis_url: str, prefix: str, body: str | bytes) -> None:
     def damage() -> None:
         with redis.Redis.from_url(redis_url) as client:
             client.hset(f"{prefix}records:r", "0", body)

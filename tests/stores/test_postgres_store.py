@@ -189,14 +189,14 @@ def refused(store: PostgresStore, call: Callable[[PostgresStore], Any] | None = 
     return caught.value.code, str(caught.value)
 
 
-def test_a_server_that_does_not_answer_is_said_at_once() -> None:
+def test_a_server_that_does_not_answer_is_reported_at_once() -> None:
     code, text = refused(PostgresStore("postgresql://127.0.0.1:9/nothing?connect_timeout=5"))
     assert code == "unavailable"
     assert text.startswith("PostgreSQL: ")
     assert "127.0.0.1" in text
 
 
-def test_a_database_that_is_not_there_is_said_at_once(postgres_url: str) -> None:
+def test_a_database_that_is_not_there_is_reported_at_once(postgres_url: str) -> None:
     code, text = refused(PostgresStore(postgres_url.rpartition("/")[0] + "/bobcat_no_such_database"))
     assert code == "unavailable"
     assert '"bobcat_no_such_database" does not exist' in text
@@ -301,7 +301,7 @@ def test_a_store_that_was_closed_says_so(make: Callable[..., PostgresStore]) -> 
         asyncio.run(late())
 
 
-def test_a_schema_with_an_odd_name_is_refused() -> None:
+def test_a_schema_with_an_invalid_name_is_refused() -> None:
     with pytest.raises(StoreError, match='the name of a schema must consist of a-z, 0-9 and _, not `bob"cat`'):
         PostgresStore("postgresql://x", schema='bob"cat')
 

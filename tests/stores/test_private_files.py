@@ -1,4 +1,4 @@
-"""What a store makes is its owner's alone, whatever the umask; what was there keeps its mode."""
+"""New files of a store are private, whatever the umask; existing ones keep their mode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from bobcat import FileStore, SQLiteStore, StepRecord
 from bobcat.approvals import StoredConfirmationGate
 from bobcat.sinks import private_opener
-from kernel.mortal import Bank, attempt, tools
+from kernel.crashing_process import Bank, attempt, tools
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o777], ids=oct)

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 
 from bobcat import FileStore, SQLiteStore, StoreError
 from bobcat.cli.main import cli
-from kernel.mortal import Bank, attempt, tools
+from kernel.crashing_process import Bank, attempt, tools
 from stores.make_released import RELEASED
 
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 def as_nobody(work: Callable[[], object]) -> None:
@@ -32,8 +32,8 @@ def as_nobody(work: Callable[[], object]) -> None:
         try:
             if os.geteuid() == 0:
                 os.setgroups([])
-                os.setgid(NOBODY)
-                os.setuid(NOBODY)
+                os.setgid(UNPRIVILEGED)
+                os.setuid(UNPRIVILEGED)
             work()
             code = 0
         except BaseException:
@@ -99,7 +99,7 @@ def demand_readable(make: Callable[[], Any], url: str) -> None:
 def test_a_sqlite_file_that_cannot_be_written_is_listed_and_traced(place: Path) -> None:
     path = place / "runs.db"
     fill(SQLiteStore(path))
-    look(f"sqlite:///{path}")  # with its imports: nobody can read them from our home
+    look(f"sqlite:///{path}")  # with its imports: another user cannot read them from our home
     close_off(path)
     as_nobody(lambda: demand_readable(lambda: SQLiteStore(path), f"sqlite:///{path}"))
 

@@ -178,13 +178,13 @@ def test_replicas_are_stated_waited_for_and_never_written_to(own_redis: Server) 
         assert asyncio.run(write()) == "Redis: the write reached 0 of 1 replicas; it may still be lost"
 
 
-def test_a_server_that_does_not_answer_is_said_at_once() -> None:
+def test_a_server_that_does_not_answer_is_reported_at_once() -> None:
     code, text = refused(RedisStore("redis://127.0.0.1:9/0"))
     assert code == "unavailable"
     assert text.startswith("Redis: ")
 
 
-def test_a_wrong_password_is_said_at_once() -> None:
+def test_a_wrong_password_is_reported_at_once() -> None:
     with server_with("--appendonly", "yes", "--appendfsync", "always") as server:
         with redis.Redis.from_url(server.url) as client:
             client.config_set("requirepass", "secret")
@@ -195,7 +195,7 @@ def test_a_wrong_password_is_said_at_once() -> None:
         assert asyncio.run(kept(right)) == []
 
 
-def test_an_odd_url_is_refused() -> None:
+def test_an_invalid_url_is_refused() -> None:
     code, text = refused(RedisStore("http://127.0.0.1"))
     assert code == "bad_url"
     assert "redis://" in text

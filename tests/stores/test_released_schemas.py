@@ -1,4 +1,4 @@
-"""What every released schema holds opens in this release, whole; and a migration happens once, whole or not at all."""
+"""Every released schema opens in this release, complete; a migration happens once, completely or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stores.make_released import RELEASED, SCHEMA, records
 
 
 async def demand_whole(store: Any) -> None:
-    """What `make_released` wrote is there, and the store goes on from it."""
+    """The content of `make_released` is present, and the store continues from it."""
     async with aclosing(store):
         found = await store.load("plain")
         assert [step_record_to_json(each) for each in found] == [step_record_to_json(each) for each in records("plain")]

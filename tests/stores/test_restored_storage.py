@@ -1,4 +1,4 @@
-"""A storage that was restored from a backup is told from one that went on; its open runs repeat nothing unasked."""
+"""A storage restored from a backup is recognised; its open runs repeat nothing without an approval."""
 
 # ruff: noqa: ASYNC240 - files are moved under a store that is at work
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 
 from bobcat import ApprovalDecision, FileStore, MemoryStore, PostgresStore, RedisStore, SQLiteStore, StoreError
 from bobcat.runtime.loop import run_agent
-from kernel.mortal import POLICY, Bank, CrashingStore, Died, Payer, attempt, tools
+from kernel.crashing_process import POLICY, Bank, CrashingStore, Died, Payer, attempt, tools
 from services import Server
 
 
@@ -59,7 +59,7 @@ def restore(kind: str, path: Path, how: str) -> None:
     if how == "moved there":
         shutil.copy(path / "backup.db", path / "copy.db")
         (path / "copy.db").replace(path / "runs.db")
-    else:  # over the bytes of the file, or where there is none
+    else:  # over the bytes of the file, or in its absence
         shutil.copyfile(path / "backup.db", path / "runs.db")
 
 
@@ -94,9 +94,9 @@ def test_after_a_restore_an_unsafe_action_that_may_be_lost_waits_for_an_approval
 
     result, records = asyncio.run(main())
     assert result.error is None
-    told = [record.body["message"] for record in records if record.kind == "action.result"]
-    assert len(told) == 3
-    assert all("may have taken effect" in each for each in told)
+    reported = [record.body["message"] for record in records if record.kind == "action.result"]
+    assert len(reported) == 3
+    assert all("may have taken effect" in each for each in reported)
     begun = [record for record in records if record.kind in ("run.started", "run.resumed")]
     assert begun[-1].body["restored"] is True
 
@@ -153,8 +153,8 @@ def test_effects_that_bear_a_repetition_go_on_after_a_restore(effect: str, recon
     assert sorted(amount for _, amount in bank.paid) == [10, 20, 30]
 
 
-def test_a_file_that_nobody_restored_stays_in_its_epoch(tmp_path: Path) -> None:
-    """Opened again, moved with what lies beside it, written by many: no run is in doubt because of that."""
+def test_a_file_that_was_not_restored_stays_in_its_epoch(tmp_path: Path) -> None:
+    """Opened again, moved with what lies beside it, written by many: no outcome is uncertain because of that."""
 
     async def main(path: Path) -> tuple[int, bool]:
         async with aclosing(SQLiteStore(path / "runs.db")) as store, aclosing(SQLiteStore(path / "runs.db")) as other:
@@ -169,7 +169,7 @@ def test_a_file_that_nobody_restored_stays_in_its_epoch(tmp_path: Path) -> None:
     assert asyncio.run(main(new)) == (1, False)
 
 
-def test_a_directory_that_nobody_restored_stays_in_its_epoch(tmp_path: Path) -> None:
+def test_a_directory_that_was_not_restored_stays_in_its_epoch(tmp_path: Path) -> None:
     async def main(path: Path) -> tuple[int, bool]:
         async with aclosing(FileStore(path)) as store:
             await store.set_status("r", "queued")
@@ -281,7 +281,7 @@ def test_a_redis_that_lost_its_last_writes_begins_the_next_epoch(redis_url: str,
 
 @pytest.mark.filterwarnings("ignore::bobcat.StoreWarning")
 def test_a_redis_that_lost_a_lease_begins_the_next_epoch(redis_url: str, prefix: str) -> None:
-    """What was lost goes back to before the run was taken: its fence is lower than the one that was given."""
+    """The lost part begins before the run was taken: its fence is lower than the one that was given."""
     import redis
 
     bank = Bank(once=False)

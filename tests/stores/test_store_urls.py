@@ -77,7 +77,7 @@ def test_a_directory_of_journals_is_where_the_url_says(
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reported"),
     [
         ("sqllite:///runs.db", "did you mean `sqlite:///runs.db`?"),
         ("sqlite3:///runs.db", "did you mean `sqlite:///runs.db`?"),
@@ -101,8 +101,8 @@ def test_a_directory_of_journals_is_where_the_url_says(
         ("file:notes.txt", "`notes.txt` is a file: a store of files is a directory; `sqlite:///notes.txt`?"),
     ],
 )
-def test_what_names_no_store_is_told_what_was_meant(
-    url: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_text_that_names_no_store_gets_a_suggestion(
+    url: str, reported: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
@@ -110,5 +110,5 @@ def test_what_names_no_store_is_told_what_was_meant(
     with pytest.raises(StoreError) as refused:
         open_store(url)
     assert refused.value.code == "bad_url"
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
     assert "secret" not in str(refused.value)

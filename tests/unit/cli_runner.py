@@ -16,7 +16,7 @@ from bobcat.cli.main import main
 
 @dataclass(frozen=True)
 class Done:
-    """What a command left behind."""
+    """The result of a command."""
 
     code: int
     out: str

@@ -99,13 +99,15 @@ def test_what_an_annotation_says_is_taken(fn: Callable[..., Any], args: dict[str
     assert {name: bound[name] for name in args} == args
 
 
-@pytest.mark.parametrize(("fn", "args", "told"), REFUSED)
-def test_what_an_annotation_does_not_say_is_refused(fn: Callable[..., Any], args: dict[str, Any], told: str) -> None:
-    with pytest.raises(ArgumentError, match=told):
+@pytest.mark.parametrize(("fn", "args", "reported"), REFUSED)
+def test_what_an_annotation_does_not_say_is_refused(
+    fn: Callable[..., Any], args: dict[str, Any], reported: str
+) -> None:
+    with pytest.raises(ArgumentError, match=reported):
         ToolSignature(defined(fn)).bind(args)
 
 
-def test_models_are_told_of_json_alone() -> None:
+def test_models_see_json_types_only() -> None:
     properties = tooldef_to_json_schema(defined(marked))["properties"]
     assert properties == {"mark": {"enum": ["a"]}}
     schema = tooldef_to_json_schema(defined(ordered))

@@ -135,7 +135,7 @@ def test_what_is_required_and_not_granted_is_blocked(make: Callable[..., Gate]) 
 
 
 @pytest.mark.parametrize("wrong", ["", None, 7, b"pay"])
-def test_what_is_no_name_is_no_target(make: Callable[..., Gate], wrong: object) -> None:
+def test_an_invalid_name_is_not_a_target(make: Callable[..., Gate], wrong: object) -> None:
     with pytest.raises(Blocked):
         make().grant(wrong)
     with pytest.raises(Blocked):
@@ -143,7 +143,7 @@ def test_what_is_no_name_is_no_target(make: Callable[..., Gate], wrong: object) 
 
 
 @pytest.mark.parametrize("options", [{"seconds": "60"}, {"seconds": True}, {"args": [1]}, {"args": "x"}])
-def test_what_is_no_time_and_no_arguments_is_refused(options: dict[str, Any]) -> None:
+def test_invalid_times_and_arguments_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=r"a lifetime must be a positive|the arguments of a call must be a mapping"):
         ConfirmationGate().grant("pay", **options)
 
@@ -178,7 +178,7 @@ def test_a_grant_in_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gate.consume("pay") is None
 
 
-def test_whoever_spent_a_stored_grant_gets_it_again_and_nobody_else_does() -> None:
+def test_only_the_consumer_of_a_stored_grant_gets_it_again() -> None:
     gate = Gate(StoredConfirmationGate(Documents()))  # type: ignore[arg-type]
     gate.grant("pay", approver="alice")
     assert gate.consume("pay", by="run-1/0/0").approver == "alice"
@@ -305,7 +305,7 @@ def test_a_scope_ends_with_an_exception_too() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", None, 7])
-def test_what_is_no_name_is_no_scope(wrong: Any) -> None:
+def test_an_invalid_name_is_not_a_scope(wrong: Any) -> None:
     with pytest.raises(ValueError, match="a scope must be a non-empty string"), scope(wrong):
         pass
 

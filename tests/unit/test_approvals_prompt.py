@@ -65,7 +65,7 @@ def test_yes_grants(keyboard: int, typed: str, capsys: pytest.CaptureFixture[str
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, request: ApprovalRequest, *answers: str) -> tuple[bool, list[str]]:
-    """Whether `request` is granted by these answers, and what was shown before each."""
+    """The outcome of `request` with these answers, and the text before each."""
     shown: list[str] = []
     given = iter(answers)
 
@@ -158,7 +158,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_several_needed_approvals_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_needed_approvals_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     decision = Decision(Verdict.APPROVE_REQUIRED, "prod", approvals_needed=2)
     request = dataclasses.replace(question(v=1), decision=decision, granted_by=("bob\x1b",))
     assert "\n  needs:  2 approvals, granted by bob\\x1b\n" in asked(monkeypatch, request, "n")[1][0]
@@ -210,7 +210,7 @@ def test_a_process_with_an_abandoned_prompt_exits() -> None:
                 print("gave up")
         asyncio.run(main())
     """
-    reading, writing = os.pipe()  # nobody ever types, nobody ever closes
+    reading, writing = os.pipe()  # without input and never closed
     try:
         done = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(script)], stdin=reading, capture_output=True, text=True, timeout=20

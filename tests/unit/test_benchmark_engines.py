@@ -1,4 +1,4 @@
-"""What is measured against other engines, checked without them: the workload, the floor, the page."""
+"""The comparison with other engines, checked without them: the workload, the floor, the page."""
 
 from __future__ import annotations
 

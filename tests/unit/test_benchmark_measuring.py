@@ -18,7 +18,7 @@ from bobcat.benchmark.baseline import BaselineError
 from bobcat.benchmark.page import page
 from bobcat.errors import RequestError
 from bobcat.model.decision import ActionRequest, Decision, ExecutionContext
-from odd_json import odd_text
+from hostile_json import hostile_text
 
 POLICY = """\
 rules:
@@ -87,22 +87,22 @@ def burning(turns: int) -> Callable[[ActionRequest, ExecutionContext], Decision 
     return slow
 
 
-def test_a_policy_that_became_slower_is_a_regression_and_one_that_did_not_is_none(report: BenchmarkReport) -> None:
+def test_only_a_policy_that_became_slower_is_a_regression(report: BenchmarkReport) -> None:
     calls = read_calls(LINES, "r.jsonl")
     again = bench(bobcat.compile_policy(POLICY), calls, seconds=0.2, baseline=report, fail_over=3)
     assert again.comparison is not None
     assert not again.comparison.regression
     assert again.comparison.notes == ()
-    told: list[str] = []
+    reported: list[str] = []
     slow = bobcat.compile_policy(POLICY, python_rules=[burning(3_000)], python_rule_priorities=[99])
-    worse = bench(slow, calls, seconds=0.2, baseline=report, fail_over=3, progress=told.append)
+    worse = bench(slow, calls, seconds=0.2, baseline=report, fail_over=3, progress=reported.append)
     assert worse.comparison is not None
     assert worse.comparison.regression
     assert worse.comparison.change > 3
-    assert told.count("slower than the baseline; measuring again") == 2
+    assert reported.count("slower than the baseline; measuring again") == 2
 
 
-def test_a_comparison_says_what_makes_it_doubtful(report: BenchmarkReport) -> None:
+def test_a_comparison_lists_what_makes_it_doubtful(report: BenchmarkReport) -> None:
     other = msgspec.structs.replace(
         report,
         subject=msgspec.structs.replace(report.subject, requests_digest="0" * 64),
@@ -128,15 +128,15 @@ def _with(report: BenchmarkReport, **changes: Any) -> bytes:
     "data",
     [b"", b"{}", b"[]", b"\xff", b"[" * 5_000, b'{"format": 1, "reference": 1}', b'{"format": 1, "reference": "x"}'],
 )
-def test_what_is_no_baseline_is_said_to_be_none(data: bytes) -> None:
+def test_an_invalid_baseline_is_refused(data: bytes) -> None:
     with pytest.raises(BaselineError, match=r"`b\.json` is not a baseline"):
         read_baseline(data, "b.json")
 
 
 @given(st.data())
-def test_an_odd_baseline_is_refused_or_read(report: BenchmarkReport, data: st.DataObject) -> None:
+def test_an_invalid_baseline_is_refused_or_read(report: BenchmarkReport, data: st.DataObject) -> None:
     try:
-        found = read_baseline(data.draw(odd_text(report.to_json())), "b.json")
+        found = read_baseline(data.draw(hostile_text(report.to_json())), "b.json")
     except BaselineError as error:
         assert str(error).startswith("`b.json` is not a baseline")  # noqa: PT017  # both are right
         return

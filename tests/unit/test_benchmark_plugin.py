@@ -43,23 +43,23 @@ def run(session: Path, *options: str) -> tuple[int, str]:
 
 
 def test_a_baseline_is_written_and_then_compared_with(session: Path) -> None:
-    code, told = run(session, "--bobcat-bench-save")
-    assert code == 0, told
-    code, told = run(session)
-    assert code == 0, told
+    code, reported = run(session, "--bobcat-bench-save")
+    assert code == 0, reported
+    code, reported = run(session)
+    assert code == 0, reported
     saved = json.loads((session / "bench.json").read_text())
     saved["decisions"]["relative"] /= 20
     (session / "bench.json").write_text(json.dumps(saved))
-    code, told = run(session)
+    code, reported = run(session)
     assert code == 1
-    assert "times as many reference steps as in the baseline" in told
-    assert "Traceback" not in told
+    assert "times as many reference steps as in the baseline" in reported
+    assert "Traceback" not in reported
 
 
 def test_a_missing_baseline_fails_and_says_how_it_is_written(session: Path) -> None:
-    code, told = run(session)
+    code, reported = run(session)
     assert code == 1
-    assert "`pytest --bobcat-bench-save` writes it" in told
+    assert "`pytest --bobcat-bench-save` writes it" in reported
 
 
 @pytest.mark.parametrize(
@@ -73,24 +73,24 @@ def test_a_missing_baseline_fails_and_says_how_it_is_written(session: Path) -> N
 def test_policies_and_requests_are_given_as_files_or_as_values(session: Path, call: str) -> None:
     body = f"    assert {call}.comparison is None\n"
     (session / "test_speed.py").write_text(f"import bobcat\ndef test_speed(bobcat_bench):\n{body}")
-    code, told = run(session)
-    assert code == 0, told
+    code, reported = run(session)
+    assert code == 0, reported
 
 
 @pytest.mark.parametrize("call", ["'policy.yaml', fail_over=2", "'policy.yaml', requests=[]"])
 def test_a_wrong_use_is_an_error_of_the_test(session: Path, call: str) -> None:
     (session / "test_speed.py").write_text(f"def test_speed(bobcat_bench):\n    bobcat_bench({call})\n")
-    code, told = run(session)
+    code, reported = run(session)
     assert code == 1
-    assert "ValueError" in told
+    assert "ValueError" in reported
 
 
 def test_a_policy_that_is_not_utf_8_is_reported_with_its_place(session: Path) -> None:
     (session / "policy.yaml").write_bytes(b"rules: [] # \xe9")
-    code, told = run(session)
+    code, reported = run(session)
     assert code == 1
-    assert "error[E0102]" in told
-    assert "policy.yaml:1:13" in told
+    assert "error[E0102]" in reported
+    assert "policy.yaml:1:13" in reported
 
 
 def test_the_plugin_is_declared_where_pytest_looks() -> None:
@@ -106,7 +106,7 @@ def test_the_plugin_is_declared_where_pytest_looks() -> None:
         ("seconds=0", "ValueError: `seconds` is the duration of the measurement and must be above 0, not 0"),
     ],
 )
-def test_a_mistake_in_the_call_is_said_in_its_words(session: Path, options: str, message: str) -> None:
+def test_a_mistake_in_the_call_is_reported_in_its_words(session: Path, options: str, message: str) -> None:
     text = f'def test_speed(bobcat_bench):\n    bobcat_bench("policy.yaml", {options})\n'
     (session / "test_speed.py").write_text(text)
     code, out = run(session)

@@ -139,7 +139,7 @@ def test_an_epoch_is_a_whole_number(bundle: PolicyBundle, epoch: Any) -> None:
 
 
 @pytest.mark.parametrize("written", [b"-1", b"1.0", b"null", b'"5"', b"9007199254740992", b"true"])
-def test_a_manifest_with_an_epoch_that_is_none_is_malformed(bundle: PolicyBundle, written: bytes) -> None:
+def test_a_manifest_with_an_invalid_epoch_is_malformed(bundle: PolicyBundle, written: bytes) -> None:
     content = dict(file.unpack(bundle.to_bytes(epoch=5)).content)
     content[file.MANIFEST] = content[file.MANIFEST].replace(b'"epoch":5', b'"epoch":' + written)
     assert refused(file.pack(content))[0] == "bad_manifest"

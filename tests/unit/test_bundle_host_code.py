@@ -20,7 +20,7 @@ from bobcat.bundle.host_code import host_code, host_name, is_async
 
 
 def load(text: str, name: str = "rule", module: str = "rules_under_test") -> Any:
-    """What `name` is after running `text` as a module of its own."""
+    """The value of `name` after running `text` as a separate module."""
     space = types.ModuleType(module)
     exec(compile(dedent(text), f"/{module}.py", "exec"), space.__dict__)
     return space.__dict__[name]
@@ -123,7 +123,7 @@ class Threshold:
     def __call__(self, request: Any, context: Any) -> Any:
         return self.limit
 
-    def judge(self, request: Any, context: Any) -> Any:
+    def evaluate_match(self, request: Any, context: Any) -> Any:
         return self.limit
 
 
@@ -145,8 +145,8 @@ def test_the_fields_of_a_callable_object_are_in_the_digest(kind: Any) -> None:
 
 
 def test_a_method_carries_its_object() -> None:
-    assert host_code(Threshold(1).judge).digest != host_code(Threshold(2).judge).digest
-    assert host_code(Threshold(1).judge).name == "judge"
+    assert host_code(Threshold(1).evaluate_match).digest != host_code(Threshold(2).evaluate_match).digest
+    assert host_code(Threshold(1).evaluate_match).name == "evaluate_match"
 
 
 def test_the_methods_of_the_class_are_in_the_digest() -> None:

@@ -71,7 +71,7 @@ def bundle() -> PolicyBundle:
     return compile_policy(POLICY, "ops.yaml")
 
 
-def test_a_bundle_tells_what_it_was_compiled_from(bundle: PolicyBundle) -> None:
+def test_a_bundle_lists_its_sources(bundle: PolicyBundle) -> None:
     assert len(bundle.id) == 64
     assert bundle.id == bundle.digest
     assert (bundle.version, bundle.profile, bundle.rule_count) == (1, "strict", 2)

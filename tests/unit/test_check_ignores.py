@@ -100,7 +100,7 @@ def test_a_comment_without_a_finding_is_one() -> None:
         "reason: x#bobcat: ignore W0131 because of this",
     ],
 )
-def test_a_text_that_looks_like_a_comment_is_none(reason: str) -> None:
+def test_a_text_that_looks_like_a_comment_is_not_one(reason: str) -> None:
     text = f"rules:\n  - id: reads\n    {reason}\n    match: {{tool.starts_with: read_}}\n    decision: allow\n"
     found = [item for item in check_source(text, "p") if not item.code.startswith("E")]
     assert all(item.suppressed is None and item.code == "W0131" for item in found)

@@ -90,7 +90,7 @@ def test_a_policy_of_ordinary_size_is_compared_as_a_whole() -> None:
     assert check_source(bounds(1_000), "p") == ()
 
 
-def test_a_budget_of_searches_that_is_spent_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_budget_of_searches_that_is_spent_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "MAX_STEPS", 30)
     rules = "".join(
         f"  - {{id: r{i}, match: {{tool: t, args.a.contains: v{i}}}, decision: {'deny' if i % 2 else 'allow'}}}\n"
@@ -99,7 +99,7 @@ def test_a_budget_of_searches_that_is_spent_is_said(monkeypatch: pytest.MonkeyPa
     assert "N0101" in {item.code for item in check_source(f"rules:\n{rules}", "p")}
 
 
-def test_a_search_that_has_no_answer_within_its_budget_is_said() -> None:
+def test_a_search_that_has_no_answer_within_its_budget_is_reported() -> None:
     pattern = r"^(\w+\s?){1,100}$"
     found = check_source({"rules": [{"match": {"args.path.matches": pattern}, "decision": "allow"}]}, "p")
     assert [item.code for item in found] == ["N0101"]

@@ -93,7 +93,7 @@ def test_arguments_can_be_edited(run: Run, id: str) -> None:
     assert tools.ran == [("restart", {"targets": ["b"]})]
 
 
-def test_a_denied_run_is_told_why(run: Run, id: str) -> None:
+def test_a_denied_run_gets_the_reason(run: Run, id: str) -> None:
     done = run("approvals", "deny", id, "--approver", "alice", "--reason", "no")
     assert done.out.startswith(f"{id} denied by alice\n")
     assert agent().tool_messages == ["[denied] approval refused by alice — no"]
@@ -175,7 +175,7 @@ def test_an_answer_that_does_not_count_says_why(run: Run, id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "told"),
+    ("url", "reported"),
     [
         (
             "runs.db",
@@ -189,10 +189,10 @@ def test_an_answer_that_does_not_count_says_why(run: Run, id: str) -> None:
         ("mysql://me:secret@host/x", "`mysql://…` does not name a store"),
     ],
 )
-def test_a_store_that_cannot_be_opened_is_named(run: Run, url: str, told: str) -> None:
+def test_a_store_that_cannot_be_opened_is_named(run: Run, url: str, reported: str) -> None:
     done = run("approvals", "list", "--store", url)
     assert done.code == 3
-    assert told in done.err
+    assert reported in done.err
     assert "secret" not in done.err
     assert not Path("typo.db").exists()
 

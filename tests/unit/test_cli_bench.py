@@ -33,17 +33,17 @@ def test_the_text_shows_figures_a_histogram_rules_clauses_and_the_slowest(run: R
 
 
 def test_json_is_one_document_with_progress_elsewhere(run: Run) -> None:
-    told = run("bench", "p.yaml", "--requests", "r.jsonl", "--format", "json", *QUICK).json()
-    assert told["subject"]["requests"] == 2
-    assert told["comparison"] is None
-    assert {cost["rule"] for cost in told["rules"]} == {"a", "<default:on_missing_shadow>"}
+    reported = run("bench", "p.yaml", "--requests", "r.jsonl", "--format", "json", *QUICK).json()
+    assert reported["subject"]["requests"] == 2
+    assert reported["comparison"] is None
+    assert {cost["rule"] for cost in reported["rules"]} == {"a", "<default:on_missing_shadow>"}
 
 
 def test_requests_are_made_from_the_policy_when_none_are_given(run: Run) -> None:
     bobcat.compile_policy(POLICY).save("p.bobcat")
-    told = run("bench", "p.bobcat", "--format", "json", *QUICK).json()
-    assert told["subject"]["source"] == "generated"
-    assert "a" in {cost["rule"] for cost in told["rules"]}
+    reported = run("bench", "p.bobcat", "--format", "json", *QUICK).json()
+    assert reported["subject"]["source"] == "generated"
+    assert "a" in {cost["rule"] for cost in reported["rules"]}
 
 
 def _slowed(name: str, factor: float) -> None:

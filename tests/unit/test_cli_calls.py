@@ -1,4 +1,4 @@
-"""Calls that `eval` and `explain` read: judged with tools, read from files, and never waited for in silence."""
+"""Calls that `eval` and `explain` read: evaluated with tools, read from files, and never waited for in silence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _request(path: Path, **keys: object) -> str:
     return str(path)
 
 
-def test_a_request_file_that_names_tools_is_judged_as_a_run_judges_it(run: Run, tmp_path: Path) -> None:
+def test_a_request_file_that_names_tools_is_evaluated_as_in_a_run(run: Run, tmp_path: Path) -> None:
     call = _request(tmp_path / "call.json", tools="mytools.py", tool="note", args={"text": "x"})
     assert run("eval", "policy.yaml", call).out.splitlines()[0] == "allow"
     without = _request(tmp_path / "without.json", tool="note", args={"text": "x"})

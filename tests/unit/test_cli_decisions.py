@@ -79,7 +79,7 @@ def test_eval_takes_what_a_tool_declares_and_the_context(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("amount", "code"), [(10, 0), (70, 0), (500, 4), ('"10"', 4)])
-def test_the_exit_code_tells_the_verdict_only_when_asked(run: Run, amount: object, code: int) -> None:
+def test_the_exit_code_reports_the_verdict_only_when_asked(run: Run, amount: object, code: int) -> None:
     call = ("eval", "policy.yaml", "--tool", "pay", "--args", f'{{"amount": {amount}}}')
     assert run(*call).code == 0
     assert run(*call, "--exit-code").code == code
@@ -104,7 +104,7 @@ def test_a_wrong_call_is_a_clear_error(run: Run, args: tuple[str, ...], code: in
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "[]", "{}", '{"tool": 5}', '{"tool": "x", "argz": {}}', "{" * 5000])
-def test_what_is_no_request_is_refused(run: Run, text: str) -> None:
+def test_an_invalid_request_is_refused(run: Run, text: str) -> None:
     done = run("eval", "policy.yaml", stdin=text)
     assert done.code == 3
     assert done.err.startswith("error[")
@@ -144,7 +144,7 @@ def test_explain_shows_the_clauses_of_every_rule_when_asked(run: Run) -> None:
     assert "args.amount > 100" in run(*call, "--all").out
 
 
-def test_explain_shows_what_could_not_be_judged(run: Run) -> None:
+def test_explain_shows_rules_in_error(run: Run) -> None:
     out = run("explain", "policy.yaml", "--tool", "pay", "--args", '{"amount": "70"}').out
     assert out.splitlines()[0].startswith("deny")
     assert "error: wrong_type" in out

@@ -110,18 +110,18 @@ def test_what_strict_refuses_is_shown_with_what_lynx_agent_does(run: Run, tmp_pa
     (tmp_path / "p.yaml").write_text(LAX)
     done = run("doctor", "p.yaml", "--format", "json")
     assert done.code == 1
-    told = done.json()
-    assert [(item["rule"], item["code"], item["line"]) for item in told["refusals"]] == [
+    reported = done.json()
+    assert [(item["rule"], item["code"], item["line"]) for item in reported["refusals"]] == [
         ("unmatched", "E0202", 5),
         ("never", "E0301", 8),
         ("rule_2", "E0207", 12),
     ]
-    decided = [(item["lynx"]["verdict"], item["lynx"]["matched_rules"][-1]) for item in told["refusals"]]
+    decided = [(item["lynx"]["verdict"], item["lynx"]["matched_rules"][-1]) for item in reported["refusals"]]
     assert decided == [("allow", "unmatched"), ("allow", "unmatched"), ("approve_required", "rule_2")]
-    assert told["refusals"][1]["request"]["tool"] == "shell"
-    assert told["left_out"] == ["unmatched", "never", "rule_2"]
-    assert {item["rule"] for item in told["differences"]} == {"compared"}
-    assert {item["line"] for item in told["differences"]} == {13}
+    assert reported["refusals"][1]["request"]["tool"] == "shell"
+    assert reported["left_out"] == ["unmatched", "never", "rule_2"]
+    assert {item["rule"] for item in reported["differences"]} == {"compared"}
+    assert {item["line"] for item in reported["differences"]} == {13}
 
 
 def test_every_call_that_is_shown_decides_as_it_is_shown(run: Run, tmp_path: Path) -> None:
@@ -134,12 +134,12 @@ def test_every_call_that_is_shown_decides_as_it_is_shown(run: Run, tmp_path: Pat
         "- {id: e, match: {tool: q}, decision: transform, transform: {jsonpath: $.args.sql, append: ' LIMIT 5'}}\n"
     )
     (tmp_path / "p.yaml").write_text(policy)
-    told = run("doctor", "p.yaml", "--format", "json").json()
-    assert {item["rule"] for item in told["differences"]} == set("abcde")
+    reported = run("doctor", "p.yaml", "--format", "json").json()
+    assert {item["rule"] for item in reported["differences"]} == set("abcde")
     with pytest.warns(PolicyWarning):
         lynx = bobcat.compile_policy(policy, profile="lynx")
     strict = bobcat.compile_policy(policy)
-    for item in told["differences"]:
+    for item in reported["differences"]:
         call = bobcat.request_from_json(json.dumps(item["request"]))
         for bundle, name in ((lynx, "lynx"), (strict, "strict")):
             decision = bundle.evaluate(call)
@@ -164,8 +164,8 @@ def test_the_text_names_the_place_the_cause_and_both_decisions(run: Run, tmp_pat
 def test_a_place_where_strict_permits_more_is_marked(run: Run) -> None:
     policy = one("{args.cmd.matches: '^rm\\s'}")
     assert "it matches for lynx-agent; strict permits more\n" in run("doctor", "-", stdin=policy).out
-    told = run("doctor", "-", "--format", "json", stdin=policy).json()["differences"]
-    assert [item["request"]["args"]["cmd"] for item in told if item["strict_permits_more"]] == ["rm\u00a0"]
+    reported = run("doctor", "-", "--format", "json", stdin=policy).json()["differences"]
+    assert [item["request"]["args"]["cmd"] for item in reported if item["strict_permits_more"]] == ["rm\u00a0"]
 
 
 def test_a_policy_that_both_refuse_is_an_error_with_its_place(run: Run) -> None:
@@ -175,7 +175,7 @@ def test_a_policy_that_both_refuse_is_an_error_with_its_place(run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["rules: !!set {a}", "<<: {}\nrules: []", "a: [", "? [1, 2]\n: 3", "5"])
-def test_a_text_that_cannot_be_compared_is_said_to_be_so(run: Run, text: str) -> None:
+def test_a_text_that_cannot_be_compared_is_reported(run: Run, text: str) -> None:
     done = run("doctor", "-", stdin=text)
     assert done.code == 1
     assert "no decisions compared" in done.out or "error[E0901]" in done.err

@@ -133,8 +133,8 @@ def test_damaged_lines_are_reported_with_their_numbers_and_skipped(run: Run, aud
     done = run("log", "audit.jsonl")
     assert done.code == 0
     assert len(done.out.splitlines()) == 2
-    told = done.err.splitlines()
-    assert [line.split(" ")[0] for line in told] == [f"audit.jsonl:{number}:" for number in range(2, 8)]
+    reported = done.err.splitlines()
+    assert [line.split(" ")[0] for line in reported] == [f"audit.jsonl:{number}:" for number in range(2, 8)]
     assert "\x1b" not in done.err
     assert run("log", "audit.jsonl", "--exit-code").code == 1
 

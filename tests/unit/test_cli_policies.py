@@ -165,7 +165,7 @@ class TestCompile:
         assert (first["id"], first["priority"]) == ("nobody_pays", 5)
         assert first["source"].endswith("my_rules.py:1:1")
 
-    def test_refuses_a_python_rule_that_stays_a_callable_unless_told(self, run: Run, here: Path) -> None:
+    def test_refuses_a_python_rule_that_stays_a_callable_by_default(self, run: Run, here: Path) -> None:
         (here / "looking_rules.py").write_text("def looks(request, context):\n    vars(request)\n")
         rule = ("--python-rule", "looking_rules:looks@5")
         refused = run("compile", "good.yaml", "-o", "p.bobcat", *rule)

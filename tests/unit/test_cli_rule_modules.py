@@ -63,7 +63,7 @@ def test_a_module_becomes_a_bundle_that_needs_no_code(run: Run, here: Path) -> N
 
 
 @pytest.mark.usefixtures("here")
-def test_what_the_module_imports_is_told(run: Run) -> None:
+def test_what_the_module_imports_is_reported(run: Run) -> None:
     for command in (("compile", "kept_rules.py", "-o", "out.bundle"), ("check", "kept_rules.py")):
         for name in ("rule_tables", "colorsys", "kept_rules"):
             sys.modules.pop(name, None)
@@ -75,7 +75,7 @@ def test_what_the_module_imports_is_told(run: Run) -> None:
     assert run("compile", "policy.yaml", "-o", "out.bundle", "--format", "json").json()["imported"] == []
 
 
-def test_a_function_that_was_meant_as_a_rule_is_told(run: Run, here: Path) -> None:
+def test_an_unmarked_function_that_looks_like_a_rule_is_reported(run: Run, here: Path) -> None:
     (here / "kept_rules.py").write_text(
         RULES
         + """
@@ -95,8 +95,8 @@ def of_something_else(first, second):
     for command in (("compile", "kept_rules.py", "-o", "out.bundle"), ("check", "kept_rules.py")):
         sys.modules.pop("kept_rules", None)
         done = run(*command)
-        told = [line.split("`")[1] for line in done.err.splitlines() if "is not a rule" in line]
-        assert told == ["not_a_rule", "forgotten"]
+        reported = [line.split("`")[1] for line in done.err.splitlines() if "is not a rule" in line]
+        assert reported == ["not_a_rule", "forgotten"]
     assert load_bundle(here / "out.bundle").rule_count == 2
 
 

@@ -39,7 +39,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         (["--payload", "{"], "'--payload': not JSON: "),
         (["--payload", "[1]"], "'--payload': a JSON object is needed"),
@@ -52,15 +52,15 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
         (["--at", "9999-12-31T23:59:59-14:00"], "'--at': not a time in ISO 8601"),
     ],
 )
-def test_options_that_say_nothing_are_usage_errors(run: Run, options: list[str], told: str) -> None:
+def test_options_that_say_nothing_are_usage_errors(run: Run, options: list[str], reported: str) -> None:
     done = run("runs", "queue", "hello", *options)
     assert (done.code, done.out) == (2, "")
-    assert told in done.err
+    assert reported in done.err
     assert not Path("runs.db").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         (["hello", "--run-id", ""], "the run id of a job must be a non-empty string, got `''` (bad_job)"),
         (["hello", "--run-id", "x" * 600], "the key has 600 bytes in UTF-8; at most 512 are kept"),
@@ -68,10 +68,10 @@ def test_options_that_say_nothing_are_usage_errors(run: Run, options: list[str],
         (["hello", "--priority", "99999999999"], "a priority must be an integer between -32767 and 32767"),
     ],
 )
-def test_what_is_no_job_is_not_queued(run: Run, arguments: list[str], told: str) -> None:
+def test_an_invalid_job_is_not_queued(run: Run, arguments: list[str], reported: str) -> None:
     done = run("runs", "queue", *arguments)
     assert (done.code, done.out) == (3, "")
-    assert told in done.err
+    assert reported in done.err
 
     async def runs() -> Any:
         async with aclosing(open_store("sqlite:///runs.db")) as store:
@@ -81,7 +81,7 @@ def test_what_is_no_job_is_not_queued(run: Run, arguments: list[str], told: str)
 
 
 @pytest.mark.parametrize("command", ["cancel", "resume"])
-def test_a_run_that_nobody_queued_is_its_own_programs_affair(run: Run, command: str) -> None:
+def test_a_run_that_was_never_queued_is_resumed_by_its_program(run: Run, command: str) -> None:
     async def begun() -> None:
         async with aclosing(open_store("sqlite:///runs.db")) as store:
             await store.set_status("r", "suspended")
@@ -128,7 +128,7 @@ def test_the_same_commands_work_on_a_directory_of_journals(run: Run) -> None:
     assert asyncio.run(kinds()) == ["run.started", "model.output", "final"]
 
 
-def test_a_job_that_cannot_be_read_is_said_and_stops_no_other(run: Run) -> None:
+def test_a_job_that_cannot_be_read_is_reported_and_stops_no_other(run: Run) -> None:
     async def damaged() -> None:
         async with aclosing(open_store("sqlite:///runs.db")) as store:
             due = {"priority": 0, "run_at": "2020-01-01T00:00:00+00:00"}

@@ -1,4 +1,4 @@
-"""The command line among other programs: pipes that close, streams that are full, closed or not UTF-8, odd outputs."""
+"""The command line among other programs: pipes that close, and streams that are full, closed, unusual or not UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands write to a terminal: colours where they are wanted, and nothing that is cut at any width."""
+"""Output of the commands to a terminal: colours where requested, and nothing truncated at any width."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def environment(**changes: str) -> dict[str, str]:
 
 
 def on_terminal(command: list[str], cwd: Path, columns: int = 80, **changes: str) -> str:
-    """What a program writes when its standard output and error are a terminal of so many columns."""
+    """The output of a program whose standard output and error are a terminal of so many columns."""
     keys, terminal = os.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     process = subprocess.Popen(
@@ -79,7 +79,7 @@ def on_terminal(command: list[str], cwd: Path, columns: int = 80, **changes: str
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_terminal_gets_colours_and_a_pipe_none(name: str, here: Path) -> None:
+def test_only_a_terminal_gets_colours(name: str, here: Path) -> None:
     command = [*BOBCAT, *COMMANDS[name]]
     assert "\x1b[" in on_terminal(command, here)
     piped = subprocess.run(command, cwd=here, env=environment(FORCE_COLOR="1"), capture_output=True, check=False)

@@ -136,12 +136,14 @@ def test_holes_of_a_journal_are_named(run: Run) -> None:
 
 
 def test_the_json_form_has_every_fact(run: Run) -> None:
-    (told,) = run("trace", "-", "--format", "json", stdin=journal(STARTED, CALL, INTENT, RESULT, ANSWER, FINAL)).json()
-    assert told["attempts"] == [
+    (reported,) = run(
+        "trace", "-", "--format", "json", stdin=journal(STARTED, CALL, INTENT, RESULT, ANSWER, FINAL)
+    ).json()
+    assert reported["attempts"] == [
         {"number": 1, "at": "2026-01-31T12:00:00+00:00", "bundle_id": "f" * 64, "end": None, "ended": None}
     ]
-    assert told["final_answer"] == "all paid"
-    (step,) = told["steps"]
+    assert reported["final_answer"] == "all paid"
+    (step,) = reported["steps"]
     assert step == {
         "step": 0, "tool": "pay", "args": {"to": "ann"}, "at": "2026-01-31T12:00:01+00:00", "attempt": 1,
         "key": "k" * 32, "verdict": "allow", "ok": True, "message": "[ok] paid", "duration_ms": 7,
@@ -177,7 +179,7 @@ def test_long_messages_are_cut_unless_asked_for(run: Run) -> None:
         (journal(("model.output", {"step": 0, "calls": 3})), "<stdin>:1: not a journal record: `body.calls` must"),
     ],
 )
-def test_what_is_no_journal_is_refused_with_its_line(run: Run, text: str, problem: str) -> None:
+def test_an_invalid_journal_is_refused_with_its_line(run: Run, text: str, problem: str) -> None:
     done = run("trace", "-", stdin=text)
     assert done.code == 3
     assert done.err.startswith(f"error: {problem}")
@@ -208,13 +210,13 @@ def test_an_attempt_that_ended_short_of_an_answer_says_how(run: Run) -> None:
     assert done.out.endswith("final: (run incomplete)\n")
 
 
-def test_an_intent_that_came_to_nothing_is_no_doubt(run: Run) -> None:
+def test_an_abandoned_intent_is_not_uncertain(run: Run) -> None:
     abandoned = ("action.abandoned", {"step": 0, "tool": "pay", "reason": "stopped", "intents": [2]})
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, abandoned))
     assert "allow  unfinished\n             begun, but not finished: stopped\n" in done.out
 
 
-def test_what_became_of_a_doubt_is_told(run: Run) -> None:
+def test_the_resolution_of_an_uncertain_outcome_is_reported(run: Run) -> None:
     reconciled = ("action.result", {**RESULT[1], "reconciled": True})
     done = run("trace", "-", stdin=journal(STARTED, CALL, INTENT, RESUMED, reconciled))
     assert "not run again: the reconciler found that an earlier attempt happened\n" in done.out
@@ -253,16 +255,16 @@ def test_a_run_is_shown_out_of_a_store(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ([], "give a FILE, or `--store` and `--run-id`"),
         (["--store", "sqlite:///runs.db"], "`--store` needs `--run-id`; `bobcat runs list` lists the runs"),
         (["j.jsonl", "--store", "sqlite:///runs.db"], "give a FILE or `--store`, not both"),
     ],
 )
-def test_trace_is_told_what_to_show(run: Run, options: list[str], told: str) -> None:
+def test_trace_shows_the_selected_runs(run: Run, options: list[str], reported: str) -> None:
     done = run("trace", *options)
-    assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {told}")
+    assert (done.code, done.err.splitlines()[-1]) == (2, f"Error: {reported}")
 
 
 def test_resumed_attempts_stand_in_the_order_of_the_journal_whatever_the_clocks_say(run: Run) -> None:
@@ -300,7 +302,7 @@ def test_resumed_attempts_stand_in_the_order_of_the_journal_whatever_the_clocks_
         ("unsafe", {"ok": True, "reconciled": True}, True),
     ],
 )
-def test_a_doubt_that_a_result_leaves_open_is_shown_and_counts(
+def test_an_uncertain_outcome_that_a_result_leaves_open_is_shown_and_counts(
     run: Run, effect: str | None, result: dict[str, Any], settled: bool
 ) -> None:
     intent = ("action.intent", INTENT[1] if effect is None else {**INTENT[1], "effect": effect})
@@ -309,11 +311,11 @@ def test_a_doubt_that_a_result_leaves_open_is_shown_and_counts(
     done = run("trace", "-", "--exit-code", stdin=text)
     assert done.code == (0 if settled else 1)
     assert ("  uncertain: step 0 may have been executed, or more than once\n" in done.out) is not settled
-    (told,) = run("trace", "-", "--format", "json", stdin=text).json()
-    assert told["steps"][0]["uncertain"] is not settled
+    (reported,) = run("trace", "-", "--format", "json", stdin=text).json()
+    assert reported["steps"][0]["uncertain"] is not settled
 
 
-def test_an_abandoned_intent_hides_no_doubt_about_another_one(run: Run) -> None:
+def test_an_abandoned_intent_hides_no_other_uncertain_one(run: Run) -> None:
     abandoned = ("action.abandoned", {"step": 0, "tool": "pay", "reason": "stopped", "intents": [4]})
     done = run("trace", "-", "--exit-code", stdin=journal(STARTED, CALL, INTENT, RESUMED, INTENT, abandoned))
     assert done.code == 1

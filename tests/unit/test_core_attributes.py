@@ -1,4 +1,4 @@
-"""How the core reads the attributes of requests: from their slots where it knows them, by name everywhere else."""
+"""Attributes of requests in the core: read from known slots, by name everywhere else."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ def test_a_program_cannot_be_changed() -> None:
             setattr(SHELL, name, 1)
 
 
-def test_ir_that_is_none_is_refused_with_a_code() -> None:
+def test_invalid_ir_is_refused_with_a_code() -> None:
     for data in (b"", b"{", b"[]", b"{}", b"\xff", b"\x00" * 100, b'{"ir_version": 1}'):
         with pytest.raises(_core.CoreError) as caught:
             _core.Program(data)
@@ -126,7 +126,7 @@ def test_host_rules_must_be_as_many_as_the_policy_has() -> None:
 
 
 @pytest.mark.parametrize("thing", [None, 5, "shell", {}, object(), SimpleNamespace(tool="t", args={})])
-def test_what_is_no_request_is_a_type_error(thing: Any) -> None:
+def test_an_invalid_request_is_a_type_error(thing: Any) -> None:
     for evaluate in (SHELL.evaluate, lambda it: _core.evaluate(SHELL, it), lambda it: _core.explain(SHELL, it)):
         with pytest.raises(TypeError, match="ActionRequest"):
             evaluate(thing)
@@ -134,7 +134,7 @@ def test_what_is_no_request_is_a_type_error(thing: Any) -> None:
         _core.evaluate_many(SHELL, [thing])
 
 
-def test_what_is_no_program_is_a_type_error() -> None:
+def test_an_invalid_program_is_a_type_error() -> None:
     for function in (_core.evaluate, _core.evaluate_many, _core.evaluate_json, _core.explain):
         with pytest.raises(TypeError):
             function(object(), b"")  # type: ignore[call-overload]
@@ -230,7 +230,7 @@ def test_a_prepared_bundle_decides_as_before() -> None:
     assert {prepared.evaluate(request).verdict for request in requests} > {Verdict.DENY, Verdict.DRY_RUN}
 
 
-def test_a_policy_of_callables_and_odd_texts_is_prepared_too() -> None:
+def test_a_policy_of_callables_and_unusual_texts_is_prepared_too() -> None:
     def odd(request: Any, context: Any) -> Decision | None:
         return None
 

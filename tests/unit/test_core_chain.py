@@ -110,7 +110,7 @@ def test_a_filled_form_has_no_hash_where_records_have_none() -> None:
     ("names", "fixed"),
     [(("a", "a"), {}), (("chain",), {}), (("a",), {"b": 1}), (("a",), {"a": {1}}), (("a",), {"a": "\ud800"})],
 )
-def test_what_is_no_form_is_refused(names: tuple[str, ...], fixed: dict[str, Any]) -> None:
+def test_an_invalid_form_is_refused(names: tuple[str, ...], fixed: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         RecordTemplate("k", names, fixed)
 

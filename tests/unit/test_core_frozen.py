@@ -58,7 +58,7 @@ def test_every_write_to_a_frozen_list_is_refused(write: Callable[[Any], object])
     assert frozen == [2, 1]
 
 
-def test_a_bytearray_is_copied_both_ways() -> None:
+def test_a_bytearray_is_copied_in_both_directions() -> None:
     given = bytearray(b"ls")
     frozen = deep_freeze({"cmd": given, "more": (given,)})
     given[:] = b"rm"

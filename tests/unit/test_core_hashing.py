@@ -25,7 +25,7 @@ def test_blocks_of_any_length(size: int) -> None:
 
 
 @pytest.mark.parametrize("part", ["text", bytearray(b"x"), memoryview(b"x"), None, 1])
-def test_what_is_no_bytes_is_refused(part: object) -> None:
+def test_values_other_than_bytes_are_refused(part: object) -> None:
     with pytest.raises(TypeError):
         sha256(b"x", part)  # type: ignore[arg-type]
 

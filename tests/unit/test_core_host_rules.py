@@ -126,7 +126,7 @@ def test_transformed_arguments_that_contain_themselves_are_refused() -> None:
     )
 
 
-def test_transformed_arguments_are_judged_by_the_rules_above() -> None:
+def test_transformed_arguments_are_evaluated_by_the_rules_above() -> None:
     guard = construct.rule("guard", construct.leaf("args", ("a",), "eq", 1), "deny", reason="no ones", priority=1)
     made: Any = {"a": 1}
     program = program_of(

@@ -76,7 +76,7 @@ def test_json_is_not_decided_by_host_rules() -> None:
     assert caught.value.code == "host_rules"
 
 
-def test_explain_tells_how_every_rule_came_out() -> None:
+def test_explain_lists_the_outcome_of_every_rule() -> None:
     first = construct.rule("first", construct.leaf("args", ("n",), "gt", 5), "deny")
     second = construct.rule(
         "second", construct.not_(construct.any_([construct.leaf("args", ("a", "b"), "eq", "x")])), "deny"

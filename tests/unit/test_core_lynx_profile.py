@@ -1,4 +1,4 @@
-"""Host rules, transforms and defaults under the `lynx` profile, next to the incumbent."""
+"""Host rules, transforms and defaults under the `lynx` profile, next to lynx-agent."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_the_default_goes_by_truth_as_there(reversible: Any, has_shadow: Any) ->
     assert plain(lynx_program().evaluate(request)) == plain(expected)
 
 
-def test_requests_of_the_incumbent_are_requests() -> None:
+def test_requests_of_lynx_agent_are_requests() -> None:
     principal = lynx_types.Principal("user", "u")
     context = lynx_types.ExecutionContext(principal, "prod", ".", "", 0, CONTEXT.timestamp)
     request: Any = lynx_types.ActionRequest("t", {}, lynx_types.ToolMetadata("low", True, ("a",)), context)

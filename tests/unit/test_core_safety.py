@@ -1,4 +1,4 @@
-"""What the Rust module must survive: hostile values, interrupts, panics, threads, and long lives."""
+"""Robustness of the Rust module: hostile values, interrupts, panics, threads, and long lives."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bobcat import _core
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.model.decision import Decision, Verdict
-from odd_values import BrokenMapping
+from hostile_values import BrokenMapping
 from programs import EVERY, host_rule, program_of, request_of, tool_is
 
 

@@ -1,6 +1,6 @@
 """Every diagnostic code is in the catalogue, documented, raised by its example, and has a snapshot of its text.
 
-`BOBCAT_UPDATE_SNAPSHOTS=1 pytest tests/unit/test_diagnostics_catalogue.py` writes the snapshots anew.
+`BOBCAT_UPDATE_SNAPSHOTS=1 pytest tests/unit/test_diagnostics_catalogue.py` rewrites the snapshots.
 """
 
 from __future__ import annotations

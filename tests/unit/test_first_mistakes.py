@@ -1,4 +1,4 @@
-"""What is mixed up first: a path and a text, a source and a bundle, a mapping and a request. Errors say what to do."""
+"""Errors of beginners: a path for a text, a source for a bundle, a mapping for a request. Messages suggest the fix."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def help_of(source: Any) -> str | None:
 
 
 @pytest.mark.parametrize(
-    ("source", "told"),
+    ("source", "reported"),
     [
         ("policy.yaml", "the policy in a file is compiled by `load_policy_file('policy.yaml')`"),
         ("policies/a b.yml", "the policy in a file is compiled by `load_policy_file('policies/a b.yml')`"),
@@ -55,10 +55,10 @@ def help_of(source: Any) -> str | None:
     ],
     ids=str,
 )
-def test_what_is_no_policy_is_told_where_it_belongs(source: Any, told: str) -> None:
+def test_a_source_that_is_not_a_policy_gets_a_suggestion(source: Any, reported: str) -> None:
     if source == 5:
         source = {"rules": object()}
-    assert help_of(source) == told
+    assert help_of(source) == reported
 
 
 def test_a_bundle_is_no_policy_source_and_the_other_way_round(tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def without_its_parentheses(request: Any, context: Any) -> Any:
         (lambda: asyncio.run(run_store_contract(MemoryStore())), "make must be a function that returns a store"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
-def test_what_is_not_wrapped_is_told_how(call: Any, message: str) -> None:
+def test_an_unwrapped_tool_gets_a_suggestion(call: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         call()
 
 
-def test_a_rule_that_forgets_to_call_a_constructor_is_told() -> None:
+def test_a_rule_that_forgets_to_call_a_constructor_is_reported() -> None:
     with pytest.raises(PolicyCompileError) as raised:
         compile_policy("rules: []", python_rules=[without_its_parentheses])
     (finding,) = raised.value.diagnostics

@@ -70,7 +70,7 @@ def test_an_operator_is_an_argument_when_it_is_quoted(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_right_under_args_only_what_judges_mappings_is_an_operator(name: str) -> None:
+def test_only_operators_on_mappings_are_operators_directly_under_args(name: str) -> None:
     of_all = parsed(f"args.{name}")
     assert (of_all.path, of_all.op) == (((name,), "eq") if name in BELOW_ARGS else ((), name))
     assert parsed(f"context.extra.{name}").path == (("extra", name) if name in BELOW_ARGS else ("extra",))
@@ -95,7 +95,7 @@ def test_right_under_args_only_what_judges_mappings_is_an_operator(name: str) ->
         ("declared.scope.all.starts_with", ("scope",), ("all",), "starts_with"),
     ],
 )
-def test_operators_that_make_something_stand_before_the_one_that_judges_it(
+def test_deriving_operators_precede_the_testing_one(
     text: str, path: tuple[str, ...], chain: tuple[str, ...], op: str
 ) -> None:
     key = parsed(text)
@@ -103,7 +103,7 @@ def test_operators_that_make_something_stand_before_the_one_that_judges_it(
 
 
 @pytest.mark.parametrize("text", ["args.items.any.price", "args.items.all.price.gt", "args.x.none.y.z"])
-def test_the_fields_of_elements_are_out_of_reach_and_it_is_said_so(text: str) -> None:
+def test_the_fields_of_elements_are_out_of_reach_with_a_reason(text: str) -> None:
     found = problem(text)
     assert found.code == "E0303"
     assert found.help is not None

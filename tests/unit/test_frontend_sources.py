@@ -1,4 +1,4 @@
-"""Sources: hostile and odd text, plain data, aliases; what is refused is refused quickly."""
+"""Sources: hostile and unusual text, plain data, aliases; refusals are quick."""
 
 from __future__ import annotations
 

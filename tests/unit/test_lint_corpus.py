@@ -1,9 +1,8 @@
-"""The lints on policies of many domains: what each finds, what it should not have found, and what it misses.
+"""The lints on policies of many domains: findings, false findings and missed ones.
 
-The policies in `tests/lint_corpus` say at each rule what is wrong with it: `# finds W0122`; `# false W0129` is a
-finding that is none, and `# misses W0102` a hole that has no finding. The table in `docs/reference/lints.md` is made
-of these:
-`BOBCAT_UPDATE_SNAPSHOTS=1 pytest tests/unit/test_lint_corpus.py` writes it anew.
+The policies in `tests/lint_corpus` are annotated at each rule: `# finds W0122`; `# false W0129` for a false finding,
+and `# misses W0102` for a hole without a finding. `BOBCAT_UPDATE_SNAPSHOTS=1 pytest tests/unit/test_lint_corpus.py`
+updates the table in `docs/reference/lints.md` from these.
 """
 
 from __future__ import annotations

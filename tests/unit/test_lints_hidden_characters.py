@@ -38,5 +38,5 @@ def test_an_ordinary_reason_has_no_finding(reason: str) -> None:
     assert lint(reason) == []
 
 
-def test_a_reason_over_several_lines_is_told() -> None:
+def test_a_reason_over_several_lines_is_reported() -> None:
     assert lint("one\ntwo\n")[0].message.endswith("`\\n`")

@@ -1,4 +1,4 @@
-"""What the lints conclude from two matches holds for every request, by the slow reference evaluator."""
+"""Conclusions of the lints from two matches hold for every request, by the slow reference evaluator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bobcat.ir.schema import Expr, IrRule
 from bobcat.lint.implication import conjuncts, contradict, disjoint, implies
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 from oracle.operators import TRUE
-from oracle.reference import judge
+from oracle.reference import evaluate_match
 
 SCALARS = st.sampled_from([None, True, 1, 2, 3, 1.5, "a", "b", "ab"])
 BOUNDS = st.sampled_from([1, 2, 3, 1.5]) | st.sampled_from(["a", "b"])
@@ -79,7 +79,7 @@ def request(tool: str, args: dict[str, Any]) -> ActionRequest:
 
 
 def is_true(rule: IrRule, call: ActionRequest) -> bool:
-    return judge(rule.match, call, permits=rule.verdict == "allow") == TRUE
+    return evaluate_match(rule.match, call, permits=rule.verdict == "allow") == TRUE
 
 
 REQUESTS = st.builds(request, st.sampled_from(["a", "b"]), ARGS)

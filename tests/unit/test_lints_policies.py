@@ -25,7 +25,7 @@ def test_lints_are_silent_on_a_policy_with_errors() -> None:
     assert codes("defaults: {on_no_match: allow}\nrules: [{match: {arg.x: 1}, decision: deny}]") == ["E0301"]
 
 
-def test_the_incumbents_starter_policy_is_found_out() -> None:
+def test_lynx_agents_starter_policy_is_found_out() -> None:
     text = """
 rules:
   - {id: read-only-allow, match: {declared.scope.contains: "filesystem:read"}, decision: allow}

@@ -113,7 +113,7 @@ def test_a_transform_without_arguments_runs_nothing(args: Any) -> None:
 
 @pytest.mark.parametrize("verdict", [Verdict.ALLOW, Verdict.DRY_RUN, Verdict.APPROVE_REQUIRED])
 @pytest.mark.parametrize("args", [[1], "x", 0])
-def test_effective_arguments_that_are_none_run_nothing_whatever_the_verdict(verdict: Verdict, args: Any) -> None:
+def test_invalid_effective_arguments_run_nothing_whatever_the_verdict(verdict: Verdict, args: Any) -> None:
     assert result(Decision(verdict, transform_args=args), approve=auto_approve()).error == NO_ARGS
     assert RAN == []
 
@@ -141,7 +141,7 @@ def test_an_approver_cannot_change_what_runs_even_by_force() -> None:
     assert RAN == [[1]]
 
 
-def test_an_approval_that_is_left_open_is_refused_where_nobody_can_wait() -> None:
+def test_a_pending_approval_is_refused_without_a_journal() -> None:
     async def later(_: object) -> Pending:
         return Pending("a-1")
 
@@ -151,7 +151,7 @@ def test_an_approval_that_is_left_open_is_refused_where_nobody_can_wait() -> Non
     assert RAN == []
 
 
-def test_an_approvers_edit_is_refused_where_nobody_can_judge_it() -> None:
+def test_an_approvers_edit_is_refused_where_it_cannot_be_evaluated() -> None:
     async def edits(_: object) -> ApprovalDecision:
         return ApprovalDecision(True, "alice", "", {"items": [2]})
 

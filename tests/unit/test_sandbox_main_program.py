@@ -60,10 +60,10 @@ def test_a_tool_of_a_module_that_is_run_by_name_can_import_its_neighbours(tmp_pa
     assert "shipped 7 of south" in run("-B", "-m", "shop.ship", cwd=tmp_path)
 
 
-def test_a_script_without_a_guard_is_told_so_and_starts_no_chain_of_processes(tmp_path: Path) -> None:
+def test_a_script_without_a_guard_is_reported_and_starts_no_chain_of_processes(tmp_path: Path) -> None:
     (tmp_path / "ship.py").write_text(TOOL + "\nmain()\n")
     out = run("ship.py", cwd=tmp_path)
-    # The child's own attempt fails inside the child; its error is caught and printed there, to nobody.
+    # The child's own attempt fails inside the child; its error is caught and printed there, unseen.
     assert out == "loaded __main__\nshipped 7 of north\n"
     (tmp_path / "ship.py").write_text(TOOL + "\nprint(asyncio.run(run_in_subprocess(ship, {'order': Order(7)})))\n")
     done = subprocess.run(

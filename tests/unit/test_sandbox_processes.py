@@ -70,7 +70,7 @@ def _children() -> set[str]:
 
 def test_a_value_comes_back_as_json_carries_it() -> None:
     assert run(tools.echo, {"a": 1, "b": [None, "ü", 1.5, True]}) == {"a": 1, "b": [None, "ü", 1.5, True]}
-    assert run(tools.odd_values) == {"pair": [1, 2], "one": "{1}", "bytes": "b'x'"}
+    assert run(tools.hostile_values) == {"pair": [1, 2], "one": "{1}", "bytes": "b'x'"}
 
 
 def test_long_arguments_and_long_values_pass() -> None:

@@ -281,7 +281,7 @@ def test_a_command_of_known_readers_has_nothing_to_say(cmd: str) -> None:
         ("echo $(ls", "unclosed ("),
     ],
 )
-def test_what_a_preview_cannot_know_is_said(cmd: str, unresolved: str) -> None:
+def test_what_a_preview_cannot_know_is_reported(cmd: str, unresolved: str) -> None:
     assert unresolved in shell(cmd)["unresolved"]
 
 
@@ -387,7 +387,7 @@ def test_http_previews_hide_every_credential() -> None:
     assert preview["headers"]["Accept"] == "*/*"
 
 
-def test_what_is_no_url_has_a_preview() -> None:
+def test_an_invalid_url_has_a_preview() -> None:
     assert asyncio.run(http_shadow("GET", "http://[bad"))["problem"].startswith("not a URL")
     assert asyncio.run(http_shadow("GET", "http://h:99999999/"))["problem"].startswith("not a URL")
 

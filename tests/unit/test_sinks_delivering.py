@@ -221,7 +221,7 @@ def test_a_blocking_function_does_not_block_the_loop(capsys: pytest.CaptureFixtu
     assert capsys.readouterr().err.count("no answer within 0.2s; it gets no further events") == 2
 
 
-def test_a_stream_that_nobody_reads_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unread_stream_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     reading, writing = os.pipe()
     with open(writing, "w", encoding="utf-8") as stream, open(reading, "rb"):
 

@@ -57,7 +57,7 @@ def test_an_allowing_rule_that_passes_the_budget_is_skipped_with_its_marker() ->
         assert f"<rule_error:last:{SPENT}>" in decision.matched_rules
 
 
-def test_a_rule_that_needs_no_step_is_judged_after_the_budget_is_spent() -> None:
+def test_a_rule_that_needs_no_step_is_evaluated_after_the_budget_is_spent() -> None:
     bundle = policy(*many(50, "allow"), clause("args.n", 1, "allow", "cheap"))
     for decision in every_answer(bundle, call(items=LONG, n=1)):
         assert (decision.verdict, decision.matched_rules[-1]) == ("allow", "cheap")

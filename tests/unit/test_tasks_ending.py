@@ -62,7 +62,7 @@ def test_what_a_task_raises_while_it_is_ended_comes_out() -> None:
     asyncio.run(main())
 
 
-def test_a_cancelled_error_raised_by_hand_is_nobodys_cancellation() -> None:
+def test_a_cancelled_error_raised_by_hand_is_not_a_cancellation() -> None:
     async def main() -> None:
         try:
             raise asyncio.CancelledError

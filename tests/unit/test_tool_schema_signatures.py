@@ -1,4 +1,4 @@
-"""What a model is told about a tool: JSON Schema off a signature, valid and true to what the tool takes."""
+"""Tools as models see them: the JSON Schema of a signature, valid and true to the accepted arguments."""
 # ruff: noqa: UP007, UP045 - both spellings of a union are tested
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def test_a_type_that_contains_itself_is_a_definition() -> None:
 
 
 class TypeAliasType:
-    """What `type Json = list[Json] | int` of Python 3.12 makes."""
+    """The value of `type Json = list[Json] | int` in Python 3.12."""
 
     __name__ = "Json"
 
@@ -230,7 +230,7 @@ def test_an_alias_that_contains_itself_is_a_definition() -> None:
     assert not validator.is_valid({"value": ["x"]})
 
 
-def test_defaults_are_told_when_json_can_hold_them() -> None:
+def test_defaults_are_listed_when_json_can_represent_them() -> None:
     async def call(
         a: int = 1, b: Colour = Colour.RED, c: object = object(), d: float = float("nan"), e: tuple[int, ...] = (1, 2)
     ) -> None: ...

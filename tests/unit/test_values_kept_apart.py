@@ -1,4 +1,4 @@
-"""Sets of tools are their own, and lines of JSON are JSON: rows of the incumbent that must not come back."""
+"""Sets of tools are their own, and lines of JSON are JSON: defects of lynx-agent that must not return."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ def test_a_shadow_attached_later_is_no_way_around_the_missing_one() -> None:
     async def preview() -> None: ...
 
     class Agent:
-        told = ""
+        reported = ""
 
         async def step(self, conversation: Any) -> Any:
-            self.told = conversation[-1].content
+            self.reported = conversation[-1].content
             return FinalAnswer("done") if len(conversation) > 1 else ToolCall("wipe", {})
 
     agent = Agent()
     policy = compile_policy("rules: [{id: r, match: {declared.has_shadow: false}, decision: dry_run}]")
     asyncio.run(run_agent(agent, "t", tools=tools, policy=policy))
-    assert (agent.told, ran) == ("[error] tool 'wipe' has no shadow; cannot dry-run", [])
+    assert (agent.reported, ran) == ("[error] tool 'wipe' has no shadow; cannot dry-run", [])
     assert ToolSet.from_functions(wipe).get("wipe").metadata.has_shadow
 
 

@@ -1,6 +1,6 @@
 """A store, an app and its effects, for the tests of workers."""
 
-# ruff: noqa: ASYNC110 - files are how processes tell each other here
+# ruff: noqa: ASYNC110 - processes communicate by files here
 from __future__ import annotations
 
 import asyncio

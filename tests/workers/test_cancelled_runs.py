@@ -74,7 +74,7 @@ def test_no_finished_run_is_recorded_as_cancelled_under_load(
             answered = any(record.kind == "final" for record in records)
             assert run.status == ("succeeded" if answered else "cancelled"), (run_id, answers[run_id])
             if answers[run_id] == "cancelled":
-                assert not answered, "it was told that the run is cancelled, and the run answered"
+                assert not answered, "it learnt that the run is cancelled, and the run answered"
         await store.aclose()
 
     asyncio.run(main())

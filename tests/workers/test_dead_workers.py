@@ -15,7 +15,7 @@ from bobcat.workers import Jobs, Runner
 from workers.conftest import House
 from workers.test_procrastinate import database
 
-DEADLY = Path(__file__).parent / "deadly_app.py"
+DEADLY = Path(__file__).parent / "crashing_app.py"
 
 
 async def work_until_over(house: House, run_id: str, *options: str, most: int = 12) -> int:

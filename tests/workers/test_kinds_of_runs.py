@@ -86,7 +86,7 @@ def test_a_version_goes_to_a_worker_that_has_it(house: House) -> None:
     asyncio.run(main())
 
 
-def test_a_cancelled_run_of_an_unknown_kind_is_ended_by_anybody(house: House) -> None:
+def test_a_cancelled_run_of_an_unknown_kind_is_ended_by_any_worker(house: House) -> None:
     async def main() -> None:
         await house.jobs.enqueue("b", run_id="b")
         await house.store.set_status("b", "running")
@@ -99,7 +99,7 @@ def test_a_cancelled_run_of_an_unknown_kind_is_ended_by_anybody(house: House) ->
 
 
 @pytest.mark.parametrize("version", ["", 2])
-def test_a_version_that_is_none_is_refused(house: House, version: Any) -> None:
+def test_an_invalid_version_is_refused(house: House, version: Any) -> None:
     with pytest.raises(ValueError, match="a version must be a non-empty string"):
         Workers().run("a", version=version)
 

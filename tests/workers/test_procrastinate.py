@@ -235,9 +235,9 @@ def test_workers_on_postgres_take_over_from_a_killed_one_and_drain(
             await there.until_status(job.run_id, "succeeded")
             assert [line for line in there.effects if line in ("one", "two")] == ["one", "two"]
             second.send_signal(signal.SIGTERM)
-            _, told = await asyncio.to_thread(second.communicate, timeout=60)
-            assert second.returncode == 0, told
-            assert "worker stopped" in told
+            _, reported = await asyncio.to_thread(second.communicate, timeout=60)
+            assert second.returncode == 0, reported
+            assert "worker stopped" in reported
 
     asyncio.run(main())
 
@@ -262,7 +262,7 @@ def test_an_approval_on_the_command_line_wakes_a_worker_on_postgres(
 
 
 async def at_work(url: str, count: int) -> bool:
-    """Whether so many workers have said that they are there."""
+    """True if so many workers have registered."""
     async with await psycopg.AsyncConnection.connect(url) as connection:
         with suppress(psycopg.errors.UndefinedTable):
             found = await (await connection.execute("SELECT count(*) FROM procrastinate_workers")).fetchone()
@@ -287,8 +287,8 @@ def test_workers_outlive_a_restart_of_their_database(house: House, processes: Pr
             for process in workers:
                 process.send_signal(signal.SIGTERM)
             for process in workers:
-                _, told = await asyncio.to_thread(process.communicate, timeout=60)
-                assert process.returncode == 0, told
-                assert "worker stopped\n" in told
+                _, reported = await asyncio.to_thread(process.communicate, timeout=60)
+                assert process.returncode == 0, reported
+                assert "worker stopped\n" in reported
 
     asyncio.run(main())

@@ -40,9 +40,9 @@ def test_workers_outlive_restarts_of_a_database_under_load(
             for process in workers:
                 process.send_signal(signal.SIGTERM)
             for process in workers:
-                _, told = await asyncio.to_thread(process.communicate, timeout=60)
-                assert process.returncode == 0, told
-                assert "worker stopped\n" in told
+                _, reported = await asyncio.to_thread(process.communicate, timeout=60)
+                assert process.returncode == 0, reported
+                assert "worker stopped\n" in reported
 
     asyncio.run(main())
 
@@ -65,10 +65,10 @@ def test_a_worker_waits_for_a_database_that_stays_away(
             await asyncio.sleep(1)
             process.send_signal(signal.SIGTERM)
             try:
-                _, told = await asyncio.to_thread(process.communicate, timeout=60)
+                _, reported = await asyncio.to_thread(process.communicate, timeout=60)
             finally:
                 await asyncio.to_thread(own_postgres.start)
-            assert process.returncode == 0, told
+            assert process.returncode == 0, reported
 
     asyncio.run(main())
 

@@ -122,14 +122,14 @@ def test_a_failure_that_does_not_pass_is_not_tried_again(house: House, name: str
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "reported"),
     [
         (LookupError("no such customer"), "LookupError: no such customer"),
         (SystemExit(3), "SystemExit: 3"),
         (asyncio.CancelledError(), "CancelledError: "),
     ],
 )
-def test_an_app_that_raises_is_tried_again_too(house: House, error: BaseException, told: str) -> None:
+def test_an_app_that_raises_is_tried_again_too(house: House, error: BaseException, reported: str) -> None:
     app = Workers()
 
     @app.run("broken")
@@ -140,7 +140,7 @@ def test_an_app_that_raises_is_tried_again_too(house: House, error: BaseExceptio
         job = await house.jobs.enqueue("broken")
         await house.work(app)
         known = await house.jobs.get(job.run_id)
-        assert known.error == told
+        assert known.error == reported
         assert await house.status(job.run_id) == "queued"
         assert known.run_at > job.run_at
 
@@ -316,7 +316,7 @@ def test_a_schedule_goes_by_the_clocks_of_its_zone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"cron": "every day"}, "is not a schedule"),
         ({"cron": "0 25 * * *"}, "is not a schedule"),
@@ -324,8 +324,8 @@ def test_a_schedule_goes_by_the_clocks_of_its_zone() -> None:
         ({"cron": "0 3 * * *", "timezone": "Berlin"}, "is not a time zone"),
     ],
 )
-def test_a_schedule_that_is_none_is_refused(options: dict[str, Any], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_invalid_schedule_is_refused(options: dict[str, Any], reported: str) -> None:
+    with pytest.raises(ValueError, match=reported):
         Workers().run("x", **options)
 
 

@@ -38,7 +38,7 @@ def test_a_killed_worker_is_taken_over_and_nothing_happens_twice(house: House, p
 def test_a_worker_killed_inside_a_tool_leaves_a_question_and_no_second_effect(
     house: House, processes: Processes
 ) -> None:
-    """Nobody knows whether the tool did its work: it is not simply run again."""
+    """The outcome of the tool is unknown: it is not simply run again."""
 
     async def main() -> None:
         job = await house.jobs.enqueue("waits", {"file": str(house.path / "never")})
@@ -68,10 +68,10 @@ def test_a_stopped_worker_lets_its_runs_end_and_begins_nothing(house: House, pro
         process.send_signal(signal.SIGTERM)
         await asyncio.sleep(0.3)
         go.touch()
-        _, told = await asyncio.to_thread(process.communicate, timeout=60)
-        assert process.returncode == 0, told
-        assert "SIGTERM: draining" in told
-        assert "worker stopped" in told
+        _, reported = await asyncio.to_thread(process.communicate, timeout=60)
+        assert process.returncode == 0, reported
+        assert "SIGTERM: draining" in reported
+        assert "worker stopped" in reported
         assert await house.status(first.run_id) == "succeeded"
         assert await house.status(second.run_id) == "queued"
         assert house.effects == ["waiting"]
@@ -87,8 +87,8 @@ def test_a_run_that_outlasts_the_grace_goes_on_elsewhere(house: House, processes
         process = processes.worker("--grace-seconds", "0.2", lease=30)
         await house.until_effect("thinking")
         process.send_signal(signal.SIGTERM)
-        _, told = await asyncio.to_thread(process.communicate, timeout=60)
-        assert process.returncode == 0, told
+        _, reported = await asyncio.to_thread(process.communicate, timeout=60)
+        assert process.returncode == 0, reported
         assert await house.status(job.run_id) == "queued", "without waiting for the lease to end"
         go.touch()
         processes.worker("--until-idle", lease=30)
@@ -142,14 +142,14 @@ def test_runs_are_listed_cancelled_and_resumed(house: House, processes: Processe
     assert processes.bobcat("runs", "show", "c").returncode == 3
     assert processes.bobcat("runs", "resume", "a").stdout == "run a is queued\n"
     done = processes.worker("--until-idle")
-    _, told = done.communicate(timeout=120)
-    assert done.returncode == 0, told
+    _, reported = done.communicate(timeout=120)
+    assert done.returncode == 0, reported
     assert house.effects == ["x", "x"]
     assert processes.bobcat("runs", "resume", "a").returncode == 4
 
 
 @pytest.mark.parametrize(
-    ("app", "told"),
+    ("app", "reported"),
     [
         ("nowhere.py", "no file at `nowhere.py`"),
         ("json:dumps", "`dumps` is a function in `json`"),
@@ -157,26 +157,26 @@ def test_runs_are_listed_cancelled_and_resumed(house: House, processes: Processe
         ("no_such_module_here", "cannot be loaded: ModuleNotFoundError"),
     ],
 )
-def test_an_app_that_cannot_be_loaded_is_named(house: House, processes: Processes, app: str, told: str) -> None:
+def test_an_app_that_cannot_be_loaded_is_named(house: House, processes: Processes, app: str, reported: str) -> None:
     done: Any = processes.bobcat("worker", app)
     assert done.returncode == 3
-    assert told in done.stderr
+    assert reported in done.stderr
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "reported"),
     [("none.db", "(damaged): `"), ("there/is/none.db", "(unavailable): ")],
 )
 def test_a_worker_without_a_store_says_so_at_once(
-    house: House, processes: Processes, tmp_path: Path, place: str, told: str
+    house: House, processes: Processes, tmp_path: Path, place: str, reported: str
 ) -> None:
     (tmp_path / "none.db").write_text("no database " * 100)
     house.url = f"sqlite:///{tmp_path / place}"
     worker = processes.worker("--until-idle")
     _, said = worker.communicate(timeout=30)
     assert worker.returncode == 3
-    assert told in said
+    assert reported in said
 
 
 def test_an_app_that_exits_is_no_worker_that_is_done(house: House, processes: Processes, tmp_path: Path) -> None:
@@ -204,8 +204,8 @@ def test_workers_on_redis_suspend_wake_and_end(house: House, processes: Processe
     assert queued.stdout == f"{run_id}\n", queued.stderr
     for word, effects in (("suspended", []), ("succeeded", ["paid 40"])):
         done = processes.worker("--until-idle")
-        _, told = done.communicate(timeout=120)
-        assert done.returncode == 0, told
+        _, reported = done.communicate(timeout=120)
+        assert done.returncode == 0, reported
         assert processes.bobcat("runs", "show", run_id).stdout.startswith(f"run        {run_id}, {word}\n")
         assert house.effects == effects
         if word == "suspended":

@@ -1,6 +1,6 @@
 """An app for workers: its runs append what they do to the file that `EFFECTS` names."""
 
-# ruff: noqa: ASYNC110, ASYNC240 - files are how processes tell each other here
+# ruff: noqa: ASYNC110, ASYNC240 - processes communicate by files here
 from __future__ import annotations
 
 import asyncio

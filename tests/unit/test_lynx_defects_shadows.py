@@ -1,4 +1,4 @@
-"""What the incumbent's shadows get wrong, row by row: a preview that has effects, and previews that guess."""
+"""Defects of lynx-agent's shadows, row by row: a preview that has effects, and previews that guess."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_text_is_not_taken_for_commands(cmd: str) -> None:
     ],
 )
 # lynx-agent defect 77
-def test_what_cannot_be_read_is_said(cmd: str, unresolved: str) -> None:
+def test_what_cannot_be_read_is_reported(cmd: str, unresolved: str) -> None:
     assert unresolved in shell(cmd)["unresolved"]
 
 

@@ -14,12 +14,12 @@ from bobcat.errors import PolicyCompileError
 from bobcat.model.decision import Decision, Verdict
 from bobcat.tools.decorator import tool
 from bobcat.tools.signature import bind_arguments
-from unsafe_rows import ALLOWING, call, context, decide, one_rule, refusal, verdict
+from lynx_defects import ALLOWING, call, context, decide, one_rule, refusal, verdict
 
 
 @pytest.mark.parametrize("amount", ["9999", [9999], {"value": 9999}, None, True, b"9999", Decimal(9999)])
 # lynx-agent defect 01
-def test_a_deny_rule_that_cannot_be_judged_denies(amount: Any) -> None:
+def test_a_deny_rule_that_cannot_be_evaluated_denies(amount: Any) -> None:
     policy = ALLOWING + (
         "rules:\n"
         "- {id: large, match: {args.amount.gt: 500}, decision: deny}\n"

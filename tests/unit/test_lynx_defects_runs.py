@@ -1,4 +1,4 @@
-"""What is decided, what runs and what is audited, and approvals: rows U-34 to U-46. A bobcat run does none of it."""
+"""Defects of lynx-agent in decisions, execution, audit and approvals, rows U-34 to U-46: no bobcat run has them."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ rules:
 
 
 # lynx-agent defect 38
-def test_transformed_arguments_are_judged_by_the_rules_that_outrank_the_transform() -> None:
+def test_transformed_arguments_are_evaluated_by_the_rules_that_outrank_the_transform() -> None:
     run = seen(call("query", text="SELECT 1"), policy=RECHECKED)
     assert run.ran == []
     assert run.bodies("policy.evaluated")[0]["matched_rules"] == ["more", "no-drop"]
 
 
 # lynx-agent defect 39
-def test_defaults_of_the_signature_are_part_of_what_is_judged() -> None:
+def test_defaults_of_the_signature_are_part_of_what_is_evaluated() -> None:
     policy = "rules: [{id: r, match: {tool: delete, args.force: false}, decision: dry_run}]"
     assert seen(call("delete", path="a"), policy=policy).tool_messages[0].startswith("[dry_run]")
     denied = (
@@ -192,7 +192,7 @@ async def _note(order: list[str]) -> None:
 
 
 # lynx-agent defect 44
-def test_a_timeout_of_zero_asks_nobody() -> None:
+def test_a_timeout_of_zero_asks_no_approver() -> None:
     asked: list[object] = []
 
     async def handler(request: ApprovalRequest) -> ApprovalDecision:

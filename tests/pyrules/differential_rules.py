@@ -42,12 +42,12 @@ def shown(decision: Decision) -> Any:
 
 
 def differ(callable_: PolicyBundle, function: PolicyBundle, call: ActionRequest) -> Any:
-    """What the two decide, when it is not the same; None when it is."""
+    """Both decisions when they differ; None otherwise."""
     one = shown(callable_.evaluate(copy.deepcopy(call)))
     other = shown(function.evaluate(copy.deepcopy(call)))
     return None if one == other else (one, other)
 
 
 def is_own_error(decision: Any) -> bool:
-    """Whether the core refused to judge."""
+    """True if the core could not evaluate the rule."""
     return any(f":{code}>" in marker for marker in decision[2] for code in OWN_ERRORS)

@@ -106,7 +106,7 @@ def test_a_store_that_hangs_fails_the_run() -> None:
 
 
 def hasty(seconds: float) -> CompatOptions:
-    """The safe manner with bounds that a test can wait for."""
+    """The default options with bounds that a test can wait for."""
     return msgspec.structs.replace(DEFAULTS, store_timeout_seconds=seconds, sink_timeout_seconds=seconds)
 
 
@@ -182,7 +182,7 @@ def test_a_cap_that_the_last_step_crosses_fails_the_run() -> None:
 
 
 # lynx-agent defect 53
-def test_a_budget_is_bounded_unless_somebody_says_otherwise() -> None:
+def test_a_budget_is_bounded_by_default() -> None:
     assert (Budget().steps, Budget().duration_seconds) == (50, 600)
     assert not Budget().is_unbounded()
     assert "run.unbounded" in seen(budget=Budget.unlimited()).kinds

@@ -1,7 +1,7 @@
-"""Functions that the index keeps from running: it never spares one that would decide, or raise.
+"""Functions that the index skips: never one that would decide or raise.
 
-Policies of many small functions on few arguments, and requests whose arguments are missing, of odd types, or just what
-a function asks for. `evaluate` finds the functions by its index, `explain` runs them all.
+Policies of many small functions on few arguments, and requests whose arguments are missing, unusual, or exactly those
+that a function tests. `evaluate` finds the functions by its index, `explain` runs them all.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 from bobcat import compile_policy, deny, explain, request_from_json
 from bobcat.model.decision import ActionRequest, Decision
-from pyrules.both_ways import shown
+from pyrules.differential_rules import shown
 
 POLICIES = 40
 RULES = 24

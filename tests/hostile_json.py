@@ -1,4 +1,4 @@
-"""JSON that is nearly what was written: what a hypothesis test feeds to a reader of documents, records and files."""
+"""JSON that differs a little from what was written, for hypothesis tests of readers of documents, records and files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-ODD: list[Any] = [
+HOSTILE: list[Any] = [
     None, True, False, -1, 0, 1, 2**53, -(2**63), 10**30, 1.5, 1e300, "", "x", "granted", "denied", "\ud800", "a\0b",
     "2026-01-31T12:00:00", "2026-01-31T12:00:00+00:00", "9999-12-31T23:59:59-12:00", "2026-13-45", [], {}, [None], [[]],
     {"a": 1}, {"step": "x"}, [{"granted": 1}],
@@ -25,7 +25,7 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @st.composite
-def odd_json(draw: st.DrawFn, value: Any) -> Any:
+def hostile_json(draw: st.DrawFn, value: Any) -> Any:
     """`value` with one to three of its parts replaced, left out or put in."""
     value = copy.deepcopy(value)
     for _ in range(draw(st.integers(1, 3))):
@@ -36,7 +36,7 @@ def odd_json(draw: st.DrawFn, value: Any) -> Any:
         parent = value
         for name in above:
             parent = parent[name]
-        odd = copy.deepcopy(draw(st.sampled_from(ODD)))
+        odd = copy.deepcopy(draw(st.sampled_from(HOSTILE)))
         match draw(st.sampled_from(["replace", "replace", "leave out", "put in", "move"])):
             case "replace":
                 parent[last] = odd
@@ -52,9 +52,9 @@ def odd_json(draw: st.DrawFn, value: Any) -> Any:
 
 
 @st.composite
-def odd_text(draw: st.DrawFn, value: Any) -> bytes:
+def hostile_text(draw: st.DrawFn, value: Any) -> bytes:
     """The text of a value that is nearly `value`, or such a text that is damaged itself."""
-    text = json.dumps(draw(odd_json(value))).encode()
+    text = json.dumps(draw(hostile_json(value))).encode()
     match draw(st.integers(0, 5)):
         case 0:
             start = draw(st.integers(0, len(text)))

@@ -1,4 +1,4 @@
-"""A worker that dies: a store that stops at one of its writes, and payments that are counted outside of it."""
+"""A crashing worker: a store that stops at one of its writes, and payments that are counted outside of it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CrashingStore:
 
     def transaction(self, lease: Any) -> AbstractAsyncContextManager[Any]:
         @asynccontextmanager
-        async def mortal() -> Any:
+        async def crashing_process() -> Any:
             if self.dead:
                 raise Died
             async with self._inner.transaction(lease) as found:
@@ -86,7 +86,7 @@ class CrashingStore:
                 self.dead = True
                 raise Died
 
-        return mortal()
+        return crashing_process()
 
 
 for _name in ("load", "load_from", "runs", "run", "get", "scan", "now", "aclose"):  # a protocol asks the class
@@ -109,7 +109,7 @@ class Payer:
 
 @dataclass
 class Bank:
-    """Where the money goes: what was paid, under which key. `once` is a bank that acts once on a key."""
+    """The bank: payments and their keys. `once` is a bank that acts once on a key."""
 
     once: bool = False
     paid: list[tuple[str, int]] = field(default_factory=list)
@@ -120,7 +120,7 @@ class Bank:
 
 
 def tools(bank: Bank, effect: Any, *, reconciled: bool, run_id: str = "") -> ToolSet:
-    """`pay`, of some effect. What it cannot be told, the key, it is told by the test: as the amount."""
+    """`pay`, of some effect. The test passes the key as the amount."""
     if effect == "keyed":
 
         @tool(effect="keyed", name="pay")
@@ -161,12 +161,12 @@ class Death(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a run that died: how often each amount was paid, and which payments it says may have been made."""
+    """Outcome of a crashed run: payments by amount, and those that it reports as possible."""
 
     result: RunResult
     paid: Counter[int]
-    doubtful: set[int]
-    told: dict[int, bool]
+    uncertain: set[int]
+    reported: dict[int, bool]
 
     @property
     def doubled(self) -> int:
@@ -175,7 +175,7 @@ class Outcome(NamedTuple):
     @property
     def lost(self) -> int:
         """Payments that the run says were made, or about which it says nothing, and that were not."""
-        return sum(self.paid[amount] == 0 and amount not in self.doubtful for amount in AMOUNTS)
+        return sum(self.paid[amount] == 0 and amount not in self.uncertain for amount in AMOUNTS)
 
 
 async def attempt(store: Any, run_id: str, found: ToolSet, **options: Any) -> RunResult:
@@ -198,13 +198,13 @@ async def survive(
     result = await attempt(CrashingStore(inner), run_id, found)
     records = await inner.load(run_id)
     results = {record.body["step"]: record.body for record in records if record.kind == "action.result"}
-    doubtful = {AMOUNTS[step] for step, body in results.items() if body.get("uncertain_retry")}
-    told = {AMOUNTS[step]: body["ok"] for step, body in results.items()}
-    return Outcome(result, Counter(amount for _, amount in bank.paid), doubtful, told)
+    uncertain = {AMOUNTS[step] for step, body in results.items() if body.get("uncertain_retry")}
+    reported = {AMOUNTS[step]: body["ok"] for step, body in results.items()}
+    return Outcome(result, Counter(amount for _, amount in bank.paid), uncertain, reported)
 
 
 async def writes_of_a_run(inner: Any, effect: Any = "unsafe", run_id: str = "whole") -> int:
-    """How often a run that does not die writes."""
+    """The number of writes of a run without a crash."""
     store = CrashingStore(inner)
     await attempt(store, run_id, tools(Bank(), effect, reconciled=False, run_id=run_id))
     return store.writes

@@ -1,4 +1,4 @@
-"""Shared by the tests of the incumbent's unsafe behaviours: requests, decisions, and the refusal of a policy."""
+"""Shared by the tests of lynx-agent's defects: requests, decisions, and the refusal of a policy."""
 
 from __future__ import annotations
 

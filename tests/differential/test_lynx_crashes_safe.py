@@ -1,4 +1,4 @@
-"""Whole runs that die at some write, are started again and are cancelled, in the safe manner beside lynx-agent 2.5.
+"""Runs that crash at a write, restart and are cancelled, with the default options, beside lynx-agent 2.5.
 
 Both are killed around the same records. Tools are declared `idempotent` here, for lynx-agent runs again what may have
 run. An intent is written before an approval there and after it here: a script with approvals has no death at an intent,
@@ -47,8 +47,8 @@ def scripts(names: list[str], kinds: list[str], policies: list[str], approvers: 
 
 
 def _certain_twice(script: Script) -> Script:
-    """Without a second death of a run that denies what is in doubt: lynx-agent forgets it then (`doubt_stays`)."""
-    return replace(script, deaths=script.deaths[:1]) if "doubtful-denied" in script.policies else script
+    """Without a second crash of a run that denies an uncertain action (`keeps_uncertain`: lynx-agent forgets it)."""
+    return replace(script, deaths=script.deaths[:1]) if "uncertain-denied" in script.policies else script
 
 
 def both(script: Script) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -60,12 +60,12 @@ def both(script: Script) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def _common(attempt: dict[str, Any]) -> dict[str, Any]:
     result = attempt["result"]
-    told = [[(role, head(content), *rest) for role, content, *rest in seen] for seen in attempt["seen"]]
+    reported = [[(role, head(content), *rest) for role, content, *rest in seen] for seen in attempt["seen"]]
     events = common_events([(kind, body) for _, kind, _, _, body in attempt["events"]])
     outcome: dict[str, Any] = comparable(
         {
             "result": result and (result[0], *result[2:]),
-            "seen": told,
+            "seen": reported,
             "ran": attempt["ran"],
             "events": _known_calls(events),
             "journal": common_records([(kind, key, body) for _, _, kind, key, body in attempt["journal"]]),
@@ -75,12 +75,12 @@ def _common(attempt: dict[str, Any]) -> dict[str, Any]:
 
 
 def _known_calls(events: list[Event]) -> list[Event]:
-    """Events but for those of calls of an unknown tool: that there is none is on record here, and replayed."""
+    """Events except those of calls of an unknown tool: its absence is on record here, and replayed."""
     unknown = {body["seq"] for _, body in events if body.get("tool") == "missing"}
     return [(kind, body) for kind, body in events if body.get("seq") not in unknown]
 
 
-RULES = ["plain", "doubtful-denied", "doubtful-asked"]
+RULES = ["plain", "uncertain-denied", "uncertain-asked"]
 ANY = [*NAMES, "missing"]
 SCRIPTS = st.one_of(
     scripts(ANY, [*DEADLY, "action.result"], RULES, ["alice"], st.none()),
@@ -102,8 +102,9 @@ def test_a_run_that_dies_is_the_same_run_when_it_is_started_again(script: Script
 @settings(max_examples=campaign.examples(150), deadline=None)
 @given(CANCELLED_SCRIPTS)
 def test_a_run_that_is_cancelled_is_the_same_run_up_to_there(script: Script) -> None:
-    """Where it stops differs on purpose: the switch ends a wait, is looked at after an approval, and refuses nothing
-    that is refused already. It stops in the same attempt, with the same error, and never later than lynx-agent."""
+    """The stopping point differs on purpose: the switch ends a wait, is checked after an approval, and refuses no call
+    that is refused already. It stops in the same attempt, with the same error, and never later than lynx-agent.
+    """
     for mine, theirs in zip(*both(script), strict=True):
         if not (_cancelled(mine) or _cancelled(theirs)):
             assert mine == theirs

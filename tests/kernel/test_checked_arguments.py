@@ -59,7 +59,7 @@ rules:
 
 
 class Ran:
-    """A finished run of scripted calls: what the model was told, what ran, what was decided."""
+    """A finished run of scripted calls: the messages to the model, the executed calls, the decisions."""
 
     def __init__(self, fn: Any, *calls: object, policy: PolicyBundle = ALL, **options: Any) -> None:
         self.agent = Scripted(*calls, FinalAnswer("done"))
@@ -70,7 +70,7 @@ class Ran:
         self.result: RunResult = asyncio.run(
             run_agent(self.agent, "go", tools=tools, policy=policy, sinks=sinks, **options)
         )
-        self.told = [message.content for message in self.agent.seen[-1] if message.role == "tool"]
+        self.reported = [message.content for message in self.agent.seen[-1] if message.role == "tool"]
 
     def decided(self) -> list[tuple[str, str | None]]:
         bodies = [event.body for event in self.events if event.kind == "policy.evaluated"]
@@ -187,7 +187,7 @@ def test_a_value_that_is_not_exact_reaches_no_tool_and_no_journal(value: Any, wr
     store = MemoryStore()
     ran = Ran(take, ToolCall("take", {"value": wrapped}), store=store, run_id="r")
     assert got == []
-    assert ran.told[0].startswith("[error] argument `value")
+    assert ran.reported[0].startswith("[error] argument `value")
     assert ran.decided() == [("deny", "argument_value" if type(value) is float else "argument_type")]
     records = asyncio.run(store.load("r"))
     assert [record.body["args"] for record in records if record.kind == "model.output" and "args" in record.body] == [
@@ -204,7 +204,7 @@ def test_a_key_that_is_not_exactly_a_string_reaches_no_tool(key: Any, nested: bo
     args = {"value": {key: 1}} if nested else {"value": "a", key: 1}
     ran = Ran(take, ToolCall("take", args))
     assert got == []
-    assert ran.told[0].startswith("[error] argument")
+    assert ran.reported[0].startswith("[error] argument")
     assert ran.decided()[0][0] == "deny"
 
 
@@ -214,7 +214,7 @@ def test_a_key_of_a_lying_metaclass_does_not_hide_an_argument() -> None:
         raise AssertionError("ran")
 
     ran = Ran(push, ToolCall("push", {"branch": "a", "force": False, Masked("force"): True}), policy=NO_FORCE)
-    assert ran.told[0].startswith("[error] ")
+    assert ran.reported[0].startswith("[error] ")
     assert ran.decided()[0][0] == "deny"
 
 
@@ -292,7 +292,7 @@ def test_a_bool_argument_of_another_type_passes_no_rule_about_it(value: Any, obs
         list: "an array",
         dict: "an object",
     }
-    assert ran.told == [f"[error] argument `force`: expected a boolean, got {got[type(value)]}"]
+    assert ran.reported == [f"[error] argument `force`: expected a boolean, got {got[type(value)]}"]
     if observed:
         assert ran.decided() == [("deny", "argument_type")]
 
@@ -310,7 +310,7 @@ async def work(
 
 
 @pytest.mark.parametrize(
-    "args, told",
+    "args, reported",
     [
         ({"jobs": [{"name": "a", "tries": 1}]}, "[ok] 1 fast None 0.5"),
         ({"jobs": ({"name": "a", "tries": 1},), "ratio": 1, "limit": 3}, "[ok] 1 fast 3 1"),
@@ -329,13 +329,13 @@ async def work(
         ({}, "missing argument `jobs` for tool 'work'"),
     ],
 )  # fmt: skip
-def test_arguments_are_checked_by_the_annotations_of_the_function(args: dict[str, Any], told: str) -> None:
-    expected = told if told.startswith("[ok]") else f"[error] {told}"
-    assert Ran(work, ToolCall("work", args)).told == [expected]
+def test_arguments_are_checked_by_the_annotations_of_the_function(args: dict[str, Any], reported: str) -> None:
+    expected = reported if reported.startswith("[ok]") else f"[error] {reported}"
+    assert Ran(work, ToolCall("work", args)).reported == [expected]
 
 
 @pytest.mark.parametrize("journaled", [False, True])
-def test_a_default_is_judged_and_checked_with_or_without_a_journal(journaled: bool) -> None:
+def test_a_default_is_evaluated_and_checked_with_or_without_a_journal(journaled: bool) -> None:
     @tool()
     async def push(branch: str, force: bool = True) -> str:
         raise AssertionError("ran")
@@ -367,8 +367,8 @@ def test_a_transform_to_what_the_tool_refuses_is_a_denial(path: str, value: str,
 
     policy = compile_policy(TRANSFORM % (path, value))
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy)
-    assert ran.told[0].startswith("[denied] transformed arguments cannot be used: ")
-    assert problem in ran.told[0]
+    assert ran.reported[0].startswith("[denied] transformed arguments cannot be used: ")
+    assert problem in ran.reported[0]
     assert ran.decided() == [("deny", "transform_refused")]
 
 
@@ -387,7 +387,7 @@ def test_a_host_rule_cannot_hand_a_tool_what_it_refuses() -> None:
         uncompiled="callable",
     )
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy)
-    assert ran.told[0].startswith("[denied] ")
+    assert ran.reported[0].startswith("[denied] ")
 
 
 @pytest.mark.parametrize(
@@ -409,8 +409,8 @@ def test_arguments_edited_by_an_approver_go_through_the_same_door(edited: Any, p
 
     policy = compile_policy("rules: [{id: ask, match: {}, decision: approve_required}]")
     ran = Ran(push, ToolCall("push", {"branch": "a"}), policy=policy, on_approval=approve)
-    assert ran.told[0].startswith("[denied] the approver's args cannot be used: ")
-    assert problem in ran.told[0]
+    assert ran.reported[0].startswith("[denied] the approver's args cannot be used: ")
+    assert problem in ran.reported[0]
 
 
 def test_a_preview_and_mediate_refuse_what_the_tool_refuses() -> None:
@@ -454,7 +454,7 @@ def test_deep_arguments_are_refused_or_audited_whole(depth: int, kind: str) -> N
     if depth > MAX_DEPTH:
         assert got == []
         assert ran.decided() == [("deny", "argument_too_deep")]
-        assert f"nested deeper than {MAX_DEPTH} levels" in ran.told[0]
+        assert f"nested deeper than {MAX_DEPTH} levels" in ran.reported[0]
         return
     assert got == [value]
     assert "the end" in next(json.dumps(body) for body in bodies if "policy.evaluated" in json.dumps(body))
@@ -496,16 +496,16 @@ def opaque_tool() -> tuple[Any, list[Any]]:
 def test_an_opaque_argument_reaches_the_tool_and_no_rule_can_read_it(value: Any) -> None:
     use, got = opaque_tool()
     call = ToolCall("use", {"handle": value})
-    assert Ran(use, call).told == ["[ok] used"]
+    assert Ran(use, call).reported == ["[ok] used"]
     assert got == [value]
     assert got[0] is value or type(value) is list
     for test in ("args.handle: true", "args.handle: text", "args.handle: force", 'args.handle.matches: "."'):
         policy = compile_policy(f"rules: [{{id: it, match: {{{test}}}, decision: allow}}]")
-        assert Ran(use, call, policy=policy).told[0].startswith("[denied] ")
+        assert Ran(use, call, policy=policy).reported[0].startswith("[denied] ")
         policy = compile_policy(
             f"rules: [{{id: no, match: {{{test}}}, decision: deny}}, {{id: rest, match: {{}}, decision: allow}}]"
         )
-        assert Ran(use, call, policy=policy).told[0].startswith("[denied] ")
+        assert Ran(use, call, policy=policy).reported[0].startswith("[denied] ")
     assert len(got) == 1
 
 
@@ -523,8 +523,8 @@ def test_an_opaque_argument_is_in_no_journal_and_no_approver_can_set_it() -> Non
 
     call = ToolCall("use", {"handle": handle})
     ran = Ran(use, call, call, policy=policy, on_approval=approve, store=store, run_id="r", sinks=[jsonl_sink(lines)])
-    assert ran.told[0] == "[ok] used"
-    assert ran.told[1].startswith("[denied] the approver's args cannot be used: argument `handle`: its value is")
+    assert ran.reported[0] == "[ok] used"
+    assert ran.reported[1].startswith("[denied] the approver's args cannot be used: argument `handle`: its value is")
     assert got == [handle]
     assert repr(shown[0]["handle"]) == "<opaque argument>"
     assert "Handle" not in lines.getvalue()
@@ -536,11 +536,11 @@ def test_an_opaque_argument_survives_a_transform_of_another_one_but_not_of_its_o
     handle = Handle()
     policy = "rules: [{id: change, match: {tool: use}, decision: transform, transform: {jsonpath: $.args.%s, set: x}}]"
     call = ToolCall("use", {"handle": handle})
-    assert Ran(use, call, policy=compile_policy(policy % "name")).told == ["[ok] used"]
+    assert Ran(use, call, policy=compile_policy(policy % "name")).reported == ["[ok] used"]
     assert got == [handle]
     assert got[0] is handle
     ran = Ran(use, call, policy=compile_policy(policy % "handle"))
-    assert ran.told[0].startswith("[denied] transformed arguments cannot be used: ")
+    assert ran.reported[0].startswith("[denied] transformed arguments cannot be used: ")
     assert len(got) == 1
 
 
@@ -552,8 +552,8 @@ def test_a_tool_that_is_a_method_is_checked_by_its_annotations() -> None:
     definition = ToolDef("read", "", Disk().read, None, ToolMetadata("low", True, ()))
     agent = Scripted(ToolCall("read", {"path": 1}), ToolCall("read", {"path": "a", "size": 2}), FinalAnswer("done"))
     asyncio.run(run_agent(agent, "go", tools=ToolSet({"read": definition}), policy=ALL))
-    told = [message.content for message in agent.seen[-1] if message.role == "tool"]
-    assert told == ["[error] argument `path`: expected a string, got an integer", "[ok] aa"]
+    reported = [message.content for message in agent.seen[-1] if message.role == "tool"]
+    assert reported == ["[error] argument `path`: expected a string, got an integer", "[ok] aa"]
 
 
 def test_opaque_arguments_are_parameters_of_the_tool() -> None:
@@ -580,7 +580,7 @@ def test_a_default_of_the_tools_own_may_be_any_object() -> None:
         return "painted"
 
     ran = Ran(paint, ToolCall("paint", {}), ToolCall("paint", {"colour": "red", "text": None, "n": 2.5}))
-    assert ran.told == ["[ok] painted"] * 2
+    assert ran.reported == ["[ok] painted"] * 2
     assert got == [(Colour.RED, Path(), None, 2.5), ("red", Path(), None, 2.5)]
     assert type(got[1][0]) is str
     assert Ran(paint, ToolCall("paint", {"n": 3.5})).decided() == [("deny", "argument_type")]

@@ -1,4 +1,4 @@
-"""What the core does to be quick is seen in no decision: `evaluate` takes every short cut, `explain` takes none."""
+"""Optimisations of the core change no decision: `evaluate` uses all of them, `explain` none."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from bobcat.bundle.model import PolicyBundle
 from bobcat.frontend.python.lower import lower_function
 from bobcat.ir import construct
 from bobcat.model.decision import ActionRequest, Decision
-from pyrules.both_ways import shown
 from pyrules.calls import request
+from pyrules.differential_rules import shown
 from pyrules.grammar import forget, rule_of
 from pyrules.rules import corpus
 

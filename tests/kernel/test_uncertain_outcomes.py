@@ -1,4 +1,4 @@
-"""Actions that may have run: what is asked, what is run again, what waits for a person, and what the model is told."""
+"""Actions that may have run: questions, repetitions, approvals, and messages to the model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ rules:
 MAY = "; an earlier attempt of this action may have taken effect"
 
 
-NOBODY = "approval refused by system — no on_approval handler configured"
+NO_HANDLER = "approval refused by system — no on_approval handler configured"
 
 
 class Power(BaseException):
@@ -43,7 +43,7 @@ class Power(BaseException):
 
 
 class Shop:
-    """Pays, and dies in the middle of it as often as it is told to: nobody knows afterwards whether it paid."""
+    """Pays, and crashes in the middle as often as configured: the outcome is unknown afterwards."""
 
     def __init__(self, effect: Any = "unsafe", *, answer: Any = None, deaths: int = 1) -> None:
         self.store = MemoryStore()
@@ -109,7 +109,7 @@ class Shop:
         return self
 
     @property
-    def told(self) -> list[str]:
+    def reported(self) -> list[str]:
         return [message.content for message in self.agent.seen[-1] if message.role == "tool"]
 
     def bodies(self, kind: str) -> list[dict[str, Any]]:
@@ -120,18 +120,18 @@ class Shop:
         return [{k: v for k, v in record.body.items() if k != "chain"} for record in found if record.kind == kind]
 
 
-def test_an_unsafe_action_in_doubt_is_not_run_again_by_a_rule_that_says_nothing_of_it() -> None:
+def test_an_uncertain_unsafe_action_is_not_run_again_by_a_rule_without_a_clause_on_uncertainty() -> None:
     shop = Shop().died()
     assert shop.run().final_answer == "over"
     assert shop.began == 1
-    assert shop.told == [f"[denied] {NOBODY}{MAY}"]
+    assert shop.reported == [f"[denied] {NO_HANDLER}{MAY}"]
     (decided,) = shop.bodies("policy.evaluated")
     assert (decided["verdict"], decided["matched_rules"]) == ("approve_required", ["pay", "<default:on_uncertain>"])
     assert decided["reason"] == "an earlier attempt may have taken effect, and running the tool again is not safe"
     assert shop.records("action.result")[0]["uncertain_retry"] is True
 
 
-def test_a_person_who_is_told_may_have_it_run_again() -> None:
+def test_an_informed_approver_may_have_it_run_again() -> None:
     shop = Shop().died()
     asked: list[Any] = []
 
@@ -140,11 +140,11 @@ def test_a_person_who_is_told_may_have_it_run_again() -> None:
         return bobcat.ApprovalDecision(True, "alice")
 
     shop.run(on_approval=approve)
-    assert (shop.began, shop.told, asked) == (2, ["[ok] paid"], [{"uncertain_retry": True}])
+    assert (shop.began, shop.reported, asked) == (2, ["[ok] paid"], [{"uncertain_retry": True}])
 
 
 @pytest.mark.parametrize(
-    ("decision", "began", "told"),
+    ("decision", "began", "reported"),
     [
         ("allow", 2, "[ok] paid"),
         ("deny", 1, f"[denied] Policy denied this action{MAY}"),
@@ -155,14 +155,14 @@ def test_a_person_who_is_told_may_have_it_run_again() -> None:
         ),
     ],
 )
-def test_a_rule_that_speaks_of_the_doubt_decides_it(decision: str, began: int, told: str) -> None:
+def test_a_rule_about_uncertain_effects_decides_it(decision: str, began: int, reported: str) -> None:
     shop = Shop().died()
     shop.run(policy=ABOUT.replace("DECISION", decision))
-    assert (shop.began, shop.told) == (began, [told])
+    assert (shop.began, shop.reported) == (began, [reported])
     assert "<default:on_uncertain>" not in shop.bodies("policy.evaluated")[0]["matched_rules"]
 
 
-def test_a_transform_that_says_nothing_of_the_doubt_asks_as_well() -> None:
+def test_a_transform_without_a_clause_on_uncertainty_asks_as_well() -> None:
     policy = """
 rules: [{id: pay, match: {tool: pay}, decision: transform, transform: {jsonpath: $.args.amount, set: 4}}]
 """
@@ -179,7 +179,7 @@ rules: [{id: pay, match: {tool: pay}, decision: transform, transform: {jsonpath:
 def test_an_effect_that_can_be_repeated_is(effect: Any) -> None:
     shop = Shop(effect).died()
     shop.run()
-    assert (shop.began, shop.told) == (2, ["[ok] paid"])
+    assert (shop.began, shop.reported) == (2, ["[ok] paid"])
     keys = {record.idempotency_key for record in asyncio.run(shop.store.load("r")) if record.kind == "action.intent"}
     assert len(keys) == 1
     assert shop.bodies("action.uncertain")[0]["intent_key"] in keys
@@ -226,7 +226,7 @@ def test_of_an_intent_that_names_no_effect_only_what_is_harmless_by_itself_is_ru
 def test_what_happened_is_not_run_again_and_its_value_is_the_result(answer: Reconciled) -> None:
     shop = Shop(answer=answer).died()
     shop.run()
-    assert (shop.began, shop.told) == (1, ["[ok] paid, says the bank"])
+    assert (shop.began, shop.reported) == (1, ["[ok] paid, says the bank"])
     intent = next(record for record in asyncio.run(shop.store.load("r")) if record.kind == "action.intent")
     assert shop.asked == [(intent.idempotency_key, {"amount": 3})]
     (result,) = shop.records("action.result")
@@ -236,10 +236,10 @@ def test_what_happened_is_not_run_again_and_its_value_is_the_result(answer: Reco
 
 
 @pytest.mark.parametrize("answer", [NotHappened(), Reconciled.not_happened()])
-def test_what_did_not_happen_is_judged_and_run_as_if_for_the_first_time(answer: Reconciled) -> None:
+def test_what_did_not_happen_is_evaluated_and_run_as_if_for_the_first_time(answer: Reconciled) -> None:
     shop = Shop(answer=answer).died()
     shop.run()
-    assert (shop.began, shop.told) == (2, ["[ok] paid"])
+    assert (shop.began, shop.reported) == (2, ["[ok] paid"])
     assert shop.bodies("policy.evaluated")[0]["matched_rules"] == ["pay"]
     (abandoned,) = shop.records("action.abandoned")
     assert (abandoned["intents"], abandoned["reason"]) == ([2], "the reconciler says that it did not happen")
@@ -256,31 +256,31 @@ def test_what_did_not_happen_is_judged_and_run_as_if_for_the_first_time(answer: 
         (True, "reconcile returned bool, not a Reconciled"),
     ],
 )
-def test_a_reconciler_that_cannot_tell_leaves_the_doubt_to_the_effect(answer: Any, reason: str) -> None:
+def test_an_undecided_reconciler_leaves_the_outcome_to_the_effect(answer: Any, reason: str) -> None:
     shop = Shop(answer=answer).died()
     shop.run()
     assert shop.began == 1
-    assert shop.told[0].endswith(MAY)
+    assert shop.reported[0].endswith(MAY)
     (body,) = shop.bodies("action.reconciled")
     assert (body["outcome"], body["reason"]) == ("unknown", reason)
 
 
 @pytest.mark.parametrize("deaths", [1, 2, 3])
 # lynx-agent defect 61
-def test_a_doubt_stays_over_any_number_of_deaths(deaths: int) -> None:
+def test_an_uncertain_outcome_stays_over_any_number_of_crashes(deaths: int) -> None:
     """Every attempt but the last dies in the tool, or right behind the intent that its approval allowed."""
     shop = Shop(deaths=deaths)
     for _ in range(deaths):
         shop.died(on_approval=auto_approve("alice", uncertain=True))
     shop.run()
     assert shop.began == deaths
-    assert shop.told[0].endswith(MAY)
+    assert shop.reported[0].endswith(MAY)
     assert len(shop.records("action.intent")) == deaths
 
 
 @pytest.mark.parametrize("again", [1, 2])
 # lynx-agent defect 61
-def test_a_refusal_whose_attempt_dies_before_its_result_settles_nothing(again: int) -> None:
+def test_a_refusal_whose_attempt_dies_before_its_result_resolves_nothing(again: int) -> None:
     """The refusal has its intent on record, which must not stand for the one that may have run."""
     shop = Shop().died()
     deny = ABOUT.replace("DECISION", "deny")
@@ -300,11 +300,11 @@ def test_a_refusal_whose_attempt_dies_before_its_result_settles_nothing(again: i
     assert len(shop.records("run.resumed")) == again
     shop.run(policy=deny)
     assert shop.began == 1
-    assert shop.told[0].endswith(MAY)
+    assert shop.reported[0].endswith(MAY)
 
 
 # lynx-agent defect 49
-def test_a_run_stopped_between_intent_and_action_leaves_no_doubt() -> None:
+def test_a_run_stopped_between_intent_and_action_leaves_no_uncertain_outcome() -> None:
     token = CancelToken()
 
     class Throwing(MemoryStore):
@@ -320,10 +320,10 @@ def test_a_run_stopped_between_intent_and_action_leaves_no_doubt() -> None:
     (abandoned,) = shop.records("action.abandoned")
     assert (abandoned["intents"], abandoned["reason"]) == ([2], "the run was stopped before the action began")
     shop.run()
-    assert (shop.began, shop.told, shop.bodies("action.uncertain")) == (1, ["[ok] paid"], [])
+    assert (shop.began, shop.reported, shop.bodies("action.uncertain")) == (1, ["[ok] paid"], [])
 
 
-def test_an_attempt_that_was_stopped_in_time_settles_no_earlier_doubt() -> None:
+def test_an_attempt_stopped_in_time_resolves_no_earlier_uncertain_outcome() -> None:
     token = CancelToken()
     shop = Shop().died()
     write = shop.store.append
@@ -338,7 +338,7 @@ def test_an_attempt_that_was_stopped_in_time_settles_no_earlier_doubt() -> None:
     assert shop.records("action.abandoned")[0]["intents"] == [6]
     shop.run()
     assert shop.began == 1
-    assert shop.told[0].endswith(MAY)
+    assert shop.reported[0].endswith(MAY)
 
 
 # lynx-agent defect 64

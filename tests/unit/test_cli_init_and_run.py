@@ -55,7 +55,7 @@ def test_every_rule_of_the_starter_policy_has_a_test(run: Run, tmp_path: Path) -
     ] == []
 
 
-def test_init_overwrites_only_when_told(run: Run, tmp_path: Path) -> None:
+def test_init_overwrites_only_with_the_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "policy.yaml").write_text("mine")
     done = run("init")
     assert done.code == 3
@@ -101,7 +101,7 @@ def test_run_needs_a_script(run: Run) -> None:
     assert (done.code, done.err) == (3, "error: cannot read `none.py`: no such file or directory\n")
 
 
-def test_a_main_that_wants_arguments_is_told_where_they_are(run: Run, tmp_path: Path) -> None:
+def test_a_main_with_parameters_gets_a_suggestion(run: Run, tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("async def main(argv): ...")
     done = run("run", "agent.py", "one")
     assert done.code == 1
@@ -151,7 +151,7 @@ def test_facts_for_a_main_that_takes_none_are_refused(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("command", ["check", "bundle-id", "doctor"])
-def test_a_beginner_without_a_policy_is_told_how_to_get_one(run: Run, command: str) -> None:
+def test_a_command_without_a_policy_suggests_init(run: Run, command: str) -> None:
     done = run(command)
     assert done.code == 3
     assert done.err == "error: cannot read `policy.yaml`: no such file or directory; `bobcat init` writes one\n"
@@ -224,7 +224,7 @@ def test_a_shell_that_is_installed_completes(shell: str) -> None:
     assert (done.stdout, done.stderr) == (FOUND[shell], "")
 
 
-def test_completing_a_command_imports_none() -> None:
+def test_completing_a_command_imports_no_command() -> None:
     probe = (
         "import os, sys\nos.environ.update(_BOBCAT_COMPLETE='zsh_complete', COMP_WORDS='bobcat b', COMP_CWORD='1')\n"
         "from bobcat.cli.main import main\n"
@@ -313,8 +313,8 @@ def test_what_a_script_makes_python_print_is_shown_as_untrusted_text(tmp_path: P
     (tmp_path / "agent.py").write_text("\n".join(lines))
     command = [sys.executable, "-m", "bobcat", "run", "agent.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
-    told = done.stderr.decode()
+    reported = done.stderr.decode()
     assert done.returncode == code
-    assert "h\\x1b[2J\\x9b31m" in told
-    assert all(character in ("\n", *map(chr, range(32, 127))) for character in told)
-    assert code or "\n[ok] forged" not in told
+    assert "h\\x1b[2J\\x9b31m" in reported
+    assert all(character in ("\n", *map(chr, range(32, 127))) for character in reported)
+    assert code or "\n[ok] forged" not in reported

@@ -1,4 +1,4 @@
-"""Python values of every kind, ordinary and hostile, for tests that nothing surprises the Rust module."""
+"""Python values of every kind, ordinary and hostile, for tests of the Rust module."""
 
 from __future__ import annotations
 

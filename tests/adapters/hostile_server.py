@@ -1,4 +1,4 @@
-"""An MCP server written by hand, for what no well-behaved server does. Its one argument says what is odd about it."""
+"""A hand-written MCP server for behaviour that no well-behaved server has. Its one argument selects the behaviour."""
 
 from __future__ import annotations
 

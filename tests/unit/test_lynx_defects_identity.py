@@ -14,7 +14,7 @@ import pytest
 
 from bobcat.compiler import compile_policy
 from bobcat.model.decision import Decision, Verdict
-from unsafe_rows import ALLOWING, call, context, refusal
+from lynx_defects import ALLOWING, call, context, refusal
 
 
 @pytest.mark.parametrize(

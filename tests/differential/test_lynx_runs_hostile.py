@@ -1,4 +1,4 @@
-"""Odd things in runs of `bobcat.lynx` beside lynx-agent 2.5: loose values, odd approvers, executors, Python rules,
+"""Hostile parts of runs of `bobcat.lynx` beside lynx-agent 2.5: loose values, approvers, executors, Python rules,
 graphs, and journals of one package taken up by the other.
 """
 
@@ -107,11 +107,11 @@ REPLIES = {
 }
 
 
-# A timeout that is none leaves the handler's coroutine behind, in either package.
+# An invalid timeout leaves the handler's coroutine behind, in either package.
 @pytest.mark.filterwarnings("ignore:coroutine:RuntimeWarning")
 @pytest.mark.parametrize("journaled", [False, True])
 @pytest.mark.parametrize("name", REPLIES)
-def test_odd_replies_lead_to_the_same_run(name: str, journaled: bool) -> None:
+def test_hostile_replies_lead_to_the_same_run(name: str, journaled: bool) -> None:
     outcomes = []
     for api in APIS:
         journal: dict[str, Any] = {"store": Store(ValueError), "run_id": "r"} if journaled else {}
@@ -152,7 +152,7 @@ def _curt(api: Any) -> Any:
 
 
 @pytest.mark.parametrize("approver", [lambda api: Hangs(), _sync, _mutating, _duck, _stranger, _curt])
-def test_odd_approvers_lead_to_the_same_run(approver: Any) -> None:
+def test_hostile_approvers_lead_to_the_same_run(approver: Any) -> None:
     outcomes = [run(api, [call("act", {"how": "ask"})], on_approval=approver) for api in APIS]
     assert outcomes[0] == outcomes[1]
 

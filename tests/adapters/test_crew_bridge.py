@@ -1,4 +1,4 @@
-"""Where a crew's threads meet the run loop. No CrewAI is needed to test it."""
+"""The bridge between a crew's threads and the run loop, tested without CrewAI."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_calls_of_several_threads_are_one_reply_and_each_gets_its_own_answer() -
             assert isinstance(calls, tuple)
             seen += calls
             said = [_answered(call, f"answer {call.args['path']}") for call in calls]
-            conversation += tuple(asked for asked, _ in said) + tuple(told for _, told in said)
+            conversation += tuple(asked for asked, _ in said) + tuple(reported for _, reported in said)
         bridge.finish(FinalAnswer("done"))
         await bridge.next(conversation)
         for n, (thread, out) in enumerate(threads):

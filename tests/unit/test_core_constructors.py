@@ -1,4 +1,4 @@
-"""Makers of values: what they make is what the class makes, whatever the class looks like."""
+"""Slot constructors: the same instances as the class makes, whatever the class looks like."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_maker_of_some_of_the_fields_calls_the_class() -> None:
     assert SlotConstructor(decision.Decision, ["verdict", "reason"])("deny", "x") == decision.Decision("deny", "x")  # type: ignore[arg-type]
 
 
-def test_a_maker_of_fields_that_are_none_calls_the_class() -> None:
+def test_a_constructor_of_unknown_fields_calls_the_class() -> None:
     with pytest.raises(TypeError):
         SlotConstructor(Small, ["nothing", "more"])(1, 2)
 
@@ -146,5 +146,5 @@ def test_arguments_under_other_keys_than_plain_strings_are_not_flat(key: object)
 
 
 @pytest.mark.parametrize("value", [FrozenDict(a=1), [], None, "x", Text("x")], ids=lambda v: type(v).__name__)
-def test_what_is_no_dict_is_not_flat(value: object) -> None:
+def test_a_non_dict_is_not_flat(value: object) -> None:
     assert frozen_if_flat(value) is None

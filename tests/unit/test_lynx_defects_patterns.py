@@ -10,7 +10,7 @@ import pytest
 from bobcat.compiler import compile_policy
 from bobcat.errors import PolicyCompileError
 from bobcat.model.decision import Verdict
-from unsafe_rows import call, one_rule, verdict
+from lynx_defects import call, one_rule, verdict
 
 CATASTROPHIC = [
     r"(?:a+)+$",
@@ -53,13 +53,13 @@ def test_the_end_of_a_pattern_is_the_end_of_the_text() -> None:
 
 
 # lynx-agent defect 23
-def test_a_dot_crosses_lines_when_told_to() -> None:
+def test_a_dot_matches_line_ends_with_its_flag() -> None:
     assert not _allows(r"rm.*-rf", "rm\n-rf /")
     assert _allows(r"(?s)rm.*-rf", "rm\n-rf /")
 
 
 # lynx-agent defect 23
-def test_a_caret_stands_for_lines_when_told_to() -> None:
+def test_a_caret_matches_at_lines_with_the_multiline_flag() -> None:
     assert not _allows(r"^rm", "true\nrm -rf /")
     assert _allows(r"(?m)^rm", "true\nrm -rf /")
 

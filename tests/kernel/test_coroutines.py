@@ -158,7 +158,7 @@ def test_closing_closes_what_has_begun(take: Any) -> None:
     assert log == ["closed"]
 
 
-def test_what_is_no_coroutine_is_left_alone() -> None:
+def test_a_non_coroutine_is_left_alone() -> None:
     log: list[str] = []
     assert first_step(Custom(log)) == ()
     assert first_step(old_style(log)) == ()

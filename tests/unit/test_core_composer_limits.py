@@ -1,4 +1,4 @@
-"""The gauge that measures a YAML source: it counts exactly, forgets levels that were left, and asks with the node."""
+"""Limits of the YAML composer: exact counts of nodes and levels, and an error with the node."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def test_the_first_level_too_deep_is_refused_with_the_node_that_holds_it() -> No
     assert raised.value.args == ("depth", "inner")
 
 
-def test_a_value_whose_author_wrote_no_tag_has_none() -> None:
+def test_a_value_without_a_written_tag_has_no_tag() -> None:
     assert ComposerLimits(1, 1, refuse).resolve(object, "text", (True, False)) == ""

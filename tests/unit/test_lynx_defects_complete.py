@@ -1,4 +1,4 @@
-"""No unsafe row of the incumbent goes untested: evaluation, schema, patterns, identity, runs, approvals, budgets,
+"""Every recorded defect of lynx-agent has a test: evaluation, schema, patterns, identity, runs, approvals, budgets,
 durability, graphs."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 def test_every_known_defect_of_lynx_agent_has_a_test() -> None:
     tested: set[int] = set()
     places = (
-        (TESTS / "unit").glob("test_unsafe_rows_*.py"),
+        (TESTS / "unit").glob("test_lynx_defects_*.py"),
         (TESTS / "kernel").glob("*.py"),
         (TESTS / "graph").glob("*.py"),
     )

@@ -1,4 +1,4 @@
-"""The express lane takes the same steps as the machine: every script is run with it and without it."""
+"""The fast path takes the same steps as the machine: every script is run with it and without it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CALLS = (
 
 
 class Api:
-    """`bobcat`, with a `run_agent` that nobody watches."""
+    """`bobcat`, with an unobserved `run_agent`."""
 
     def __init__(self, *, use_fast_path: bool, compat: CompatOptions = DEFAULTS) -> None:
         self._use_fast_path, self._compat = use_fast_path, compat
@@ -45,7 +45,7 @@ class Api:
 
 
 def both(script: Script) -> tuple[Any, Any]:
-    """The run with the lane, and without, in either manner."""
+    """The run with the fast path, and without, under either set of options."""
     outcomes: dict[bool, list[Any]] = {True: [], False: []}
     for use_fast_path, found in outcomes.items():
         for compat in (DEFAULTS, LYNX_2_5):
@@ -84,7 +84,7 @@ def test_caps_and_ends_are_the_same(steps: int | None, end: str) -> None:
 
 
 class Plain:
-    """Calls one tool for ever, or replies as it is told to."""
+    """Calls one tool for ever, or replies with its script."""
 
     def __init__(self, reply: Any = None) -> None:
         self.reply = bobcat.ToolCall("act", {}) if reply is None else reply
@@ -164,7 +164,7 @@ def test_arguments_that_rules_change_are_those_that_run(compat: CompatOptions) -
     assert with_lane[2][-1] == "[ok] changed 1"
 
 
-def test_the_same_call_over_and_over_ends_the_run_without_anybody_who_watches_it() -> None:
+def test_repeated_calls_end_an_unobserved_run() -> None:
     call = bobcat.ToolCall("act", {"text": "a", "times": 1})
     with_lane, without = outcomes(takes, reply=call, budget=bobcat.Budget(max_repeated_calls=2))
     assert with_lane == without
@@ -337,7 +337,7 @@ def test_ctrl_c_and_cancellation_from_outside_come_out() -> None:
     asyncio.run(go())
 
 
-def test_plain_steps_really_take_the_lane(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_steps_really_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
     came_to: list[Any] = []
     go = FastPath.run
 

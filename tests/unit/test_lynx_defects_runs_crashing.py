@@ -18,7 +18,7 @@ def records(store: MemoryStore) -> list[str]:
 @pytest.mark.parametrize("reply", [lambda _: None, {"tool": "echo"}, "echo", 5, object(), [None], [[]], Exception()])
 @pytest.mark.parametrize("journaled", [False, True])
 # lynx-agent defect 55
-def test_a_reply_that_is_none_fails_the_run(reply: object, journaled: bool) -> None:
+def test_an_invalid_reply_fails_the_run(reply: object, journaled: bool) -> None:
     run = seen(reply, **({"store": MemoryStore(), "run_id": "r"} if journaled else {}))
     assert run.result.error is not None
     assert run.result.error.startswith("agent.step returned ")
@@ -39,7 +39,7 @@ def _cyclic() -> dict[str, Any]:
 @pytest.mark.parametrize("gate", [None, 3])
 @pytest.mark.parametrize("journaled", [False, True])
 # lynx-agent defect 56
-def test_odd_arguments_never_end_a_run(args: Any, gate: int | None, journaled: bool) -> None:
+def test_hostile_arguments_never_end_a_run(args: Any, gate: int | None, journaled: bool) -> None:
     options: dict[str, Any] = {"store": MemoryStore(), "run_id": "r"} if journaled else {}
     run = seen(ToolCall("echo", args), budget=Budget(max_repeated_calls=gate), **options)
     assert run.result.final_answer == "done"
@@ -48,7 +48,7 @@ def test_odd_arguments_never_end_a_run(args: Any, gate: int | None, journaled: b
 
 
 # lynx-agent defect 57
-def test_a_result_without_a_text_is_journaled_and_told() -> None:
+def test_a_result_without_a_text_is_journaled_and_reported() -> None:
     store = MemoryStore()
     run = seen(call("broken", kind="unprintable"), store=store, run_id="r")
     assert run.tool_messages == ["[ok] <Unprintable that cannot be shown: ValueError>"]
@@ -92,7 +92,7 @@ def test_an_approval_handler_that_returns_nothing_refuses() -> None:
 
 @pytest.mark.parametrize("loaded", [None, 5, [None], ["record"], [{"seq": 0}]])
 # lynx-agent defect 59
-def test_a_journal_that_is_none_fails_the_run(loaded: Any) -> None:
+def test_an_invalid_journal_fails_the_run(loaded: Any) -> None:
     class Broken(MemoryStore):
         async def load(self, run_id: str) -> Any:
             return loaded

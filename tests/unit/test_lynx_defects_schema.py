@@ -9,7 +9,7 @@ import pytest
 from bobcat.compiler import compile_policy
 from bobcat.model.decision import ToolMetadata, Verdict
 from bobcat.tools.decorator import tool
-from unsafe_rows import ALLOWING, call, context, decide, one_rule, refusal, verdict
+from lynx_defects import ALLOWING, call, context, decide, one_rule, refusal, verdict
 
 
 @pytest.mark.parametrize("rule", ["{id: r, decision: allow}", "{id: r, mtach: {tool: t}, decision: allow}"])

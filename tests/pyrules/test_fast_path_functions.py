@@ -1,4 +1,4 @@
-"""Tests of one value, straight in a rule: what a glance tells is what CPython says, and the plain path."""
+"""Tests of one value in a rule: the fast path agrees with CPython and with the plain path."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from bobcat import ActionRequest, Decision, compile_policy, deny, explain, request_from_json
 from bobcat.frontend.python.lower import lower_function
-from pyrules.both_ways import compiled, hosted, is_own_error, shown
+from pyrules.differential_rules import compiled, hosted, is_own_error, shown
 
 
 class Text(str):
@@ -241,7 +241,7 @@ def test_a_rule_decides_as_in_cpython_and_along_the_plain_path(rule: Callable[..
             made = call(value, other)
             found = shown(function.evaluate(made))
             assert found == shown(explain(function, made).decision), (value, other)
-            # Of what no request should hold the core says that it cannot judge it.
+            # The core reports values that no request should hold as impossible to evaluate.
             if not is_own_error(found) and not found[2][0].endswith(":wrong_type>"):
                 assert found == shown(callable_.evaluate(made)), (value, other)
             seen.add(found[2])
@@ -249,7 +249,7 @@ def test_a_rule_decides_as_in_cpython_and_along_the_plain_path(rule: Callable[..
     assert len(seen) > 1
 
 
-def test_a_text_too_long_for_the_steps_of_a_function_stops_it_whoever_looks() -> None:
+def test_a_text_too_long_for_the_steps_of_a_function_stops_every_reader() -> None:
     def rule(req: Any, ctx: Any) -> Decision | None:
         text = req.args["v"]
         return deny("x") if text.startswith("a") or text.endswith("b") or "no" in text else None
