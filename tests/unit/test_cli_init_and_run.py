@@ -34,7 +34,7 @@ def test_the_starter_policy_passes_its_own_tests(run: Run, tmp_path: Path) -> No
     run("init")
     done = subprocess.run([sys.executable, "test_policy.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert "decided as they should be" in done.stdout
+    assert "decided as expected" in done.stdout
 
 
 def test_the_tests_of_the_starter_policy_notice_a_weaker_policy(run: Run, tmp_path: Path) -> None:
@@ -244,6 +244,8 @@ def test_help_lists_every_command_without_loading_one(run: Run) -> None:
     assert done.code == 0
     for name in COMMANDS:
         assert f"  {name} " in done.out
+    sections = [line for line in done.out.splitlines() if line.endswith(":")]
+    assert sections == ["Options:", "Policies:", "Runs:", "Other:"]
     probe = (
         "import sys\nfrom bobcat.cli.main import main\n"
         "try: main(['--help'])\nexcept SystemExit: pass\n"

@@ -53,6 +53,8 @@ def eval_(
 
     The call is a JSON object in the file REQUEST, on standard input if REQUEST is missing or `-`, or given by --tool.
     Exits with 0 whatever the verdict, unless --exit-code is given.
+
+    Example: bobcat eval policy.yaml --tool shell --args '{"cmd": "ls"}'
     """
     from bobcat.pdp import evaluate
 

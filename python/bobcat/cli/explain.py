@@ -59,6 +59,8 @@ def explain(
     """Explain the decision of POLICY, a source or a bundle, on a tool call.
 
     The call is given as for `eval`. Rules are listed in evaluation order.
+
+    Example: bobcat explain policy.yaml --tool shell --args '{"cmd": "ls"}'
     """
     from bobcat.bundle.explanation import Explanation
 

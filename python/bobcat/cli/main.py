@@ -20,28 +20,35 @@ from bobcat.text.display import safe_text
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# name: (module, attribute, one line for `bobcat --help`)
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "init": ("bobcat.cli.init", "init", "Write a starter policy and its tests."),
-    "check": ("bobcat.cli.check", "check", "Report errors and warnings of policies."),
-    "compile": ("bobcat.cli.compile", "compile_", "Compile a policy into a bundle file."),
-    "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
-    "eval": ("bobcat.cli.eval", "eval_", "Evaluate one tool call."),
-    "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),
-    "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest of a policy."),
-    "doctor": ("bobcat.cli.doctor", "doctor", "Show where the strict profile decides differently from lynx-agent."),
-    "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
-    "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
-    "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
-    "log": ("bobcat.cli.log", "log", "Show, follow and check the audit events of runs."),
-    "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny approvals."),
-    "worker": ("bobcat.cli.worker", "worker", "Run a worker for queued runs."),
-    "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
-    "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or mark it as restored."),
-    "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, under lynx-agent's names."),
-    "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
-    "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),
+# section of `bobcat --help`: name: (module, attribute, one line for `bobcat --help`)
+SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Policies": {
+        "init": ("bobcat.cli.init", "init", "Write a starter policy and its tests."),
+        "check": ("bobcat.cli.check", "check", "Report errors and warnings of policies."),
+        "eval": ("bobcat.cli.eval", "eval_", "Evaluate one tool call."),
+        "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),
+        "compile": ("bobcat.cli.compile", "compile_", "Compile a policy into a bundle file."),
+        "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
+        "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest of a policy."),
+        "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
+        "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
+    },
+    "Runs": {
+        "run": ("bobcat.cli.run", "run", "Run the async `main()` of an agent script."),
+        "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
+        "log": ("bobcat.cli.log", "log", "Show, follow and check audit events."),
+        "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny approvals."),
+        "runs": ("bobcat.cli.runs", "runs", "Queue, list, show, resume and cancel runs."),
+        "worker": ("bobcat.cli.worker", "worker", "Execute queued runs."),
+        "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or mark it as restored."),
+    },
+    "Other": {
+        "doctor": ("bobcat.cli.doctor", "doctor", "Find differences between lynx-agent and strict."),
+        "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, under lynx-agent's names."),
+        "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),
+    },
 }
+COMMANDS = {name: command for commands in SECTIONS.values() for name, command in commands.items()}
 
 
 class LazyGroup(click.Group):
@@ -81,8 +88,9 @@ class LazyGroup(click.Group):
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, _, summary) in COMMANDS.items()])
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<10}", summary) for name, (_, _, summary) in commands.items()])
 
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
@@ -105,7 +113,10 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, value: bool)
     help="Show the version.",
 )
 def cli() -> None:
-    """Compile and evaluate policies for AI-agent tool calls, and explain the decisions."""
+    """Compile and evaluate policies for AI-agent tool calls, explain the decisions, and run agents behind them.
+
+    Start with `bobcat init`, then `bobcat check`. `bobcat COMMAND --help` describes a command.
+    """
 
 
 def main(args: list[str] | None = None) -> None:

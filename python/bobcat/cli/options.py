@@ -43,10 +43,9 @@ def uncompiled_option(command: Decorated) -> Decorated:
     return click.option(
         "--uncompiled",
         type=click.Choice(["error", "callable"]),
-        show_default="error",
         expose_value=False,
         callback=_note_uncompiled,
-        help="Treat a Python rule that cannot be compiled as an error, or as a callable that the bundle needs.",
+        help="A Python rule that cannot be compiled is an error (the default), or a callable that the bundle needs.",
     )(older(command))
 
 

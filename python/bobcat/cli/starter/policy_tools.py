@@ -1,7 +1,7 @@
-"""The tools that policy.yaml is about. Replace them by your own; what they declare is what the policy is judged with.
+"""Tools for policy.yaml. Replace them by your own; rules can test what they declare.
 
-A policy decides about the text of a path; only the tool knows the file. So each tool resolves links and stays below
-the workspace by itself.
+A policy decides on the text of a path; only the tool knows the file. So each tool resolves links and refuses paths
+outside of the workspace.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ WORKSPACE = Path(__file__).resolve().parent
 
 
 def _inside(path: str) -> Path:
-    """The file at `path` below the workspace, links resolved."""
+    """Resolve `path` below the workspace. Raises `PermissionError` for a path outside."""
     found = (WORKSPACE / path).resolve()
     if not found.is_relative_to(WORKSPACE):
         raise PermissionError(f"{path} leads out of the workspace")
@@ -35,7 +35,7 @@ async def list_files(path: str = ".") -> list[str]:
 
 @tool(scope=("files:write",), reversible=False, effect="idempotent")
 async def write_file(path: str, content: str) -> str:
-    """Write a text file, in place of what is there."""
+    """Write a text file, or replace an existing one."""
     file = _inside(path)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(content, encoding="utf-8")
@@ -44,7 +44,7 @@ async def write_file(path: str, content: str) -> str:
 
 @tool(scope=("shell",), cost="medium", reversible=False)
 async def shell(cmd: str) -> str:
-    """Run one program with its arguments, without a shell in between, and return what it prints."""
+    """Run one program with its arguments, without a shell, and return its output."""
     program = await asyncio.create_subprocess_exec(
         *shlex.split(cmd), cwd=WORKSPACE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )

@@ -1,6 +1,6 @@
-"""What policy.yaml must decide. Run `python test_policy.py` or pytest; add a line for every rule you add.
+"""Tests of policy.yaml. Run `python test_policy.py` or pytest; add a line for every rule you add.
 
-Calls are judged as a run judges them: with the declarations and the argument checks of policy_tools.py.
+Calls are evaluated as in a run: with the declarations and the argument checks of policy_tools.py.
 """
 
 from pathlib import Path
@@ -8,13 +8,12 @@ from typing import Any
 
 from policy_tools import tools
 
-from bobcat import bind_request, evaluate, load_policy_file
+from bobcat import Policy, Request, bind_request
 from bobcat.errors import ArgumentError
-from bobcat.model.request_json import request_from_json
 
 POLICY = Path(__file__).with_name("policy.yaml")
 
-# (tool, arguments, the verdict, the rule that gives it)
+# (tool, arguments, expected verdict, deciding rule)
 CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("read_file", {"path": "README.md"}, "allow", "reading-project-text"),
     ("read_file", {"path": "src/shop/cart.py"}, "allow", "reading-project-text"),
@@ -42,7 +41,7 @@ CASES: list[tuple[str, dict[str, Any], str, str]] = [
     ("shell", {"cmd": "git diff --no-index / /etc"}, "deny", "other-commands"),
 ]
 
-# Calls that a run refuses before any rule: arguments that the tool does not take, and unknown tools.
+# Calls that a run refuses before any rule: arguments that the tool does not accept, and unknown tools.
 REFUSED: list[tuple[str, dict[str, Any]]] = [
     ("shell", {"cmd": "git status", "env": {"GIT_DIR": "/tmp"}}),
     ("write_file", {}),
@@ -51,35 +50,35 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_every_call_gets_its_verdict_from_the_rule_that_is_meant_to_give_it() -> None:
-    """The cases above, one by one."""
-    policy = load_policy_file(str(POLICY))
+def test_every_call_is_decided_by_the_expected_rule() -> None:
+    """Check the cases above one by one."""
+    policy = Policy.compile(POLICY)
     for tool, args, verdict, rule in CASES:
-        decision = evaluate(policy, bind_request(request_from_json({"tool": tool, "args": args}), tools))
+        decision = policy.evaluate(bind_request(Request(tool, args), tools))
         found = (str(decision.verdict), decision.matched_rules)
         assert found == (verdict, (rule,)), f"{tool} {args}: {found}, expected {verdict} by {rule}"
 
 
 def test_a_tool_without_a_rule_is_denied() -> None:
-    """A tool that is added later, whatever it declares, is denied until a rule allows it."""
-    policy = load_policy_file(str(POLICY))
+    """Check that a tool that is added later is denied until a rule allows it, whatever it declares."""
+    policy = Policy.compile(POLICY)
     for declared in ({}, {"reversible": True}):
-        decision = evaluate(policy, request_from_json({"tool": "something_new", "declared": declared}))
+        decision = policy.evaluate(Request("something_new", declared=declared))
         assert decision.verdict == "deny", f"something_new, declared {declared}: {decision}"
 
 
-def test_calls_that_no_tool_takes_are_refused() -> None:
-    """A run refuses them without a look at the policy."""
+def test_invalid_calls_are_refused() -> None:
+    """Check that these never reach the policy."""
     for tool, args in REFUSED:
         try:
-            bind_request(request_from_json({"tool": tool, "args": args}), tools)
+            bind_request(Request(tool, args), tools)
         except ArgumentError:
             continue
         raise AssertionError(f"{tool} {args} is not refused")
 
 
 if __name__ == "__main__":
-    test_every_call_gets_its_verdict_from_the_rule_that_is_meant_to_give_it()
+    test_every_call_is_decided_by_the_expected_rule()
     test_a_tool_without_a_rule_is_denied()
-    test_calls_that_no_tool_takes_are_refused()
-    print(f"{len(CASES) + len(REFUSED) + 2} calls decided as they should be")
+    test_invalid_calls_are_refused()
+    print(f"{len(CASES) + len(REFUSED) + 2} calls decided as expected")
