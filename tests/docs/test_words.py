@@ -20,3 +20,9 @@ BANNED = re.compile(r"\b(?:is none|are none|[Nn]obody|[Ww]hoever|is told|are tol
 def test_a_page_has_no_banned_phrase(page: Path) -> None:
     lines = enumerate(page.read_text(encoding="utf-8").splitlines(), start=1)
     assert [f"{number}: {line}" for number, line in lines if BANNED.search(line)] == []
+
+
+def test_the_changelog_has_no_entry_twice() -> None:
+    lines = [line for line in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines() if line.startswith("* ")]
+    beginnings = [line[:60] for line in lines]
+    assert sorted(beginnings) == sorted(set(beginnings))
