@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, Path, RuleFacts, shown_call
-from bobcat.lint.texts import TextTest, first_call, leaf_name, permitting_texts
+from bobcat.lint.subject import LintContext, Path, RuleFacts
+from bobcat.lint.texts import TextTest, first_call, permitting_texts
 
 
 def find_open_texts(
@@ -25,7 +23,6 @@ def find_open_texts(
             if path in seen or test.unanchored:
                 continue
             call = first_call(subject, facts, test, patterns(facts, test))
-            if isinstance(call, ExampleCall):
+            if call is not None:
                 seen.add(path)
-                span = subject.leaf_span(test.owner, test.item)
-                yield diagnose(code, span, id=facts.rule.id, path=leaf_name(test.item.leaf), call=shown_call(call))
+                yield subject.at_leaf(code, facts, test.item, owner=test.owner, call=call)

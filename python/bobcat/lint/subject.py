@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
+from typing import Any
 
 from bobcat.bundle.source_map import SourceMap
-from bobcat.diagnostics.model import Related, Span
+from bobcat.diagnostics.catalogue import diagnose
+from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.ir import construct
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import refs
@@ -193,6 +195,38 @@ class LintContext:
         """Find a call that a rule permits and for which some expressions hold."""
         return self.calls.find([(facts.rule.match, True), *((goal, True) for goal in goals)], facts.rule)
 
+    def example(self, facts: RuleFacts, *goals: Expr) -> str | None:
+        """Return the sentence that shows a call which a rule permits and for which some expressions hold; None without
+        one.
+        """
+        call = self.find(facts, *goals)
+        return shown_call(call) if isinstance(call, ExampleCall) else None
+
+    # Any below: the parameters of the code's texts.
+    def at_rule(self, code: str, facts: RuleFacts, *, beside: RuleFacts | None = None, **params: Any) -> Diagnostic:
+        """Return a finding about a rule; `beside` is the other rule of a finding about two."""
+        span = self.rule_span(facts)
+        if beside is None:
+            return diagnose(code, span, id=facts.rule.id, **params)
+        place = self.rule_span(beside)
+        related = [Related(place, f"`{beside.rule.id}` is here")] if place is not None else []
+        return diagnose(code, span, related=related, id=facts.rule.id, other=beside.rule.id, **params)
+
+    def at_leaf(
+        self, code: str, facts: RuleFacts, item: PlacedLeaf, *, owner: RuleFacts | None = None, **params: Any
+    ) -> Diagnostic:
+        """Return a finding about a rule at a leaf of it, or of `owner`."""
+        path = ".".join(item.path)
+        return diagnose(code, self.leaf_span(owner or facts, item), id=facts.rule.id, path=path, **params)
+
+    def at_either(
+        self, code: str, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None, **params: Any
+    ) -> Diagnostic:
+        """Return a finding at a leaf of a rule, or at the rule if the leaf is one of another rule."""
+        if other is None:
+            return self.at_leaf(code, facts, item, **params)
+        return self.at_rule(code, facts, beside=other, path=".".join(item.path), **params)
+
     def rule_span(self, facts: RuleFacts) -> Span | None:
         """Return the span of a rule."""
         return self.source_map.rule_span(facts.index)
@@ -200,11 +234,6 @@ class LintContext:
     def leaf_span(self, facts: RuleFacts, item: PlacedLeaf) -> Span | None:
         """Return the span of a leaf."""
         return self.source_map.leaf_span(facts.index, item.number)
-
-    def here(self, facts: RuleFacts) -> list[Related]:
-        """Return the note with the position of another rule."""
-        place = self.rule_span(facts)
-        return [Related(place, f"`{facts.rule.id}` is here")] if place is not None else []
 
 
 def ignoring(expr: Expr, leaf: Leaf) -> Expr:
@@ -220,9 +249,9 @@ def ignoring(expr: Expr, leaf: Leaf) -> Expr:
             return construct.any_([ignoring(item, leaf) for item in items])
 
 
-def shown_call(call: CallSearchResult) -> str:
-    """Return the sentence of a finding that shows a call; empty without a call."""
-    return f"; it permits {call}" if isinstance(call, ExampleCall) else ""
+def shown_call(call: ExampleCall) -> str:
+    """Return the sentence of a finding that shows a call."""
+    return f"; it permits {call}"
 
 
 def placed_leaves(expr: Expr) -> Iterator[PlacedLeaf]:

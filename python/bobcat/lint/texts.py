@@ -7,13 +7,12 @@ kind is `other`: lints about commands, paths and URLs skip it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 from bobcat.ir import construct
-from bobcat.ir.schema import Const, Expr, Leaf, Operator
-from bobcat.lint.calls import CallSearchResult, ExampleCall
+from bobcat.ir.schema import Const, Expr, Operator
 from bobcat.lint.pattern_syntax import PatternSyntaxError, Tree, is_anchored, parse
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts
 from bobcat.lint.values import literal_prefix, text_tree
@@ -177,22 +176,16 @@ def about(path: Path, pattern: str, *, listed: bool = False) -> Expr:
     return construct.leaf(_head(path), path[1:], "matches", pattern, "re2")
 
 
-def first_call(subject: LintContext, facts: RuleFacts, test: TextTest, patterns: tuple[str, ...]) -> CallSearchResult:
-    """Return the first call that a rule permits because of a test, with a text that matches one of some patterns."""
-    answer: CallSearchResult = None
-    for pattern in patterns:
-        answer = subject.find(facts, test.item.leaf, about(test.item.path, pattern, listed=test.listed))
-        if isinstance(answer, ExampleCall):
-            return answer
-    return answer
+def first_call(subject: LintContext, facts: RuleFacts, test: TextTest, patterns: Iterable[str]) -> str | None:
+    """Return the sentence that shows a call which a rule permits because of a test, with a text that matches one of
+    some patterns; None without one.
+    """
+    goals = (about(test.item.path, pattern, listed=test.listed) for pattern in patterns)
+    calls = (subject.example(facts, test.item.leaf, goal) for goal in goals)
+    return next((call for call in calls if call is not None), None)
 
 
 def _head(path: Path) -> Literal["tool", "args", "declared", "context"]:
     head = path[0]
     assert head in ("tool", "args", "declared", "context")
     return head  # type: ignore[return-value]  # checked above
-
-
-def leaf_name(leaf: Leaf) -> str:
-    """Return the path of a leaf in policy syntax."""
-    return ".".join((leaf.head, *leaf.path))

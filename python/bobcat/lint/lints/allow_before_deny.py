@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import islice
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir.schema import NotExpr
 from bobcat.lint.calls import UNDECIDED, ExampleCall
@@ -44,15 +43,8 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             allow = found[index]
             shown = _overlap(subject, allow, facts)
             if shown is not None:
-                yield diagnose(
-                    "W0102",
-                    subject.rule_span(facts),
-                    related=subject.here(allow),
-                    id=facts.rule.id,
-                    other=allow.rule.id,
-                    verdict=facts.rule.verdict,
-                    call=shown,
-                )
+                verdict = facts.rule.verdict
+                yield subject.at_rule("W0102", facts, beside=allow, verdict=verdict, call=shown)
                 break
 
 

@@ -12,11 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, shown_call
+from bobcat.lint.subject import LintContext
 
 CODES = ("W0134",)
 
@@ -26,6 +24,6 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
     for facts in subject.searched():
         if any(item.positive for item in facts.leaves):
             continue
-        call = subject.find(facts, construct.leaf("tool", (), "eq", "a_new_tool"))
-        if isinstance(call, ExampleCall):
-            yield diagnose("W0134", subject.rule_span(facts), id=facts.rule.id, call=shown_call(call))
+        call = subject.example(facts, construct.leaf("tool", (), "eq", "a_new_tool"))
+        if call is not None:
+            yield subject.at_rule("W0134", facts, call=call)

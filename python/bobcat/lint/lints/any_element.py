@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, shown_call
-from bobcat.lint.texts import leaf_name
+from bobcat.lint.subject import LintContext
 
 CODES = ("W0135",)
 _OTHER = "another element"
@@ -29,8 +26,6 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             leaf = item.leaf
             if not item.positive or leaf.head != "args" or leaf.op != "any":
                 continue
-            call = subject.find(facts, leaf, construct.leaf("args", leaf.path, "contains", _OTHER))
-            if isinstance(call, ExampleCall):
-                span = subject.leaf_span(facts, item)
-                name = leaf_name(leaf)
-                yield diagnose("W0135", span, id=facts.rule.id, path=name, call=shown_call(call))
+            call = subject.example(facts, leaf, construct.leaf("args", leaf.path, "contains", _OTHER))
+            if call is not None:
+                yield subject.at_leaf("W0135", facts, item, call=call)

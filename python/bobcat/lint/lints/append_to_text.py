@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, RuleFacts, shown_call
+from bobcat.lint.subject import LintContext, RuleFacts
 from bobcat.lint.texts import about
 
 CODES = ("W0132",)
@@ -31,11 +29,9 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             continue
         path = ("args", *transform.path)
         for goal in _GOALS:
-            call = subject.find(facts, about(path, goal))
-            if isinstance(call, ExampleCall):
-                name = ".".join(path)
-                span = subject.rule_span(facts)
-                yield diagnose("W0132", span, id=facts.rule.id, path=name, call=shown_call(call))
+            call = subject.example(facts, about(path, goal))
+            if call is not None:
+                yield subject.at_rule("W0132", facts, path=".".join(path), call=call)
                 break
 
 

@@ -13,13 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir.schema import Const
-from bobcat.lint.calls import ExampleCall
 from bobcat.lint.lints.negative_only import tests_text, unlisted_call
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shared_tools, shown_call
-from bobcat.lint.texts import is_command, leaf_name, runs_commands
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shared_tools
+from bobcat.lint.texts import is_command, runs_commands
 
 CODES = ("W0128", "W0129")
 _OUTSIDE = ("exists", "length")
@@ -50,7 +48,8 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
                 call = unlisted_call(subject, facts, item.path, looks, listed=listed)
                 if call is not None:
                     seen.add(item.path)
-                    yield _finding(subject, facts, other, item, call)
+                    code = "W0129" if _compares(item.leaf.op, item.leaf.operand) else "W0128"
+                    yield subject.at_rule(code, facts, beside=other, path=".".join(item.path), call=call)
 
 
 def _lists(item: PlacedLeaf) -> bool:
@@ -63,21 +62,6 @@ def _takes(subject: LintContext, facts: RuleFacts, other: RuleFacts, path: Path)
     if other.tools or not facts.tools:
         return True
     return path in subject.arguments(facts) or is_command(path) is runs_commands(facts)
-
-
-def _finding(
-    subject: LintContext, facts: RuleFacts, other: RuleFacts, item: PlacedLeaf, call: ExampleCall
-) -> Diagnostic:
-    code = "W0129" if _compares(item.leaf.op, item.leaf.operand) else "W0128"
-    return diagnose(
-        code,
-        subject.rule_span(facts),
-        related=subject.here(other),
-        id=facts.rule.id,
-        other=other.rule.id,
-        path=leaf_name(item.leaf),
-        call=shown_call(call),
-    )
 
 
 def _compares(op: str, operand: Const) -> bool:

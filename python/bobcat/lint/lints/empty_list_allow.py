@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, Path, shown_call
-from bobcat.lint.texts import leaf_name
+from bobcat.lint.subject import LintContext, Path
 
 CODES = ("W0125",)
 
@@ -29,9 +26,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             leaf = item.leaf
             if not item.positive or leaf.head != "args" or leaf.op not in ("all", "none") or item.path in seen:
                 continue
-            call = subject.find(facts, leaf, construct.leaf("args", leaf.path, "eq", []))
-            if isinstance(call, ExampleCall):
+            call = subject.example(facts, leaf, construct.leaf("args", leaf.path, "eq", []))
+            if call is not None:
                 seen.add(item.path)
-                span = subject.leaf_span(facts, item)
-                name = leaf_name(leaf)
-                yield diagnose("W0125", span, id=facts.rule.id, path=name, op=leaf.op, call=shown_call(call))
+                yield subject.at_leaf("W0125", facts, item, op=leaf.op, call=call)

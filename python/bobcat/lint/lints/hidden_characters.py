@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.lint.subject import LintContext
 from bobcat.text.display import hidden_characters
@@ -29,5 +28,5 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
         for what, text in texts:
             hidden = hidden_characters(text)
             if hidden:
-                yield diagnose("W0220", subject.rule_span(facts), id=rule.id, what=what, hidden=hidden)
+                yield subject.at_rule("W0220", facts, what=what, hidden=hidden)
                 break

@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
-from bobcat.lint.calls import ExampleCall
 from bobcat.lint.lints.negative_only import tests_text
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shown_call
-from bobcat.lint.texts import leaf_name
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
 
 CODES = ("W0130",)
 _UNLISTED = "unlisted"
@@ -65,9 +62,6 @@ def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: Ru
     leaf = item.leaf
     # For a restricting rule: a call that it would restrict in a listed environment.
     looks = [ignoring(other.rule.match, leaf)] if other is not None else []
-    call = subject.find(facts, construct.leaf(leaf.head, leaf.path, "eq", _UNLISTED), *looks)
-    if not isinstance(call, ExampleCall):
-        return
-    span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
-    related = subject.here(other) if other is not None else []
-    yield diagnose("W0130", span, related=related, id=facts.rule.id, path=leaf_name(leaf), call=shown_call(call))
+    call = subject.example(facts, construct.leaf(leaf.head, leaf.path, "eq", _UNLISTED), *looks)
+    if call is not None:
+        yield subject.at_either("W0130", facts, item, other, call=call)

@@ -12,13 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
 from bobcat.ir.schema import Leaf
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shown_call
-from bobcat.lint.texts import leaf_name
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
 
 CODES = ("W0126",)
 _FAR_BELOW = -1_000_000_000
@@ -56,11 +53,8 @@ def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: Ru
     leaf = item.leaf
     below = construct.leaf("args", leaf.path, "eq", _FAR_BELOW)
     if other is not None:
-        call = subject.find(facts, below, ignoring(other.rule.match, leaf))
+        call = subject.example(facts, below, ignoring(other.rule.match, leaf))
     else:
-        call = subject.find(facts, below, *([leaf] if item.positive else []))
-    if isinstance(call, ExampleCall):
-        span = subject.leaf_span(facts, item) if other is None else subject.rule_span(facts)
-        related = subject.here(other) if other is not None else []
-        name = leaf_name(leaf)
-        yield diagnose("W0126", span, related=related, id=facts.rule.id, path=name, call=shown_call(call))
+        call = subject.example(facts, below, *([leaf] if item.positive else []))
+    if call is not None:
+        yield subject.at_either("W0126", facts, item, other, call=call)

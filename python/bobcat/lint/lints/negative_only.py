@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Leaf
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, shown_call
-from bobcat.lint.texts import about, leaf_name, unlisted_texts
+from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts
+from bobcat.lint.texts import about, unlisted_texts
 
 CODES = ("W0127",)
 _CALLERS = (("context", "principal", "id"), ("context", "principal", "name"))
@@ -39,11 +37,9 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
                 call = unlisted_call(subject, facts, item.path, listed=item.leaf.op in ("any", "all", "none"))
             else:
                 below = construct.leaf(item.leaf.head, item.leaf.path, "eq", _FAR_BELOW)
-                answer = subject.find(facts, below)
-                call = answer if isinstance(answer, ExampleCall) else None
+                call = subject.example(facts, below)
             if call is not None:
-                span = subject.leaf_span(facts, item)
-                yield diagnose("W0127", span, id=facts.rule.id, path=leaf_name(item.leaf), call=shown_call(call))
+                yield subject.at_leaf("W0127", facts, item, call=call)
 
 
 def _excludes(item: PlacedLeaf) -> bool:
@@ -61,13 +57,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def unlisted_call(subject: LintContext, facts: RuleFacts, path: Path, *goals: Expr, listed: bool) -> ExampleCall | None:
-    """Return a call that a rule permits with an implausible text at a path."""
-    for pattern in unlisted_texts(facts, path):
-        call = subject.find(facts, about(path, pattern, listed=listed), *goals)
-        if isinstance(call, ExampleCall):
-            return call
-    return None
+def unlisted_call(subject: LintContext, facts: RuleFacts, path: Path, *goals: Expr, listed: bool) -> str | None:
+    """Return the sentence that shows a call which a rule permits with an implausible text at a path."""
+    patterns = unlisted_texts(facts, path)
+    calls = (subject.example(facts, about(path, pattern, listed=listed), *goals) for pattern in patterns)
+    return next((call for call in calls if call is not None), None)
 
 
 def tests_text(leaf: Leaf) -> bool:

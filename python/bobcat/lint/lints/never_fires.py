@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.lint.subject import LintContext
 
@@ -22,4 +21,4 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
     """Find these rules."""
     for facts in subject.rules:
         if facts.never:
-            yield diagnose("W0112", subject.rule_span(facts), id=facts.rule.id)
+            yield subject.at_rule("W0112", facts)

@@ -14,12 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.lint.calls import ExampleCall
 from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree, parse
-from bobcat.lint.subject import LintContext, Path, shown_call
-from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, leaf_name, permitting_texts
+from bobcat.lint.subject import LintContext, Path
+from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, permitting_texts
 
 CODES = ("W0120",)
 MAX_EXCLUDED = 4
@@ -46,11 +44,9 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
                 continue
             for where, goal in _open_places(test, kind_of(facts, test)):
                 call = first_call(subject, facts, test, (goal,))
-                if isinstance(call, ExampleCall):
+                if call is not None:
                     seen.add(path)
-                    name = leaf_name(test.item.leaf)
-                    span = subject.leaf_span(test.owner, test.item)
-                    yield diagnose("W0120", span, id=facts.rule.id, path=name, where=where, call=shown_call(call))
+                    yield subject.at_leaf("W0120", facts, test.item, owner=test.owner, where=where, call=call)
                     break
 
 

@@ -13,11 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.lint.calls import ExampleCall
-from bobcat.lint.subject import LintContext, RuleFacts, shown_call
-from bobcat.lint.texts import TextTest, about, kind_of, leaf_name, permitting_texts
+from bobcat.lint.subject import LintContext, RuleFacts
+from bobcat.lint.texts import TextTest, first_call, kind_of, permitting_texts
 
 CODES = ("W0121",)
 
@@ -33,23 +31,11 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
 
 def _findings(subject: LintContext, facts: RuleFacts, test: TextTest) -> Iterator[Diagnostic]:
     if test.op == "starts_with" and isinstance(test.operand, dict):
-        prefix, goal = ".".join(test.operand["ref"]), "^/home/alice/"
-        found = subject.find(facts, test.item.leaf, about(test.item.path, goal, listed=test.listed))
-        prefixes = [(prefix, found)]
+        goals = {".".join(test.operand["ref"]): "^/home/alice/"}
     else:
         unterminated = [prefix for prefix in test.prefixes if "/" in prefix and not prefix.endswith("/")]
-        prefixes = [
-            (prefix, subject.find(facts, test.item.leaf, about(test.item.path, goal, listed=test.listed)))
-            for prefix in unterminated
-            for goal in [f"^{re.escape(prefix)}-other/"]
-        ]
-    for prefix, call in prefixes:
-        if isinstance(call, ExampleCall):
-            yield diagnose(
-                "W0121",
-                subject.leaf_span(test.owner, test.item),
-                id=facts.rule.id,
-                path=leaf_name(test.item.leaf),
-                prefix=prefix,
-                call=shown_call(call),
-            )
+        goals = {prefix: f"^{re.escape(prefix)}-other/" for prefix in unterminated}
+    for prefix, goal in goals.items():
+        call = first_call(subject, facts, test, (goal,))
+        if call is not None:
+            yield subject.at_leaf("W0121", facts, test.item, owner=test.owner, prefix=prefix, call=call)

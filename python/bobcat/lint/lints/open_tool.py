@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
-from bobcat.lint.calls import ExampleCall
 from bobcat.lint.lints.unanchored_allow import permitting_patterns
 from bobcat.lint.pattern_syntax import is_anchored
-from bobcat.lint.subject import LintContext, shown_call
+from bobcat.lint.subject import LintContext
 
 CODES = ("W0131",)
 _BY_PART = frozenset(("starts_with", "ends_with", "contains", "contains_any", "contains_all", "matches", "lower"))
@@ -33,7 +31,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             if any(not is_anchored(text) for text in permitting_patterns(leaf.op, leaf.operand, positive=True)):
                 continue  # W0106
             for goal in ("delete", "wipe", "x"):
-                call = subject.find(facts, leaf, construct.leaf("tool", (), "contains", goal))
-                if isinstance(call, ExampleCall):
-                    yield diagnose("W0131", subject.leaf_span(facts, item), id=facts.rule.id, call=shown_call(call))
+                call = subject.example(facts, leaf, construct.leaf("tool", (), "contains", goal))
+                if call is not None:
+                    yield subject.at_leaf("W0131", facts, item, call=call)
                     break

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
@@ -122,8 +121,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
 
 def _finding(subject: LintContext, shadowed: RuleFacts, shadow: RuleFacts) -> Diagnostic:
     code = "W0108" if encode(shadow.rule.match) == encode(shadowed.rule.match) else "W0101"
-    place = subject.rule_span(shadowed)
-    return diagnose(code, place, related=subject.here(shadow), id=shadowed.rule.id, other=shadow.rule.id)
+    return subject.at_rule(code, shadowed, beside=shadow)
 
 
 def _implies(strong: RuleFacts, weak: RuleFacts) -> bool:

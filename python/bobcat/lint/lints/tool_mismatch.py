@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Span
@@ -21,8 +22,7 @@ from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExp
 from bobcat.lint.argument_schema import Schema, ToolFacts, Tools, at_path, can_hold, described, names
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.judging import holds
-from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts
-from bobcat.lint.texts import leaf_name
+from bobcat.lint.subject import LintContext, RuleFacts
 
 CODES = ("W0138", "W0139", "W0140", "W0141", "N0102")
 MAX_LISTED = 12
@@ -41,7 +41,7 @@ def check_tools(subject: LintContext, tools: Tools) -> Iterator[Diagnostic]:
         }
         met |= meeting
         if not meeting and not found and not facts.never:
-            yield diagnose("W0141", subject.rule_span(facts), id=facts.rule.id)
+            yield subject.at_rule("W0141", facts)
     if len(subject.rules) == len(subject.policy.rules):  # a Python rule may be about any tool
         verdict = subject.policy.defaults.on_no_match
         for name in tools:
@@ -64,7 +64,7 @@ def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: 
             if isinstance(name, str) and name not in tools:
                 near = known.closest(name)
                 help = f"did you mean `{near}`?" if near else _listed("the tools are", list(tools))
-                yield diagnose("W0138", subject.leaf_span(facts, item), help=help, id=facts.rule.id, tool=name)
+                yield subject.at_leaf("W0138", facts, item, help=help, tool=name)
 
 
 def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Iterator[Diagnostic]:
@@ -79,14 +79,13 @@ def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Iterator
         if not schemas:
             if leaf.op == "exists" and leaf.operand is False:
                 continue
-            yield _unknown_argument(subject, facts, item, candidates)
+            params = _not_taken(leaf.path, candidates)
+            yield subject.at_leaf("W0139", facts, item, **params)
             continue
         impossible = _impossible(schemas, leaf)
         if impossible is not None:
             has = described(schemas)
-            span = subject.leaf_span(facts, item)
-            name = leaf_name(leaf)
-            yield diagnose("W0140", span, id=facts.rule.id, path=name, op=leaf.op, value=impossible, has=has)
+            yield subject.at_leaf("W0140", facts, item, op=leaf.op, value=impossible, has=has)
     transform = facts.rule.transform
     if (
         transform is not None
@@ -94,7 +93,7 @@ def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Iterator
         and not any(at_path(tool.schema, transform.path) for tool in candidates)
     ):
         path = ".".join(("args", *transform.path))
-        yield _not_taken(subject, facts, None, path, transform.path, candidates)
+        yield subject.at_rule("W0139", facts, path=path, **_not_taken(transform.path, candidates))
 
 
 def _impossible(schemas: list[Schema], leaf: Leaf) -> str | None:
@@ -106,26 +105,12 @@ def _impossible(schemas: list[Schema], leaf: Leaf) -> str | None:
     return ", ".join(map(_shown, bad)) if bad else None
 
 
-def _unknown_argument(
-    subject: LintContext, facts: RuleFacts, item: PlacedLeaf, candidates: list[ToolFacts]
-) -> Diagnostic:
-    return _not_taken(subject, facts, item, leaf_name(item.leaf), item.leaf.path, candidates)
-
-
-def _not_taken(
-    subject: LintContext,
-    facts: RuleFacts,
-    item: PlacedLeaf | None,
-    path: str,
-    steps: tuple[str, ...],
-    candidates: list[ToolFacts],
-) -> Diagnostic:
+def _not_taken(steps: tuple[str, ...], candidates: list[ToolFacts]) -> dict[str, Any]:  # Any: parameters of a finding
+    """Return the help and the tools of a finding about an argument that no tool has."""
     taken = sorted({name for tool in candidates for name in names(tool.schema)})
     near = Names(taken).closest(steps[0]) if steps[0] not in taken else None
     help = f"did you mean `args.{near}`?" if near else _listed("the arguments are", taken)
-    span = subject.leaf_span(facts, item) if item is not None else subject.rule_span(facts)
-    one = f"`{candidates[0].name}` has" if len(candidates) == 1 else "these tools have"
-    return diagnose("W0139", span, help=help, id=facts.rule.id, path=path, tools=one)
+    return {"help": help, "tools": f"`{candidates[0].name}` has" if len(candidates) == 1 else "these tools have"}
 
 
 def _may_be(facts: RuleFacts, tool: ToolFacts) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir.schema import NESTING, Const, Operator
 from bobcat.lint.pattern_syntax import is_anchored
@@ -29,7 +28,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
         for owner, item, positive in (*own, *required):
             patterns = permitting_patterns(item.leaf.op, item.leaf.operand, positive=positive)
             if any(not is_anchored(pattern) for pattern in patterns):
-                yield diagnose("W0106", subject.leaf_span(owner, item), id=facts.rule.id)
+                yield subject.at_leaf("W0106", facts, item, owner=owner)
 
 
 def permitting_patterns(op: Operator, operand: Const, *, positive: bool) -> Iterator[str]:

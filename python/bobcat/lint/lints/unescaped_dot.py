@@ -11,12 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.lint.calls import ExampleCall
 from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree
-from bobcat.lint.subject import LintContext, shown_call
-from bobcat.lint.texts import about, kind_of, leaf_name, permitting_texts
+from bobcat.lint.subject import LintContext
+from bobcat.lint.texts import first_call, kind_of, permitting_texts
 
 CODES = ("W0124",)
 
@@ -31,11 +29,9 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             if at is None:
                 continue
             other = f"{test.operand[:at]}x{test.operand[at + 1 :]}"
-            call = subject.find(facts, test.item.leaf, about(test.item.path, other, listed=test.listed))
-            if isinstance(call, ExampleCall):
-                name = leaf_name(test.item.leaf)
-                span = subject.leaf_span(test.owner, test.item)
-                yield diagnose("W0124", span, id=facts.rule.id, path=name, call=shown_call(call))
+            call = first_call(subject, facts, test, (other,))
+            if call is not None:
+                yield subject.at_leaf("W0124", facts, test.item, owner=test.owner, call=call)
 
 
 def _dots(tree: Tree) -> Iterator[int]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.lint.subject import LintContext
 
@@ -23,4 +22,4 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
     for facts in subject.rules:
         needed = facts.rule.approvals_needed
         if isinstance(needed, int) and needed > 1 and not facts.rule.approvers:
-            yield diagnose("W0133", subject.rule_span(facts), id=facts.rule.id, count=needed)
+            yield subject.at_rule("W0133", facts, count=needed)
