@@ -12,11 +12,20 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+FAULTS = (Exception, SystemExit, asyncio.CancelledError)
+"""The exceptions that user code can raise as its own; `raise_if_cancelled` sorts the cancellations out."""
+
 
 def being_cancelled() -> bool:
     """Return true if this task is being cancelled, false if user code raised the `CancelledError`."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def raise_if_cancelled(error: BaseException) -> None:
+    """Raise `error` again when it is the cancellation of this task, and not one that user code raised."""
+    if isinstance(error, asyncio.CancelledError) and being_cancelled():
+        raise error
 
 
 async def wait_shielded(work: Awaitable[T]) -> T:
