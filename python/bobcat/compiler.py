@@ -9,7 +9,6 @@ A worker never imports this: it loads bundles.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -18,7 +17,7 @@ from bobcat.bundle.model import Policy
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text
-from bobcat.errors import PolicyCompileError, PolicyWarning
+from bobcat.errors import PolicyCompileError, PolicyWarning, warn_caller
 from bobcat.frontend.builder.rules import AnyPythonRule, BuiltPolicy, take_built, texts_of
 from bobcat.frontend.profiles import lower
 from bobcat.frontend.python.host import Priorities, PythonRules, Uncompiled, to_rules
@@ -112,7 +111,8 @@ def load_policy_file(
         profile=profile,
         python_rules=python_rules,
         python_rule_priorities=python_rule_priorities,
-        uncompiled=_read_uncompiled(uncompiled, host),
+        uncompiled=uncompiled,
+        host=host,
     )
 
 
@@ -124,7 +124,7 @@ def _read_uncompiled(uncompiled: str, host: str | None) -> Uncompiled:
         raise ValueError(f"`uncompiled` must be one of {', '.join(UNCOMPILED)}, not {word!r}")
     if host is not None or found != word:
         said = f"uncompiled={word!r}" if host is None else f"host={host!r}"
-        warnings.warn(f"`{said}` is now `uncompiled={found!r}`", DeprecationWarning, stacklevel=3)
+        warn_caller(f"`{said}` is now `uncompiled={found!r}`", DeprecationWarning)
     return found
 
 
@@ -144,7 +144,7 @@ def _failure(found: tuple[Diagnostic, ...], sources: Mapping[str, str]) -> Polic
 def _warn(found: Iterable[Diagnostic]) -> None:
     for item in found:
         if item.severity is Severity.WARNING:
-            warnings.warn(safe_text(f"{item.code}: {item.message}"), PolicyWarning, stacklevel=3)
+            warn_caller(safe_text(f"{item.code}: {item.message}"), PolicyWarning)
 
 
 def _lynx_id(lowered: LoweringResult, python: PythonRules) -> Callable[[], str] | None:

@@ -1,25 +1,36 @@
 """Every exception Bobcat raises on purpose.
 
-ValueError ├── PolicyCompileError      a policy source is wrong; carries diagnostics ├── GraphCompileError       a
-handoff graph is wrong; carries diagnostics ├── BundleError             a bundle file is damaged, hostile, unsigned or
-of another format; carries a code ├── RequestError            a request given as JSON is not a request; carries a code
-├── ArgumentError a call's arguments are refused before the policy is asked; carries a code ├── ApprovalError an answer
-to an approval does not count; carries a code ├── JobError                a job cannot be queued, made or changed;
-carries a code └── AuditError              an audit line cannot be read, or decided again; carries a code
-PermissionError └── ActionBlocked           an allowlist, or a gate without a grant, blocked an action of a tool
-RuntimeError ├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step` ├──
-StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code ├──
-McpServerError          an MCP server cannot be started, or does not answer as one └── McpToolError            an MCP
-tool reported a failure UserWarning ├── StoreWarning            a store keeps less than it seems to └── PolicyWarning a
-policy compiles, but a part of it is laxer than it looks
+ValueError
+├── PolicyCompileError      a policy source is wrong; carries diagnostics
+├── GraphCompileError       a handoff graph is wrong; carries diagnostics
+├── BundleError             a bundle file is damaged, hostile, unsigned or of another format; carries a code
+├── RequestError            a request given as JSON is not a request; carries a code
+├── ArgumentError           a call's arguments are refused before the policy is asked; carries a code
+├── ApprovalError           an answer to an approval does not count; carries a code
+├── JobError                a job cannot be queued, made or changed; carries a code
+└── AuditError              an audit line cannot be read, or decided again; carries a code
+PermissionError
+└── ActionBlocked           an allowlist, or a gate without a grant, blocked an action of a tool
+RuntimeError
+├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`
+├── StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code
+├── McpServerError          an MCP server cannot be started, or does not answer as one
+└── McpToolError            an MCP tool reported a failure
+UserWarning
+├── StoreWarning            a store keeps less than it seems to
+└── PolicyWarning           a policy compiles, but a part of it is laxer than it looks
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bobcat.diagnostics.model import Diagnostic
+
+_PACKAGE = __file__.removesuffix("errors.py")
 
 
 class PolicyCompileError(ValueError):
@@ -135,3 +146,11 @@ class StoreWarning(UserWarning):
 
 class PolicyWarning(UserWarning):
     """A policy compiles, but part of it is laxer than it looks. Raised once per rule and problem."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the program that called the package, however many of its own functions are in between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

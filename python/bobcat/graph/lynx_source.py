@@ -5,13 +5,12 @@ It stops at the first error. Input for which lynx-agent raises another exception
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from yaml.nodes import MappingNode
 
-from bobcat.errors import GraphCompileError, PolicyWarning
+from bobcat.errors import GraphCompileError, PolicyWarning, warn_caller
 from bobcat.frontend.lynx.match import MatchRefused, check_python_pattern
 from bobcat.frontend.lynx.source import UnreadableSource, read_text
 from bobcat.graph.findings import finding
@@ -95,11 +94,10 @@ def _pattern(text: Any, where: str) -> TextPattern:
     try:
         return TextPattern(text, "python")
     except ValueError:
-        warnings.warn(
+        warn_caller(
             f"{where}: the pattern {text!r} has no linear form; it runs on Python's `re`, in time that an answer "
             "can blow up",
             PolicyWarning,
-            stacklevel=2,
         )
         return TextPattern(text, "stdlib")
 

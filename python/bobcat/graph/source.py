@@ -5,14 +5,13 @@ Loads PyYAML, and google-re2 for a graph with patterns; only `compile_graph` imp
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.diagnostics.render import render_text
-from bobcat.errors import GraphCompileError, PolicyWarning
+from bobcat.errors import GraphCompileError, PolicyWarning, warn_caller
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.suggest import closest
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of, value
@@ -42,7 +41,7 @@ def _with_warnings(spec: GraphSpec, found: tuple[Diagnostic, ...], text: str, fi
     """Return the graph, with a `PolicyWarning` for each construct that is laxer than it looks."""
     if not found:
         return spec
-    warnings.warn(render_text(found, {file: text}), PolicyWarning, stacklevel=4)
+    warn_caller(render_text(found, {file: text}), PolicyWarning)
     return replace(spec, diagnostics=found)
 
 
