@@ -10,13 +10,13 @@ A graph journaled by lynx-agent 2.5 has `handoff` records only; it is read as we
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from bobcat.aio.tasks import being_cancelled
+from bobcat.aio.tasks import FAULTS, raise_if_cancelled
 from bobcat.graph.model import NodeOutcome
 from bobcat.journal.legacy_names import is_refusal
 from bobcat.journal.records import DuplicateRecord, RunStore, StepRecord, usage_from_body, usage_to_body
@@ -117,15 +117,8 @@ class GraphJournal:
     async def load(self) -> None:
         """Acquire the graph where the store has leases, and read its records. Raises `JournalError`, and `Busy`."""
         if self._lease_keeper is not None:
-            try:
-                async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                    await self._lease_keeper.acquire()
-            except RunBusy as busy:
-                raise Busy(str(busy)) from busy
-            except asyncio.CancelledError as error:
-                raise _unless_cancelled(error, "store.acquire failed") from error
-            except (Exception, SystemExit) as error:
-                raise JournalError(f"store.acquire failed: {format_exception(error)}") from error
+            async with _calling("store.acquire", RunBusy, meaning=Busy):
+                await self._lease_keeper.acquire()
             # The next write detects another worker's takeover: every node is fenced separately.
             self._lease_keeper.start_heartbeat(lambda loss: None)
         appended = await self._appended_count()
@@ -140,39 +133,24 @@ class GraphJournal:
     async def node(self, run_id: str) -> NodeRecord:
         """The records of a node's own run. Raises `JournalError`."""
         if self._restored and isinstance(self._store, RestorableStore):
-            try:
-                async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                    await self._store.mark_uncertain(run_id)
-            except asyncio.CancelledError as error:
-                raise _unless_cancelled(error, "store.load failed") from error
-            except (Exception, SystemExit) as error:
-                raise JournalError(f"store.load failed: {format_exception(error)}") from error
+            async with _calling("store.load"):
+                await self._store.mark_uncertain(run_id)
         return await self._load(run_id, read_node)
 
     async def _appended_count(self) -> int:
         """The number of records that the store counted for the graph; 0 without a count."""
         if self._lease_keeper is None:
             return 0
-        try:
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                summary = await self._lease_keeper.store.run(self._run_id)
-        except asyncio.CancelledError as error:
-            raise _unless_cancelled(error, "store.load failed") from error
-        except (Exception, SystemExit) as error:
-            raise JournalError(f"store.load failed: {format_exception(error)}") from error
+        async with _calling("store.load"):
+            summary = await self._lease_keeper.store.run(self._run_id)
         self._restored = summary is not None and summary.restored
         return 0 if summary is None else summary.appended or 0
 
     async def _load(self, run_id: str, read: Callable[[Sequence[StepRecord]], T]) -> T:
         if self._store is None:
             return read(())
-        try:
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                return read(tuple(await self._store.load(run_id)))
-        except asyncio.CancelledError as error:
-            raise _unless_cancelled(error, "store.load failed") from error
-        except (Exception, SystemExit) as error:
-            raise JournalError(f"store.load failed: {format_exception(error)}") from error
+        async with _calling("store.load"):
+            return read(tuple(await self._store.load(run_id)))
 
     async def claim(self, task: str, start: str) -> None:
         """Claim the graph, once, before the first unrecorded action. Raises as `append`."""
@@ -199,15 +177,8 @@ class GraphJournal:
             return
         seq = at if self._plain else self._next_seq
         record = StepRecord(self._run_id, seq, kind, "", body, datetime.now(UTC))
-        try:
-            async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                await self._write(self._store, record)
-        except (DuplicateRecord, LeaseLost) as lost:
-            raise GraphSuperseded(str(lost)) from lost
-        except asyncio.CancelledError as error:
-            raise _unless_cancelled(error, "store.append failed") from error
-        except (Exception, SystemExit) as error:
-            raise JournalError(f"store.append failed: {format_exception(error)}") from error
+        async with _calling("store.append", DuplicateRecord, LeaseLost, meaning=GraphSuperseded):
+            await self._write(self._store, record)
         self._next_seq = seq + 1
 
     async def _write(self, store: RunStore, record: StepRecord) -> None:
@@ -264,6 +235,16 @@ def _summary(outcome: NodeOutcome) -> dict[str, Any]:
     return {"hop": outcome.transitions, "node": outcome.node, "denials": outcome.denials, "status": status}
 
 
-def _unless_cancelled(error: asyncio.CancelledError, operation: str) -> BaseException:
-    """The error to raise for a `CancelledError`: itself when this task is being cancelled."""
-    return error if being_cancelled() else JournalError(f"{operation}: {format_exception(error)}")
+@asynccontextmanager
+async def _calling(
+    operation: str, *expected: type[Exception], meaning: type[Exception] = JournalError
+) -> AsyncIterator[None]:
+    """Limit a call of the store in time. Raises `meaning` for the `expected` failures, `JournalError` for others."""
+    try:
+        async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+            yield
+    except FAULTS as error:
+        raise_if_cancelled(error)
+        if isinstance(error, expected):
+            raise meaning(str(error)) from error
+        raise JournalError(f"{operation} failed: {format_exception(error)}") from error

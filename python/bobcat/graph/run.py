@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import inf
 from typing import Any, NoReturn, TypeAlias
@@ -30,6 +30,7 @@ from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.journaling import REFUSED
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS, default_owner
 from bobcat.runtime.loop import run_agent
+from bobcat.runtime.options import Durable, durable_of
 from bobcat.runtime.resume_check import check_allowed
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
@@ -77,24 +78,32 @@ async def run_graph(
     lease_seconds: float = DEFAULT_LEASE_SECONDS,
     allow_changed: Collection[str] = (),
     extra: Extra | None = None,
+    durable: Durable | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`, from `start` on; after each, `router` selects the next one.
 
     `start` and `max_transitions`, the largest number of node runs, default to those of a `GraphSpec`, else 12. The task
     of a later node is `compose_task(task, outcome)`: by default the task with the answer of the node before. The other
-    arguments are those of `run_agent`, for every node.
+    arguments are those of `run_agent`, for every node; `durable` groups `store`, `run_id`, `owner`, `lease_seconds` and
+    `allow_changed`, as there.
 
-    With a `store`, node runs are journaled under `RUN_ID::HOP:NODE` and the graph under `run_id`. Calling again with
-    the same `run_id` continues where the journal ends: a node that has finished, failed or not, is not run again. In a
-    store with leases the graph itself is leased, too.
+    With `durable`, or with a `store`, node runs are journaled under `RUN_ID::HOP:NODE` and the graph under `run_id`.
+    Calling again with the same `run_id` continues where the journal ends: a node that has finished, failed or not, is
+    not run again. In a store with leases the graph itself is leased, too.
 
     Raises `ValueError` and `TypeError` for invalid arguments, before anything runs.
     """
+    journal = durable_of(durable, store, run_id, owner, lease_seconds, allow_changed)
     check_graph(nodes, router)
-    check_allowed(allow_changed)
+    check_allowed(journal["allow_changed"])
     facts_of(extra)
     check_surroundings(
-        sinks=sinks, principal=principal, environment=environment, store=store, executor=executor, cancel=cancel
+        sinks=sinks,
+        principal=principal,
+        environment=environment,
+        store=journal["store"],
+        executor=executor,
+        cancel=cancel,
     )
     return await run_graph_with(
         DEFAULTS,
@@ -105,17 +114,13 @@ async def run_graph(
         max_transitions=max_transitions,
         compose_task=compose_task,
         sinks=sinks,
-        store=store,
-        run_id=run_id,
         cancel=cancel,
         principal=principal,
         environment=environment,
         workspace=workspace,
         executor=executor,
-        owner=owner or default_owner(),
-        lease_seconds=lease_seconds,
-        allow_changed=allow_changed,
         extra=extra,
+        **{**journal, "owner": journal["owner"] or default_owner()},
     )
 
 
@@ -152,6 +157,7 @@ async def run_graph_with(
         nodes=dict(nodes),
         task=task,
         router=router,
+        start=first,
         bound=checked_bound(bound),
         compose=compose_task or default_task,
         sinks=tuple(sinks),
@@ -169,7 +175,7 @@ async def run_graph_with(
     )
     for name, node in graph.nodes.items():
         check_node(name, node, compat.policy_type)
-    return await graph.run(first)
+    return await graph.run()
 
 
 log = logger("graph")
@@ -188,99 +194,87 @@ class _End(Exception):
         self.event = event
 
 
+@dataclass(slots=True, kw_only=True)
 class _Graph:
-    """One call of `run_graph`: its state and its arguments."""
+    """One call of `run_graph`: its arguments and its state."""
 
-    def __init__(
-        self,
-        *,
-        compat: GraphCompat,
-        nodes: dict[str, GraphNode],
-        task: str,
-        router: Router,
-        bound: int,
-        compose: Compose,
-        sinks: tuple[AnySink, ...],
-        journal: GraphJournal,
-        store: RunStore | None,
-        run_id: str | None,
-        cancel: CancelSignal | None,
-        surroundings: Mapping[str, Any],
-    ) -> None:
-        self.nodes = nodes
-        self._compat = compat
-        self._task = task
-        self._router = router
-        self._bound = bound
-        self._compose = compose
-        self._sinks = sinks
-        self._fanout = Fanout(sinks, total_seconds=inf)
-        self._journal = journal
-        self._store = store
-        self._run_id = run_id
-        self._cancel = cancel
-        self._surroundings = surroundings
-        self._correlation_id = run_id or str(uuid4())
-        self._events = 0
-        self._path: list[NodeOutcome] = []
-        self._transition = 0
-        self._start = ""
-        self._other_task = False
-        """True when the journal is that of another task: its status stays."""
+    compat: GraphCompat
+    nodes: dict[str, GraphNode]
+    task: str
+    router: Router
+    start: str
+    bound: int
+    compose: Compose
+    sinks: tuple[AnySink, ...]
+    journal: GraphJournal
+    store: RunStore | None
+    run_id: str | None
+    cancel: CancelSignal | None
+    surroundings: Mapping[str, Any]
+    fanout: Fanout = field(init=False)
+    correlation_id: str = field(init=False)
+    events: int = 0
+    path: list[NodeOutcome] = field(default_factory=list)
+    transition: int = 0
+    other_task: bool = False
+    """True when the journal is that of another task: its status stays."""
 
-    async def run(self, start: str) -> GraphResult:
+    def __post_init__(self) -> None:
+        self.fanout = Fanout(self.sinks, total_seconds=inf)
+        self.correlation_id = self.run_id or str(uuid4())
+
+    async def run(self) -> GraphResult:
         """Execute the graph, from its journal to its result."""
-        self._start = start
         result = None
         try:
-            result = await self._run(start)
+            result = await self._run()
             return result
         finally:
             error = None if result is None else result.error
-            await self._journal.close(self._status(result), {} if error is None else {"error": error})
+            await self.journal.close(self._status(result), {} if error is None else {"error": error})
 
-    async def _run(self, start: str) -> GraphResult:
+    async def _run(self) -> GraphResult:
         try:
-            await self._journal.load()
+            await self.journal.load()
         except Busy as busy:
             await self._emit("graph.superseded", {"hop": 0, "detail": str(busy)})
             return GraphResult(None, (), 0, f"superseded: {busy}", "superseded")
         except JournalError as error:
             return GraphResult(None, (), 0, str(error))
-        known = self._journal.progress.task
-        other = known is not None and known != self._task and not self._compat.plain
-        if other and "task" not in self._surroundings.get("allow_changed", ()):
-            self._other_task = True
+        known = self.journal.progress.task
+        other = known is not None and known != self.task and not self.compat.plain
+        if other and "task" not in self.surroundings.get("allow_changed", ()):
+            self.other_task = True
             return GraphResult(None, (), 0, OTHER_TASK)
-        resumed = self._journal.progress.records > 0
-        await self._emit("graph.started", {"task": self._task, "start": start, "resumed": resumed})
+        resumed = self.journal.progress.records > 0
+        await self._emit("graph.started", {"task": self.task, "start": self.start, "resumed": resumed})
         try:
-            await self._steps(start)
+            await self._steps(self.start)
         except _End as end:
             return await self._finish(end)
         except JournalError as error:
             return await self._finish(_failed(str(error)))
         except GraphSuperseded:
-            text = f"superseded: another worker is executing graph {self._run_id!r}"
-            return await self._finish(_End("superseded", text, ("graph.superseded", {"hop": self._transition})))
+            text = f"superseded: another worker is executing graph {self.run_id!r}"
+            return await self._finish(_End("superseded", text, ("graph.superseded", {"hop": self.transition})))
 
     async def _steps(self, current: str) -> NoReturn:
         """Execute node after node; ends with `_End`."""
-        task = self._task
+        task = self.task
         while True:
-            reason = cancelled_reason(self._cancel)
+            reason = cancelled_reason(self.cancel)
             if reason is not None:
-                body = {"reason": reason, "hops": self._transition}
+                body = {"reason": reason, "hops": self.transition}
                 raise _End("cancelled", f"cancelled: {reason}", ("graph.cancelled", body))
-            if self._fanout.failure is not None:
-                raise _failed(self._fanout.failure)
-            if self._transition >= self._bound:
-                text = f"max_transitions exhausted ({self._bound})"
-                raise _End("failed", text, ("graph.exhausted", {"max_transitions": self._bound}))
+            if self.fanout.failure is not None:
+                raise _failed(self.fanout.failure)
+            if self.transition >= self.bound:
+                text = f"max_transitions exhausted ({self.bound})"
+                raise _End("failed", text, ("graph.exhausted", {"max_transitions": self.bound}))
             outcome = await self._node(current, task)
             following = await self._route(outcome)
             body = {
-                "hop": self._transition,
+                "hop": self.transition,
                 "node": current,
                 "next": following,
                 "denials": outcome.denials,
@@ -288,50 +282,50 @@ class _Graph:
             }
             await self._emit("graph.handoff", body)
             if following is None:
-                raise _End("succeeded", None, ("graph.finished", {"hops": self._transition + 1, "final_node": current}))
+                raise _End("succeeded", None, ("graph.finished", {"hops": self.transition + 1, "final_node": current}))
             task = self._composed(outcome)
             current = following
-            self._transition += 1
+            self.transition += 1
 
     async def _node(self, name: str, task: str) -> NodeOutcome:
         """The outcome of the node at this hop: from the journal when recorded, else from a run."""
-        known = self._journal.progress.node_at(self._transition)
+        known = self.journal.progress.node_at(self.transition)
         if known is not None and known != name:
             text = (
-                f"the journal of graph {self._run_id!r} does not fit this graph: "
-                f"at hop {self._transition} it has node {known!r}, not {name!r}"
+                f"the journal of graph {self.run_id!r} does not fit this graph: "
+                f"at hop {self.transition} it has node {known!r}, not {name!r}"
             )
             raise _failed(text)
         outcome = await self._recorded(name)
         if outcome is not None:
-            self._path.append(outcome)
+            self.path.append(outcome)
             return outcome
-        await self._journal.claim(self._task, self._start)
+        await self.journal.claim(self.task, self.start)
         outcome = await self._run_node(name, task)
-        self._path.append(outcome)
+        self.path.append(outcome)
         result, error = outcome.result, outcome.result.error or ""
         if result.outcome == "cancelled":
-            raise _End("cancelled", error, ("graph.cancelled", {"reason": error, "hops": self._transition}))
+            raise _End("cancelled", error, ("graph.cancelled", {"reason": error, "hops": self.transition}))
         if result.outcome == "suspended":  # the node is not finished: a resumed graph continues it
-            suspended = {"hop": self._transition, "node": name, "approvals": list(result.approvals)}
+            suspended = {"hop": self.transition, "node": name, "approvals": list(result.approvals)}
             raise _End("suspended", error, ("graph.suspended", suspended))
         if result.outcome == "superseded":
             text = f"superseded: node {name!r} was overtaken by another worker"
-            raise _End("superseded", text, ("graph.superseded", {"hop": self._transition}))
+            raise _End("superseded", text, ("graph.superseded", {"hop": self.transition}))
         # A graph does not continue without its required sinks or its store. Other failures of a node are routed.
-        if result.code == "sink_failed" or (self._store is not None and result.code in STORE_FAILURES):
+        if result.code == "sink_failed" or (self.store is not None and result.code in STORE_FAILURES):
             raise _failed(error)
-        await self._journal.finish(outcome)
+        await self.journal.finish(outcome)
         return outcome
 
     async def _recorded(self, name: str) -> NodeOutcome | None:
         """The outcome of a finished node; None for a node that must run, or whose run must be replayed."""
-        progress = self._journal.progress
-        finished, handoff = progress.finished.get(self._transition), progress.handoffs.get(self._transition)
+        progress = self.journal.progress
+        finished, handoff = progress.finished.get(self.transition), progress.handoffs.get(self.transition)
         try:
             if finished is not None:
                 return NodeOutcome(
-                    name, result_from_body(finished["result"]), int(finished["denials"]), self._transition
+                    name, result_from_body(finished["result"]), int(finished["denials"]), self.transition
                 )
             if handoff is None or handoff["status"] != "failed":
                 return None  # a journaled success replays from the node's own journal, without the agent
@@ -339,47 +333,47 @@ class _Graph:
         except (KeyError, TypeError, ValueError) as error:
             raise _failed(f"store.load failed: {format_exception(error)}") from error
         child = self._child_id(name) or ""
-        results = (await self._journal.node(child)).results
+        results = (await self.journal.node(child)).results
         result = RunResult(child, self.nodes[name].policy.id, error=LOST_ERROR, steps_taken=results)
-        return NodeOutcome(name, result, denials, self._transition)
+        return NodeOutcome(name, result, denials, self.transition)
 
     async def _run_node(self, name: str, task: str) -> NodeOutcome:
         node = self.nodes[name]
         child = self._child_id(name)
         # A resumed run replays its records, or only its final answer: its earlier denials are counted here.
-        denials = (await self._journal.node(child)).denied if child is not None else 0
+        denials = (await self.journal.node(child)).denied if child is not None else 0
 
         async def count(event: AuditEvent) -> None:
             nonlocal denials
             denials += event.kind == "action.denied"
 
-        result = await self._compat.run_node(
+        result = await self.compat.run_node(
             node.agent,
             task,
             tools=node.tools,
             policy=node.policy,
             budget=node.budget,
             on_approval=node.on_approval,
-            sinks=(*self._sinks, count),
-            store=self._store,
+            sinks=(*self.sinks, count),
+            store=self.store,
             run_id=child,
-            cancel=self._cancel,
-            **self._surroundings,
+            cancel=self.cancel,
+            **self.surroundings,
         )
-        return NodeOutcome(name, result, denials, self._transition)
+        return NodeOutcome(name, result, denials, self.transition)
 
     async def _route(self, outcome: NodeOutcome) -> str | None:
         """The next node: as journaled, or as the router answers, which is then journaled."""
-        handoff = self._journal.progress.handoffs.get(self._transition)
+        handoff = self.journal.progress.handoffs.get(self.transition)
         if handoff is not None:
             return self._known(handoff.get("next"))
         try:
-            answer: object = self._router(outcome)
+            answer: object = self.router(outcome)
         except (Exception, SystemExit) as error:
             raise _failed(f"router raised {format_exception(error)}") from error
         following = self._known(answer)
-        await self._journal.claim(self._task, self._start)
-        await self._journal.hand_off(outcome, following)
+        await self.journal.claim(self.task, self.start)
+        await self.journal.hand_off(outcome, following)
         return following
 
     def _known(self, answer: object) -> str | None:
@@ -398,7 +392,7 @@ class _Graph:
 
     def _composed(self, outcome: NodeOutcome) -> str:
         try:
-            task: object = self._compose(self._task, outcome)
+            task: object = self.compose(self.task, outcome)
         except (Exception, SystemExit) as error:
             raise _failed(f"compose_task raised {format_exception(error)}") from error
         if inspect.iscoroutine(task):
@@ -408,26 +402,24 @@ class _Graph:
         return task
 
     def _child_id(self, name: str) -> str | None:
-        return f"{self._run_id}::{self._transition}:{name}" if self._store is not None else None
+        return f"{self.run_id}::{self.transition}:{name}" if self.store is not None else None
 
     async def _finish(self, end: _End) -> GraphResult:
         await self._emit(*end.event)
-        final = self._path[-1].result if self._path else None
-        return GraphResult(final, tuple(self._path), self._transition, end.error, end.outcome)
+        final = self.path[-1].result if self.path else None
+        return GraphResult(final, tuple(self.path), self.transition, end.error, end.outcome)
 
     def _status(self, result: GraphResult | None) -> RunStatus | None:
         """Return the status to note in the store; None where the graph is another's or the caller ended it."""
-        if result is None or result.outcome == "superseded" or self._other_task:
+        if result is None or result.outcome == "superseded" or self.other_task:
             return None
         return result.outcome
 
     async def _emit(self, kind: str, body: dict[str, Any]) -> None:
-        log.info(
-            "graph %s: %s", self._correlation_id, kind, extra={"correlation_id": self._correlation_id, "kind": kind}
-        )
-        event = AuditEvent(self._correlation_id, GRAPH_BUNDLE, self._events, kind, datetime.now(UTC), FrozenDict(body))
-        self._events += 1
-        await self._fanout.deliver(event)
+        log.info("graph %s: %s", self.correlation_id, kind, extra={"correlation_id": self.correlation_id, "kind": kind})
+        event = AuditEvent(self.correlation_id, GRAPH_BUNDLE, self.events, kind, datetime.now(UTC), FrozenDict(body))
+        self.events += 1
+        await self.fanout.deliver(event)
 
 
 def _failed(error: str) -> _End:
