@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -34,7 +34,50 @@ from bobcat.model.decision import ActionRequest
 from bobcat.model.run import ApprovalDecision, ApprovalRequest
 
 
-class ConfirmationGate:
+class Gate:
+    """An approval handler that answers with grants. Subclasses keep them, and consume one in `_consumed`."""
+
+    spends = True
+
+    def __init__(
+        self, target: Callable[[ActionRequest], str], *, strict: bool, otherwise: ApprovalHandler | None
+    ) -> None:
+        self._target = target
+        self._strict = strict
+        self._otherwise = otherwise
+
+    async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
+        """Answer an approval of a run; never one for an action that may already have happened."""
+        if req.uncertain:
+            return await not_answered(req, "gate", self._otherwise)
+        target = target_of(self._target, req.request)
+        grant = await self._consumed(target, req)
+        if grant is not None:
+            return ApprovalDecision(True, grant.approver)
+        if self._otherwise is not None:
+            return await self._otherwise(req)
+        return ApprovalDecision(False, "gate", f"no grant for {target!r}")
+
+    async def _consumed(self, target: str, req: ApprovalRequest) -> Grant | None:
+        """The grant for an action of a run, which is consumed."""
+        raise NotImplementedError
+
+    def _keys(
+        self, target: str, args: Mapping[str, Any] | None, scope: str | None, definition: str
+    ) -> Iterator[GrantKey]:
+        """The keys under which a grant may be found, the most specific first. The scope defaults to the current one."""
+        place = current_scope() if scope is None else scope
+        return matching_grant_keys(checked(target), args, place, strict=self._strict, definition=definition)
+
+
+def required(grant: Grant | None, target: str) -> Grant:
+    """The grant, or `ActionBlocked` without one."""
+    if grant is None:
+        raise ActionBlocked(f"no grant for {target!r}", target)
+    return grant
+
+
+class ConfirmationGate(Gate):
     """Grants in the memory of one process, safe between its threads. `StoredConfirmationGate` keeps them in a store.
 
     `target` maps a tool call to its target; by default the tool's name. A `strict` gate consumes, inside a scope, only
@@ -43,8 +86,6 @@ class ConfirmationGate:
     attempt.
     """
 
-    spends = True
-
     def __init__(
         self,
         *,
@@ -52,9 +93,7 @@ class ConfirmationGate:
         strict: bool = False,
         otherwise: ApprovalHandler | None = None,
     ) -> None:
-        self._target = target
-        self._strict = strict
-        self._otherwise = otherwise
+        super().__init__(target, strict=strict, otherwise=otherwise)
         self._lock = Lock()
         self._grants: dict[GrantKey, list[tuple[str, float]]] = {}
 
@@ -95,9 +134,8 @@ class ConfirmationGate:
         `scope` defaults to the current one. With `approvers`, only a grant by one of them matches, and none by one of
         `granted_by`.
         """
-        place = current_scope() if scope is None else scope
         with self._lock:
-            for slot in matching_grant_keys(checked(target), args, place, strict=self._strict, definition=definition):
+            for slot in self._keys(target, args, scope, definition):
                 approver = self._take(slot, approvers, granted_by)
                 if approver is not None:
                     return Grant(slot.target, slot.scope, approver)
@@ -105,28 +143,13 @@ class ConfirmationGate:
 
     def require(self, target: str, *, args: Mapping[str, Any] | None = None, scope: str | None = None) -> Grant:
         """Consume a grant, or raise `ActionBlocked`. For the body of a tool."""
-        grant = self.consume(target, args=args, scope=scope)
-        if grant is None:
-            raise ActionBlocked(f"no grant for {target!r}", target)
-        return grant
+        return required(self.consume(target, args=args, scope=scope), target)
 
-    async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run; never one for an action that may already have happened."""
-        if req.uncertain:
-            return await not_answered(req, "gate", self._otherwise)
-        target = target_of(self._target, req.request)
-        grant = self.consume(
-            target,
-            args=req.request.args,
-            approvers=req.decision.approvers,
-            granted_by=req.granted_by,
-            definition=req.definition,
+    async def _consumed(self, target: str, req: ApprovalRequest) -> Grant | None:
+        args, approvers = req.request.args, req.decision.approvers
+        return self.consume(
+            target, args=args, approvers=approvers, granted_by=req.granted_by, definition=req.definition
         )
-        if grant is not None:
-            return ApprovalDecision(True, grant.approver)
-        if self._otherwise is not None:
-            return await self._otherwise(req)
-        return ApprovalDecision(False, "gate", f"no grant for {target!r}")
 
     def _add(self, slot: GrantKey, approver: str, seconds: float | None) -> None:
         check_seconds(seconds)

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from bobcat.approvals.gate import Gate, required
 from bobcat.approvals.grants import (
     Grant,
     GrantKey,
@@ -21,15 +22,13 @@ from bobcat.approvals.grants import (
     check_approver,
     check_seconds,
     grant_key,
-    matching_grant_keys,
     may_approve,
 )
-from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
-from bobcat.approvals.run_scope import current_scope
-from bobcat.approvals.targets import checked, target_of, tool_name
-from bobcat.errors import ActionBlocked, ApprovalError
+from bobcat.approvals.handlers import ApprovalHandler
+from bobcat.approvals.targets import tool_name
+from bobcat.errors import ApprovalError
 from bobcat.model.decision import ActionRequest
-from bobcat.model.run import ApprovalDecision, ApprovalRequest
+from bobcat.model.run import ApprovalRequest
 from bobcat.stores.protocol import DurableStore, Entry, VersionConflict
 from bobcat.text.shortening import shortened
 
@@ -62,13 +61,11 @@ class _Grants:
     spent: list[_ConsumedGrant]
 
 
-class StoredConfirmationGate:
+class StoredConfirmationGate(Gate):
     """`ConfirmationGate` over a store. Gates of the same `name` on the same store share their grants.
 
     Expiry goes by the store's clock. The methods are those of `ConfirmationGate`, as coroutines.
     """
-
-    spends = True
 
     def __init__(
         self,
@@ -79,11 +76,9 @@ class StoredConfirmationGate:
         strict: bool = False,
         otherwise: ApprovalHandler | None = None,
     ) -> None:
+        super().__init__(target, strict=strict, otherwise=otherwise)
         self._store = store
         self._name = name
-        self._target = target
-        self._strict = strict
-        self._otherwise = otherwise
 
     async def grant(
         self,
@@ -120,8 +115,7 @@ class StoredConfirmationGate:
         `scope`, `approvers` and `granted_by` are those of `ConfirmationGate.consume`. `by` identifies the consumer: the
         same one gets the same grant again.
         """
-        place = current_scope() if scope is None else scope
-        places = list(matching_grant_keys(checked(target), args, place, strict=self._strict, definition=definition))
+        places = list(self._keys(target, args, scope, definition))
         if by:
             for slot in places:
                 earlier = await self._spent(slot, by, approvers, granted_by)
@@ -135,30 +129,14 @@ class StoredConfirmationGate:
 
     async def require(self, target: str, *, args: Mapping[str, Any] | None = None, scope: str | None = None) -> Grant:
         """Consume a grant, or raise `ActionBlocked`. For the body of a tool."""
-        grant = await self.consume(target, args=args, scope=scope)
-        if grant is None:
-            raise ActionBlocked(f"no grant for {target!r}", target)
-        return grant
+        return required(await self.consume(target, args=args, scope=scope), target)
 
-    async def __call__(self, req: ApprovalRequest, /) -> ApprovalDecision | Pending:
-        """Answer an approval of a run; never one for an action that may already have happened."""
-        if req.uncertain:
-            return await not_answered(req, "gate", self._otherwise)
-        target = target_of(self._target, req.request)
+    async def _consumed(self, target: str, req: ApprovalRequest) -> Grant | None:
+        args, approvers = req.request.args, req.decision.approvers
         by = f"{req.run_id}/{req.request.context.step_seq}/{req.round}/{len(req.granted_by)}" if req.run_id else ""
-        grant = await self.consume(
-            target,
-            args=req.request.args,
-            approvers=req.decision.approvers,
-            granted_by=req.granted_by,
-            definition=req.definition,
-            by=by,
+        return await self.consume(
+            target, args=args, approvers=approvers, granted_by=req.granted_by, definition=req.definition, by=by
         )
-        if grant is not None:
-            return ApprovalDecision(True, grant.approver)
-        if self._otherwise is not None:
-            return await self._otherwise(req)
-        return ApprovalDecision(False, "gate", f"no grant for {target!r}")
 
     def _key(self, slot: GrantKey) -> str:
         return f"{self._name}/{slot.key()}"
