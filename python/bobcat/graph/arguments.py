@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from bobcat.bundle import Policy
 from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, GraphNode, NodeOutcome
 from bobcat.runtime.arguments import check_actors
 from bobcat.runtime.budget import check_budget
@@ -45,7 +46,7 @@ def check_graph(nodes: object, router: object) -> None:
                 raise TypeError(f"node {name!r}: {error}") from None
 
 
-def check_node(name: object, node: object, policy_type: type) -> None:
+def check_node(name: object, node: object) -> None:
     """Raise for an invalid node, before other nodes have effects."""
     if not isinstance(name, str) or not name or name == DONE:
         raise ValueError(f"{name!r} cannot be the name of a node")
@@ -53,6 +54,6 @@ def check_node(name: object, node: object, policy_type: type) -> None:
         raise TypeError(f"node {name!r} must be a GraphNode, got {type(node).__name__}")
     if not isinstance(node.tools, ToolSet):
         raise TypeError(f"the tools of node {name!r} must be a ToolSet, got {type(node.tools).__name__}")
-    if not isinstance(node.policy, policy_type):
+    if not isinstance(node.policy, Policy):
         raise TypeError(f"the policy of node {name!r} must be a Policy, got {type(node.policy).__name__}")
     check_budget(node.budget)

@@ -15,7 +15,6 @@ from typing import Any, NoReturn, TypeAlias
 from uuid import uuid4
 
 from bobcat.aio.cancel import CancelSignal, cancelled_reason
-from bobcat.bundle import Policy
 from bobcat.executors import Executor
 from bobcat.graph.arguments import check_graph, check_node, checked_bound, default_task
 from bobcat.graph.journal import LOST_ERROR, Busy, GraphJournal, GraphSuperseded, JournalError, result_from_body
@@ -51,7 +50,6 @@ class GraphCompat:
     """
 
     run_node: Callable[..., Awaitable[RunResult]] = run_agent
-    policy_type: type = Policy
     plain: bool = False
 
 
@@ -174,7 +172,7 @@ async def run_graph_with(
         surroundings=surroundings,
     )
     for name, node in graph.nodes.items():
-        check_node(name, node, compat.policy_type)
+        check_node(name, node)
     return await graph.run()
 
 
