@@ -1,31 +1,4 @@
 """Policies, under lynx-agent's path."""
 
-from bobcat.lynx.core.policy import (
-    PolicyBundle,
-    PolicyCompileError,
-    PolicyDefaults,
-    PythonRule,
-    allow,
-    approve_required,
-    compile_policy,
-    deny,
-    dry_run,
-    evaluate,
-    load_policy_file,
-    transform,
-)
-
-__all__ = [
-    "PolicyBundle",
-    "PolicyCompileError",
-    "PolicyDefaults",
-    "PythonRule",
-    "allow",
-    "approve_required",
-    "compile_policy",
-    "deny",
-    "dry_run",
-    "evaluate",
-    "load_policy_file",
-    "transform",
-]
+from bobcat.lynx.core.policy import *  # noqa: F403
+from bobcat.lynx.core.policy import __all__ as __all__
