@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from msgspec import to_builtins
+
 from bobcat.bundle.function_explanation import ExplainedCondition, FunctionExplanation
 from bobcat.diagnostics.model import Span
 from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule
@@ -84,20 +86,8 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON data
         """Return the explanation as plain JSON data."""
-        decision = self.decision
-        return {
-            "bundle": self.bundle_id,
-            "decision": {
-                "verdict": str(decision.verdict),
-                "reason": decision.reason,
-                "matched_rules": list(decision.matched_rules),
-                "approvers": list(decision.approvers),
-                "approvals_needed": decision.approvals_needed,
-                "timeout_seconds": decision.timeout_seconds,
-                "transform_args": decision.transform_args,
-            },
-            "rules": [_rule_json(rule) for rule in self.rules],
-        }
+        rules = [_rule_json(rule) for rule in self.rules]
+        return {"bundle": self.bundle_id, "decision": decision_json(self.decision), "rules": rules}
 
     def to_text(self) -> str:
         """Format the explanation for humans, one clause a line."""
@@ -110,33 +100,23 @@ class Explanation:
         return "\n".join(map(safe_text, lines)) + "\n"
 
 
+def decision_json(decision: Decision) -> dict[str, Any]:  # Any: JSON data
+    """Return a decision as plain JSON data."""
+    return {
+        "verdict": str(decision.verdict),
+        "reason": decision.reason,
+        "matched_rules": list(decision.matched_rules),
+        "approvers": list(decision.approvers),
+        "approvals_needed": decision.approvals_needed,
+        "timeout_seconds": decision.timeout_seconds,
+        "transform_args": decision.transform_args,
+    }
+
+
 def _rule_json(rule: RuleExplanation) -> dict[str, Any]:  # Any: JSON data
-    return {
-        "id": rule.id,
-        "kind": rule.kind,
-        "outcome": rule.outcome,
-        "verdict": rule.verdict,
-        "error": rule.error,
-        "match": _clause_json(rule.clause) if rule.clause is not None else None,
-        "function": _function_json(rule.function) if rule.function is not None else None,
-        "span": _span_json(rule.span),
-    }
-
-
-def _function_json(function: FunctionExplanation) -> dict[str, Any]:  # Any: JSON data
-    return {
-        "decided_at": _span_json(function.decided_at),
-        "conditions": [
-            {
-                "outcome": condition.outcome,
-                "text": condition.text,
-                "times": condition.times,
-                "reads": [{"name": read.name, "value": read.value} for read in condition.reads],
-                "span": _span_json(condition.span),
-            }
-            for condition in function.conditions
-        ],
-    }
+    match = _clause_json(rule.clause) if rule.clause is not None else None
+    fields = {"match" if name == "clause" else name: value for name, value in to_builtins(rule).items()}
+    return {**fields, "match": match}
 
 
 def _clause_json(clause: Clause) -> dict[str, Any]:  # Any: JSON data
@@ -144,29 +124,7 @@ def _clause_json(clause: Clause) -> dict[str, Any]:  # Any: JSON data
         case Connective(kind, outcome, children):
             return {"kind": kind, "outcome": outcome, "clauses": [_clause_json(child) for child in children]}
         case ExplainedComparison():
-            return {
-                "kind": "leaf",
-                "outcome": clause.outcome,
-                "path": clause.path,
-                "operator": clause.operator,
-                "operand": clause.operand,
-                "value": clause.value,
-                "error": clause.error,
-                "span": _span_json(clause.span),
-            }
-
-
-def _span_json(span: Span | None) -> dict[str, Any] | None:  # Any: JSON data
-    if span is None:
-        return None
-    return {
-        "file": span.file,
-        "line": span.line,
-        "column": span.column,
-        "end_line": span.end_line,
-        "end_column": span.end_column,
-        "path": span.path,
-    }
+            return {"kind": "leaf", **to_builtins(clause)}
 
 
 def _rule_lines(rule: RuleExplanation) -> list[str]:

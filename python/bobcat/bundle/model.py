@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from bobcat.bundle.host_code import HostFunction
     from bobcat.diagnostics.model import Diagnostic, Span
     from bobcat.model.decision import ActionRequest, ExecutionContext
+
+
+_Made = TypeVar("_Made")
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True):
@@ -177,12 +180,9 @@ class Policy(_core.Program):
         parts = self._parts
         if parts.manifest.lynx_id is not None:
             return parts.manifest.lynx_id
-        if "lynx_id" not in parts.cache:
-            if parts.lynx_id is None:
-                raise ValueError("this policy has no id in lynx-agent")
-            parts.cache["lynx_id"] = parts.lynx_id()
-        found: str = parts.cache["lynx_id"]
-        return found
+        if parts.lynx_id is None:
+            raise ValueError("this policy has no id in lynx-agent")
+        return self._cached("lynx_id", parts.lynx_id)
 
     @property
     def version(self) -> int:
@@ -200,13 +200,10 @@ class Policy(_core.Program):
     @property
     def rules(self) -> tuple[RuleView, ...]:
         """Return the declarative rules in evaluation order."""
-        cache = self._parts.cache
-        if "rules" not in cache:
-            cache["rules"] = tuple(
-                self._view(index, rule) for index, rule in enumerate(self.ir.rules) if isinstance(rule, IrRule)
-            )
-        views: tuple[RuleView, ...] = cache["rules"]
-        return views
+        return self._cached("rules", self._views)
+
+    def _views(self) -> tuple[RuleView, ...]:
+        return tuple(self._view(index, rule) for index, rule in enumerate(self.ir.rules) if isinstance(rule, IrRule))
 
     @property
     def python_rules(self) -> tuple[tuple[str, int, HostFunction], ...]:
@@ -223,13 +220,10 @@ class Policy(_core.Program):
     @property
     def source_map(self) -> SourceMap | None:
         """Return the source positions of rules and clauses; None if the bundle has no source map."""
-        parts = self._parts
-        if not isinstance(parts.source_map, bytes):
-            return parts.source_map
-        if "source_map" not in parts.cache:
-            parts.cache["source_map"] = decode_source_map(parts.source_map, parts.manifest)
-        decoded: SourceMap = parts.cache["source_map"]
-        return decoded
+        parts, data = self._parts, self._parts.source_map
+        if not isinstance(data, bytes):
+            return data
+        return self._cached("source_map", lambda: decode_source_map(data, parts.manifest))
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -245,11 +239,7 @@ class Policy(_core.Program):
     @property
     def rule_digests(self) -> tuple[str, ...]:
         """Return the digest of each rule, host rules included, in evaluation order."""
-        cache = self._parts.cache
-        if "rule_digests" not in cache:
-            cache["rule_digests"] = tuple(canonical.rule_digest(rule).hex() for rule in self.ir.rules)
-        digests: tuple[str, ...] = cache["rule_digests"]
-        return digests
+        return self._cached("rule_digests", lambda: tuple(canonical.rule_digest(rule).hex() for rule in self.ir.rules))
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
@@ -264,18 +254,24 @@ class Policy(_core.Program):
     @property
     def ir(self) -> IrPolicy:
         """Return the policy's IR, decoded on first use."""
+        return self._cached("ir", self._decode_ir)
+
+    def _decode_ir(self) -> IrPolicy:
+        try:
+            policy = msgspec.json.decode(self._parts.ir, type=IrPolicy)
+            same = canonical.encode(policy) == self._parts.ir
+        except (ValueError, RecursionError) as error:
+            raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
+        if not same:
+            raise BundleError("bad_ir", "section `ir` is not in canonical form")
+        return policy
+
+    def _cached(self, name: str, make: Callable[[], _Made]) -> _Made:
         cache = self._parts.cache
-        if "ir" not in cache:
-            try:
-                policy = msgspec.json.decode(self._parts.ir, type=IrPolicy)
-                same = canonical.encode(policy) == self._parts.ir
-            except (ValueError, RecursionError) as error:
-                raise BundleError("bad_ir", f"section `ir` is malformed: {error}") from error
-            if not same:
-                raise BundleError("bad_ir", "section `ir` is not in canonical form")
-            cache["ir"] = policy
-        decoded: IrPolicy = cache["ir"]
-        return decoded
+        if name not in cache:
+            cache[name] = make()
+        made: _Made = cache[name]
+        return made
 
     @property
     def epoch(self) -> int | None:

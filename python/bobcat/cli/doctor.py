@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bobcat.bundle.explanation import decision_json
 from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.inputs import DEFAULT_POLICY, policy_text, read_bytes
 from bobcat.cli.options import format_option
 from bobcat.cli.output import (
     VERDICT_COLOURS,
     console,
-    decision_to_json,
     json_text,
     show_diagnostics,
     wants_colour,
@@ -137,7 +137,7 @@ def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
                 **_span_to_json(refusal.diagnostic.span),
                 "rule": refusal.rule,
                 "request": refusal.request,
-                "lynx": None if refusal.lynx is None else decision_to_json(refusal.lynx),
+                "lynx": None if refusal.lynx is None else decision_json(refusal.lynx),
             }
             for refusal in found.refusals
         ],
@@ -148,8 +148,8 @@ def _to_json(found: Examination) -> dict[str, Any]:  # Any: JSON
                 "strict_permits_more": difference.lost < 0,
                 **_span_to_json(difference.span),
                 "request": difference.request,
-                "lynx": decision_to_json(difference.lynx),
-                "strict": decision_to_json(difference.strict),
+                "lynx": decision_json(difference.lynx),
+                "strict": decision_json(difference.strict),
             }
             for difference in found.differences
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from bobcat.bundle.explanation import decision_json
 from bobcat.cli.calls import CallOptions, read_call
 from bobcat.cli.failures import NOT_ALLOWED
 from bobcat.cli.inputs import Profile, asking, open_policy
@@ -17,7 +18,6 @@ from bobcat.cli.options import (
 )
 from bobcat.cli.output import (
     VERDICT_COLOURS,
-    decision_to_json,
     echo_line,
     json_text,
     show_rows,
@@ -64,7 +64,7 @@ def eval_(
     with asking():
         decision = call.refusal or evaluate(bundle, call.request)
     if output_format == "json":
-        write_json({"bundle": bundle.id, **decision_to_json(decision)})
+        write_json({"bundle": bundle.id, **decision_json(decision)})
     else:
         colour = wants_colour()
         click.secho(str(decision.verdict), fg=VERDICT_COLOURS[decision.verdict], bold=True, color=colour)

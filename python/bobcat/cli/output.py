@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from bobcat.diagnostics.model import Diagnostic
-    from bobcat.model.decision import Decision
 
 
 def wants_colour(*, err: bool = False) -> bool:
@@ -136,19 +135,6 @@ def write_file(path: str, text: str) -> None:
         write(path, text.encode("utf-8"))
     except OSError as error:
         raise InputError(f"cannot write `{path}`: {reason_of(error)}") from error
-
-
-def decision_to_json(decision: Decision) -> dict[str, Any]:  # Any: JSON
-    """Convert a decision to the JSON of `eval --format json` and `explain --format json`."""
-    return {
-        "verdict": str(decision.verdict),
-        "reason": decision.reason,
-        "matched_rules": list(decision.matched_rules),
-        "approvers": list(decision.approvers),
-        "approvals_needed": decision.approvals_needed,
-        "timeout_seconds": decision.timeout_seconds,
-        "transform_args": decision.transform_args,
-    }
 
 
 VERDICT_COLOURS = {
