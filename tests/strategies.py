@@ -16,8 +16,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from bobcat.frontend.yaml.timestamps import microseconds
 from bobcat.ir import construct
-from bobcat.ir.constants import timestamp_const, to_const
+from bobcat.ir.constants import to_const
 from bobcat.ir.schema import COMPARED, NESTING, Defaults, Expr, IrPolicy, IrRule
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
@@ -252,7 +253,7 @@ def leaves(draw: st.DrawFn) -> Expr:
     op = draw(st.sampled_from(_OPERATORS))
     if path == ("timestamp",):
         op = draw(st.sampled_from(["gt", "le", "eq", "between"]))
-        moments = [timestamp_const(MOMENT + timedelta(microseconds=delta)) for delta in (-1, 0, 1)]
+        moments = [{"timestamp": microseconds(MOMENT.isoformat()) + delta} for delta in (-1, 0, 1)]
         picked = draw(st.lists(st.sampled_from(moments), min_size=2, max_size=2))
         bounds = sorted(picked, key=lambda moment: moment["timestamp"])
         return construct.leaf(head, path, op, bounds if op == "between" else picked[0])

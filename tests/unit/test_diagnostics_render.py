@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Related, Span
-from bobcat.diagnostics.render import WIDTH, place, render_json, render_sarif, render_text, summary
+from bobcat.diagnostics.render import WIDTH, place, render_json, render_sarif, render_text
 from bobcat.frontend.strict.policy import compile_strict
 from bobcat.lint.observed import reported
 
@@ -140,12 +140,6 @@ def test_colour_adds_escape_codes_and_nothing_else() -> None:
     assert "\x1b[" not in plain
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
     assert coloured != plain
-
-
-def test_the_summary_counts() -> None:
-    warning = diagnose("W0109", None)
-    assert summary([at(1, 1, 2), at(1, 1, 2), warning]) == "2 errors, 1 warning"
-    assert summary([]) == "no findings"
 
 
 def test_json_has_everything() -> None:

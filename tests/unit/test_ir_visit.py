@@ -16,17 +16,6 @@ def test_leaves_come_in_pre_order() -> None:
     assert list(visit.walk(TREE))[:3] == [TREE, A, TREE.items[1]]
 
 
-def test_depth_counts_nodes_on_the_longest_way_down() -> None:
-    assert visit.depth(TREE) == 4
-    assert visit.depth(construct.TRUE) == 1
-    assert visit.depth(A) == 1
-
-
-def test_the_leaves_of_a_policy_carry_the_place_of_their_rule() -> None:
-    policy = construct.policy([construct.rule("low", A, "deny"), construct.rule("top", C, "deny", priority=1)])
-    assert list(visit.policy_leaves(policy)) == [(0, C), (1, A)]
-
-
 def test_a_listing_shows_every_part_of_a_rule() -> None:
     rule = construct.rule(
         "ask first",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import campaign
 from bobcat.ir import construct
 from bobcat.ir.schema import Expr, IrRule
-from bobcat.lint.implication import conjuncts, contradict, disjoint, implies
+from bobcat.lint.implication import PathCondition, clash, conditions, conjuncts, covers, is_lenient
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 from oracle.operators import TRUE
 from oracle.reference import evaluate_match
@@ -82,6 +82,14 @@ def is_true(rule: IrRule, call: ActionRequest) -> bool:
     return evaluate_match(rule.match, call, permits=rule.verdict == "allow") == TRUE
 
 
+def implies(strong: IrRule, weak: IrRule) -> bool:
+    return covers(conditions(strong), conditions(weak), lenient=is_lenient(strong, weak))
+
+
+def contradict(matches: tuple[Expr, ...]) -> bool:
+    return clash([PathCondition(item) for match in matches for item in conjuncts(match)])
+
+
 REQUESTS = st.builds(request, st.sampled_from(["a", "b"]), ARGS)
 
 
@@ -90,7 +98,7 @@ REQUESTS = st.builds(request, st.sampled_from(["a", "b"]), ARGS)
 def test_what_is_concluded_from_two_rules_holds(left: IrRule, right: IrRule, call: ActionRequest) -> None:
     if implies(left, right) and is_true(left, call):
         assert is_true(right, call)
-    if disjoint(left, right):
+    if contradict((left.match, right.match)):
         assert not (is_true(left, call) and is_true(right, call))
 
 

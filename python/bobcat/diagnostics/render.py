@@ -46,13 +46,6 @@ def lines_of(text: str) -> list[str]:
     return _LINE_BREAK.split(text.removeprefix("\ufeff"))
 
 
-def summary(diagnostics: Iterable[Diagnostic]) -> str:
-    """Return the number of findings: `2 errors, 1 warning`."""
-    counts = Counter(item.severity for item in diagnostics)
-    parts = [f"{counts[kind]} {kind}{'s' if counts[kind] > 1 else ''}" for kind in Severity if counts[kind]]
-    return ", ".join(parts) or "no findings"
-
-
 def render_json(diagnostics: Iterable[Diagnostic]) -> str:
     """Return one JSON object: `errors`, `warnings`, and `diagnostics` in the order given."""
     found = list(diagnostics)

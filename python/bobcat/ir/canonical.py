@@ -95,11 +95,6 @@ def header(policy: IrPolicy) -> bytes:
     return encode(msgspec.structs.replace(policy, rules=()))
 
 
-def header_digest(policy: IrPolicy) -> bytes:
-    """Return the digest of the policy without rules."""
-    return digest(header(policy))
-
-
 def has_header(data: bytes, header: bytes) -> bool:
     """Return true if a policy's canonical bytes have this header: `rules` is the last key, so prefixes can be
     compared.

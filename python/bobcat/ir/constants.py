@@ -16,7 +16,6 @@ from bobcat.ir.canonical import EncodingError, encode_value
 from bobcat.ir.schema import Const, Profile
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _PLAIN = frozenset({str, int, bool, type(None)})
 _FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -40,13 +39,6 @@ def to_const(value: Any, profile: Profile = "strict") -> Const:  # Any: whatever
     if profile == "strict":
         raise EncodingError(f"{_described(value)} has no JSON form")
     assert_never(profile)
-
-
-def timestamp_const(moment: datetime) -> Const:
-    """Return the operand of a comparison with `context.timestamp`: an aware datetime, exact to the microsecond."""
-    if moment.tzinfo is None:
-        raise EncodingError("a timestamp needs an offset")
-    return {"timestamp": (moment - _EPOCH) // _MICROSECOND}
 
 
 def from_const(value: Const) -> Any:  # Any: the union of everything a constant can be

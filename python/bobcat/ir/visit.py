@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 from bobcat.ir.code import CodePart, Constant, Statement
-from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrPolicy, IrRule, Leaf, NotExpr
+from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, Leaf, NotExpr
 
 _STATEMENTS: tuple[type, ...] = get_args(Statement)
 
@@ -43,24 +43,6 @@ def refs(operand: Const) -> Iterator[tuple[str, ...]]:
     elif isinstance(operand, dict) and "tests" in operand:
         for item in operand["tests"]:
             yield from refs(item["operand"])
-
-
-def policy_leaves(policy: IrPolicy) -> Iterator[tuple[int, Leaf]]:
-    """Yield every leaf of a policy with the index of its rule in evaluation order."""
-    for index, rule in enumerate(policy.rules):
-        if isinstance(rule, IrRule):
-            for item in leaves(rule.match):
-                yield index, item
-
-
-def depth(expr: Expr) -> int:
-    """Return the nesting depth of an expression; a leaf and an empty connective have depth 1."""
-    deepest, stack = 0, [(expr, 1)]
-    while stack:
-        node, level = stack.pop()
-        deepest = max(deepest, level)
-        stack.extend((child, level + 1) for child in children(node))
-    return deepest
 
 
 def statements(body: tuple[Statement, ...]) -> Iterator[tuple[Statement, int]]:

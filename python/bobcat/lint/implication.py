@@ -67,11 +67,6 @@ def conditions(rule: IrRule) -> tuple[PathCondition, ...]:
     return tuple(map(PathCondition, conjuncts(rule.match)))
 
 
-def implies(strong: IrRule, weak: IrRule) -> bool:
-    """Return true if `weak` is true for every call for which `strong` is true."""
-    return covers(conditions(strong), conditions(weak), lenient=is_lenient(strong, weak))
-
-
 def is_lenient(strong: IrRule, weak: IrRule) -> bool:
     """Return true if a `not` in `weak` can be undefined where `strong` takes it for true: one permits, the other does
     not.
@@ -84,16 +79,6 @@ def covers(strong: Sequence[PathCondition], weak: Sequence[PathCondition], *, le
     return all(
         not (lenient and wanted.negates) and any(_item_implies(have, wanted) for have in strong) for wanted in weak
     )
-
-
-def disjoint(left: IrRule, right: IrRule) -> bool:
-    """Return true if no call makes both matches true."""
-    return clash((*conditions(left), *conditions(right)))
-
-
-def contradict(items: tuple[Expr, ...]) -> bool:
-    """Return true if no call makes all of these true."""
-    return clash(tuple(map(PathCondition, items)))
 
 
 def clash(items: Sequence[PathCondition]) -> bool:

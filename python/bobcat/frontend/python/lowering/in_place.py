@@ -126,7 +126,7 @@ def _is_slot(name: ast.Name, slot: int, f: Scope) -> bool:
 def augmented(node: ast.AugAssign, name: ast.Name, f: Scope) -> tuple[ir.Statement, ...] | None:
     """Lower `x += [..]` of a list that the function creates; None for any other statement."""
     fresh = f.local_containers.get(name.id)
-    read = ast.copy_location(ast.Name(name.id, ast.Load()), name)
+    read = _read(name)
     if fresh is None or fresh.container is None:
         return None
     slot, container = owned(node, read, f)
@@ -139,29 +139,34 @@ def augmented(node: ast.AugAssign, name: ast.Name, f: Scope) -> tuple[ir.Stateme
 
 def store(target: ast.Subscript, value: ast.expr, f: Scope) -> tuple[ir.Statement, ...]:
     """Lower `x[key] = value`."""
+    slot, name = _item_owner(target, f)
+    lowered = f.value(value)
+    f.value(_read(name))
+    return (ir.Store(slot, f.value(target.slice), lowered),)
+
+
+def _item_owner(target: ast.Subscript, f: Scope) -> tuple[int, ast.Name]:
+    """Return the slot and the name of the list or dict whose item is assigned to."""
     name = target.value
     if not isinstance(name, ast.Name):
         raise f.error_at(target, "mutates a value that it did not create", "create a new dict: `{**x, key: value}`")
     slot, container = owned(target, name, f)
     if container == "set" or isinstance(target.slice, ast.Slice):
         raise f.error_at(target, f"assigns to an item of a {container}", "create a new one")
-    lowered = f.value(value)
-    f.value(ast.copy_location(ast.Name(name.id, ast.Load()), name))
-    return (ir.Store(slot, f.value(target.slice), lowered),)
+    return slot, name
+
+
+def _read(name: ast.Name) -> ast.Name:
+    return ast.copy_location(ast.Name(name.id, ast.Load()), name)
 
 
 def augmented_item(node: ast.AugAssign, target: ast.Subscript, f: Scope) -> tuple[ir.Statement, ...]:
     """Lower `x[key] += number`."""
-    name = target.value
-    if not isinstance(name, ast.Name):
-        raise f.error_at(target, "mutates a value that it did not create", "create a new dict: `{**x, key: value}`")
-    slot, container = owned(target, name, f)
-    if container == "set" or isinstance(target.slice, ast.Slice):
-        raise f.error_at(target, f"assigns to an item of a {container}", "create a new one")
+    slot, name = _item_owner(target, f)
     if f.kind(node.value) != "num" or isinstance(node.op, ast.Mod | ast.Mult):
         raise f.error_at(node, "mutates an item in place, which may be a shared list", "write `x[key] = x[key] + ...`")
     key_slot, key = f.temporary()
-    held = f.value(ast.copy_location(ast.Name(name.id, ast.Load()), name))
+    held = f.value(_read(name))
     first = ir.Assign(ir.SlotTarget(key_slot), f.value(target.slice))
     value = ir.Binary(BINARY[type(node.op)], ir.Item(held, key), f.value(node.value))
     return (first, ir.Store(slot, key, value))
@@ -176,7 +181,7 @@ def delete(node: ast.Delete, f: Scope) -> tuple[ir.Statement, ...]:
                 slot, container = owned(node, name, f)
                 if container != "dict":
                     raise f.error_at(node, f"deletes an item of a {container}", "create a new one")
-                f.value(ast.copy_location(ast.Name(name.id, ast.Load()), name))
+                f.value(_read(name))
                 found.extend(_deleted(slot, key, f))
             case _:
                 raise f.error_at(
