@@ -7,10 +7,13 @@ version of Unicode changes decisions: `docs/reference/semantics.md` names this o
 from __future__ import annotations
 
 import _sre
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from re._casefix import _EXTRA_CASES
 
 VERSION = "14.0.0"
 POINTS = [point for point in range(0x80, sys.maxunicode + 1) if not 0xD800 <= point <= 0xDFFF]
@@ -27,17 +30,18 @@ def packed(rows: Iterable[str]) -> Iterator[str]:
     yield line
 
 
-def constant(name: str, doc: str, kind: str, rows: Iterable[str]) -> Iterator[str]:
+def constant(name: str, doc: str, kind: str, rows: Iterable[str], wrap: str = "&[{}]") -> Iterator[str]:
     """One Rust constant."""
+    before, after = wrap.split("{}")
     yield f"/// {doc}."
     yield "#[rustfmt::skip]"
-    yield f"pub(crate) const {name}: &[{kind}] = &["
+    yield f"pub(crate) static {name}: {kind} = {before}"
     yield from packed(rows)
-    yield "];"
+    yield f"{after};"
 
 
 def ranges(name: str, doc: str, test: Callable[[str], bool]) -> Iterator[str]:
-    """A table of the characters that pass a test."""
+    """A table of the characters that pass a test, as the gaps before its ranges and their lengths."""
     found: list[list[int]] = []
     for point in POINTS:
         if test(chr(point)):
@@ -45,31 +49,54 @@ def ranges(name: str, doc: str, test: Callable[[str], bool]) -> Iterator[str]:
                 found[-1][1] = point
             else:
                 found.append([point, point])
-    yield from constant(
-        name, f"{doc}, beyond ASCII", "(u32, u32)", (f"(0x{low:X}, 0x{high:X})," for low, high in found)
-    )
+    gaps = (after[0] - before[1] for before, after in pairwise([[0, 0], *found]))
+    rows = (f"{gap}, {high - low}," for gap, (low, high) in zip(gaps, found, strict=True))
+    kind = f"[(u32, u32); {len(found)}]"
+    yield from constant(name, f"{doc}, beyond ASCII", kind, rows, "ranges(&[{}])")
+
+
+def runs(name: str, doc: str, simple: dict[int, int]) -> Iterator[str]:
+    """A table of characters and the one character that each is mapped to, as runs with a constant distance."""
+    found: list[list[int]] = []
+    for source, target in sorted(simple.items()):
+        if found:
+            first, to, count, step = found[-1]
+            gap = source - first - (count - 1) * step
+            if target - source == to - first and gap in ((step,) if count > 1 else (1, 2)):
+                found[-1][2:] = [count + 1, gap]
+                continue
+        found.append([source, target, 1, 1])
+    rows = (f"({source:#X}, {target:#X}, {count}, {step}),".replace("X", "x") for source, target, count, step in found)
+    yield from constant(name, doc, f"[(u32, u32); {len(simple)}]", rows, "pairs(&[{}])")
 
 
 def mapping(name: str, doc: str, of: Callable[[str], str], otherwise: Callable[[str], str]) -> Iterator[str]:
-    """A table of the characters that `of` maps in another way than `otherwise`."""
-    rows = []
-    for char in map(chr, POINTS):
-        if of(char) != otherwise(char):
-            text = "".join(f"\\u{{{ord(c):X}}}" for c in of(char))
-            rows.append(f"('\\u{{{ord(char):X}}}', \"{text}\"),")
-    yield from constant(name, doc, "(char, &str)", rows)
-
-
-def pairs(name: str, doc: str, simple: dict[int, int]) -> Iterator[str]:
-    """A table of characters and the one character that each is mapped to."""
-    yield from constant(
-        name, doc, "(u32, u32)", (f"(0x{source:X}, 0x{target:X})," for source, target in sorted(simple.items()))
-    )
+    """Tables of the characters that `of` maps in another way than `otherwise`: to one character, and to more."""
+    found = {char: of(char) for char in map(chr, POINTS) if of(char) != otherwise(char)}
+    simple = {ord(char): ord(text) for char, text in found.items() if len(text) == 1}
+    if simple:
+        yield from runs(name, doc, simple)
+        yield ""
+    more = [[*map(ord, char + text)] for char, text in found.items() if len(text) > 1]
+    rows = ("[" + ", ".join(f"{point:#x}" for point in row + [0] * (4 - len(row))) + "]," for row in more)
+    yield from constant(f"{name}_MORE", f"{doc}: more than one character", "&[[u16; 4]]", rows)
 
 
 def is_ignorable(char: str) -> bool:
     """Whether a final sigma looks past the character: nothing else in Python asks for this property."""
     return f"A{char}Σ".lower().endswith("ς") and not f"1{char}Σ".lower().endswith("ς")
+
+
+def check_patterns(lower: dict[int, int]) -> None:
+    """Assert what the `python` dialect of patterns derives from these tables."""
+    for char in map(chr, range(sys.maxunicode + 1)):
+        assert bool(re.match(r"\w", char)) == (char == "_" or char.isalpha() or char.isnumeric())
+        assert bool(re.match(r"\d", char)) == char.isdecimal()
+        assert bool(re.match(r"\s", char)) == (char.isspace() and char <= "\u3000")
+    assert all(_sre.unicode_iscased(dst) for dst in lower.values()), "a literal without case has a partner"
+    known = set(lower) | set(lower.values())
+    wide = {point for point in POINTS if point > 0xFFFF and _sre.unicode_iscased(point)}
+    assert wide <= known, "a cased character beyond U+FFFF is missing"
 
 
 def main() -> None:
@@ -80,6 +107,7 @@ def main() -> None:
     lower = {point: to for point, to in lower.items() if to != point}
     upper = {point: ord(chr(point).upper()) for point in POINTS if len(chr(point).upper()) == 1}
     upper = {point: to for point, to in upper.items() if to != point}
+    check_patterns(lower)
 
     def simply_lower(char: str) -> str:
         return chr(lower.get(ord(char), ord(char)))
@@ -87,24 +115,32 @@ def main() -> None:
     def simply_upper(char: str) -> str:
         return chr(upper.get(ord(char), ord(char)))
 
-    lines = [f"//! The characters of Unicode {VERSION}, as CPython 3.11 has them. Written by `generate.py`.", ""]
-    lines += ranges("ALPHA", "`str.isalpha`", str.isalpha)
-    lines += ranges("DIGIT", "`str.isdigit`", str.isdigit)
-    lines += ranges("DECIMAL", "`str.isdecimal`", str.isdecimal)
-    lines += ranges("NUMERIC", "`str.isnumeric`", str.isnumeric)
-    lines += ranges("UNPRINTABLE", "Not `str.isprintable`", lambda char: not char.isprintable())
-    lines += ranges("LOWERCASE", "`str.islower`", str.islower)
-    lines += ranges("UPPERCASE", "`str.isupper`", str.isupper)
-    lines += ranges("IGNORABLE", "What a final sigma looks past", is_ignorable)
-    lines += pairs("LOWER", "Characters and the one that is their lower case", lower)
-    lines += pairs("UPPER", "Characters beyond ASCII and the one that is their upper case", upper)
-    lines += mapping("LOWER_MORE", "`str.lower` of characters, where it is more", str.lower, simply_lower)
-    lines += mapping("UPPER_MORE", "`str.upper` of characters, where it is more", str.upper, simply_upper)
-    lines += mapping("TITLE", "`str.title` of characters, where it is not their upper case", str.title, str.upper)
-    lines += mapping(
-        "FOLDED", "`str.casefold` of characters, where it is not their lower case", str.casefold, str.lower
-    )
-    Path(__file__).with_name("tables.rs").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    parts = [
+        [f"//! The characters of Unicode {VERSION}, as CPython 3.11 has them. Written by `generate.py`."],
+        ["use super::expand::{pairs, ranges};"],
+        ranges("ALPHA", "`str.isalpha`", str.isalpha),
+        ranges("DIGIT", "`str.isdigit`", str.isdigit),
+        ranges("DECIMAL", "`str.isdecimal`", str.isdecimal),
+        ranges("NUMERIC", "`str.isnumeric`", str.isnumeric),
+        ranges("UNPRINTABLE", "Not `str.isprintable`", lambda char: not char.isprintable()),
+        ranges("LOWERCASE", "`str.islower`", str.islower),
+        ranges("UPPERCASE", "`str.isupper`", str.isupper),
+        ranges("IGNORABLE", "What a final sigma looks past", is_ignorable),
+        runs("LOWER", "Characters and the one that is their lower case", lower),
+        runs("UPPER", "Characters beyond ASCII and the one that is their upper case", upper),
+        mapping("LOWER", "`str.lower` of characters", str.lower, simply_lower),
+        mapping("UPPER", "`str.upper` of characters", str.upper, simply_upper),
+        mapping("TITLE", "`str.title` of characters, where it is not their upper case", str.title, str.upper),
+        mapping("FOLDED", "`str.casefold` of characters, where it is not their lower case", str.casefold, str.lower),
+        constant(
+            "SAME_IN_PATTERNS",
+            "Lower-case characters that `re` also finds for each other when it ignores case",
+            "&[(u32, u32)]",
+            (f"({src:#x}, {dst:#x})," for src, found in sorted(_EXTRA_CASES.items()) for dst in found),
+        ),
+    ]
+    text = "\n\n".join("\n".join(part) for part in parts)
+    Path(__file__).with_name("tables.rs").write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

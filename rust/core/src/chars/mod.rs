@@ -3,9 +3,10 @@
 //! INVARIANT: decisions use no other tables. Those of the standard library are the compiler's, so the same bundle would
 //! decide otherwise in a build by another one; `clippy.toml` forbids them. [`tables`] is generated.
 
+mod expand;
 mod tables;
 
-pub(crate) use tables::LOWER;
+pub(crate) use tables::{ALPHA, DECIMAL, LOWER, NUMERIC, SAME_IN_PATTERNS};
 
 /// The version of Unicode.
 pub const UNICODE_VERSION: (u8, u8, u8) = (14, 0, 0);
@@ -30,12 +31,12 @@ fn is_in(table: &[(u32, u32)], found: char) -> bool {
 
 /// `str.isalpha` of one character.
 pub(crate) fn is_alpha(found: char) -> bool {
-    found.is_ascii_alphabetic() || (!found.is_ascii() && is_in(tables::ALPHA, found))
+    found.is_ascii_alphabetic() || (!found.is_ascii() && is_in(&tables::ALPHA, found))
 }
 
 /// `str.isdecimal` of one character.
 pub(crate) fn is_decimal(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DECIMAL, found))
+    found.is_ascii_digit() || (!found.is_ascii() && is_in(&tables::DECIMAL, found))
 }
 
 /// The value of a decimal digit beyond ASCII. The digits of a script are consecutive, from zero.
@@ -49,12 +50,12 @@ pub(crate) fn decimal(found: char) -> Option<u8> {
 
 /// `str.isdigit` of one character.
 pub(crate) fn is_digit(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::DIGIT, found))
+    found.is_ascii_digit() || (!found.is_ascii() && is_in(&tables::DIGIT, found))
 }
 
 /// `str.isnumeric` of one character.
 pub(crate) fn is_numeric(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(tables::NUMERIC, found))
+    found.is_ascii_digit() || (!found.is_ascii() && is_in(&tables::NUMERIC, found))
 }
 
 /// `str.isprintable` of one character.
@@ -62,18 +63,18 @@ pub fn is_printable(found: char) -> bool {
     if found.is_ascii() {
         (' '..='~').contains(&found)
     } else {
-        !is_in(tables::UNPRINTABLE, found)
+        !is_in(&tables::UNPRINTABLE, found)
     }
 }
 
 /// Returns true if a character is a lower-case letter.
 pub(crate) fn is_lower(found: char) -> bool {
-    found.is_ascii_lowercase() || (!found.is_ascii() && is_in(tables::LOWERCASE, found))
+    found.is_ascii_lowercase() || (!found.is_ascii() && is_in(&tables::LOWERCASE, found))
 }
 
 /// Returns true if a character is an upper-case letter.
 pub(crate) fn is_upper(found: char) -> bool {
-    found.is_ascii_uppercase() || (!found.is_ascii() && is_in(tables::UPPERCASE, found))
+    found.is_ascii_uppercase() || (!found.is_ascii() && is_in(&tables::UPPERCASE, found))
 }
 
 /// Returns true if a character is a letter of any case.
@@ -84,7 +85,7 @@ pub(crate) fn is_cased(found: char) -> bool {
 /// Returns true if the final-sigma rule skips a character.
 fn is_ignorable(found: char) -> bool {
     matches!(found, '\'' | '.' | ':' | '^' | '`')
-        || (!found.is_ascii() && is_in(tables::IGNORABLE, found))
+        || (!found.is_ascii() && is_in(&tables::IGNORABLE, found))
 }
 
 /// Returns true if a character is a title-case letter.
@@ -93,9 +94,15 @@ pub(crate) fn is_title(found: char) -> bool {
         0x1C5 | 0x1C8 | 0x1CB | 0x1F2 | 0x1F88..=0x1F8F | 0x1F98..=0x1F9F | 0x1FA8..=0x1FAF | 0x1FBC | 0x1FCC | 0x1FFC)
 }
 
-fn mapped(table: &'static [(char, &'static str)], found: char) -> Option<&'static str> {
-    let at = table.binary_search_by_key(&found, |(from, _)| *from).ok()?;
-    table.get(at).map(|(_, to)| *to)
+/// The characters that a table has for one.
+fn mapped(table: &[[u16; 4]], found: char) -> Option<impl Iterator<Item = char>> {
+    let point = u16::try_from(u32::from(found)).ok()?;
+    let at = table
+        .binary_search_by_key(&point, |[from, ..]| *from)
+        .ok()?;
+    let [_, to @ ..] = *table.get(at)?;
+    let to = to.into_iter().take_while(|point| *point != 0);
+    Some(to.filter_map(|point| char::from_u32(point.into())))
 }
 
 /// The one character that a table has for another.
@@ -110,32 +117,39 @@ fn paired(table: &[(u32, u32)], found: char) -> Option<char> {
 pub(crate) fn push_lower(out: &mut String, found: char) {
     if found.is_ascii() {
         out.push(found.to_ascii_lowercase());
-    } else if let Some(text) = mapped(tables::LOWER_MORE, found) {
-        out.push_str(text);
+    } else if let Some(more) = mapped(tables::LOWER_MORE, found) {
+        out.extend(more);
     } else {
-        out.push(paired(tables::LOWER, found).unwrap_or(found));
+        out.push(paired(&tables::LOWER, found).unwrap_or(found));
     }
+}
+
+/// Appends what one character is mapped to, if it is in either table.
+fn push_mapped(
+    out: &mut String,
+    found: char,
+    (one, more): (&[(u32, u32)], &[[u16; 4]]),
+) -> Option<()> {
+    match paired(one, found) {
+        Some(other) => out.push(other),
+        None => out.extend(mapped(more, found)?),
+    }
+    Some(())
 }
 
 /// Appends the upper case of one character.
 pub(crate) fn push_upper(out: &mut String, found: char) {
     if found.is_ascii() {
         out.push(found.to_ascii_uppercase());
-    } else if let Some(other) = paired(tables::UPPER, found) {
-        out.push(other);
-    } else {
-        match mapped(tables::UPPER_MORE, found) {
-            Some(text) => out.push_str(text),
-            None => out.push(found),
-        }
+    } else if push_mapped(out, found, (&tables::UPPER, tables::UPPER_MORE)).is_none() {
+        out.push(found);
     }
 }
 
 /// Appends the title case of one character.
 pub(crate) fn push_title(out: &mut String, found: char) {
-    match mapped(tables::TITLE, found) {
-        Some(text) => out.push_str(text),
-        None => push_upper(out, found),
+    if push_mapped(out, found, (&tables::TITLE, tables::TITLE_MORE)).is_none() {
+        push_upper(out, found);
     }
 }
 
@@ -185,9 +199,8 @@ pub fn upper(text: &str) -> String {
 pub fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for found in text.chars() {
-        match mapped(tables::FOLDED, found) {
-            Some(text) => out.push_str(text),
-            None => push_lower(&mut out, found),
+        if push_mapped(&mut out, found, (&tables::FOLDED, tables::FOLDED_MORE)).is_none() {
+            push_lower(&mut out, found);
         }
     }
     out

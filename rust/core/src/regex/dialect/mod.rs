@@ -6,5 +6,5 @@ pub(crate) mod python;
 pub(crate) mod python_class;
 pub(crate) mod re2;
 pub(crate) mod re2_class;
+pub(crate) mod re2_names;
 pub(crate) mod stack;
-pub(crate) mod tables;

@@ -1,21 +1,45 @@
 //! Sets of characters as `CPython`'s `re` has them: its own word, digit and space classes, its own idea of case.
 //!
 //! Case works on lower case there: a character is in a set if its lower case is in the set of the lower cases. The tables
-//! are generated from `CPython` itself.
+//! are generated from `CPython` itself: see `crate::chars`.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::class::{from_points, from_ranges, from_table, negated};
-use super::tables::{python, re2};
-use crate::chars::LOWER;
+use super::re2_names;
+use crate::chars::{
+    ALPHA, DECIMAL, LOWER, NUMERIC, SAME_IN_PATTERNS, is_alpha, is_numeric, is_space,
+};
 
-static WORD: LazyLock<ClassUnicode> = LazyLock::new(|| from_table(python::WORD));
+static WORD: LazyLock<ClassUnicode> = LazyLock::new(|| {
+    let mut class = from_ranges(re2_names::WORD);
+    class.union(&from_table(&ALPHA));
+    class.union(&from_table(&NUMERIC));
+    class
+});
 
-static DIGIT: LazyLock<ClassUnicode> = LazyLock::new(|| from_table(python::DIGIT));
+static DIGIT: LazyLock<ClassUnicode> = LazyLock::new(|| {
+    let mut class = from_ranges(re2_names::DIGIT);
+    class.union(&from_table(&DECIMAL));
+    class
+});
 
-static SPACE: LazyLock<ClassUnicode> = LazyLock::new(|| from_table(python::SPACE));
+static SPACE: LazyLock<ClassUnicode> = LazyLock::new(|| {
+    let spaces = ('\0'..='\u{3000}').filter(|found| is_space(*found));
+    ClassUnicode::new(spaces.map(|found| ClassUnicodeRange::new(found, found)))
+});
+
+/// Lower case and the characters that have it, by lower case.
+static UPPER: LazyLock<Vec<(u32, u32)>> = LazyLock::new(|| {
+    let mut pairs: Vec<(u32, u32)> = LOWER
+        .iter()
+        .map(|(upper, lower)| (*lower, *upper))
+        .collect();
+    pairs.sort_unstable();
+    pairs
+});
 
 /// The characters that are equal when case is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +55,9 @@ pub(in crate::regex) fn category(letter: char, ascii: bool) -> Option<ClassUnico
         ('d', false) => DIGIT.clone(),
         ('s', false) => SPACE.clone(),
         ('w', false) => WORD.clone(),
-        ('d', true) => from_ranges(re2::DIGIT),
+        ('d', true) => from_ranges(re2_names::DIGIT),
         ('s', true) => from_ranges(&[('\t', '\r'), (' ', ' ')]),
-        ('w', true) => from_ranges(re2::WORD),
+        ('w', true) => from_ranges(re2_names::WORD),
         _ => return None,
     };
     Some(if letter.is_ascii_uppercase() {
@@ -45,15 +69,7 @@ pub(in crate::regex) fn category(letter: char, ascii: bool) -> Option<ClassUnico
 
 /// Returns true if a character is a word character for `\b` without `(?a)`.
 pub(in crate::regex) fn is_word(found: char) -> bool {
-    if found.is_ascii() {
-        return found == '_' || found.is_ascii_alphanumeric();
-    }
-    let point = u32::from(found);
-    let after = python::WORD.partition_point(|(lo, _)| *lo <= point);
-    after
-        .checked_sub(1)
-        .and_then(|index| python::WORD.get(index))
-        .is_some_and(|(_, hi)| point <= *hi)
+    found == '_' || is_alpha(found) || is_numeric(found)
 }
 
 /// The characters `lo..=hi` match; `None` where `re` ignores case beyond U+FFFF in a way of its own.
@@ -63,9 +79,9 @@ pub(in crate::regex) fn span(lo: u32, hi: u32, case: Case) -> Option<ClassUnicod
         Case::Exact => Some(ClassUnicode::new(plain)),
         Case::Ascii if lo <= 0xFFFF && hi > 0xFFFF => None,
         Case::Unicode | Case::Ascii if hi > 0xFFFF => {
-            let cased = between(LOWER, lo, hi)
+            let cased = between(&LOWER, lo, hi)
                 .next()
-                .or_else(|| between(python::UPPER, lo, hi).next());
+                .or_else(|| between(&UPPER, lo, hi).next());
             (lo > 0xFFFF && cased.is_none()).then(|| ClassUnicode::new(plain))
         }
         Case::Ascii => {
@@ -95,7 +111,7 @@ pub(in crate::regex) fn span(lo: u32, hi: u32, case: Case) -> Option<ClassUnicod
 fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
     let mut lowered: Vec<(u32, u32)> = Vec::new();
     let mut next = lo;
-    for (upper, lower) in between(LOWER, lo, hi) {
+    for (upper, lower) in between(&LOWER, lo, hi) {
         if next < upper {
             lowered.push((next, upper - 1));
         }
@@ -107,7 +123,7 @@ fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
     }
     let extra: Vec<(u32, u32)> = lowered
         .iter()
-        .flat_map(|(lo, hi)| between(python::EXTRA, *lo, *hi))
+        .flat_map(|(lo, hi)| between(SAME_IN_PATTERNS, *lo, *hi))
         .map(|(_, partner)| (partner, partner))
         .collect();
     lowered.extend(extra);
@@ -115,7 +131,7 @@ fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
     for (lo, hi) in lowered {
         // A character that has another lower case is never in a set of lower cases.
         let mut next = lo;
-        for (upper, _) in between(LOWER, lo, hi) {
+        for (upper, _) in between(&LOWER, lo, hi) {
             if next < upper {
                 found.extend(from_points(next, upper - 1));
             }
@@ -124,9 +140,7 @@ fn unicode_case(lo: u32, hi: u32) -> ClassUnicode {
         if next <= hi {
             found.extend(from_points(next, hi));
         }
-        found.extend(
-            between(python::UPPER, lo, hi).flat_map(|(_, upper)| from_points(upper, upper)),
-        );
+        found.extend(between(&UPPER, lo, hi).flat_map(|(_, upper)| from_points(upper, upper)));
     }
     ClassUnicode::new(found)
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
 
 use super::class::{from_points, from_ranges, negated};
-use super::tables::re2;
+use super::re2_names;
 
 /// The characters of Unicode 15.1, google-re2's version: later ones are in none of its classes and have no case there.
 static ASSIGNED: LazyLock<ClassUnicode> = LazyLock::new(|| property("age=15.1"));
@@ -16,9 +16,9 @@ const MOVED: (char, char) = ('\u{1171E}', '\u{1171E}');
 /// `\d`, `\S` and the like, by their letter.
 pub(in crate::regex) fn perl(letter: char, fold: bool) -> Option<ClassUnicode> {
     let ranges = match letter.to_ascii_lowercase() {
-        'd' => re2::DIGIT,
-        's' => re2::SPACE,
-        'w' => re2::WORD,
+        'd' => re2_names::DIGIT,
+        's' => re2_names::SPACE,
+        'w' => re2_names::WORD,
         _ => return None,
     };
     Some(signed(
@@ -30,7 +30,7 @@ pub(in crate::regex) fn perl(letter: char, fold: bool) -> Option<ClassUnicode> {
 
 /// `[:alpha:]`, by its name without the negation.
 pub(in crate::regex) fn posix(name: &str, negative: bool, fold: bool) -> Option<ClassUnicode> {
-    let (_, ranges) = re2::POSIX.iter().find(|(known, _)| *known == name)?;
+    let (_, ranges) = re2_names::POSIX.iter().find(|(known, _)| *known == name)?;
     Some(signed(from_ranges(ranges), negative, fold))
 }
 
@@ -53,9 +53,9 @@ pub(in crate::regex) fn unicode(name: &str, negative: bool, fold: bool) -> Optio
         let mut class = property("gc=Mc");
         class.difference(&from_ranges(&[MOVED]));
         class
-    } else if re2::CATEGORIES.binary_search(&name).is_ok() {
+    } else if re2_names::CATEGORIES.binary_search(&name).is_ok() {
         property(&format!("gc={name}"))
-    } else if re2::SCRIPTS.binary_search(&name).is_ok() {
+    } else if re2_names::SCRIPTS.binary_search(&name).is_ok() {
         property(&format!("sc={name}"))
     } else {
         return None;
