@@ -236,20 +236,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
             .bind(py)
             .call((&self.object, size, "big"), Some(names.signed.bind(py)))?
             .cast_into::<PyBytes>()?;
-        let twos_complement = bytes.as_bytes();
-        let negative = twos_complement.first().is_some_and(|&top| top >= 0x80);
-        if !negative {
-            return Ok(BigInt::from_be_bytes(false, twos_complement));
-        }
-        let mut magnitude: Vec<u8> = twos_complement.iter().map(|byte| !byte).collect();
-        for byte in magnitude.iter_mut().rev() {
-            let (sum, carry) = byte.overflowing_add(1);
-            *byte = sum;
-            if !carry {
-                break;
-            }
-        }
-        Ok(BigInt::from_be_bytes(true, &magnitude))
+        Ok(Some(BigInt::from_signed_bytes_be(bytes.as_bytes())))
     }
 
     /// Microseconds since the epoch of an aware datetime; `None` for a naive one, or one whose time zone fails.

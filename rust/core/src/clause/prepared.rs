@@ -6,6 +6,7 @@ use super::predicate::sound;
 use crate::budget::Steps;
 use crate::error::Fault;
 use crate::lang::path::Key;
+use crate::num::bigint::to_i64;
 use crate::num::number::Number;
 use crate::value::compare::compare;
 use crate::value::constant::Const;
@@ -38,11 +39,9 @@ impl PreparedConst {
             Const::Null => Self::Null,
             Const::Bool(value) => Self::Bool(*value),
             Const::Int(value) => Self::Number(Number::Int(*value)),
-            Const::BigInt(value) => Self::Number(
-                value
-                    .to_i64()
-                    .map_or_else(|| Number::Big(value.clone()), Number::Int),
-            ),
+            Const::BigInt(value) => {
+                Self::Number(to_i64(value).map_or_else(|| Number::Big(value.clone()), Number::Int))
+            }
             Const::Float(value) => Self::Number(Number::from_float(*value)),
             Const::Str(text) => Self::Str(text.clone()),
             Const::Timestamp(micros) => Self::Timestamp(*micros),

@@ -4,7 +4,7 @@ use super::node::{Decode, bad, limit};
 use crate::json::tape::{Item, Node};
 use crate::lang::Profile;
 use crate::limits::{MAX_CONST_DEPTH, MAX_INT_BITS, MAX_STRING_BYTES};
-use crate::num::bigint::BigInt;
+use crate::num::bigint::parse_decimal;
 use crate::value::constant::{Const, HostConst};
 
 /// Decodes a constant of the given profile.
@@ -55,7 +55,7 @@ fn at_depth(item: Item<'_, '_>, profile: Profile, depth: usize) -> Decode<Const>
         Node::Null => Const::Null,
         Node::Bool(value) => Const::Bool(value),
         Node::Int(value) => Const::Int(value),
-        Node::BigInt(..) => match item.digits().and_then(BigInt::parse_decimal) {
+        Node::BigInt(..) => match item.digits().and_then(parse_decimal) {
             Some(value) => Const::BigInt(value),
             None => return Err(too_many_bits()),
         },

@@ -12,7 +12,7 @@ pub mod value;
 use std::sync::Arc;
 
 use crate::bytes::short::same;
-use crate::num::bigint::BigInt;
+use crate::num::bigint::{BigInt, parse_decimal};
 use lexer::{Lexer, Number, Read};
 
 /// Mappings above this size are searched through an index.
@@ -296,7 +296,7 @@ fn scalar<'a>(lexer: &mut Lexer<'a>, place: &mut Json<'a>) -> Read<bool> {
             Number::Int(value) => *place = Json::Int(value),
             Number::Float(value) => *place = Json::Float(value),
             Number::Large(text) => {
-                *place = match BigInt::parse_decimal(text) {
+                *place = match parse_decimal(text) {
                     Some(number) => Json::BigInt(Arc::new(number)),
                     None => Json::HugeInt,
                 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::lexer::{Lexer, Number, Read};
 use super::{Caps, JsonError, Text};
-use crate::num::bigint::BigInt;
+use crate::num::bigint::parse_decimal;
 
 /// One node.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +181,7 @@ impl<'a> Tape<'a> {
                 let start = lexer.at() as u32;
                 match lexer.number()? {
                     Number::Int(value) => Node::Int(value),
-                    Number::Large(text) => match BigInt::parse_decimal(text) {
+                    Number::Large(text) => match parse_decimal(text) {
                         Some(_) => Node::BigInt(start, lexer.at() as u32),
                         None => Node::HugeInt,
                     },

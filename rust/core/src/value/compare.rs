@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::View;
+use crate::num::bigint::{BigInt, compare_float};
 use crate::num::number::{Number, compare_int_float};
 
 /// The number that a view is.
@@ -39,15 +40,17 @@ pub(crate) fn order(left: &Number, right: &Number) -> Ordering {
 pub fn compare(left: &View<'_>, right: &Number) -> Option<Ordering> {
     match (left, right) {
         (View::Int(left), Number::Int(right)) => Some(left.cmp(right)),
-        (View::Int(left), Number::Big(right)) => Some(right.cmp_i64(*left).reverse()),
+        (View::Int(left), Number::Big(right)) => Some(BigInt::from(*left).cmp(right)),
         (View::Int(left), Number::Float(right)) => compare_int_float(*left, *right),
-        (View::BigInt(left), Number::Int(right)) => Some(left.cmp_i64(*right)),
+        (View::BigInt(left), Number::Int(right)) => Some(left.cmp(&BigInt::from(*right))),
         (View::BigInt(left), Number::Big(right)) => Some(left.cmp(right)),
-        (View::BigInt(left), Number::Float(right)) => left.cmp_f64(*right),
+        (View::BigInt(left), Number::Float(right)) => compare_float(left, *right),
         (View::Float(left), Number::Int(right)) => {
             compare_int_float(*right, *left).map(Ordering::reverse)
         }
-        (View::Float(left), Number::Big(right)) => right.cmp_f64(*left).map(Ordering::reverse),
+        (View::Float(left), Number::Big(right)) => {
+            compare_float(right, *left).map(Ordering::reverse)
+        }
         (View::Float(left), Number::Float(right)) => left.partial_cmp(right),
         _ => None,
     }

@@ -5,7 +5,7 @@
 
 use super::{Step, Value, View};
 use crate::lang::path::Key;
-use crate::num::bigint::BigInt;
+use crate::num::bigint::{parse_decimal, to_i64};
 
 /// A value, described.
 #[derive(Clone, Debug, PartialEq)]
@@ -245,9 +245,9 @@ fn is_view(spec: &Spec, view: &View<'_>) -> bool {
         (Spec::Bool(spec), View::Bool(value)) => spec == value,
         (Spec::Int(text), View::Int(value)) => *text == value.to_string(),
         (Spec::Int(text), View::BigInt(value)) => {
-            value.to_i64().is_none() && *text == value.to_string()
+            to_i64(value).is_none() && *text == value.to_string()
         }
-        (Spec::Int(text), View::HugeInt) => BigInt::parse_decimal(text).is_none(),
+        (Spec::Int(text), View::HugeInt) => parse_decimal(text).is_none(),
         (Spec::Float(spec), View::Float(value)) => spec.to_bits() == value.to_bits(),
         (Spec::Str(spec), View::Str(value)) => spec == value,
         (Spec::Timestamp(spec), View::Timestamp(value)) => spec == value,

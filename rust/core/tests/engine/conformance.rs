@@ -3,7 +3,7 @@
 use bobcat_core::json::value::{Instant, JsonValue};
 use bobcat_core::json::{Json, JsonMap, Text};
 use bobcat_core::lang::path::Key;
-use bobcat_core::num::bigint::BigInt;
+use bobcat_core::num::bigint::parse_decimal;
 use bobcat_core::value::conformance::{Maker, Spec, failures, specs};
 use bobcat_core::value::{Step, Value, View};
 use std::sync::Arc;
@@ -16,8 +16,9 @@ fn json(spec: &Spec) -> Option<Json<'static>> {
         Spec::Bool(value) => Json::Bool(*value),
         Spec::Int(text) => match text.parse() {
             Ok(value) => Json::Int(value),
-            Err(_) => BigInt::parse_decimal(text)
-                .map_or(Json::HugeInt, |number| Json::BigInt(Arc::new(number))),
+            Err(_) => {
+                parse_decimal(text).map_or(Json::HugeInt, |number| Json::BigInt(Arc::new(number)))
+            }
         },
         Spec::Float(value) => Json::Float(*value),
         Spec::Str(text) => Json::Text(Text::Owned(text.as_str().into())),

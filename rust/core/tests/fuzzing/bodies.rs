@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use bobcat_core::json::lines;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::limits::{MAX_INT_BITS, MAX_PATTERN_CHARS, MAX_RULES};
-use bobcat_core::num::bigint::BigInt;
+use bobcat_core::num::bigint::parse_decimal;
 use bobcat_core::program::{Program, Scratch};
 use bobcat_core::regex::{Dialect, MAX_COST, MatchSet, Pattern, PatternSet};
 use bobcat_core::value::Civil;
@@ -109,10 +109,10 @@ pub(crate) fn read_scalars(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    if let Some(number) = BigInt::parse_decimal(text) {
+    if let Some(number) = parse_decimal(text) {
         assert!(number.bits() <= MAX_INT_BITS);
         let written = number.to_string();
-        assert_eq!(BigInt::parse_decimal(&written).as_ref(), Some(&number));
+        assert_eq!(parse_decimal(&written).as_ref(), Some(&number));
         let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
         let digits = digits.trim_start_matches('0');
         let wanted = if digits.is_empty() {

@@ -1,7 +1,7 @@
 //! Format specifications of f-strings: `[[fill]align][sign][#][0][width][grouping][.precision][type]`.
 
 use super::text::length;
-use crate::num::bigint::BigInt;
+use crate::num::bigint::{BigInt, Signed, to_f64};
 use crate::pyfn::exception::{Exception, Failure};
 use crate::pyfn::format_spec::Spec;
 use crate::pyfn::interp::repr;
@@ -88,7 +88,7 @@ fn integer_of(value: &BigInt, spec: Spec) -> Run<String> {
     match spec.kind {
         None | Some('d') => {}
         Some('f' | 'F' | 'e' | 'E' | 'g' | 'G' | '%') => {
-            let value = value.to_f64().ok_or(Exception::OVERFLOW)?;
+            let value = to_f64(value).ok_or(Exception::OVERFLOW)?;
             return float_of(value, spec);
         }
         Some('s') => return Err(Exception::VALUE.into()),

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::text;
 use crate::chars;
+use crate::num::bigint::Signed;
 use crate::pyfn::ast::Method;
 use crate::pyfn::consts::PyConst;
 use crate::pyfn::exception::{Exception, Failure};

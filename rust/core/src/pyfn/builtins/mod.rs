@@ -15,7 +15,7 @@ use super::interp::repr;
 use super::interp::sequence::{self, Cursor, Entries, collect, integer};
 use super::interp::table::Table;
 use super::interp::value::{Budget, Items, Run, Val};
-use crate::num::bigint::BigInt;
+use crate::num::bigint::{BigInt, Signed, truncated};
 use crate::value::Value;
 
 /// `function(args)`.
@@ -163,7 +163,7 @@ fn to_int<'p, V: Value>(value: &Val<'p, V>, budget: &mut Budget) -> Run<Val<'p, 
         Number::Big(number) => number::int(number),
         Number::Float(number) if number.is_nan() => Err(Exception::VALUE.into()),
         Number::Float(number) if number.is_infinite() => Err(Exception::OVERFLOW.into()),
-        Number::Float(number) => number::int(BigInt::truncated(number)),
+        Number::Float(number) => number::int(truncated(number)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::value::{Budget, Run, Val};
-use crate::num::bigint::BigInt;
+use crate::num::bigint::{BigInt, ratio};
 use crate::pyfn::exception::{Exception, Failure};
 use crate::value::{Civil, Value};
 
@@ -53,7 +53,7 @@ impl<V: Value> DateTime<V> {
     pub(in crate::pyfn) fn timestamp<'p>(&self) -> Run<Val<'p, V>> {
         // A naive one is in the zone of the interpreter.
         let micros = self.civil.micros().ok_or(Failure::UNSUPPORTED)?;
-        let seconds = BigInt::from(micros).ratio(&BigInt::from(1_000_000));
+        let seconds = ratio(&BigInt::from(micros), &BigInt::from(1_000_000));
         seconds.map(Val::Float).ok_or(Failure::UNSUPPORTED)
     }
 

@@ -10,7 +10,7 @@ use super::table::Table;
 use super::value::{Budget, Run, Val};
 use crate::error::ErrorCode;
 use crate::limits::MAX_INT_BITS;
-use crate::num::bigint::BigInt;
+use crate::num::bigint::{self, BigInt, Signed, compare_float, to_f64, to_i64};
 use crate::num::number::{compare_int_float, integral};
 use crate::pyfn::ast::{Binary, Unary};
 use crate::pyfn::exception::{Exception, Failure};
@@ -46,15 +46,17 @@ impl Number {
     pub(in crate::pyfn) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(left), Self::Int(right)) => Some(left.cmp(right)),
-            (Self::Int(left), Self::Big(right)) => Some(right.cmp_i64(*left).reverse()),
+            (Self::Int(left), Self::Big(right)) => Some(BigInt::from(*left).cmp(right)),
             (Self::Int(left), Self::Float(right)) => compare_int_float(*left, *right),
-            (Self::Big(left), Self::Int(right)) => Some(left.cmp_i64(*right)),
+            (Self::Big(left), Self::Int(right)) => Some(left.cmp(&BigInt::from(*right))),
             (Self::Big(left), Self::Big(right)) => Some(left.cmp(right)),
-            (Self::Big(left), Self::Float(right)) => left.cmp_f64(*right),
+            (Self::Big(left), Self::Float(right)) => compare_float(left, *right),
             (Self::Float(left), Self::Int(right)) => {
                 compare_int_float(*right, *left).map(Ordering::reverse)
             }
-            (Self::Float(left), Self::Big(right)) => right.cmp_f64(*left).map(Ordering::reverse),
+            (Self::Float(left), Self::Big(right)) => {
+                compare_float(right, *left).map(Ordering::reverse)
+            }
             (Self::Float(left), Self::Float(right)) => left.partial_cmp(right),
         }
     }
@@ -63,7 +65,7 @@ impl Number {
     pub(in crate::pyfn) fn into_integral(self) -> Option<i64> {
         match self {
             Self::Int(value) => Some(value),
-            Self::Big(value) => value.to_i64(),
+            Self::Big(value) => to_i64(&value),
             Self::Float(value) => integral(value),
         }
     }
@@ -72,7 +74,7 @@ impl Number {
     pub(in crate::pyfn) fn float(&self) -> Run<f64> {
         match self {
             Self::Int(value) => Ok(*value as f64),
-            Self::Big(value) => value.to_f64().ok_or_else(|| Exception::OVERFLOW.into()),
+            Self::Big(value) => to_f64(value).ok_or_else(|| Exception::OVERFLOW.into()),
             Self::Float(value) => Ok(*value),
         }
     }
@@ -89,7 +91,7 @@ impl Number {
 
 /// An integer as a value.
 pub(in crate::pyfn) fn int<'p, V>(value: BigInt) -> Run<Val<'p, V>> {
-    match value.to_i64() {
+    match to_i64(&value) {
         Some(small) => Ok(Val::Int(small)),
         None if value.bits() > MAX_INT_BITS => Err(Failure::Fault(ErrorCode::OutOfRange)),
         None => Ok(Val::Big(Rc::new(value))),
@@ -106,13 +108,11 @@ pub(in crate::pyfn) fn unary<'p, V: Value>(operator: Unary, value: &Val<'p, V>) 
         (Unary::Neg, Number::Float(value)) => Val::Float(-value),
         (Unary::Neg, Number::Int(value)) => match value.checked_neg() {
             Some(value) => Val::Int(value),
-            None => return int(BigInt::from(value).negated()),
+            None => return int(-BigInt::from(value)),
         },
-        (Unary::Neg, Number::Big(value)) => return int(value.negated()),
+        (Unary::Neg, Number::Big(value)) => return int(-value),
         (Unary::Invert, Number::Int(value)) => Val::Int(!value),
-        (Unary::Invert, Number::Big(value)) => {
-            return int(value.negated().minus(&BigInt::from(1)));
-        }
+        (Unary::Invert, Number::Big(value)) => return int(!value),
         (Unary::Invert, Number::Float(_)) => return Err(Exception::TYPE.into()),
     })
 }
@@ -341,15 +341,15 @@ fn integers<'p, V: Value>(
 ) -> Run<Val<'p, V>> {
     budget.fuel(64)?;
     match operator {
-        Binary::Add => int(left.plus(right)),
-        Binary::Sub => int(left.minus(right)),
-        Binary::Mul => int(left.times(right)),
-        Binary::And => int(left.bitwise(right, |left, right| left & right)),
-        Binary::Or => int(left.bitwise(right, |left, right| left | right)),
-        Binary::Xor => int(left.bitwise(right, |left, right| left ^ right)),
+        Binary::Add => int(left + right),
+        Binary::Sub => int(left - right),
+        Binary::Mul => int(left * right),
+        Binary::And => int(left & right),
+        Binary::Or => int(left | right),
+        Binary::Xor => int(left ^ right),
         Binary::FloorDiv | Binary::Mod => {
             budget.fuel(left.bits() as usize)?;
-            let (quotient, rest) = left.divided(right).ok_or(Exception::ZERO_DIVISION)?;
+            let (quotient, rest) = bigint::divided(left, right).ok_or(Exception::ZERO_DIVISION)?;
             int(if operator == Binary::Mod {
                 rest
             } else {
@@ -369,12 +369,12 @@ fn divided<'p, V>(left: &BigInt, right: &BigInt, budget: &mut Budget) -> Run<Val
     }
     if left.bits() <= EXACT
         && right.bits() <= EXACT
-        && let (Some(left), Some(right)) = (left.to_f64(), right.to_f64())
+        && let (Some(left), Some(right)) = (to_f64(left), to_f64(right))
     {
         return Ok(Val::Float(left / right));
     }
     budget.fuel((left.bits() + right.bits()) as usize)?;
-    match left.ratio(right) {
+    match bigint::ratio(left, right) {
         Some(value) => Ok(Val::Float(value)),
         None if left.bits() > right.bits() => Err(Exception::OVERFLOW.into()),
         // A result below the normal floats would be rounded twice here.
@@ -387,13 +387,11 @@ fn power<'p, V>(base: &BigInt, exponent: &BigInt, budget: &mut Budget) -> Run<Va
         if base.bits() == 0 {
             return Err(Exception::ZERO_DIVISION.into());
         }
-        let number = |value: &BigInt| value.to_f64().ok_or(Exception::OVERFLOW);
+        let number = |value: &BigInt| to_f64(value).ok_or(Exception::OVERFLOW);
         return floats(Binary::Pow, number(base)?, number(exponent)?);
     }
     if base.bits() <= 1 {
-        let odd = exponent
-            .divided(&BigInt::from(2))
-            .is_some_and(|(_, rest)| rest.bits() > 0);
+        let odd = exponent.bit(0);
         let value = match (base.bits(), base.is_negative()) {
             (0, _) => i64::from(exponent.bits() == 0),
             (_, true) if odd => -1,
@@ -401,24 +399,21 @@ fn power<'p, V>(base: &BigInt, exponent: &BigInt, budget: &mut Budget) -> Run<Va
         };
         return Ok(Val::Int(value));
     }
-    let Some(mut left) = exponent
-        .to_i64()
-        .filter(|left| *left as u64 <= MAX_INT_BITS)
-    else {
+    let Some(mut left) = to_i64(exponent).filter(|left| *left as u64 <= MAX_INT_BITS) else {
         return Err(Failure::Fault(ErrorCode::OutOfRange));
     };
     let (mut result, mut square) = (BigInt::from(1), base.clone());
     while left > 0 {
         budget.fuel(64)?;
         if left & 1 == 1 {
-            result = result.times(&square);
+            result *= &square;
             if result.bits() > MAX_INT_BITS {
                 return Err(Failure::Fault(ErrorCode::OutOfRange));
             }
         }
         left >>= 1;
         if left > 0 {
-            square = square.times(&square);
+            square = &square * &square;
             if square.bits() > MAX_INT_BITS {
                 return Err(Failure::Fault(ErrorCode::OutOfRange));
             }
@@ -495,7 +490,7 @@ pub(in crate::pyfn) fn rounded<'p, V>(value: f64) -> Run<Val<'p, V>> {
     if value.is_infinite() {
         return Err(Exception::OVERFLOW.into());
     }
-    int(BigInt::truncated(value.round_ties_even()))
+    int(bigint::truncated(value.round_ties_even()))
 }
 
 /// `round(value, digits)` of a float: a float.
@@ -526,27 +521,16 @@ pub(in crate::pyfn) fn rounded_integer<'p, V>(value: &BigInt, digits: i64) -> Ru
     if digits < -1300 {
         return Ok(Val::Int(0));
     }
-    let mut unit = BigInt::from(1);
-    for _ in 0..digits.unsigned_abs() {
-        unit = unit.times(&BigInt::from(10));
-    }
-    let Some((quotient, rest)) = value.divided(&unit) else {
+    let unit = BigInt::from(10).pow(digits.unsigned_abs() as u32);
+    let Some((quotient, rest)) = bigint::divided(value, &unit) else {
         return int(value.clone());
     };
-    let odd = quotient
-        .divided(&BigInt::from(2))
-        .is_some_and(|(_, rest)| rest.bits() > 0);
-    let up = match rest.plus(&rest).cmp(&unit) {
+    let up = match (&rest + &rest).cmp(&unit) {
         Ordering::Greater => true,
-        Ordering::Equal => odd,
+        Ordering::Equal => quotient.bit(0),
         Ordering::Less => false,
     };
-    let quotient = if up {
-        quotient.plus(&BigInt::from(1))
-    } else {
-        quotient
-    };
-    int(quotient.times(&unit))
+    int((quotient + i32::from(up)) * unit)
 }
 
 /// The number in a text, as `int(text)` reads it.
@@ -569,8 +553,8 @@ pub(in crate::pyfn) fn parse_int(text: &str) -> Run<BigInt> {
     if digits.len() > 4300 {
         return Err(Exception::VALUE.into());
     }
-    let value = BigInt::parse_decimal(&digits).ok_or(Failure::Fault(ErrorCode::OutOfRange))?;
-    Ok(if negative { value.negated() } else { value })
+    let value = bigint::parse_decimal(&digits).ok_or(Failure::Fault(ErrorCode::OutOfRange))?;
+    Ok(if negative { -value } else { value })
 }
 
 /// A text with the decimal digits of every script as those of ASCII, and nothing else beyond ASCII left in it.

@@ -8,6 +8,7 @@ use super::table::{Table, hash};
 use super::value::{Budget, Items, Range, Run, Val};
 use crate::error::ErrorCode;
 use crate::lang::path::Key;
+use crate::num::bigint::Signed;
 use crate::pyfn::consts::{ConstDict, PyConst};
 use crate::pyfn::exception::{Exception, Failure};
 use crate::value::{Step, Value, View};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::compare::equal_held;
 use super::value::{Budget, Run, Val, depth_over};
 use crate::bytes::hash::hash as hash_bytes;
+use crate::num::bigint::to_i64;
 use crate::num::number::integral;
 use crate::pyfn::consts::PyConst;
 use crate::pyfn::exception::{Exception, Failure};
@@ -125,7 +126,7 @@ pub(in crate::pyfn) fn hash<V: Value>(value: &Val<'_, V>) -> Run<u64> {
         Val::Bool(flag) => number(i64::from(*flag)),
         Val::Int(value) => number(*value),
         // Those beyond 64 bits are few: they may share a hash with the floats they equal.
-        Val::Big(value) => value.to_i64().map_or(2, number),
+        Val::Big(value) => to_i64(value).map_or(2, number),
         Val::Float(value) => integral(*value).map_or(2, number),
         Val::Str(_) | Val::Text(_) | Val::Made(_) => value
             .text()

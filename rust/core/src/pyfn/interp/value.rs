@@ -329,7 +329,7 @@ impl<'p, V: Value> Val<'p, V> {
             Self::None => false,
             Self::Bool(value) => *value,
             Self::Int(value) => *value != 0,
-            Self::Big(value) => value.to_i64() != Some(0),
+            Self::Big(value) => **value != BigInt::ZERO,
             Self::Float(value) => *value != 0.0,
             Self::Str(text) => !text.is_empty(),
             Self::Made(text) => !text.is_empty(),
