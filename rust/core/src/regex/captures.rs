@@ -3,12 +3,12 @@
 //! A backtracking walk in the order of `re`, which visits no step twice at one position and so is bounded. It runs after an
 //! automaton has found that there is a match.
 
-use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{Capture, ClassUnicode, Hir, Look, Repetition};
 
 use super::Dialect;
 use super::dialect::python;
 use super::dialect::stack::Build;
-use super::nfa_sim::{Place, holds};
+use super::nfa::{Nfa, Place, Step, holds};
 use crate::budget::Steps;
 use crate::error::Fault;
 
@@ -66,23 +66,10 @@ impl Build for Full {
     }
 }
 
-#[derive(Debug)]
-enum Step {
-    Class(Box<[(char, char)]>),
-    Char(char),
-    Look(Look),
-    /// Goes on at the first, and at the second when that leads nowhere.
-    Split(usize, usize),
-    Jump(usize),
-    /// Keeps the place.
-    Save(usize),
-    Found,
-}
-
 /// A pattern as a list of steps, and its groups.
 #[derive(Debug)]
 pub struct Captures {
-    steps: Vec<Step>,
+    nfa: Nfa,
     /// The names of the groups, the first of which is group 1.
     names: Vec<Option<String>>,
 }
@@ -101,120 +88,15 @@ impl Captures {
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let (piece, names) = python::parse_named::<Full>(text).ok()?;
-        let mut captures = Self {
-            steps: vec![Step::Save(0)],
-            names,
-        };
-        captures.compile(&piece.built.0)?;
-        captures.steps.extend([Step::Save(1), Step::Found]);
-        Some(captures)
+        let nfa = Nfa::new(&piece.built.0);
+        // Where a round may be empty `re` has rules of its own on when it is the last.
+        (!nfa.empty_rounds).then_some(Self { nfa, names })
     }
 
     /// The names of the groups, the first of which is group 1.
     #[must_use]
     pub fn names(&self) -> &[Option<String>] {
         &self.names
-    }
-
-    fn compile(&mut self, hir: &Hir) -> Option<()> {
-        match hir.kind() {
-            HirKind::Empty => {}
-            HirKind::Literal(literal) => {
-                let text = std::str::from_utf8(&literal.0).ok()?;
-                self.steps.extend(text.chars().map(Step::Char));
-            }
-            HirKind::Class(Class::Unicode(class)) => {
-                let ranges = class.ranges().iter();
-                let ranges = ranges.map(|range| (range.start(), range.end()));
-                self.steps.push(Step::Class(ranges.collect()));
-            }
-            HirKind::Class(Class::Bytes(_)) => return None,
-            HirKind::Look(look) => self.steps.push(Step::Look(*look)),
-            HirKind::Capture(capture) => {
-                let slot = 2 * capture.index as usize;
-                self.steps.push(Step::Save(slot));
-                self.compile(&capture.sub)?;
-                self.steps.push(Step::Save(slot + 1));
-            }
-            HirKind::Concat(parts) => {
-                for part in parts {
-                    self.compile(part)?;
-                }
-            }
-            HirKind::Alternation(parts) => {
-                let mut ends = Vec::new();
-                for (at, part) in (1..).zip(parts) {
-                    if at == parts.len() {
-                        self.compile(part)?;
-                        continue;
-                    }
-                    let split = self.reserve();
-                    self.compile(part)?;
-                    ends.push(self.reserve());
-                    self.set(split, Step::Split(split + 1, self.steps.len()));
-                }
-                for end in ends {
-                    self.set(end, Step::Jump(self.steps.len()));
-                }
-            }
-            HirKind::Repetition(repetition) => self.repetition(repetition)?,
-        }
-        Some(())
-    }
-
-    fn repetition(&mut self, repetition: &Repetition) -> Option<()> {
-        let sub = &repetition.sub;
-        let again = repetition.max.is_none_or(|max| max > 1);
-        // Where a round may be empty `re` has rules of its own on when it is the last.
-        if again
-            && sub
-                .properties()
-                .minimum_len()
-                .is_none_or(|least| least == 0)
-        {
-            return None;
-        }
-        for _ in 0..repetition.min {
-            self.compile(sub)?;
-        }
-        let branch = |into, past| {
-            if repetition.greedy {
-                Step::Split(into, past)
-            } else {
-                Step::Split(past, into)
-            }
-        };
-        match repetition.max {
-            None => {
-                let split = self.reserve();
-                self.compile(sub)?;
-                self.steps.push(Step::Jump(split));
-                self.set(split, branch(split + 1, self.steps.len()));
-            }
-            Some(max) => {
-                let mut splits = Vec::new();
-                for _ in repetition.min..max {
-                    splits.push(self.reserve());
-                    self.compile(sub)?;
-                }
-                let end = self.steps.len();
-                for split in splits {
-                    self.set(split, branch(split + 1, end));
-                }
-            }
-        }
-        Some(())
-    }
-
-    fn reserve(&mut self) -> usize {
-        self.steps.push(Step::Jump(0));
-        self.steps.len() - 1
-    }
-
-    fn set(&mut self, at: usize, step: Step) {
-        if let Some(place) = self.steps.get_mut(at) {
-            *place = step;
-        }
     }
 
     /// The groups of the first match: at the start of the text if `anchored`, and to its end if `whole`. `None`: there is
@@ -229,7 +111,7 @@ impl Captures {
         steps: &Steps,
     ) -> Result<Option<Groups>, Fault> {
         let places = text.len() + 1;
-        let visits = self.steps.len().saturating_mul(places);
+        let visits = self.nfa.steps.len().saturating_mul(places);
         if visits > MAX_VISITS {
             return Ok(None);
         }
@@ -260,7 +142,8 @@ impl Captures {
     /// Words of memory that [`Self::find`] needs.
     #[must_use]
     pub(crate) fn remembered(&self, text: &str) -> usize {
-        self.steps
+        self.nfa
+            .steps
             .len()
             .saturating_mul(text.len() + 1)
             .min(MAX_VISITS)
@@ -323,10 +206,9 @@ impl Walk<'_> {
             let captures = self.captures;
             let rest = self.text.get(at..).unwrap_or_default();
             let next = rest.chars().next();
-            match captures.steps.get(step) {
-                Some(Step::Char(wanted)) if next == Some(*wanted) => at += wanted.len_utf8(),
-                Some(Step::Class(ranges)) => match next {
-                    Some(found) if has(ranges, found) => at += found.len_utf8(),
+            match captures.nfa.steps.get(step) {
+                Some(reads @ (Step::Char(_) | Step::Class(_))) => match next {
+                    Some(found) if reads.reads(found) => at += found.len_utf8(),
                     Some(_) | None => return Ok(false),
                 },
                 Some(Step::Look(look)) => {
@@ -355,19 +237,11 @@ impl Walk<'_> {
                     }
                 }
                 Some(Step::Found) => return Ok(!self.whole || at == self.text.len()),
-                Some(Step::Char(_)) | None => return Ok(false),
+                None => return Ok(false),
             }
             step += 1;
         }
     }
-}
-
-fn has(ranges: &[(char, char)], found: char) -> bool {
-    let after = ranges.partition_point(|(low, _)| *low <= found);
-    after
-        .checked_sub(1)
-        .and_then(|at| ranges.get(at))
-        .is_some_and(|(_, high)| found <= *high)
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ pub(crate) mod dialect;
 mod error;
 mod literal;
 mod multi;
+mod nfa;
 mod nfa_sim;
 mod prefilter;
 mod rewrite;

@@ -3,20 +3,17 @@
 use std::sync::{Arc, OnceLock};
 
 use memchr::memmem::Finder;
-use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::meta::{Config, Regex};
-use regex_automata::nfa::thompson::{self, WhichCaptures};
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_automata::{Input, MatchKind};
 
 use super::cache::{Caches, Grows};
+use super::multi::automaton::{NFA_BYTES, lazy_dfa};
 use super::nfa_sim::NfaSim;
 use super::{Inner, LiteralKind, Pattern};
 use crate::budget::Steps;
 use crate::error::Fault;
-
-/// Memory of one automaton under construction, in bytes. No pattern within [`super::MAX_COST`] comes near it; one that did
-/// would take the plain path.
-const NFA_BYTES: usize = 64 << 20;
 
 /// Bytes of a text times places in a pattern that are searched whichever way is taken: at the slowest 10 ns each.
 const CALM: usize = 128 << 10;
@@ -177,20 +174,8 @@ impl Matcher {
     }
 
     fn build_long(&self) -> Option<Box<Long>> {
-        let config = thompson::Config::new()
-            .utf8(false)
-            .nfa_size_limit(Some(NFA_BYTES))
-            .which_captures(WhichCaptures::None);
-        let nfa = thompson::Compiler::new()
-            .configure(config)
-            .build_from_hir(self.pattern.target()?)
-            .ok()?;
-        let config = DFA::config()
-            .cache_capacity(CACHE_BYTES)
-            .skip_cache_capacity_check(true)
-            .minimum_cache_clear_count(Some(1))
-            .minimum_bytes_per_state(Some(10));
-        let dfa = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
+        let target = self.pattern.target()?;
+        let dfa = lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
         let caches = Caches::new(&self.pattern.budget);
         Some(Box::new(Long { dfa, caches }))
     }

@@ -16,8 +16,9 @@ pub(in crate::regex) const CHUNK_PATTERNS: usize = 1024;
 /// Cost of the patterns in one automaton, at most, unless it is one pattern.
 pub(in crate::regex) const CHUNK_COST: usize = 40_000;
 
-/// Memory of one automaton under construction, in bytes.
-const NFA_BYTES: usize = 64 << 20;
+/// Memory of one automaton under construction, in bytes. No pattern within [`crate::regex::MAX_COST`] comes near it; one
+/// that did would take the plain path.
+pub(in crate::regex) const NFA_BYTES: usize = 64 << 20;
 
 /// After this many texts in a row for which states were discarded faster than they were reused, an automaton is disabled
 /// for a while.
@@ -61,7 +62,8 @@ impl Automaton {
         patterns: Vec<usize>,
         (cache_bytes, budget): (usize, &CacheBudget),
     ) -> Self {
-        let dfa = build(&hirs.collect::<Vec<&Hir>>(), cache_bytes);
+        let hirs: Vec<&Hir> = hirs.collect();
+        let dfa = lazy_dfa(&hirs, MatchKind::All, cache_bytes);
         let engine = dfa.map(|dfa| (dfa, Caches::new(budget)));
         Self {
             patterns,
@@ -123,7 +125,12 @@ impl Automaton {
     }
 }
 
-fn build(hirs: &[&Hir], cache_bytes: usize) -> Option<DFA> {
+/// An automaton for `hirs` whose states are built as they are needed, until they are discarded faster than they are reused.
+pub(in crate::regex) fn lazy_dfa(
+    hirs: &[&Hir],
+    matches: MatchKind,
+    cache_bytes: usize,
+) -> Option<DFA> {
     let config = thompson::Config::new()
         .utf8(false)
         .nfa_size_limit(Some(NFA_BYTES))
@@ -133,7 +140,7 @@ fn build(hirs: &[&Hir], cache_bytes: usize) -> Option<DFA> {
         .build_many_from_hir(hirs)
         .ok()?;
     let config = DFA::config()
-        .match_kind(MatchKind::All)
+        .match_kind(matches)
         .cache_capacity(cache_bytes)
         .skip_cache_capacity_check(true)
         .minimum_cache_clear_count(Some(1))
