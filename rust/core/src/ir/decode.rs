@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, Hasher};
 
-use super::constant::{is_plain, string};
+use super::constant::is_plain;
 use super::node::{CAPS, Decode, Map, bad, limit, list, syntax};
 use super::part::{self, RuleFields};
 use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, operand};
@@ -324,25 +324,46 @@ impl<'a> Decoder<'a> {
 
     /// The path of a leaf, checked when it is new.
     fn path(&mut self, head: Head, item: Item<'_, 'a>) -> Decode<u32> {
-        let keys = list(item, "`path`")?;
+        let (hash, known) = self.known_path(head, list(item, "`path`")?.map(Item::text));
+        match known {
+            Some(path) => Ok(path),
+            None => self.new_path(head, part::path(item)?, hash),
+        }
+    }
+
+    /// The path of a read in a function, or of an operand.
+    pub(super) fn path_of(&mut self, head: Head, keys: Vec<Box<str>>) -> Decode<u32> {
+        let (hash, known) = self.known_path(head, keys.iter().map(|key| Some(&**key)));
+        match known {
+            Some(path) => Ok(path),
+            None => self.new_path(head, keys, hash),
+        }
+    }
+
+    /// The hash of a path, and the path when it is known.
+    fn known_path<'k>(
+        &self,
+        head: Head,
+        mut keys: impl Iterator<Item = Option<&'k str>> + Clone,
+    ) -> (u64, Option<u32>) {
         let mut hasher = self.paths.hasher().build_hasher();
         head.hash(&mut hasher);
-        for key in keys {
-            hasher.write(string(key, "a key of a path")?.as_bytes());
+        for key in keys.clone() {
+            hasher.write(key.unwrap_or_default().as_bytes());
         }
         let hash = hasher.finish();
-        if let Some(&known) = self.paths.get(&hash)
-            && let Some(path) = self.policy.paths.get(known as usize)
-            && path.head == head
-            && path
-                .keys
-                .iter()
-                .map(|key| Some(&**key))
-                .eq(keys.map(Item::text))
-        {
-            return Ok(known);
-        }
-        let keys = part::path(item)?;
+        let same = |path: &PathOf| {
+            let mut held = path.keys.iter();
+            path.head == head
+                && keys.all(|key| held.next().is_some_and(|held| key == Some(&**held)))
+                && held.next().is_none()
+        };
+        let known = self.paths.get(&hash).copied();
+        let path = known.and_then(|known| self.policy.paths.get(known as usize));
+        (hash, known.filter(|_| path.is_some_and(same)))
+    }
+
+    fn new_path(&mut self, head: Head, keys: Vec<Box<str>>, hash: u64) -> Decode<u32> {
         if self.policy.profile == Profile::Strict {
             check_strict_path(head, &keys)?;
         }
@@ -359,7 +380,7 @@ impl<'a> Decoder<'a> {
             Operand::Const(_) => self.pattern(op, None, dialect),
             Operand::Ref(head, keys) => {
                 self.pattern(op, None, dialect)?;
-                let path = self.reference(*head, keys)?;
+                let path = self.path_of(*head, keys.clone())?;
                 self.policy.refs.push(path);
                 Ok(())
             }
@@ -370,31 +391,6 @@ impl<'a> Decoder<'a> {
                     .try_for_each(|check| self.operand_of(check.op, &check.operand, check.dialect))
             }
         }
-    }
-
-    /// The path that an operand refers to, checked when it is new.
-    fn reference(&mut self, head: Head, keys: &[Box<str>]) -> Decode<u32> {
-        let mut hasher = self.paths.hasher().build_hasher();
-        head.hash(&mut hasher);
-        for key in keys {
-            hasher.write(key.as_bytes());
-        }
-        let hash = hasher.finish();
-        if let Some(&known) = self.paths.get(&hash)
-            && let Some(path) = self.policy.paths.get(known as usize)
-            && path.head == head
-            && path.keys == keys
-        {
-            return Ok(known);
-        }
-        check_strict_path(head, keys)?;
-        let id = self.policy.paths.len() as u32;
-        self.policy.paths.push(PathOf {
-            head,
-            keys: keys.to_vec(),
-        });
-        self.paths.insert(hash, id);
-        Ok(id)
     }
 
     fn pattern(&mut self, op: Op, text: Option<&str>, dialect: Option<Dialect>) -> Decode<()> {
@@ -443,36 +439,10 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// The path of a read in a function.
-    pub(super) fn path_of(&mut self, head: Head, keys: Vec<Box<str>>) -> Decode<u32> {
-        let hash = self.hash_of(head, keys.iter().map(AsRef::as_ref));
-        if let Some(&known) = self.paths.get(&hash)
-            && let Some(path) = self.policy.paths.get(known as usize)
-            && path.head == head
-            && path.keys == keys
-        {
-            return Ok(known);
-        }
-        check_strict_path(head, &keys)?;
-        let id = self.policy.paths.len() as u32;
-        self.policy.paths.push(PathOf { head, keys });
-        self.paths.insert(hash, id);
-        Ok(id)
-    }
-
     /// The head and the keys of a path.
     pub(super) fn path_at(&self, path: u32) -> Option<(Head, Vec<Box<str>>)> {
         let path = self.policy.paths.get(path as usize)?;
         Some((path.head, path.keys.clone()))
-    }
-
-    fn hash_of<'k>(&self, head: Head, keys: impl Iterator<Item = &'k str>) -> u64 {
-        let mut hasher = self.paths.hasher().build_hasher();
-        head.hash(&mut hasher);
-        for key in keys {
-            hasher.write(key.as_bytes());
-        }
-        hasher.finish()
     }
 
     /// The number of a decision that is always the same.
@@ -512,7 +482,7 @@ pub(crate) fn body(
     let mut decoder = Decoder::new(bytes, Profile::Strict, defaults, caches);
     decoder.rulings_before = template;
     for (id, path) in (0..).zip(&paths) {
-        let hash = decoder.hash_of(path.head, path.keys.iter().map(AsRef::as_ref));
+        let (hash, _) = decoder.known_path(path.head, path.keys.iter().map(|key| Some(&**key)));
         decoder.paths.insert(hash, id);
     }
     decoder.policy.paths = paths;

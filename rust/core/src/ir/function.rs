@@ -143,98 +143,89 @@ impl Reader<'_, '_> {
 
     #[inline(never)]
     fn read_assign(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`assign`", &["k", "target", "value"])?;
-            // The value is read first: what it binds is bound first.
-            let value = self.code(fields.need(2)?, below)?;
-            Statement::Assign(self.target(fields.need(1)?, below)?, value)
-        })
+        let fields = map.fields("`assign`", &["k", "target", "value"])?;
+        // The value is read first: what it binds is bound first.
+        let value = self.code(fields.need(2)?, below)?;
+        Ok(Statement::Assign(
+            self.target(fields.need(1)?, below)?,
+            value,
+        ))
     }
 
     #[inline(never)]
     fn read_append(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`append`", &["k", "slot", "value"])?;
-            let slot = self.slot(fields.need(1)?)?;
-            Statement::Append(slot, self.code(fields.need(2)?, below)?)
-        })
+        let fields = map.fields("`append`", &["k", "slot", "value"])?;
+        let slot = self.slot(fields.need(1)?)?;
+        Ok(Statement::Append(slot, self.code(fields.need(2)?, below)?))
     }
 
     #[inline(never)]
     fn read_store(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`store`", &["k", "key", "slot", "value"])?;
-            let slot = self.slot(fields.need(2)?)?;
-            let key = self.code(fields.need(1)?, below)?;
-            let value = self.code(fields.need(3)?, below)?;
-            Statement::Store(slot, Box::new((key, value)))
-        })
+        let fields = map.fields("`store`", &["k", "key", "slot", "value"])?;
+        let slot = self.slot(fields.need(2)?)?;
+        let key = self.code(fields.need(1)?, below)?;
+        let value = self.code(fields.need(3)?, below)?;
+        Ok(Statement::Store(slot, Box::new((key, value))))
     }
 
     #[inline(never)]
     fn read_if(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`if`", &["k", "otherwise", "test", "then"])?;
-            let test = self.code(fields.need(2)?, below)?;
-            let then = self.body(fields.need(3)?, below)?;
-            Statement::If(test, then, self.body(fields.need(1)?, below)?)
-        })
+        let fields = map.fields("`if`", &["k", "otherwise", "test", "then"])?;
+        let test = self.code(fields.need(2)?, below)?;
+        let then = self.body(fields.need(3)?, below)?;
+        Ok(Statement::If(
+            test,
+            then,
+            self.body(fields.need(1)?, below)?,
+        ))
     }
 
     #[inline(never)]
     fn read_for(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
-            let over = self.code(fields.need(3)?, below)?.gone_over();
-            let target = self.target(fields.need(4)?, below)?;
-            let body = self.looped(fields.need(0)?, below)?;
-            let otherwise = self.body(fields.need(2)?, below)?;
-            Statement::For(Box::new(For {
-                target,
-                over,
-                body,
-                otherwise,
-            }))
-        })
+        let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
+        let over = self.code(fields.need(3)?, below)?.gone_over();
+        let target = self.target(fields.need(4)?, below)?;
+        let body = self.looped(fields.need(0)?, below)?;
+        let otherwise = self.body(fields.need(2)?, below)?;
+        Ok(Statement::For(Box::new(For {
+            target,
+            over,
+            body,
+            otherwise,
+        })))
     }
 
     #[inline(never)]
     fn read_return(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`return`", &["k", "value"])?;
-            Statement::Return(self.code(fields.need(1)?, below)?)
-        })
+        let fields = map.fields("`return`", &["k", "value"])?;
+        Ok(Statement::Return(self.code(fields.need(1)?, below)?))
     }
 
     #[inline(never)]
     fn read_evaluate(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`evaluate`", &["k", "value"])?;
-            Statement::Evaluate(self.code(fields.need(1)?, below)?)
-        })
+        let fields = map.fields("`evaluate`", &["k", "value"])?;
+        Ok(Statement::Evaluate(self.code(fields.need(1)?, below)?))
     }
 
     #[inline(never)]
     fn read_try(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Statement> {
-        Ok({
-            let fields = map.fields("`try`", &["body", "handlers", "k", "otherwise"])?;
-            let body = self.body(fields.need(0)?, below)?;
-            let handlers = self.each(fields.need(1)?, "`handlers`", |reader, item| {
-                let map = Map::of(item, "the handler")?;
-                let fields = map.fields("the handler", &["body", "names"])?;
-                let names = reader.each(fields.need(1)?, "`names`", |_, item| {
-                    exception(string(item, "the name of an exception")?)
-                })?;
-                let body = reader.body(fields.need(0)?, below)?;
-                Ok(Handler { names, body })
+        let fields = map.fields("`try`", &["body", "handlers", "k", "otherwise"])?;
+        let body = self.body(fields.need(0)?, below)?;
+        let handlers = self.each(fields.need(1)?, "`handlers`", |reader, item| {
+            let map = Map::of(item, "the handler")?;
+            let fields = map.fields("the handler", &["body", "names"])?;
+            let names = reader.each(fields.need(1)?, "`names`", |_, item| {
+                exception(string(item, "the name of an exception")?)
             })?;
-            let otherwise = self.body(fields.need(3)?, below)?;
-            Statement::Try(Box::new(Try {
-                body,
-                handlers,
-                otherwise,
-            }))
-        })
+            let body = reader.body(fields.need(0)?, below)?;
+            Ok(Handler { names, body })
+        })?;
+        let otherwise = self.body(fields.need(3)?, below)?;
+        Ok(Statement::Try(Box::new(Try {
+            body,
+            handlers,
+            otherwise,
+        })))
     }
 
     #[inline(never)]
@@ -310,203 +301,181 @@ impl Reader<'_, '_> {
 
     #[inline(never)]
     fn read_attr(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`attr`", &["k", "name", "of"])?;
-            let of = self.code(fields.need(2)?, below)?;
-            attribute(self.decoder, of, fields.text(1)?)?
-        })
+        let fields = map.fields("`attr`", &["k", "name", "of"])?;
+        let of = self.code(fields.need(2)?, below)?;
+        attribute(self.decoder, of, fields.text(1)?)
     }
 
     #[inline(never)]
     fn read_item(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`item`", &["k", "key", "of"])?;
-            let of = self.code(fields.need(2)?, below)?;
-            let key = self.code(fields.need(1)?, below)?;
-            let path = step(self.decoder, &of, &key)?;
-            let code = Code::Item(Box::new((of, key)));
-            reached(path, code)
-        })
+        let fields = map.fields("`item`", &["k", "key", "of"])?;
+        let of = self.code(fields.need(2)?, below)?;
+        let key = self.code(fields.need(1)?, below)?;
+        let path = step(self.decoder, &of, &key)?;
+        let code = Code::Item(Box::new((of, key)));
+        Ok(reached(path, code))
     }
 
     #[inline(never)]
     fn read_slice(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`slice`", &["k", "of", "start", "step", "stop"])?;
-            let of = self.code(fields.need(1)?, below)?;
-            let start = self.optional(fields.get(2), below)?;
-            let stop = self.optional(fields.get(4), below)?;
-            let step = self.optional(fields.get(3), below)?;
-            Code::Slice(Box::new((of, [start, stop, step])))
-        })
+        let fields = map.fields("`slice`", &["k", "of", "start", "step", "stop"])?;
+        let of = self.code(fields.need(1)?, below)?;
+        let start = self.optional(fields.get(2), below)?;
+        let stop = self.optional(fields.get(4), below)?;
+        let step = self.optional(fields.get(3), below)?;
+        Ok(Code::Slice(Box::new((of, [start, stop, step]))))
     }
 
     #[inline(never)]
     fn read_call(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`call`", &["args", "function", "k"])?;
-            let name = fields.text(1)?;
-            let function = Builtin::from_name(name).ok_or_else(|| unknown(name, "function"))?;
-            Code::Call(function, self.codes(fields.need(0)?, "`args`", below)?)
-        })
+        let fields = map.fields("`call`", &["args", "function", "k"])?;
+        let name = fields.text(1)?;
+        let function = Builtin::from_name(name).ok_or_else(|| unknown(name, "function"))?;
+        Ok(Code::Call(
+            function,
+            self.codes(fields.need(0)?, "`args`", below)?,
+        ))
     }
 
     #[inline(never)]
     fn read_isinstance(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`isinstance`", &["k", "of", "types"])?;
-            let of = self.code(fields.need(1)?, below)?;
-            let types = types(fields.need(2)?)?;
-            Code::IsInstance(Box::new(of), types)
-        })
+        let fields = map.fields("`isinstance`", &["k", "of", "types"])?;
+        let of = self.code(fields.need(1)?, below)?;
+        let types = types(fields.need(2)?)?;
+        Ok(Code::IsInstance(Box::new(of), types))
     }
 
     #[inline(never)]
     fn read_method(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`method`", &["args", "k", "name", "of"])?;
-            let of = self.code(fields.need(3)?, below)?;
-            let name = fields.text(2)?;
-            let method = Method::from_name(name).ok_or_else(|| unknown(name, "method"))?;
-            let args = self.codes(fields.need(0)?, "`args`", below)?;
-            let path = match (method, &*args) {
-                // What is got when nothing is there must not be evaluated, unless it is a constant.
-                (Method::Get, [key] | [key, Code::Const(_)]) => step(self.decoder, &of, key)?,
-                _ => None,
-            };
-            reached(path, Code::Method(Box::new(of), method, args))
-        })
+        let fields = map.fields("`method`", &["args", "k", "name", "of"])?;
+        let of = self.code(fields.need(3)?, below)?;
+        let name = fields.text(2)?;
+        let method = Method::from_name(name).ok_or_else(|| unknown(name, "method"))?;
+        let args = self.codes(fields.need(0)?, "`args`", below)?;
+        let path = match (method, &*args) {
+            // What is got when nothing is there must not be evaluated, unless it is a constant.
+            (Method::Get, [key] | [key, Code::Const(_)]) => step(self.decoder, &of, key)?,
+            _ => None,
+        };
+        Ok(reached(path, Code::Method(Box::new(of), method, args)))
     }
 
     #[inline(never)]
     fn read_compare(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`compare`", &["first", "k", "operators", "others"])?;
-            let first = self.code(fields.need(0)?, below)?;
-            let operators = self.each(fields.need(2)?, "`operators`", |_, item| {
-                let name = string(item, "an operator")?;
-                Comparison::from_name(name).ok_or_else(|| unknown(name, "comparison"))
-            })?;
-            let others = self.codes(fields.need(3)?, "`others`", below)?;
-            if operators.is_empty() || operators.len() != others.len() {
-                return Err(bad("`compare` needs an operand for each of its operators"));
-            }
-            let pairs = operators.into_iter().zip(others);
-            let pairs = pairs.map(|(operator, other)| match operator {
-                Comparison::In | Comparison::NotIn => (operator, other.looked_through()),
-                _ => (operator, other),
-            });
-            comparison(self.decoder, first, pairs.collect())?
-        })
+        let fields = map.fields("`compare`", &["first", "k", "operators", "others"])?;
+        let first = self.code(fields.need(0)?, below)?;
+        let operators = self.each(fields.need(2)?, "`operators`", |_, item| {
+            let name = string(item, "an operator")?;
+            Comparison::from_name(name).ok_or_else(|| unknown(name, "comparison"))
+        })?;
+        let others = self.codes(fields.need(3)?, "`others`", below)?;
+        if operators.is_empty() || operators.len() != others.len() {
+            return Err(bad("`compare` needs an operand for each of its operators"));
+        }
+        let pairs = operators.into_iter().zip(others);
+        let pairs = pairs.map(|(operator, other)| match operator {
+            Comparison::In | Comparison::NotIn => (operator, other.looked_through()),
+            _ => (operator, other),
+        });
+        comparison(self.decoder, first, pairs.collect())
     }
 
     #[inline(never)]
     fn read_connective(&mut self, map: Map<'_, '_>, kind: &str, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("the operator", &["items", "k"])?;
-            let items = self.codes(fields.need(0)?, "`items`", below)?;
-            if items.is_empty() {
-                return Err(bad(format!("`{kind}` has no items")));
-            }
-            if kind == "and" {
-                Code::And(items)
-            } else {
-                Code::Or(items)
-            }
+        let fields = map.fields("the operator", &["items", "k"])?;
+        let items = self.codes(fields.need(0)?, "`items`", below)?;
+        if items.is_empty() {
+            return Err(bad(format!("`{kind}` has no items")));
+        }
+        Ok(if kind == "and" {
+            Code::And(items)
+        } else {
+            Code::Or(items)
         })
     }
 
     #[inline(never)]
     fn read_not(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`not`", &["item", "k"])?;
-            Code::Not(Box::new(self.code(fields.need(0)?, below)?))
-        })
+        let fields = map.fields("`not`", &["item", "k"])?;
+        Ok(Code::Not(Box::new(self.code(fields.need(0)?, below)?)))
     }
 
     #[inline(never)]
     fn read_unary(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`unary`", &["item", "k", "operator"])?;
-            let name = fields.text(2)?;
-            let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
-            Code::unary(operator, self.code(fields.need(0)?, below)?)
-        })
+        let fields = map.fields("`unary`", &["item", "k", "operator"])?;
+        let name = fields.text(2)?;
+        let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+        Ok(Code::unary(operator, self.code(fields.need(0)?, below)?))
     }
 
     #[inline(never)]
     fn read_binary(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
-            let name = fields.text(2)?;
-            let operator = Binary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
-            let left = self.code(fields.need(1)?, below)?;
-            Code::Binary(
-                operator,
-                Box::new((left, self.code(fields.need(3)?, below)?)),
-            )
-        })
+        let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
+        let name = fields.text(2)?;
+        let operator = Binary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+        let left = self.code(fields.need(1)?, below)?;
+        Ok(Code::Binary(
+            operator,
+            Box::new((left, self.code(fields.need(3)?, below)?)),
+        ))
     }
 
     #[inline(never)]
     fn read_ifelse(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`ifelse`", &["k", "otherwise", "test", "then"])?;
-            let test = self.code(fields.need(2)?, below)?;
-            let then = self.code(fields.need(3)?, below)?;
-            Code::IfElse(Box::new((test, then, self.code(fields.need(1)?, below)?)))
-        })
+        let fields = map.fields("`ifelse`", &["k", "otherwise", "test", "then"])?;
+        let test = self.code(fields.need(2)?, below)?;
+        let then = self.code(fields.need(3)?, below)?;
+        Ok(Code::IfElse(Box::new((
+            test,
+            then,
+            self.code(fields.need(1)?, below)?,
+        ))))
     }
 
     #[inline(never)]
     fn read_display(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`display`", &["items", "k", "kind"])?;
-            let items = self.codes(fields.need(0)?, "`items`", below)?;
-            match fields.text(2)? {
-                "list" => Code::List(items),
-                "tuple" => Code::tuple(items),
-                "set" => Code::Set(items),
-                other => return Err(unknown(other, "display")),
-            }
+        let fields = map.fields("`display`", &["items", "k", "kind"])?;
+        let items = self.codes(fields.need(0)?, "`items`", below)?;
+        Ok(match fields.text(2)? {
+            "list" => Code::List(items),
+            "tuple" => Code::tuple(items),
+            "set" => Code::Set(items),
+            other => return Err(unknown(other, "display")),
         })
     }
 
     #[inline(never)]
     fn read_mapping(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`mapping`", &["entries", "k"])?;
-            let entries = self.each(fields.need(0)?, "`entries`", |reader, item| {
-                let mut pair = list(item, "an entry")?;
-                let (Some(key), Some(value), None) = (pair.next(), pair.next(), pair.next()) else {
-                    return Err(bad("an entry does not have two parts"));
-                };
-                let key = reader.optional(Some(key), below)?;
-                Ok((key, reader.code(value, below)?))
-            })?;
-            Code::Mapping(entries)
-        })
+        let fields = map.fields("`mapping`", &["entries", "k"])?;
+        let entries = self.each(fields.need(0)?, "`entries`", |reader, item| {
+            let mut pair = list(item, "an entry")?;
+            let (Some(key), Some(value), None) = (pair.next(), pair.next(), pair.next()) else {
+                return Err(bad("an entry does not have two parts"));
+            };
+            let key = reader.optional(Some(key), below)?;
+            Ok((key, reader.code(value, below)?))
+        })?;
+        Ok(Code::Mapping(entries))
     }
 
     #[inline(never)]
     fn read_text(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`text`", &["k", "parts"])?;
-            let parts = self.each(fields.need(1)?, "`parts`", |reader, item| {
-                reader.part(item, below)
-            })?;
-            Code::Text(parts)
-        })
+        let fields = map.fields("`text`", &["k", "parts"])?;
+        let parts = self.each(fields.need(1)?, "`parts`", |reader, item| {
+            reader.part(item, below)
+        })?;
+        Ok(Code::Text(parts))
     }
 
     #[inline(never)]
     fn read_bind(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
-        Ok({
-            let fields = map.fields("`bind`", &["k", "slot", "value"])?;
-            let slot = self.slot(fields.need(1)?)?;
-            self.assigned.push(slot);
-            Code::Bind(slot, Box::new(self.code(fields.need(2)?, below)?))
-        })
+        let fields = map.fields("`bind`", &["k", "slot", "value"])?;
+        let slot = self.slot(fields.need(1)?)?;
+        self.assigned.push(slot);
+        Ok(Code::Bind(
+            slot,
+            Box::new(self.code(fields.need(2)?, below)?),
+        ))
     }
 
     #[inline(never)]
