@@ -28,31 +28,15 @@ impl Program {
             Body::Host(host) => Some(host),
             Body::Match(_) | Body::Function(_) => None,
         };
-        let nothing = |id: Box<str>| RuleInfo {
-            id: Const::Str(id),
-            verdict: rule.verdict,
-            reason: Const::Str("".into()),
-            approvals_needed: 1,
-            approvers: Vec::new(),
-            timeout_seconds: Const::Null,
-            transform: None,
-            host,
-        };
         match ir::rule(self.source.get(rule.span), self.profile) {
-            Ok(ir::Rule::Declarative(read)) => RuleInfo {
-                id: read.id,
-                verdict: read.verdict,
-                reason: read.reason,
-                approvals_needed: read.approvals_needed,
-                approvers: read.approvers,
-                timeout_seconds: read.timeout_seconds,
-                transform: read.transform,
+            Ok(read) => RuleInfo {
+                verdict: rule.verdict,
                 host,
+                ..read
             },
-            Ok(ir::Rule::Host(name)) => nothing(name),
             Err(_) => RuleInfo {
-                verdict: crate::program::Verdict::Deny,
-                ..nothing("".into())
+                host,
+                ..RuleInfo::named("")
             },
         }
     }

@@ -1,6 +1,6 @@
 //! Constants of the IR: JSON values, with one-key mappings as tags for what JSON lacks.
 
-use super::node::{Decode, bad, limit};
+use super::node::{Decode, bad, limit, pair};
 use crate::json::tape::{Item, Node};
 use crate::lang::Profile;
 use crate::limits::{MAX_CONST_DEPTH, MAX_INT_BITS, MAX_STRING_BYTES};
@@ -135,17 +135,10 @@ fn tagged(tag: &str, body: Item<'_, '_>, profile: Profile, depth: usize) -> Deco
             body, tag, profile, depth,
         )?))),
         ("pairs", Profile::Lynx) => {
-            let pair = |pair: Item<'_, '_>| {
-                let Some(mut parts) = pair.items() else {
-                    return Err(bad("a pair is not a list"));
-                };
-                match (parts.next(), parts.next(), parts.next()) {
-                    (Some(key), Some(value), None) => Ok((
-                        at_depth(key, profile, depth + 1)?,
-                        at_depth(value, profile, depth + 1)?,
-                    )),
-                    _ => Err(bad("a pair does not have two parts")),
-                }
+            let pair = |item: Item<'_, '_>| {
+                let (key, value) = pair(item, "a pair")?;
+                let key = at_depth(key, profile, depth + 1)?;
+                Ok((key, at_depth(value, profile, depth + 1)?))
             };
             let Some(pairs) = body.items() else {
                 return Err(bad("the constant `pairs` is not a list"));

@@ -6,15 +6,15 @@
 use super::constant::string;
 use super::decode::Decoder;
 use super::function_leaf::{
-    argument, attribute, collection, comparison, conversion, exception, pattern, py_const, reached,
-    step, template, types, unknown,
+    attribute, comparison, exception, pattern, py_const, reached, step, template, types, unknown,
+    word,
 };
-use super::node::{Decode, Map, bad, limit, list};
+use super::node::{Decode, Map, bad, limit, list, pair};
 use crate::json::tape::{Item, Node};
 use crate::limits::{MAX_CODE_DEPTH, MAX_CODE_NODES, MAX_SLOTS};
 use crate::pyfn::ast::{
-    Binary, Builtin, Code, Collect, Collection, Comparison, Decide, For, Function, Handler, Inline,
-    Loop, Method, Object, Part, Statement, Target, Try, Unary,
+    Argument, Binary, Builtin, Code, Collect, Collection, Comparison, Conversion, Decide, For,
+    Function, Handler, Inline, Loop, Method, Object, Part, Statement, Target, Try, Unary,
 };
 use crate::pyfn::format_spec::is_known as is_known_format;
 
@@ -329,8 +329,7 @@ impl Reader<'_, '_> {
     #[inline(never)]
     fn read_call(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
         let fields = map.fields("`call`", &["args", "function", "k"])?;
-        let name = fields.text(1)?;
-        let function = Builtin::from_name(name).ok_or_else(|| unknown(name, "function"))?;
+        let function = word(fields.text(1)?, "function", Builtin::from_name)?;
         Ok(Code::Call(
             function,
             self.codes(fields.need(0)?, "`args`", below)?,
@@ -349,8 +348,7 @@ impl Reader<'_, '_> {
     fn read_method(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
         let fields = map.fields("`method`", &["args", "k", "name", "of"])?;
         let of = self.code(fields.need(3)?, below)?;
-        let name = fields.text(2)?;
-        let method = Method::from_name(name).ok_or_else(|| unknown(name, "method"))?;
+        let method = word(fields.text(2)?, "method", Method::from_name)?;
         let args = self.codes(fields.need(0)?, "`args`", below)?;
         let path = match (method, &*args) {
             // What is got when nothing is there must not be evaluated, unless it is a constant.
@@ -366,7 +364,7 @@ impl Reader<'_, '_> {
         let first = self.code(fields.need(0)?, below)?;
         let operators = self.each(fields.need(2)?, "`operators`", |_, item| {
             let name = string(item, "an operator")?;
-            Comparison::from_name(name).ok_or_else(|| unknown(name, "comparison"))
+            word(name, "comparison", Comparison::from_name)
         })?;
         let others = self.codes(fields.need(3)?, "`others`", below)?;
         if operators.is_empty() || operators.len() != others.len() {
@@ -403,16 +401,14 @@ impl Reader<'_, '_> {
     #[inline(never)]
     fn read_unary(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
         let fields = map.fields("`unary`", &["item", "k", "operator"])?;
-        let name = fields.text(2)?;
-        let operator = Unary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+        let operator = word(fields.text(2)?, "operator", Unary::from_name)?;
         Ok(Code::unary(operator, self.code(fields.need(0)?, below)?))
     }
 
     #[inline(never)]
     fn read_binary(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
         let fields = map.fields("`binary`", &["k", "left", "operator", "right"])?;
-        let name = fields.text(2)?;
-        let operator = Binary::from_name(name).ok_or_else(|| unknown(name, "operator"))?;
+        let operator = word(fields.text(2)?, "operator", Binary::from_name)?;
         let left = self.code(fields.need(1)?, below)?;
         Ok(Code::Binary(
             operator,
@@ -448,10 +444,7 @@ impl Reader<'_, '_> {
     fn read_mapping(&mut self, map: Map<'_, '_>, below: usize) -> Decode<Code> {
         let fields = map.fields("`mapping`", &["entries", "k"])?;
         let entries = self.each(fields.need(0)?, "`entries`", |reader, item| {
-            let mut pair = list(item, "an entry")?;
-            let (Some(key), Some(value), None) = (pair.next(), pair.next(), pair.next()) else {
-                return Err(bad("an entry does not have two parts"));
-            };
+            let (key, value) = pair(item, "an entry")?;
             let key = reader.optional(Some(key), below)?;
             Ok((key, reader.code(value, below)?))
         })?;
@@ -497,7 +490,7 @@ impl Reader<'_, '_> {
             "`collect`",
             &["default", "k", "key", "kind", "loops", "value"],
         )?;
-        let kind = collection(fields.text(3)?)?;
+        let kind = word(fields.text(3)?, "comprehension", Collection::from_name)?;
         let loops = self.each(fields.need(4)?, "`loops`", |reader, item| {
             let map = Map::of(item, "the loop")?;
             let fields = map.fields("the loop", &["conditions", "over", "target"])?;
@@ -544,7 +537,7 @@ impl Reader<'_, '_> {
         }
         let map = Map::of(item, "a part of a text")?;
         let fields = map.fields("a part of a text", &["conversion", "spec", "value"])?;
-        let conversion = conversion(fields.text(0)?)?;
+        let conversion = word(fields.text(0)?, "conversion", Conversion::from_name)?;
         let spec = fields.text(1)?;
         if !is_known_format(spec) {
             return Err(unknown(spec, "format"));
@@ -557,10 +550,7 @@ impl Reader<'_, '_> {
     fn inline(&mut self, map: Map<'_, '_>, depth: usize) -> Decode<Code> {
         let fields = map.fields("`inline`", &["body", "k", "parameters"])?;
         let parameters = self.each(fields.need(2)?, "`parameters`", |reader, item| {
-            let mut pair = list(item, "a parameter")?;
-            let (Some(slot), Some(code), None) = (pair.next(), pair.next(), pair.next()) else {
-                return Err(bad("a parameter does not have two parts"));
-            };
+            let (slot, code) = pair(item, "a parameter")?;
             Ok((reader.slot(slot)?, reader.code(code, depth)?))
         })?;
         let (before, outside) = (self.assigned.len(), std::mem::take(&mut self.loops));
@@ -587,11 +577,9 @@ impl Reader<'_, '_> {
         let fields = map.fields("`decide`", &["args", "k", "verdict"])?;
         let verdict = fields.verdict(2)?;
         let args = self.each(fields.need(0)?, "`args`", |reader, item| {
-            let mut pair = list(item, "an argument")?;
-            let (Some(name), Some(code), None) = (pair.next(), pair.next(), pair.next()) else {
-                return Err(bad("an argument does not have two parts"));
-            };
-            let argument = argument(string(name, "the name of an argument")?)?;
+            let (name, code) = pair(item, "an argument")?;
+            let name = string(name, "the name of an argument")?;
+            let argument = word(name, "argument of a decision", Argument::from_name)?;
             Ok((argument, reader.code(code, depth)?))
         })?;
         let always = template(verdict, &args).map(|template| self.decoder.template(template));

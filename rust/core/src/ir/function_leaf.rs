@@ -10,7 +10,7 @@ use crate::json::tape::{Item, Node};
 use crate::lang::path::{Field, Head};
 use crate::lang::{Profile, Verdict};
 use crate::limits::MAX_PATH_KEYS;
-use crate::pyfn::ast::{Argument, Code, Collection, Comparison, Conversion, Member, Object, Types};
+use crate::pyfn::ast::{Argument, Code, Comparison, Member, Object, Types};
 use crate::pyfn::consts::PyConst;
 use crate::pyfn::decision::DecisionTemplate;
 use crate::pyfn::exception::Exception;
@@ -147,52 +147,12 @@ fn flag_letters(item: Item<'_, '_>) -> Decode<String> {
     Ok(set.map(|(_, letter)| letter).collect())
 }
 
-/// The kind of a comprehension.
-pub(super) fn collection(name: &str) -> Decode<Collection> {
-    match name {
-        "list" => Ok(Collection::List),
-        "set" => Ok(Collection::Set),
-        "dict" => Ok(Collection::Dict),
-        "any" => Ok(Collection::Any),
-        "all" => Ok(Collection::All),
-        "sum" => Ok(Collection::Sum),
-        "min" => Ok(Collection::Min),
-        "max" => Ok(Collection::Max),
-        "first" => Ok(Collection::First),
-        other => Err(unknown(other, "comprehension")),
-    }
-}
-
-/// The conversion of a part of a text.
-pub(super) fn conversion(name: &str) -> Decode<Conversion> {
-    match name {
-        "" => Ok(Conversion::None),
-        "s" => Ok(Conversion::Str),
-        "r" => Ok(Conversion::Repr),
-        "a" => Ok(Conversion::Ascii),
-        other => Err(unknown(other, "conversion")),
-    }
-}
-
-/// The argument of a decision.
-pub(super) fn argument(name: &str) -> Decode<Argument> {
-    match name {
-        "reason" => Ok(Argument::Reason),
-        "matched_rules" => Ok(Argument::MatchedRules),
-        "approvers" => Ok(Argument::Approvers),
-        "timeout_seconds" => Ok(Argument::TimeoutSeconds),
-        "approvals_needed" => Ok(Argument::ApprovalsNeeded),
-        "transform_args" => Ok(Argument::TransformArgs),
-        other => Err(unknown(other, "argument of a decision")),
-    }
-}
-
 /// The types that `isinstance` names.
 pub(super) fn types(item: Item<'_, '_>) -> Decode<Types> {
     let mut types = Types::default();
     for item in list(item, "`types`")? {
         let name = string(item, "the name of a type")?;
-        types = types.and(Types::from_name(name).ok_or_else(|| unknown(name, "type"))?);
+        types = types.and(word(name, "type", Types::from_name)?);
     }
     Ok(types)
 }
@@ -253,8 +213,13 @@ pub(super) fn py_const(item: Item<'_, '_>) -> Decode<PyConst> {
     PyConst::new(constant).ok_or_else(|| bad("a constant of a function is of no type it can have"))
 }
 
+/// The meaning of a word.
+pub(super) fn word<T>(name: &str, what: &str, of: impl Fn(&str) -> Option<T>) -> Decode<T> {
+    of(name).ok_or_else(|| unknown(name, what))
+}
+
 pub(super) fn exception(name: &str) -> Decode<Exception> {
-    Exception::from_name(name).ok_or_else(|| unknown(name, "exception"))
+    word(name, "exception", Exception::from_name)
 }
 
 pub(super) fn unknown(name: &str, what: &str) -> DecodeError {

@@ -20,7 +20,7 @@ use crate::regex::CacheBudget;
 use crate::source::Span;
 pub(crate) use decode::body;
 pub use decode::{decode, decode_within};
-pub use part::{Declarative, Leaf, Rule, leaf, rule};
+pub use part::{Leaf, RuleInfo, leaf, rule};
 
 /// The version of the format this crate reads.
 pub const IR_VERSION: i64 = 1;

@@ -150,3 +150,12 @@ pub(super) fn list<'t, 'a>(item: Item<'t, 'a>, what: &str) -> Decode<Items<'t, '
     item.items()
         .ok_or_else(|| bad(format!("{what} is not a list")))
 }
+
+/// The two elements of a list.
+pub(super) fn pair<'t, 'a>(item: Item<'t, 'a>, what: &str) -> Decode<(Item<'t, 'a>, Item<'t, 'a>)> {
+    let mut parts = list(item, what)?;
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(first), Some(second), None) => Ok((first, second)),
+        _ => Err(bad(format!("{what} does not have two parts"))),
+    }
+}

@@ -13,23 +13,42 @@ use crate::regex::Dialect;
 use crate::value::constant::Const;
 use crate::value::request::{Transform, TransformOp};
 
-/// The properties of a declarative rule that a decision needs.
-#[derive(Debug)]
-pub struct Declarative {
-    /// The id.
+/// The properties of a rule that a decision needs.
+#[derive(Clone, Debug)]
+pub struct RuleInfo {
+    /// The id; a string in the strict profile.
     pub id: Const,
-    /// The verdict of the rule.
+    /// The verdict; of a host rule: `deny`, which is what its failure means.
     pub verdict: Verdict,
-    /// The reason.
+    /// The reason; a string in the strict profile.
     pub reason: Const,
-    /// The number of approvers who must approve.
+    /// The number of approvers who must approve; at least one.
     pub approvals_needed: u32,
-    /// The approvers.
+    /// The approvers; strings in the strict profile.
     pub approvers: Vec<Const>,
-    /// The bound of an approval wait.
+    /// Null or a number in the strict profile.
     pub timeout_seconds: Const,
     /// The rewrite, of a `transform` rule.
     pub transform: Option<Transform>,
+    /// The index among the host rules, of a host rule.
+    pub host: Option<u32>,
+}
+
+impl RuleInfo {
+    /// Those of a rule that has no more than a name.
+    #[must_use]
+    pub fn named(id: &str) -> Self {
+        Self {
+            id: Const::Str(id.into()),
+            verdict: Verdict::Deny,
+            reason: Const::Str("".into()),
+            approvals_needed: 1,
+            approvers: Vec::new(),
+            timeout_seconds: Const::Null,
+            transform: None,
+            host: None,
+        }
+    }
 }
 
 /// The comparison of a leaf.
@@ -43,26 +62,17 @@ pub struct Leaf {
     pub dialect: Option<Dialect>,
 }
 
-/// A rule, as read again; a host rule is its name, and so is a function.
-#[derive(Debug)]
-pub enum Rule {
-    /// A declarative rule.
-    Declarative(Box<Declarative>),
-    /// A host rule, or a function.
-    Host(Box<str>),
-}
-
-/// Reads the bytes of a rule.
+/// Reads the bytes of a rule; of a host rule and a function it knows the name only.
 ///
 /// # Errors
 /// They are no rule.
-pub fn rule(bytes: &[u8], profile: Profile) -> Decode<Rule> {
+pub fn rule(bytes: &[u8], profile: Profile) -> Decode<RuleInfo> {
     let tape = Tape::parse(bytes, CAPS).map_err(|error| syntax(&error))?;
     let map = Map::of(tape.root(), "the rule")?;
     if matches!(map.text("k")?, "host" | "function") {
-        return map.text("name").map(|name| Rule::Host(name.into()));
+        return map.text("name").map(RuleInfo::named);
     }
-    declarative(&rule_fields(map)?, profile).map(|rule| Rule::Declarative(Box::new(rule)))
+    declarative(&rule_fields(map)?, profile)
 }
 
 /// Reads the bytes of a leaf.
@@ -158,8 +168,8 @@ pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>
 }
 
 /// Decodes all of a rule but its match.
-pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Decode<Declarative> {
-    let decoded = Declarative {
+pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Decode<RuleInfo> {
+    let decoded = RuleInfo {
         id: constant(fields.need(ID)?, profile)?,
         verdict: fields.verdict(VERDICT)?,
         reason: constant(fields.need(REASON)?, profile)?,
@@ -172,6 +182,7 @@ pub(super) fn declarative(fields: &RuleFields<'_, '_>, profile: Profile) -> Deco
             Some(spec) => Some(transform(spec, profile)?),
             None => None,
         },
+        host: None,
     };
     if profile == Profile::Strict {
         check_strict(&decoded)?;
@@ -224,7 +235,7 @@ pub(super) fn transform(spec: Item<'_, '_>, profile: Profile) -> Decode<Transfor
     Ok(Transform { op, path, value })
 }
 
-fn check_strict(rule: &Declarative) -> Decode<()> {
+fn check_strict(rule: &RuleInfo) -> Decode<()> {
     if !matches!(rule.id, Const::Str(_)) {
         return Err(bad("`id` is not a string"));
     }

@@ -12,42 +12,20 @@ use crate::clause::lynx::LynxTest;
 use crate::clause::operand::Operand;
 use crate::clause::predicate::Test;
 use crate::index::RuleIndex;
+pub use crate::ir::RuleInfo;
 use crate::lang::path::{Head, Key, Keys, Path};
 pub use crate::lang::{Defaults, Op, Profile, Verdict};
 use crate::pyfn::ast::Function;
 pub use crate::pyfn::decision::{DecisionTemplate, FunctionDecision};
 use crate::regex::{CacheBudget, Dialect};
 use crate::source::{Source, Span};
-use crate::value::constant::Const;
 pub use crate::value::owned::OwnedValue;
-use crate::value::request::Transform;
 pub use outcome::{DecidedBy, Marker, Origin, Outcome, StaticOutcome, TransformStep};
 pub use scratch::Scratch;
 pub use trace::{
     ClauseTrace, ConditionTrace, FunctionTrace, ReadFrom, ReadTrace, RuleTrace, TraceNode,
     TraceOutcome,
 };
-
-/// The properties of a rule that a decision needs.
-#[derive(Clone, Debug)]
-pub struct RuleInfo {
-    /// The id; a string in the strict profile.
-    pub id: Const,
-    /// The verdict; of a host rule: `deny`, which is what its failure means.
-    pub verdict: Verdict,
-    /// The reason; a string in the strict profile.
-    pub reason: Const,
-    /// The number of approvers who must approve; at least one.
-    pub approvals_needed: u32,
-    /// The approvers; strings in the strict profile.
-    pub approvers: Vec<Const>,
-    /// Null or a number in the strict profile.
-    pub timeout_seconds: Const,
-    /// The rewrite, of a `transform` rule.
-    pub transform: Option<Transform>,
-    /// The index among the host rules, of a host rule.
-    pub host: Option<u32>,
-}
 
 /// One distinct clause, as the policy wrote it.
 #[derive(Clone, Debug)]

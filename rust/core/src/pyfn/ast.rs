@@ -138,19 +138,6 @@ pub(crate) struct Collect {
     pub(crate) default: Option<PyConst>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Collection {
-    List,
-    Set,
-    Dict,
-    Any,
-    All,
-    Sum,
-    Min,
-    Max,
-    First,
-}
-
 /// One `for` of a comprehension.
 #[derive(Debug)]
 pub(crate) struct Loop {
@@ -164,14 +151,6 @@ pub(crate) struct Loop {
 pub(crate) enum Part {
     Literal(Box<str>),
     Shown(Code, Conversion, Box<str>),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conversion {
-    None,
-    Str,
-    Repr,
-    Ascii,
 }
 
 /// A call of another function.
@@ -190,16 +169,6 @@ pub(crate) struct Decide {
     pub(crate) args: Box<[(Argument, Code)]>,
     /// The number of what it makes, when that is always the same.
     pub(crate) always: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Argument {
-    Reason,
-    MatchedRules,
-    Approvers,
-    TimeoutSeconds,
-    ApprovalsNeeded,
-    TransformArgs,
 }
 
 /// The target of an assignment.
@@ -351,6 +320,27 @@ words! {
         Repr = "repr", Reversed = "reversed", Round = "round", Set = "set", Sorted = "sorted",
         SortedBy = "sorted_by", Str = "str", Sum = "sum",
         Tuple = "tuple", Zip = "zip",
+    }
+}
+
+words! {
+    /// The kinds of comprehensions.
+    Collection {
+        List = "list", Set = "set", Dict = "dict", Any = "any", All = "all", Sum = "sum", Min = "min", Max = "max",
+        First = "first",
+    }
+}
+
+words! {
+    /// The conversions of the parts of a text.
+    Conversion { None = "", Str = "s", Repr = "r", Ascii = "a" }
+}
+
+words! {
+    /// The arguments of a decision.
+    Argument {
+        Reason = "reason", MatchedRules = "matched_rules", Approvers = "approvers",
+        TimeoutSeconds = "timeout_seconds", ApprovalsNeeded = "approvals_needed", TransformArgs = "transform_args",
     }
 }
 
