@@ -1,6 +1,5 @@
 //! Decisions on requests given as JSON Lines: everything is decided without the GIL, then made into Python objects.
 
-use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use pyo3::prelude::*;
@@ -9,9 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyString};
 use bobcat_core::error::DecodeError;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::json::{self, Json};
-use bobcat_core::program::{
-    DecidedBy, Marker, Outcome, Program, Scratch, StaticOutcome, TransformStep,
-};
+use bobcat_core::program::{Outcome, Program, Scratch, StaticOutcome};
 
 use crate::bound_program::BoundProgram;
 use crate::decision;
@@ -21,16 +18,7 @@ use crate::program::decide;
 /// The decision on one line, and the line where it may have to be read again. PERF: an outcome takes many more bytes.
 enum Answer<'d> {
     Known(StaticOutcome),
-    Made(Box<JsonOutcome<'d>>, &'d [u8]),
-}
-
-/// The outcome that was made for a line.
-pub(crate) struct JsonOutcome<'d> {
-    pub(crate) decided: DecidedBy<()>,
-    pub(crate) markers: Vec<Marker>,
-    pub(crate) transforms: Vec<TransformStep<Infallible>>,
-    /// The new arguments.
-    pub(crate) args: Option<Json<'d>>,
+    Made(Box<Outcome<JsonRequest<'d>>>, &'d [u8]),
 }
 
 enum Refused {
@@ -102,39 +90,10 @@ fn decide_all<'d>(program: &Program, data: &'d [u8]) -> Result<Vec<Answer<'d>>, 
         let request = JsonRequest::parse(line).map_err(|error| Refused::Line(index + 1, error))?;
         answers.push(match program.decide_known(&request, &mut scratch) {
             Ok(known) => Answer::Known(known),
-            Err(outcome) => Answer::Made(Box::new((*outcome).into()), line),
+            Err(outcome) => Answer::Made(outcome, line),
         });
     }
     Ok(answers)
-}
-
-impl<'d> From<Outcome<JsonRequest<'d>>> for JsonOutcome<'d> {
-    fn from(outcome: Outcome<JsonRequest<'d>>) -> Self {
-        Self {
-            decided: match outcome.decided {
-                DecidedBy::Rule(rule) => DecidedBy::Rule(rule),
-                DecidedBy::Function(rule, said) => DecidedBy::Function(rule, said),
-                DecidedBy::ErrorDeny(rule, code) => DecidedBy::ErrorDeny(rule, code),
-                DecidedBy::NoMatch => DecidedBy::NoMatch,
-                DecidedBy::MissingShadow => DecidedBy::MissingShadow,
-                DecidedBy::Host(..) | DecidedBy::Aborted => DecidedBy::Aborted,
-            },
-            markers: outcome.markers,
-            transforms: outcome.transforms,
-            args: outcome.transformed.map(|request| request.args().clone()),
-        }
-    }
-}
-
-impl JsonOutcome<'_> {
-    /// The new arguments as Python objects; the inner `None` when they hold what the core has not kept.
-    pub(crate) fn python_args<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Option<Option<Bound<'py, PyAny>>>> {
-        let args = self.args.as_ref();
-        args.map(|args| to_python(py, args)).transpose()
-    }
 }
 
 /// CoreError with the code `bad_request` for a text that is no JSON within the caps of a request.
@@ -154,7 +113,10 @@ fn decide_in_python(py: Python<'_>, bound: &BoundProgram, line: &[u8]) -> PyResu
 }
 
 /// A JSON value as Python's `json` reads it; `None` where the text was not kept.
-fn to_python<'py>(py: Python<'py>, json: &Json<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn to_python<'py>(
+    py: Python<'py>,
+    json: &Json<'_>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     Ok(Some(match json {
         Json::Null => py.None().into_bound(py),
         Json::Bool(value) => value.into_pyobject(py)?.to_owned().into_any(),

@@ -5,11 +5,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
+use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{
     DecidedBy, FunctionDecision, Marker, Origin, Outcome, StaticOutcome, TransformStep, Verdict,
 };
+use bobcat_core::value::request::Request;
 
-use crate::batch::JsonOutcome;
+use crate::batch;
 use crate::bound_program::BoundProgram;
 use crate::names::Names;
 use crate::request::PyRequest;
@@ -17,16 +19,6 @@ use crate::session::Session;
 
 const MISSING_SHADOW: &str = "irreversible action with no shadow; default policy";
 const NO_MATCH: &str = "no rule matched; default policy";
-
-/// An outcome in Python's terms.
-struct Plan<'py> {
-    decided: DecidedBy<Bound<'py, PyAny>>,
-    markers: Vec<Marker>,
-    /// The transforms on the way.
-    transforms: Vec<TransformStep<Bound<'py, PyAny>>>,
-    /// The new arguments.
-    args: Option<Bound<'py, PyAny>>,
-}
 
 /// A decision that was there before its request: the same object every time.
 #[inline]
@@ -50,117 +42,96 @@ pub(crate) fn known(
 #[cold]
 pub(crate) fn of<'py>(
     session: &Session<'_, 'py>,
-    outcome: Outcome<PyRequest<'_, 'py>>,
+    mut outcome: Outcome<PyRequest<'_, 'py>>,
 ) -> PyResult<Py<PyAny>> {
-    let plan = Plan {
-        decided: outcome.decided,
-        markers: outcome.markers,
-        transforms: outcome.transforms,
-        args: outcome.transformed.and_then(|request| request.into_args()),
-    };
-    plan.decision(session.py, session.bound)
+    let args = outcome.transformed.take();
+    let args = args.and_then(|request| request.into_args());
+    made(session.py, session.bound, (outcome, args), Bound::clone)
 }
 
 /// The decision that the outcome of a JSON request is; `None` when its arguments have not been kept.
 pub(crate) fn of_json(
     py: Python<'_>,
     bound: &BoundProgram,
-    outcome: JsonOutcome<'_>,
+    outcome: Outcome<JsonRequest<'_>>,
 ) -> PyResult<Option<Py<PyAny>>> {
-    let args = match outcome.python_args(py)? {
+    let args = match &outcome.transformed {
         None => None,
-        Some(None) => return Ok(None),
-        Some(Some(plain)) => Some(bound.names.deep_freeze.bind(py).call1((plain,))?),
-    };
-    let plan = Plan {
-        decided: match outcome.decided {
-            DecidedBy::Rule(rule) => DecidedBy::Rule(rule),
-            DecidedBy::Function(rule, said) => DecidedBy::Function(rule, said),
-            DecidedBy::ErrorDeny(rule, code) => DecidedBy::ErrorDeny(rule, code),
-            DecidedBy::NoMatch => DecidedBy::NoMatch,
-            DecidedBy::MissingShadow => DecidedBy::MissingShadow,
-            DecidedBy::Host(..) | DecidedBy::Aborted => DecidedBy::Aborted,
+        Some(request) => match batch::to_python(py, request.args())? {
+            None => return Ok(None),
+            Some(plain) => Some(bound.names.deep_freeze.bind(py).call1((plain,))?),
         },
-        markers: outcome.markers,
-        transforms: outcome
-            .transforms
-            .into_iter()
-            .map(|step| TransformStep {
-                rule: step.rule,
-                origin: match step.origin {
-                    Origin::Match => Origin::Match,
-                    Origin::Function(said) => Origin::Function(said),
-                    Origin::Host(never) => match never {},
-                },
-            })
-            .collect(),
-        args,
     };
-    plan.decision(py, bound).map(Some)
+    made(py, bound, (outcome, args), |never| match *never {}).map(Some)
 }
 
-impl<'py> Plan<'py> {
-    fn decision(self, py: Python<'py>, bound: &BoundProgram) -> PyResult<Py<PyAny>> {
-        let changed =
-            !self.markers.is_empty() || !self.transforms.is_empty() || self.args.is_some();
-        let decision = match self.decided {
-            // The interrupt itself is raised by `Session::finish`; without one this is a fault of ours.
-            DecidedBy::Aborted => return internal_error(py),
-            DecidedBy::ErrorDeny(rule, ref code) => error_deny(py, bound, rule, code)?,
-            DecidedBy::Rule(rule) => bound.decision(py, rule)?.clone_ref(py),
-            DecidedBy::Function(rule, ref said) => bound.said(py, rule, said)?,
-            DecidedBy::Host(_, ref decision) => decision.clone().unbind(),
-            DecidedBy::NoMatch => no_match(py, bound)?.clone_ref(py),
-            DecidedBy::MissingShadow => missing_shadow(py, bound)?.clone_ref(py),
-        };
-        if changed {
-            self.extended(bound, decision.bind(py))
-        } else {
-            Ok(decision)
+/// The decision of an outcome over new arguments, if there are any; `host` gives what a host rule decided.
+fn made<'py, R: Request>(
+    py: Python<'py>,
+    bound: &BoundProgram,
+    (outcome, args): (Outcome<R>, Option<Bound<'py, PyAny>>),
+    host: impl Fn(&R::Decision) -> Bound<'py, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let decision = match &outcome.decided {
+        // The interrupt itself is raised by `Session::finish`; without one this is a fault of ours.
+        DecidedBy::Aborted => return internal_error(py),
+        DecidedBy::ErrorDeny(rule, code) => error_deny(py, bound, *rule, code)?,
+        DecidedBy::Rule(rule) => bound.decision(py, *rule)?.clone_ref(py),
+        DecidedBy::Function(rule, said) => bound.said(py, *rule, said)?,
+        DecidedBy::Host(_, decision) => host(decision).unbind(),
+        DecidedBy::NoMatch => no_match(py, bound)?.clone_ref(py),
+        DecidedBy::MissingShadow => missing_shadow(py, bound)?.clone_ref(py),
+    };
+    if outcome.markers.is_empty() && outcome.transforms.is_empty() && args.is_none() {
+        return Ok(decision);
+    }
+    let mut rules = Vec::with_capacity(outcome.markers.len() + outcome.transforms.len() + 1);
+    for Marker { rule, code } in &outcome.markers {
+        rules.push(marker(py, bound, *rule, code)?);
+    }
+    for TransformStep { rule, origin } in &outcome.transforms {
+        match origin {
+            Origin::Match => rules.push(bound.rule_id(py, *rule)?),
+            Origin::Host(decision) => rules.extend(matched_rules(&host(decision))?),
+            Origin::Function(said) => {
+                rules.extend(matched_rules(bound.said(py, *rule, said)?.bind(py))?);
+            }
         }
     }
+    extended(bound, decision.bind(py), rules, args)
+}
 
-    /// `decision` with the names of the rules before it, and over the new arguments.
-    #[cold]
-    fn extended(self, bound: &BoundProgram, decision: &Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
-        let py = decision.py();
-        let names = bound.names;
-        let mut rules = Vec::with_capacity(self.markers.len() + self.transforms.len() + 1);
-        for Marker { rule, code } in &self.markers {
-            rules.push(marker(py, bound, *rule, code)?);
-        }
-        for TransformStep { rule, origin } in &self.transforms {
-            match origin {
-                Origin::Match => rules.push(bound.rule_id(py, *rule)?),
-                Origin::Host(decision) => rules.extend(matched_rules(decision)?),
-                Origin::Function(said) => {
-                    rules.extend(matched_rules(bound.said(py, *rule, said)?.bind(py))?);
-                }
+/// `decision` with the names of the rules before it, and over the new arguments.
+#[cold]
+fn extended<'py>(
+    bound: &BoundProgram,
+    decision: &Bound<'py, PyAny>,
+    mut rules: Vec<Bound<'py, PyAny>>,
+    args: Option<Bound<'py, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let (py, names) = (decision.py(), bound.names);
+    rules.extend(matched_rules(decision)?);
+    let mut verdict = decision.getattr("verdict")?;
+    let transform_args = match args {
+        None => decision.getattr("transform_args")?,
+        Some(_) if verdict.is(names.verdict(Verdict::Deny)) => py.None().into_bound(py),
+        Some(args) => {
+            if verdict.is(names.verdict(Verdict::Allow)) {
+                verdict = names.verdict(Verdict::Transform).bind(py).clone();
             }
+            args
         }
-        rules.extend(matched_rules(decision)?);
-        let mut verdict = decision.getattr("verdict")?;
-        let transform_args = match self.args {
-            None => decision.getattr("transform_args")?,
-            Some(_) if verdict.is(names.verdict(Verdict::Deny)) => py.None().into_bound(py),
-            Some(args) => {
-                if verdict.is(names.verdict(Verdict::Allow)) {
-                    verdict = names.verdict(Verdict::Transform).bind(py).clone();
-                }
-                args
-            }
-        };
-        let parts = (
-            verdict,
-            decision.getattr("reason")?,
-            PyTuple::new(py, rules)?,
-            decision.getattr("approvers")?,
-            transform_args,
-            decision.getattr("timeout_seconds")?,
-            decision.getattr("approvals_needed")?,
-        );
-        Ok(names.decision.bind(py).call1(parts)?.unbind())
-    }
+    };
+    let parts = (
+        verdict,
+        decision.getattr("reason")?,
+        PyTuple::new(py, rules)?,
+        decision.getattr("approvers")?,
+        transform_args,
+        decision.getattr("timeout_seconds")?,
+        decision.getattr("approvals_needed")?,
+    );
+    Ok(names.decision.bind(py).call1(parts)?.unbind())
 }
 
 fn matched_rules<'py>(decision: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {

@@ -158,19 +158,6 @@ impl<'r, 'py> PyValue<'r, 'py> {
         }
     }
 
-    /// A plain integer. PERF: most values that are no text are such.
-    #[inline]
-    fn plain_int(&self) -> View<'_> {
-        let mut overflow = 0;
-        // SAFETY: as for [`Self::int`].
-        let small =
-            unsafe { ffi::PyLong_AsLongLongAndOverflow(self.object.as_ptr(), &raw mut overflow) };
-        match overflow {
-            0 => View::Int(small),
-            _ => self.other_view(),
-        }
-    }
-
     /// Returns the view of an object that is not a plain string with a text.
     fn other_view(&self) -> View<'_> {
         match self.kind() {
@@ -181,10 +168,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
             },
             Kind::Null => View::Null,
             Kind::Bool => View::Bool(self.object.is(&*PyBool::new(self.object.py(), true))),
-            Kind::Int => match self.int() {
-                View::HugeInt if self.session.lynx() => View::Opaque,
-                view => view,
-            },
+            Kind::Int => self.int(),
             // SAFETY: `object` is a live float or an instance of a subclass, so its storage is read and nothing fails.
             Kind::Float => View::Float(unsafe { ffi::PyFloat_AsDouble(self.object.as_ptr()) }),
             Kind::List | Kind::Tuple => View::List,
@@ -200,26 +184,33 @@ impl<'r, 'py> PyValue<'r, 'py> {
         text.to_str().map_err(drop_attached).ok()
     }
 
+    /// An integer. PERF: most values that are no text are small ones.
+    #[inline]
     fn int(&self) -> View<'_> {
         let mut overflow = 0;
         // SAFETY: `object` is a live int or an instance of a subclass, so no conversion method is called and no
         // exception can be set; `overflow` outlives the call.
         let small =
             unsafe { ffi::PyLong_AsLongLongAndOverflow(self.object.as_ptr(), &raw mut overflow) };
-        if overflow == 0 {
-            return View::Int(small);
-        }
-        match self.big_int() {
-            Ok(Some(big)) => View::BigInt(big),
-            Ok(None) => View::HugeInt,
-            Err(error) => {
-                self.session.defer_error(error);
-                View::HugeInt
-            }
+        match overflow {
+            0 => View::Int(small),
+            _ => self.large_int(),
         }
     }
 
     #[cold]
+    fn large_int(&self) -> View<'_> {
+        match self.big_int() {
+            Ok(Some(big)) => return View::BigInt(big),
+            Ok(None) => {}
+            Err(error) => self.session.defer_error(error),
+        }
+        match self.session.lynx() {
+            true => View::Opaque,
+            false => View::HugeInt,
+        }
+    }
+
     fn big_int(&self) -> PyResult<Option<BigInt>> {
         let (py, names) = (self.object.py(), self.session.names);
         let bits: u64 = names
@@ -262,10 +253,7 @@ impl<'r, 'py> PyValue<'r, 'py> {
             .datetime_sub
             .bind(py)
             .call1((&self.object, &names.epoch))?;
-        let days: i64 = delta.getattr("days")?.extract()?;
-        let seconds: i64 = delta.getattr("seconds")?.extract()?;
-        let micros: i64 = delta.getattr("microseconds")?.extract()?;
-        Ok(Some((days * 86_400 + seconds) * 1_000_000 + micros))
+        micros_of(&delta).map(Some)
     }
 
     #[cold]
@@ -285,21 +273,6 @@ impl<'r, 'py> PyValue<'r, 'py> {
     }
 
     fn each_other(
-        &self,
-        mapping: &Bound<'py, PyAny>,
-        visit: &mut dyn FnMut(View<'_>, &Self) -> bool,
-    ) -> PyResult<()> {
-        for key in mapping.call_method0("keys")?.try_iter()? {
-            let key = key?;
-            let value = self.with(mapping.get_item(&key)?);
-            if !visit(self.with(key).key_view(), &value) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn each_other_pair(
         &self,
         mapping: &Bound<'py, PyAny>,
         visit: &mut dyn FnMut(Self, Self) -> bool,
@@ -340,13 +313,9 @@ impl<'r, 'py> PyValue<'r, 'py> {
         let (py, names) = (self.object.py(), self.session.names);
         let part = |name: &str| self.object.getattr(name);
         let offset = names.datetime_utcoffset.bind(py).call1((&self.object,))?;
-        let offset = if offset.is_none() {
-            None
-        } else {
-            let days: i64 = offset.getattr("days")?.extract()?;
-            let seconds: i64 = offset.getattr("seconds")?.extract()?;
-            let micros: i64 = offset.getattr("microseconds")?.extract()?;
-            Some((days * 86_400 + seconds) * 1_000_000 + micros)
+        let offset = match offset.is_none() {
+            true => None,
+            false => Some(micros_of(&offset)?),
         };
         Ok(Some(Civil {
             year: part("year")?.extract()?,
@@ -374,7 +343,7 @@ impl Value for PyValue<'_, '_> {
     fn view(&self) -> View<'_> {
         match self.text() {
             Some(text) => View::Str(text),
-            None if self.object.is_exact_instance_of::<PyInt>() => self.plain_int(),
+            None if self.object.is_exact_instance_of::<PyInt>() => self.int(),
             None => self.other_view(),
         }
     }
@@ -450,7 +419,7 @@ impl Value for PyValue<'_, '_> {
                 }
             }
             Entries::Mapping(mapping) => {
-                if let Err(error) = self.each_other_pair(&mapping, visit) {
+                if let Err(error) = self.each_other(&mapping, visit) {
                     self.session.defer_error(error);
                 }
             }
@@ -492,21 +461,7 @@ impl Value for PyValue<'_, '_> {
     }
 
     fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool) {
-        match self.entries() {
-            Entries::Dict(dict) => {
-                for (key, value) in storage(&dict) {
-                    if !visit(self.with(key).key_view(), &self.with(value)) {
-                        break;
-                    }
-                }
-            }
-            Entries::Mapping(mapping) => {
-                if let Err(error) = self.each_other(&mapping, visit) {
-                    self.session.defer_error(error);
-                }
-            }
-            Entries::None => {}
-        }
+        self.each_pair(&mut |key, value| visit(key.key_view(), &value));
     }
 
     fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
@@ -585,6 +540,14 @@ pub(crate) fn is_exactly(object: &Bound<'_, PyAny>, kind: &Py<PyType>) -> bool {
 /// here.
 pub(crate) fn is_exception(py: Python<'_>, error: &PyErr) -> bool {
     error.is_instance_of::<PyException>(py)
+}
+
+/// A `timedelta` in microseconds.
+fn micros_of(delta: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let days: i64 = delta.getattr("days")?.extract()?;
+    let seconds: i64 = delta.getattr("seconds")?.extract()?;
+    let micros: i64 = delta.getattr("microseconds")?.extract()?;
+    Ok((days * 86_400 + seconds) * 1_000_000 + micros)
 }
 
 /// The number of keys of a mapping that is no dict.
