@@ -102,7 +102,7 @@ impl Cursor {
             .collect()
     }
 
-    /// A refusal of the text from `start` to here.
+    /// An error about the text from `start` to here.
     pub(in crate::regex) fn error(
         &self,
         code: &'static str,
@@ -111,4 +111,23 @@ impl Cursor {
     ) -> PatternError {
         PatternError::new(code, start, self.at, message)
     }
+
+    /// [`Self::error`] with the text in front of the message.
+    pub(in crate::regex) fn error_quoting(
+        &self,
+        code: &'static str,
+        start: usize,
+        message: &str,
+    ) -> PatternError {
+        self.error(code, start, format!("`{}` {message}", self.since(start)))
+    }
+}
+
+/// The error of a pattern that ends in a backslash.
+pub(in crate::regex) const BACKSLASH: &str = "the pattern ends in a backslash";
+
+/// The error of a group or a class that is not closed.
+pub(in crate::regex) fn unclosed(start: usize, what: &str) -> PatternError {
+    let message = format!("this {what} is not closed");
+    PatternError::new("unbalanced", start, start + 1, message)
 }

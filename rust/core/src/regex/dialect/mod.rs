@@ -2,6 +2,7 @@
 
 pub(crate) mod class;
 pub(crate) mod cursor;
+pub(crate) mod parser;
 pub(crate) mod python;
 pub(crate) mod python_class;
 pub(crate) mod re2;

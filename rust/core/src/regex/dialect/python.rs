@@ -6,10 +6,10 @@
 
 use regex_syntax::hir::{ClassUnicode, Look};
 
-use super::class;
-use super::cursor::Cursor;
+use super::cursor::{BACKSLASH, Cursor, unclosed};
+use super::parser::{Parsed, Rules, control};
 use super::python_class::{Case, category, span};
-use super::stack::{Build, MAX_COST, Piece, Shape, Stack};
+use super::stack::{Build, Piece, Shape, Stack};
 use crate::regex::PatternError;
 
 /// Looks of this dialect that no engine has, as looks that no pattern has otherwise: the end or before a last line feed,
@@ -85,90 +85,25 @@ struct Parser<B> {
     open: Vec<Option<u32>>,
 }
 
-impl<B: Build> Parser<B> {
-    fn run(&mut self) -> Result<(), PatternError> {
-        while let Some(next) = self.cursor.peek() {
-            let start = self.cursor.at();
-            if self.flags.verbose && self.skip_verbose(next)? {
-                continue;
-            }
-            match next {
-                '(' => self.open()?,
-                ')' => {
-                    self.cursor.next();
-                    match self.stack.close() {
-                        Some(flags) => {
-                            self.flags = flags;
-                            if let Some(Some(index)) = self.open.pop()
-                                && let Some(group) = self.stack.pop()
-                            {
-                                self.stack.push(group.captured(index));
-                            }
-                        }
-                        None => {
-                            return Err(self.cursor.error(
-                                "unbalanced",
-                                start,
-                                "this parenthesis closes no group",
-                            ));
-                        }
-                    }
-                }
-                '|' => {
-                    self.cursor.next();
-                    self.stack.alternate();
-                }
-                '*' | '+' | '?' => {
-                    self.cursor.next();
-                    let (min, max) = match next {
-                        '*' => (0, None),
-                        '+' => (1, None),
-                        _ => (0, Some(1)),
-                    };
-                    self.repeat(start, min, max)?;
-                }
-                '{' => match self.braces()? {
-                    Some((min, max)) => self.repeat(start, min, max)?,
-                    None => {
-                        self.cursor.seek(start + 1);
-                        self.literal(u32::from('{'), start)?;
-                    }
-                },
-                '[' => {
-                    let class = self.class()?;
-                    self.stack.push(Piece::class(class));
-                }
-                '\\' => self.escape()?,
-                '^' | '$' | '.' => {
-                    self.cursor.next();
-                    self.stack.push(match (next, self.flags.lines) {
-                        ('^', true) => Piece::look(Look::StartLF),
-                        ('^', false) => Piece::look(Look::Start),
-                        ('$', true) => Piece::look(Look::EndLF),
-                        ('$', false) => Piece::look(DOLLAR),
-                        (_, _) => Piece::any(self.flags.dot_all),
-                    });
-                }
-                other => {
-                    self.cursor.next();
-                    self.literal(u32::from(other), start)?;
-                }
-            }
-        }
-        match self.stack.open_at() {
-            Some(start) => Err(PatternError::new(
-                "unbalanced",
-                start,
-                start + 1,
-                "this group is not closed",
-            )),
-            None => Ok(()),
-        }
+impl<B: Build> Rules<Flags, B> for Parser<B> {
+    const DOLLAR: Look = DOLLAR;
+
+    fn cursor(&mut self) -> &mut Cursor {
+        &mut self.cursor
+    }
+
+    fn stack(&mut self) -> &mut Stack<Flags, B> {
+        &mut self.stack
+    }
+
+    fn modes(&self) -> (bool, bool) {
+        (self.flags.lines, self.flags.dot_all)
     }
 
     /// Reads white space or a comment of `(?x)`.
-    fn skip_verbose(&mut self, next: char) -> Result<bool, PatternError> {
+    fn skip(&mut self, next: char) -> Parsed<bool> {
         match next {
+            _ if !self.flags.verbose => Ok(false),
             ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c' => {
                 self.cursor.next();
                 Ok(true)
@@ -185,117 +120,7 @@ impl<B: Build> Parser<B> {
         }
     }
 
-    /// Reads a code point, an escaped one as one with its backslash: `re` reads so even in comments.
-    fn token(&mut self) -> Result<Option<char>, PatternError> {
-        let start = self.cursor.at();
-        let next = self.cursor.next();
-        if next == Some('\\') && self.cursor.next().is_none() {
-            return Err(self
-                .cursor
-                .error("bad_escape", start, "the pattern ends in a backslash"));
-        }
-        Ok(next)
-    }
-
-    fn literal(&mut self, point: u32, start: usize) -> Result<(), PatternError> {
-        match (self.flags.case(), char::from_u32(point)) {
-            (Case::Exact, Some(found)) => self.stack.push_char(found),
-            (Case::Exact, None) => self.stack.push(Piece::point(point)),
-            (Case::Ascii | Case::Unicode, _) => {
-                let class = self.span(point, point, start)?;
-                self.stack.push(Piece::class(class));
-            }
-        }
-        Ok(())
-    }
-
-    fn span(&self, lo: u32, hi: u32, start: usize) -> Result<ClassUnicode, PatternError> {
-        span(lo, hi, self.flags.case())
-            .ok_or_else(|| self.unsupported(start, "ignoring case beyond U+FFFF"))
-    }
-
-    fn unsupported(&self, start: usize, what: &str) -> PatternError {
-        self.cursor
-            .error("unsupported", start, format!("{what} is not supported"))
-    }
-
-    fn repeat(&mut self, start: usize, min: u32, max: Option<u32>) -> Result<(), PatternError> {
-        if max.is_some_and(|max| max < min) {
-            return Err(self.cursor.error(
-                "bad_repeat",
-                start,
-                "the repetition ends before it begins",
-            ));
-        }
-        let piece = match self.stack.last() {
-            Some(Shape::Atom) => self.stack.pop(),
-            Some(Shape::Repeat) => {
-                let message = format!("`{}` repeats a repetition", self.cursor.since(start));
-                return Err(self.cursor.error("bad_repeat", start, message));
-            }
-            Some(Shape::Look) | None => None,
-        };
-        let Some(piece) = piece else {
-            let message = format!(
-                "there is nothing to repeat before `{}`",
-                self.cursor.since(start)
-            );
-            return Err(self.cursor.error("bad_repeat", start, message));
-        };
-        if self.cursor.eat('+') {
-            return Err(self.unsupported(start, "a possessive repetition"));
-        }
-        let piece = if self.cursor.eat('?') {
-            piece.lazily_repeated(min, max)
-        } else {
-            piece.repeated(min, max)
-        };
-        if piece.cost > MAX_COST {
-            return Err(self.cursor.error(
-                "too_large",
-                start,
-                "with its repetitions written out the pattern is too large",
-            ));
-        }
-        self.stack.push(piece);
-        Ok(())
-    }
-
-    /// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`; `None` when the brace is text.
-    fn braces(&mut self) -> Result<Option<(u32, Option<u32>)>, PatternError> {
-        let start = self.cursor.at();
-        self.cursor.next();
-        if self.cursor.peek() == Some('}') {
-            return Ok(None);
-        }
-        let digits = self
-            .cursor
-            .take_while(usize::MAX, |next| next.is_ascii_digit());
-        let (min, max) = if self.cursor.eat(',') {
-            (
-                digits,
-                self.cursor
-                    .take_while(usize::MAX, |next| next.is_ascii_digit()),
-            )
-        } else {
-            (digits.clone(), digits)
-        };
-        if !self.cursor.eat('}') {
-            return Ok(None);
-        }
-        let count = |digits: &str| match digits.parse() {
-            Ok(u32::MAX) | Err(_) if !digits.is_empty() => {
-                Err(self
-                    .cursor
-                    .error("too_large", start, "the repetition counts too far"))
-            }
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Ok(None),
-        };
-        Ok(Some((count(&min)?.unwrap_or(0), count(&max)?)))
-    }
-
-    fn open(&mut self) -> Result<(), PatternError> {
+    fn open(&mut self) -> Parsed<()> {
         let start = self.cursor.at();
         self.cursor.next();
         if !self.cursor.eat('?') {
@@ -303,9 +128,7 @@ impl<B: Build> Parser<B> {
             return self.stack.open(start, self.flags);
         }
         let Some(kind) = self.token()? else {
-            return Err(self
-                .cursor
-                .error("unbalanced", start, "this group is not closed"));
+            return self.fail("unbalanced", start, "this group is not closed");
         };
         match kind {
             ':' => {
@@ -328,159 +151,85 @@ impl<B: Build> Parser<B> {
             '(' => Err(self.unsupported(start, "a condition")),
             '>' => Err(self.unsupported(start, "an atomic group")),
             'a' | 'i' | 'L' | 'm' | 's' | 't' | 'u' | 'x' | '-' => self.group_flags(start, kind),
-            _ => {
-                let message = format!(
-                    "`{}` is no group this dialect has",
-                    self.cursor.since(start)
-                );
-                Err(self.cursor.error("bad_group", start, message))
-            }
+            _ => self.fail_quoting("bad_group", start, "is no group this dialect has"),
         }
     }
 
-    fn capture(&mut self, name: Option<String>) {
-        self.groups.push(name);
-        self.open.push(Some(self.groups.len() as u32));
-    }
-
-    fn comment(&mut self, start: usize) -> Result<(), PatternError> {
-        loop {
-            match self.token()? {
-                Some(')') => return Ok(()),
-                Some(_) => {}
-                None => {
-                    return Err(self.cursor.error(
-                        "unbalanced",
-                        start,
-                        "this comment is not closed",
-                    ));
-                }
-            }
+    fn closed(&mut self, flags: Flags) {
+        self.flags = flags;
+        if let Some(Some(index)) = self.open.pop()
+            && let Some(group) = self.stack.pop()
+        {
+            self.stack.push(group.captured(index));
         }
     }
 
-    fn name(&mut self, name: String, start: usize) -> Result<(), PatternError> {
-        if !name.is_ascii() {
-            return Err(self.unsupported(start, "a group name beyond ASCII"));
+    /// Reads `{2}`, `{2,}`, `{,3}` or `{2,3}`; `None` when the brace is text.
+    fn braces(&mut self) -> Parsed<Option<(u32, Option<u32>)>> {
+        let start = self.cursor.at();
+        self.cursor.next();
+        if self.cursor.peek() == Some('}') {
+            return Ok(None);
         }
-        let word = name
-            .chars()
-            .all(|found| found == '_' || found.is_ascii_alphanumeric());
-        if !word || name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
-            return Err(self.cursor.error(
-                "bad_name",
-                start,
-                "the name of this group is not a name",
-            ));
-        }
-        if self.names.contains(&name) {
-            return Err(self.cursor.error(
-                "bad_name",
-                start,
-                format!("there are two groups named `{name}`"),
-            ));
-        }
-        self.names.push(name);
-        Ok(())
-    }
-
-    /// Reads `i)`, `i-s:` and the like; `first` has been read.
-    fn group_flags(&mut self, start: usize, first: char) -> Result<(), PatternError> {
-        let (mut on, mut off) = (Flags::default(), Flags::default());
-        let mut letter = Some(first);
-        while let Some(flag) = letter.filter(|next| !matches!(next, '-' | ')' | ':')) {
-            if flag == 't' {
-                return Err(self.unsupported(start, "the flag `t`"));
-            }
-            if !on.set(flag, true) || (on.ascii && on.unicode) {
-                return Err(self.bad_flag(start));
-            }
-            letter = self.token()?;
-        }
-        if letter == Some(')') {
-            return self.global_flags(start, on);
-        }
-        if letter == Some('-') {
-            letter = self.token()?;
-            while let Some(flag) = letter.filter(|next| *next != ':') {
-                if matches!(flag, 'a' | 'u') || !off.set(flag, true) {
-                    return Err(self.bad_flag(start));
-                }
-                letter = self.token()?;
-            }
-            if off == Flags::default() {
-                return Err(self.bad_flag(start));
-            }
-        }
-        if letter.is_none() {
-            return Err(self
-                .cursor
-                .error("unbalanced", start, "this group is not closed"));
-        }
-        let both = [
-            (on.fold, off.fold),
-            (on.lines, off.lines),
-            (on.dot_all, off.dot_all),
-            (on.verbose, off.verbose),
-        ];
-        if both.contains(&(true, true)) {
-            return Err(self.bad_flag(start));
-        }
-        if (on.ascii && !self.flags.ascii) || (on.unicode && self.flags.ascii) {
-            // `re` looks for the first character with the flags outside the group: `(?a:\W)` is not found in `é`.
-            return Err(
-                self.unsupported(start, "`(?a:...)` or `(?u:...)` for a part of the pattern")
-            );
-        }
-        self.open.push(None);
-        self.stack.open(start, self.flags)?;
-        let now = &mut self.flags;
-        now.fold = (now.fold || on.fold) && !off.fold;
-        now.lines = (now.lines || on.lines) && !off.lines;
-        now.dot_all = (now.dot_all || on.dot_all) && !off.dot_all;
-        now.verbose = (now.verbose || on.verbose) && !off.verbose;
-        Ok(())
-    }
-
-    fn bad_flag(&self, start: usize) -> PatternError {
-        let message = format!(
-            "`{}` sets flags this dialect does not have",
-            self.cursor.since(start)
-        );
-        self.cursor.error("bad_group", start, message)
-    }
-
-    fn global_flags(&mut self, start: usize, on: Flags) -> Result<(), PatternError> {
-        if !self.stack.at_start() {
-            return Err(self.cursor.error(
-                "bad_group",
-                start,
-                "flags for the whole pattern stand at its start",
-            ));
-        }
-        let now = &mut self.flags;
-        *now = Flags {
-            ascii: now.ascii || on.ascii,
-            unicode: now.unicode || on.unicode,
-            fold: now.fold || on.fold,
-            lines: now.lines || on.lines,
-            dot_all: now.dot_all || on.dot_all,
-            verbose: now.verbose || on.verbose,
-        };
-        if now.ascii && now.unicode {
-            Err(self.bad_flag(start))
+        let digits = self
+            .cursor
+            .take_while(usize::MAX, |next| next.is_ascii_digit());
+        let (min, max) = if self.cursor.eat(',') {
+            (
+                digits,
+                self.cursor
+                    .take_while(usize::MAX, |next| next.is_ascii_digit()),
+            )
         } else {
-            Ok(())
+            (digits.clone(), digits)
+        };
+        if !self.cursor.eat('}') {
+            return Ok(None);
         }
+        let mut count = |digits: &str| match digits.parse() {
+            Ok(u32::MAX) | Err(_) if !digits.is_empty() => {
+                self.fail("too_large", start, "the repetition counts too far")
+            }
+            Ok(count) => Ok(Some(count)),
+            Err(_) => Ok(None),
+        };
+        Ok(Some((count(&min)?.unwrap_or(0), count(&max)?)))
     }
 
-    fn escape(&mut self) -> Result<(), PatternError> {
+    fn repeat(&mut self, start: usize, min: u32, max: Option<u32>) -> Parsed<()> {
+        if max.is_some_and(|max| max < min) {
+            return self.fail("bad_repeat", start, "the repetition ends before it begins");
+        }
+        let piece = match self.stack.last() {
+            Some(Shape::Atom) => self.stack.pop(),
+            Some(Shape::Repeat) => {
+                return self.fail_quoting("bad_repeat", start, "repeats a repetition");
+            }
+            Some(Shape::Look) | None => None,
+        };
+        let Some(piece) = piece else {
+            let message = format!(
+                "there is nothing to repeat before `{}`",
+                self.cursor.since(start)
+            );
+            return self.fail("bad_repeat", start, message);
+        };
+        if self.cursor.eat('+') {
+            return Err(self.unsupported(start, "a possessive repetition"));
+        }
+        let piece = if self.cursor.eat('?') {
+            piece.lazily_repeated(min, max)
+        } else {
+            piece.repeated(min, max)
+        };
+        self.push_repeated(piece, start)
+    }
+
+    fn escape(&mut self) -> Parsed<()> {
         let start = self.cursor.at();
         self.cursor.next();
         let Some(letter) = self.cursor.next() else {
-            return Err(self
-                .cursor
-                .error("bad_escape", start, "the pattern ends in a backslash"));
+            return self.fail("bad_escape", start, BACKSLASH);
         };
         let ascii = self.flags.ascii;
         let look = match letter {
@@ -508,8 +257,184 @@ impl<B: Build> Parser<B> {
         Ok(())
     }
 
+    fn literal(&mut self, point: u32, start: usize) -> Parsed<()> {
+        match (self.flags.case(), char::from_u32(point)) {
+            (Case::Exact, Some(found)) => self.stack.push_char(found),
+            (Case::Exact, None) => self.stack.push(Piece::point(point)),
+            (Case::Ascii | Case::Unicode, _) => {
+                let class = self.span(point, point, start)?;
+                self.stack.push(Piece::class(class));
+            }
+        }
+        Ok(())
+    }
+
+    fn class_item(&mut self, open: usize) -> Parsed<ClassUnicode> {
+        let start = self.cursor.at();
+        let lo = self.class_member(open)?;
+        if self.cursor.peek() != Some('-') || self.cursor.peek_at(1) == Some(']') {
+            return match lo {
+                Member::Point(point) => self.span(point, point, start),
+                Member::Class(class) => Ok(class),
+            };
+        }
+        self.cursor.next();
+        let hi = self.class_member(open)?;
+        match (lo, hi) {
+            (Member::Point(lo), Member::Point(hi)) if lo <= hi => self.span(lo, hi, start),
+            (Member::Point(_) | Member::Class(_), Member::Point(_) | Member::Class(_)) => {
+                self.fail_quoting("bad_class", start, "is no range")
+            }
+        }
+    }
+}
+
+impl<B: Build> Parser<B> {
+    /// Reads a code point, an escaped one as one with its backslash: `re` reads so even in comments.
+    fn token(&mut self) -> Parsed<Option<char>> {
+        let start = self.cursor.at();
+        let next = self.cursor.next();
+        if next == Some('\\') && self.cursor.next().is_none() {
+            return self.fail("bad_escape", start, BACKSLASH);
+        }
+        Ok(next)
+    }
+
+    fn span(&self, lo: u32, hi: u32, start: usize) -> Parsed<ClassUnicode> {
+        span(lo, hi, self.flags.case())
+            .ok_or_else(|| self.unsupported(start, "ignoring case beyond U+FFFF"))
+    }
+
+    fn unsupported(&self, start: usize, what: &str) -> PatternError {
+        self.cursor
+            .error("unsupported", start, format!("{what} is not supported"))
+    }
+
+    fn capture(&mut self, name: Option<String>) {
+        self.groups.push(name);
+        self.open.push(Some(self.groups.len() as u32));
+    }
+
+    fn comment(&mut self, start: usize) -> Parsed<()> {
+        loop {
+            match self.token()? {
+                Some(')') => return Ok(()),
+                Some(_) => {}
+                None => {
+                    return self.fail("unbalanced", start, "this comment is not closed");
+                }
+            }
+        }
+    }
+
+    fn name(&mut self, name: String, start: usize) -> Parsed<()> {
+        if !name.is_ascii() {
+            return Err(self.unsupported(start, "a group name beyond ASCII"));
+        }
+        let word = name
+            .chars()
+            .all(|found| found == '_' || found.is_ascii_alphanumeric());
+        if !word || name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {
+            return self.fail("bad_name", start, "the name of this group is not a name");
+        }
+        if self.names.contains(&name) {
+            return self.fail(
+                "bad_name",
+                start,
+                format!("there are two groups named `{name}`"),
+            );
+        }
+        self.names.push(name);
+        Ok(())
+    }
+
+    /// Reads `i)`, `i-s:` and the like; `first` has been read.
+    fn group_flags(&mut self, start: usize, first: char) -> Parsed<()> {
+        let (mut on, mut off) = (Flags::default(), Flags::default());
+        let mut letter = Some(first);
+        while let Some(flag) = letter.filter(|next| !matches!(next, '-' | ')' | ':')) {
+            if flag == 't' {
+                return Err(self.unsupported(start, "the flag `t`"));
+            }
+            if !on.set(flag, true) || (on.ascii && on.unicode) {
+                return Err(self.bad_flag(start));
+            }
+            letter = self.token()?;
+        }
+        if letter == Some(')') {
+            return self.global_flags(start, on);
+        }
+        if letter == Some('-') {
+            letter = self.token()?;
+            while let Some(flag) = letter.filter(|next| *next != ':') {
+                if matches!(flag, 'a' | 'u') || !off.set(flag, true) {
+                    return Err(self.bad_flag(start));
+                }
+                letter = self.token()?;
+            }
+            if off == Flags::default() {
+                return Err(self.bad_flag(start));
+            }
+        }
+        if letter.is_none() {
+            return self.fail("unbalanced", start, "this group is not closed");
+        }
+        let both = [
+            (on.fold, off.fold),
+            (on.lines, off.lines),
+            (on.dot_all, off.dot_all),
+            (on.verbose, off.verbose),
+        ];
+        if both.contains(&(true, true)) {
+            return Err(self.bad_flag(start));
+        }
+        if (on.ascii && !self.flags.ascii) || (on.unicode && self.flags.ascii) {
+            // `re` looks for the first character with the flags outside the group: `(?a:\W)` is not found in `é`.
+            return Err(
+                self.unsupported(start, "`(?a:...)` or `(?u:...)` for a part of the pattern")
+            );
+        }
+        self.open.push(None);
+        self.stack.open(start, self.flags)?;
+        let now = &mut self.flags;
+        now.fold = (now.fold || on.fold) && !off.fold;
+        now.lines = (now.lines || on.lines) && !off.lines;
+        now.dot_all = (now.dot_all || on.dot_all) && !off.dot_all;
+        now.verbose = (now.verbose || on.verbose) && !off.verbose;
+        Ok(())
+    }
+
+    fn bad_flag(&self, start: usize) -> PatternError {
+        self.cursor
+            .error_quoting("bad_group", start, "sets flags this dialect does not have")
+    }
+
+    fn global_flags(&mut self, start: usize, on: Flags) -> Parsed<()> {
+        if !self.stack.at_start() {
+            return self.fail(
+                "bad_group",
+                start,
+                "flags for the whole pattern stand at its start",
+            );
+        }
+        let now = &mut self.flags;
+        *now = Flags {
+            ascii: now.ascii || on.ascii,
+            unicode: now.unicode || on.unicode,
+            fold: now.fold || on.fold,
+            lines: now.lines || on.lines,
+            dot_all: now.dot_all || on.dot_all,
+            verbose: now.verbose || on.verbose,
+        };
+        if now.ascii && now.unicode {
+            Err(self.bad_flag(start))
+        } else {
+            Ok(())
+        }
+    }
+
     /// `\123` is a character, `\1` and `\12` refer to a group.
-    fn octal_or_reference(&mut self, first: char, start: usize) -> Result<u32, PatternError> {
+    fn octal_or_reference(&mut self, first: char, start: usize) -> Parsed<u32> {
         let octal = |found: Option<char>| found.and_then(|found| found.to_digit(8));
         let digits = (
             octal(Some(first)),
@@ -523,7 +448,7 @@ impl<B: Build> Parser<B> {
         self.byte((first * 8 + second) * 8 + third, start)
     }
 
-    fn byte(&self, point: u32, start: usize) -> Result<u32, PatternError> {
+    fn byte(&self, point: u32, start: usize) -> Parsed<u32> {
         if point > 0o377 {
             Err(self.bad_escape(start))
         } else {
@@ -532,15 +457,12 @@ impl<B: Build> Parser<B> {
     }
 
     fn bad_escape(&self, start: usize) -> PatternError {
-        let message = format!(
-            "`{}` is no escape this dialect has",
-            self.cursor.since(start)
-        );
-        self.cursor.error("bad_escape", start, message)
+        self.cursor
+            .error_quoting("bad_escape", start, "is no escape this dialect has")
     }
 
     /// The code point that an escape denotes; its letter has been read.
-    fn character(&mut self, letter: char, start: usize) -> Result<u32, PatternError> {
+    fn character(&mut self, letter: char, start: usize) -> Parsed<u32> {
         let hexadecimal = |cursor: &mut Cursor, length: usize| {
             let digits = cursor.take_while(length, |next| next.is_ascii_hexdigit());
             let point = u32::from_str_radix(&digits, 16).ok()?;
@@ -557,87 +479,23 @@ impl<B: Build> Parser<B> {
                 Some(u32::from_str_radix(&digits, 8).unwrap_or(0))
             }
             'N' => return Err(self.unsupported(start, "a character by its name")),
-            'a' => Some(7),
-            'f' => Some(12),
-            'n' => Some(10),
-            'r' => Some(13),
-            't' => Some(9),
-            'v' => Some(11),
-            other if other.is_ascii_alphanumeric() => None,
+            other if other.is_ascii_alphanumeric() => control(other),
             other => Some(u32::from(other)),
         };
         point.ok_or_else(|| self.bad_escape(start))
     }
 
-    fn class(&mut self) -> Result<ClassUnicode, PatternError> {
-        let start = self.cursor.at();
-        self.cursor.next();
-        let negative = self.cursor.eat('^');
-        let mut found = ClassUnicode::empty();
-        let mut first = true;
-        loop {
-            match self.cursor.peek() {
-                None => {
-                    return Err(PatternError::new(
-                        "unbalanced",
-                        start,
-                        start + 1,
-                        "this class is not closed",
-                    ));
-                }
-                Some(']') if !first => {
-                    self.cursor.next();
-                    break;
-                }
-                Some(_) => found.union(&self.class_item(start)?),
-            }
-            first = false;
-        }
-        Ok(if negative {
-            class::negated(found)
-        } else {
-            found
-        })
-    }
-
-    fn class_item(&mut self, open: usize) -> Result<ClassUnicode, PatternError> {
-        let start = self.cursor.at();
-        let lo = self.class_member(open)?;
-        if self.cursor.peek() != Some('-') || self.cursor.peek_at(1) == Some(']') {
-            return match lo {
-                Member::Point(point) => self.span(point, point, start),
-                Member::Class(class) => Ok(class),
-            };
-        }
-        self.cursor.next();
-        let hi = self.class_member(open)?;
-        match (lo, hi) {
-            (Member::Point(lo), Member::Point(hi)) if lo <= hi => self.span(lo, hi, start),
-            (Member::Point(_) | Member::Class(_), Member::Point(_) | Member::Class(_)) => {
-                let message = format!("`{}` is no range", self.cursor.since(start));
-                Err(self.cursor.error("bad_class", start, message))
-            }
-        }
-    }
-
-    fn class_member(&mut self, open: usize) -> Result<Member, PatternError> {
+    fn class_member(&mut self, open: usize) -> Parsed<Member> {
         let start = self.cursor.at();
         match self.cursor.next() {
             Some('\\') => {}
             Some(other) => return Ok(Member::Point(u32::from(other))),
             None => {
-                return Err(PatternError::new(
-                    "unbalanced",
-                    open,
-                    open + 1,
-                    "this class is not closed",
-                ));
+                return Err(unclosed(open, "class"));
             }
         }
         let Some(letter) = self.cursor.next() else {
-            return Err(self
-                .cursor
-                .error("bad_escape", start, "the pattern ends in a backslash"));
+            return self.fail("bad_escape", start, BACKSLASH);
         };
         if let Some(class) = category(letter, self.flags.ascii) {
             return Ok(Member::Class(class));

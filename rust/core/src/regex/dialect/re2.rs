@@ -7,9 +7,10 @@
 use regex_syntax::hir::{ClassUnicode, Look};
 
 use super::class;
-use super::cursor::Cursor;
+use super::cursor::{BACKSLASH, Cursor};
+use super::parser::{Parsed, Rules, control};
 use super::re2_class::{folded, perl, posix, span, unicode};
-use super::stack::{Build, MAX_COST, Piece, Stack};
+use super::stack::{Build, Piece, Stack};
 use crate::regex::PatternError;
 
 /// Largest count in a repetition, and largest product of counts around one another: RE2's own.
@@ -28,6 +29,7 @@ pub(in crate::regex) fn parse<B: Build>(text: &str) -> Result<Piece<B>, PatternE
         cursor: Cursor::new(text),
         stack: Stack::new(Flags::default()),
         flags: Flags::default(),
+        operator: None,
     };
     parser.run()?;
     Ok(parser.stack.finish())
@@ -37,77 +39,151 @@ struct Parser<B> {
     cursor: Cursor,
     stack: Stack<Flags, B>,
     flags: Flags,
+    /// Where the last operator starts and ends: another one may not follow at once.
+    operator: Option<(usize, usize)>,
 }
 
-impl<B: Build> Parser<B> {
-    fn run(&mut self) -> Result<(), PatternError> {
-        // Where the operator just read starts: another one may not follow at once.
-        let mut operator: Option<usize> = None;
-        while let Some(next) = self.cursor.peek() {
-            let start = self.cursor.at();
-            let before = operator.take();
-            match next {
-                '(' => self.open()?,
-                ')' => self.close()?,
-                '|' => {
-                    self.cursor.next();
-                    self.stack.alternate();
-                }
-                '*' | '+' | '?' => {
-                    self.cursor.next();
-                    let (min, max) = match next {
-                        '*' => (0, None),
-                        '+' => (1, None),
-                        _ => (0, Some(1)),
-                    };
-                    self.repeat(start, before, min, max)?;
-                    operator = Some(start);
-                }
-                '{' => match self.braces() {
-                    Some((min, max)) => {
-                        self.repeat(start, before, min, max)?;
-                        operator = Some(start);
-                    }
-                    None => {
-                        self.refuse_open_count()?;
-                        self.cursor.next();
-                        self.literal(u32::from('{'));
-                    }
-                },
-                '\\' => self.escape()?,
-                _ => self.plain(next)?,
+impl<B: Build> Rules<Flags, B> for Parser<B> {
+    const DOLLAR: Look = Look::End;
+
+    fn cursor(&mut self) -> &mut Cursor {
+        &mut self.cursor
+    }
+
+    fn stack(&mut self) -> &mut Stack<Flags, B> {
+        &mut self.stack
+    }
+
+    fn modes(&self) -> (bool, bool) {
+        (self.flags.lines, self.flags.dot_all)
+    }
+
+    fn open(&mut self) -> Parsed<()> {
+        let start = self.cursor.at();
+        self.cursor.next();
+        if !self.cursor.eat('?') {
+            return self.stack.open(start, self.flags);
+        }
+        for look in ["=", "!", "<=", "<!"] {
+            if self.cursor.eat_str(look) {
+                return self.fail("look_around", start, "look-around is not supported");
             }
         }
-        match self.stack.open_at() {
-            Some(start) => Err(PatternError::new(
-                "unbalanced",
-                start,
-                start + 1,
-                "this group is not closed",
-            )),
-            None => Ok(()),
+        if self.cursor.eat_str("P<") || self.cursor.eat('<') {
+            let named = self.cursor.take_until('>');
+            if !named.is_some_and(|name| !name.is_empty() && name.chars().all(is_name)) {
+                return self.fail("bad_name", start, "the name of this group is not a name");
+            }
+            return self.stack.open(start, self.flags);
         }
+        self.group_flags(start)
     }
 
-    fn plain(&mut self, next: char) -> Result<(), PatternError> {
-        if next == '[' {
-            let class = self.class()?;
-            self.stack.push(Piece::class(class));
+    fn closed(&mut self, flags: Flags) {
+        self.flags = flags;
+    }
+
+    /// Reads `{2}`, `{2,}` or `{2,3}`; anything else that starts with a brace is text.
+    fn braces(&mut self) -> Parsed<Option<(u32, Option<u32>)>> {
+        let start = self.cursor.at();
+        let found = self.braces_inner();
+        if found.is_none() {
+            self.cursor.seek(start);
+            self.refuse_open_count()?;
+        }
+        Ok(found)
+    }
+
+    fn repeat(&mut self, start: usize, min: u32, max: Option<u32>) -> Parsed<()> {
+        self.cursor.eat('?');
+        let (first, end) = self
+            .operator
+            .replace((start, self.cursor.at()))
+            .unwrap_or_default();
+        if end == start && first < end {
+            let message = "is two repetitions in a row";
+            return self.fail_quoting("bad_repeat", first, message);
+        }
+        let refuse =
+            |cursor: &Cursor, message: String| Err(cursor.error("bad_repeat", start, message));
+        if max.is_some_and(|max| max < min) {
+            return refuse(
+                &self.cursor,
+                "the repetition ends before it begins".to_owned(),
+            );
+        }
+        if min > MAX_REPEAT || max.is_some_and(|max| max > MAX_REPEAT) {
+            return refuse(
+                &self.cursor,
+                format!("a repetition counts to {MAX_REPEAT} at most"),
+            );
+        }
+        let Some(piece) = self.stack.pop() else {
+            return refuse(
+                &self.cursor,
+                format!(
+                    "there is nothing to repeat before `{}`",
+                    self.cursor.since(start)
+                ),
+            );
+        };
+        let piece = piece.repeated(min, max);
+        if piece.copies > MAX_REPEAT && (min >= 2 || max.is_some_and(|max| max >= 2)) {
+            return refuse(
+                &self.cursor,
+                format!("repetitions inside one another multiply to more than {MAX_REPEAT}"),
+            );
+        }
+        self.push_repeated(piece, start)
+    }
+
+    fn escape(&mut self) -> Parsed<()> {
+        let start = self.cursor.at();
+        let letter = self.cursor.peek_at(1);
+        let look = match letter {
+            Some('b') => Some(Look::WordAscii),
+            Some('B') => Some(Look::WordAsciiNegate),
+            Some('A') => Some(Look::Start),
+            Some('z') => Some(Look::End),
+            Some(_) | None => None,
+        };
+        if let Some(look) = look {
+            self.cursor.seek(start + 2);
+            self.stack.push(Piece::look(look));
             return Ok(());
         }
-        self.cursor.next();
-        match next {
-            '^' if self.flags.lines => self.stack.push(Piece::look(Look::StartLF)),
-            '^' => self.stack.push(Piece::look(Look::Start)),
-            '$' if self.flags.lines => self.stack.push(Piece::look(Look::EndLF)),
-            '$' => self.stack.push(Piece::look(Look::End)),
-            '.' => self.stack.push(Piece::any(self.flags.dot_all)),
-            other => self.literal(u32::from(other)),
+        match letter {
+            Some('C') => {
+                self.cursor.seek(start + 2);
+                self.fail("any_byte", start, "`\\C` would match a part of a character")
+            }
+            Some('Q') => {
+                self.cursor.seek(start + 2);
+                while !self.cursor.eat_str(r"\E") {
+                    match self.cursor.next() {
+                        Some(next) => self.literal(u32::from(next), start)?,
+                        None => break,
+                    }
+                }
+                Ok(())
+            }
+            Some(letter) => {
+                if let Some(class) = self.class_escape(letter)? {
+                    self.stack.push(Piece::class(class));
+                } else {
+                    let point = self.character_escape()?;
+                    self.literal(point, start)?;
+                }
+                Ok(())
+            }
+            None => {
+                self.cursor.next();
+                self.fail("bad_escape", start, BACKSLASH)
+            }
         }
-        Ok(())
     }
 
-    fn literal(&mut self, point: u32) {
+    fn literal(&mut self, point: u32, _: usize) -> Parsed<()> {
         let piece = match char::from_u32(point) {
             // PERF: the partners of an ASCII letter are known; to look them up takes 2 us.
             Some(found) if self.flags.fold && found.is_ascii_alphabetic() => {
@@ -125,66 +201,48 @@ impl<B: Build> Parser<B> {
             Some(found) if self.flags.fold && !found.is_ascii() => {
                 Piece::class(folded(class::from_ranges(&[(found, found)])))
             }
-            Some(found) => return self.stack.push_char(found),
+            Some(found) => {
+                self.stack.push_char(found);
+                return Ok(());
+            }
             None => Piece::point(point),
         };
-        self.stack.push(piece);
-    }
-
-    fn repeat(
-        &mut self,
-        start: usize,
-        before: Option<usize>,
-        min: u32,
-        max: Option<u32>,
-    ) -> Result<(), PatternError> {
-        self.cursor.eat('?');
-        if let Some(first) = before {
-            let message = format!("`{}` is two repetitions in a row", self.cursor.since(first));
-            return Err(self.cursor.error("bad_repeat", first, message));
-        }
-        let refuse = |message: String| Err(self.cursor.error("bad_repeat", start, message));
-        if max.is_some_and(|max| max < min) {
-            return refuse("the repetition ends before it begins".to_owned());
-        }
-        if min > MAX_REPEAT || max.is_some_and(|max| max > MAX_REPEAT) {
-            return refuse(format!("a repetition counts to {MAX_REPEAT} at most"));
-        }
-        let Some(piece) = self.stack.pop() else {
-            return refuse(format!(
-                "there is nothing to repeat before `{}`",
-                self.cursor.since(start)
-            ));
-        };
-        let piece = piece.repeated(min, max);
-        if piece.copies > MAX_REPEAT && (min >= 2 || max.is_some_and(|max| max >= 2)) {
-            return refuse(format!(
-                "repetitions inside one another multiply to more than {MAX_REPEAT}"
-            ));
-        }
-        if piece.cost > MAX_COST {
-            return Err(self.cursor.error(
-                "too_large",
-                start,
-                "with its repetitions written out the pattern is too large",
-            ));
-        }
         self.stack.push(piece);
         Ok(())
     }
 
-    /// Reads `{2}`, `{2,}` or `{2,3}`; anything else that starts with a brace is text, and nothing is read.
-    fn braces(&mut self) -> Option<(u32, Option<u32>)> {
+    fn class_item(&mut self, _: usize) -> Parsed<ClassUnicode> {
         let start = self.cursor.at();
-        let found = self.braces_inner();
-        if found.is_none() {
-            self.cursor.seek(start);
+        if let Some(class) = self.posix_class()? {
+            return Ok(class);
         }
-        found
+        if self.cursor.peek() == Some('\\')
+            && let Some(letter) = self.cursor.peek_at(1)
+            && let Some(class) = self.class_escape(letter)?
+        {
+            return Ok(class);
+        }
+        let lo = self.class_character()?;
+        let mut hi = lo;
+        if self.cursor.peek() == Some('-') && self.cursor.peek_at(1).is_some_and(|next| next != ']')
+        {
+            self.cursor.next();
+            hi = self.class_character()?;
+        }
+        if hi < lo {
+            let message = format!(
+                "the range `{}` ends before it begins",
+                self.cursor.since(start)
+            );
+            return self.fail("bad_class", start, message);
+        }
+        Ok(span(lo, hi, self.flags.fold))
     }
+}
 
+impl<B: Build> Parser<B> {
     /// Refuses `{,3}`: other dialects count to three there, this one would look for five characters.
-    fn refuse_open_count(&mut self) -> Result<(), PatternError> {
+    fn refuse_open_count(&mut self) -> Parsed<()> {
         let start = self.cursor.at();
         if self.cursor.eat_str("{,")
             && !self
@@ -193,11 +251,7 @@ impl<B: Build> Parser<B> {
                 .is_empty()
             && self.cursor.eat('}')
         {
-            let message = format!(
-                "`{}` would be text in this dialect",
-                self.cursor.since(start)
-            );
-            return Err(self.cursor.error("brace_text", start, message));
+            return self.fail_quoting("brace_text", start, "would be text in this dialect");
         }
         self.cursor.seek(start);
         Ok(())
@@ -229,50 +283,7 @@ impl<B: Build> Parser<B> {
         }
     }
 
-    fn close(&mut self) -> Result<(), PatternError> {
-        let start = self.cursor.at();
-        self.cursor.next();
-        match self.stack.close() {
-            Some(flags) => {
-                self.flags = flags;
-                Ok(())
-            }
-            None => Err(self
-                .cursor
-                .error("unbalanced", start, "this parenthesis closes no group")),
-        }
-    }
-
-    fn open(&mut self) -> Result<(), PatternError> {
-        let start = self.cursor.at();
-        self.cursor.next();
-        if !self.cursor.eat('?') {
-            return self.stack.open(start, self.flags);
-        }
-        for look in ["=", "!", "<=", "<!"] {
-            if self.cursor.eat_str(look) {
-                return Err(self.cursor.error(
-                    "look_around",
-                    start,
-                    "look-around is not supported",
-                ));
-            }
-        }
-        if self.cursor.eat_str("P<") || self.cursor.eat('<') {
-            let named = self.cursor.take_until('>');
-            if !named.is_some_and(|name| !name.is_empty() && name.chars().all(is_name)) {
-                return Err(self.cursor.error(
-                    "bad_name",
-                    start,
-                    "the name of this group is not a name",
-                ));
-            }
-            return self.stack.open(start, self.flags);
-        }
-        self.group_flags(start)
-    }
-
-    fn group_flags(&mut self, start: usize) -> Result<(), PatternError> {
+    fn group_flags(&mut self, start: usize) -> Parsed<()> {
         let mut flags = self.flags;
         let (mut negative, mut needs_flag) = (false, false);
         loop {
@@ -292,16 +303,10 @@ impl<B: Build> Parser<B> {
                 }
                 Some(')') if !needs_flag => break,
                 Some(_) => {
-                    let message = format!(
-                        "`{}` is no group this dialect has",
-                        self.cursor.since(start)
-                    );
-                    return Err(self.cursor.error("bad_group", start, message));
+                    return self.fail_quoting("bad_group", start, "is no group this dialect has");
                 }
                 None => {
-                    return Err(self
-                        .cursor
-                        .error("unbalanced", start, "this group is not closed"));
+                    return self.fail("unbalanced", start, "this group is not closed");
                 }
             }
             needs_flag = false;
@@ -310,58 +315,8 @@ impl<B: Build> Parser<B> {
         Ok(())
     }
 
-    fn escape(&mut self) -> Result<(), PatternError> {
-        let start = self.cursor.at();
-        let letter = self.cursor.peek_at(1);
-        let look = match letter {
-            Some('b') => Some(Look::WordAscii),
-            Some('B') => Some(Look::WordAsciiNegate),
-            Some('A') => Some(Look::Start),
-            Some('z') => Some(Look::End),
-            Some(_) | None => None,
-        };
-        if let Some(look) = look {
-            self.cursor.seek(start + 2);
-            self.stack.push(Piece::look(look));
-            return Ok(());
-        }
-        match letter {
-            Some('C') => {
-                self.cursor.seek(start + 2);
-                Err(self
-                    .cursor
-                    .error("any_byte", start, "`\\C` would match a part of a character"))
-            }
-            Some('Q') => {
-                self.cursor.seek(start + 2);
-                while !self.cursor.eat_str(r"\E") {
-                    match self.cursor.next() {
-                        Some(next) => self.literal(u32::from(next)),
-                        None => break,
-                    }
-                }
-                Ok(())
-            }
-            Some(letter) => {
-                if let Some(class) = self.class_escape(letter)? {
-                    self.stack.push(Piece::class(class));
-                } else {
-                    let point = self.character_escape()?;
-                    self.literal(point);
-                }
-                Ok(())
-            }
-            None => {
-                self.cursor.next();
-                Err(self
-                    .cursor
-                    .error("bad_escape", start, "the pattern ends in a backslash"))
-            }
-        }
-    }
-
     /// Reads `\d` and its like, or `\pN`; reads nothing when another escape comes.
-    fn class_escape(&mut self, letter: char) -> Result<Option<ClassUnicode>, PatternError> {
+    fn class_escape(&mut self, letter: char) -> Parsed<Option<ClassUnicode>> {
         let start = self.cursor.at();
         if let Some(class) = perl(letter, self.flags.fold) {
             self.cursor.seek(start + 2);
@@ -383,23 +338,15 @@ impl<B: Build> Parser<B> {
         };
         match unicode(bare, negative, self.flags.fold) {
             Some(class) => Ok(Some(class)),
-            None => {
-                let message = format!(
-                    "`{}` is no Unicode class this dialect has",
-                    self.cursor.since(start)
-                );
-                Err(self.cursor.error("bad_class", start, message))
-            }
+            None => self.fail_quoting("bad_class", start, "is no Unicode class this dialect has"),
         }
     }
 
-    fn character_escape(&mut self) -> Result<u32, PatternError> {
+    fn character_escape(&mut self) -> Parsed<u32> {
         let start = self.cursor.at();
         self.cursor.next();
         let Some(letter) = self.cursor.next() else {
-            return Err(self
-                .cursor
-                .error("bad_escape", start, "the pattern ends in a backslash"));
+            return self.fail("bad_escape", start, BACKSLASH);
         };
         let point = match letter {
             '0' => Some(self.octal(0)),
@@ -412,28 +359,15 @@ impl<B: Build> Parser<B> {
                 Some(self.octal(u32::from(letter) - u32::from('0')))
             }
             '1'..='9' => {
-                return Err(self.cursor.error(
-                    "back_reference",
-                    start,
-                    "back-references are not supported",
-                ));
+                return self.fail("back_reference", start, "back-references are not supported");
             }
             'x' => self.hexadecimal(),
-            'a' => Some(7),
-            'f' => Some(12),
-            'n' => Some(10),
-            'r' => Some(13),
-            't' => Some(9),
-            'v' => Some(11),
             _ if letter.is_ascii() && !letter.is_ascii_alphanumeric() => Some(u32::from(letter)),
-            _ => None,
+            _ => control(letter),
         };
         point.ok_or_else(|| {
-            let message = format!(
-                "`{}` is no escape this dialect has",
-                self.cursor.since(start)
-            );
-            self.cursor.error("bad_escape", start, message)
+            self.cursor
+                .error_quoting("bad_escape", start, "is no escape this dialect has")
         })
     }
 
@@ -466,82 +400,19 @@ impl<B: Build> Parser<B> {
         (point <= u32::from(char::MAX)).then_some(point)
     }
 
-    fn class(&mut self) -> Result<ClassUnicode, PatternError> {
-        let start = self.cursor.at();
-        self.cursor.next();
-        let negative = self.cursor.eat('^');
-        let mut found = ClassUnicode::empty();
-        let mut first = true;
-        loop {
-            match self.cursor.peek() {
-                None => {
-                    return Err(PatternError::new(
-                        "unbalanced",
-                        start,
-                        start + 1,
-                        "this class is not closed",
-                    ));
-                }
-                Some(']') if !first => {
-                    self.cursor.next();
-                    break;
-                }
-                Some(_) => found.union(&self.class_item()?),
-            }
-            first = false;
-        }
-        Ok(if negative {
-            class::negated(found)
-        } else {
-            found
-        })
-    }
-
-    fn class_item(&mut self) -> Result<ClassUnicode, PatternError> {
-        let start = self.cursor.at();
-        if let Some(class) = self.posix_class()? {
-            return Ok(class);
-        }
-        if self.cursor.peek() == Some('\\')
-            && let Some(letter) = self.cursor.peek_at(1)
-            && let Some(class) = self.class_escape(letter)?
-        {
-            return Ok(class);
-        }
-        let lo = self.class_character()?;
-        let mut hi = lo;
-        if self.cursor.peek() == Some('-') && self.cursor.peek_at(1).is_some_and(|next| next != ']')
-        {
-            self.cursor.next();
-            hi = self.class_character()?;
-        }
-        if hi < lo {
-            let message = format!(
-                "the range `{}` ends before it begins",
-                self.cursor.since(start)
-            );
-            return Err(self.cursor.error("bad_class", start, message));
-        }
-        Ok(span(lo, hi, self.flags.fold))
-    }
-
-    fn class_character(&mut self) -> Result<u32, PatternError> {
+    fn class_character(&mut self) -> Parsed<u32> {
         match self.cursor.peek() {
             Some('\\') => self.character_escape(),
             Some(next) => {
                 self.cursor.next();
                 Ok(u32::from(next))
             }
-            None => {
-                Err(self
-                    .cursor
-                    .error("unbalanced", self.cursor.at(), "this class is not closed"))
-            }
+            None => self.fail("unbalanced", self.cursor.at(), "this class is not closed"),
         }
     }
 
     /// Reads `[:alpha:]`; reads nothing when there is no such thing.
-    fn posix_class(&mut self) -> Result<Option<ClassUnicode>, PatternError> {
+    fn posix_class(&mut self) -> Parsed<Option<ClassUnicode>> {
         let start = self.cursor.at();
         if !self.cursor.eat_str("[:") {
             return Ok(None);
@@ -561,13 +432,7 @@ impl<B: Build> Parser<B> {
             .map_or((false, name.as_str()), |bare| (true, bare));
         match posix(bare, negative, self.flags.fold) {
             Some(class) => Ok(Some(class)),
-            None => {
-                let message = format!(
-                    "`{}` is no class this dialect has",
-                    self.cursor.since(start)
-                );
-                Err(self.cursor.error("bad_class", start, message))
-            }
+            None => self.fail_quoting("bad_class", start, "is no class this dialect has"),
         }
     }
 }
