@@ -76,6 +76,14 @@ enum ScanResult<R: Request> {
 }
 
 impl<R: Request> ScanResult<R> {
+    fn transformed(rule: u32, origin: Origin<R::Decision>, request: R) -> Self {
+        Self::Transformed(Box::new(AppliedTransform {
+            rule,
+            origin,
+            request,
+        }))
+    }
+
     /// Returns true if a host rule answered, or failed to answer.
     fn is_of_host(&self, program: &Program) -> bool {
         let rule = match self {
@@ -461,11 +469,7 @@ impl Program {
                 Some(ScanResult::Decided(DecidedBy::Host(rule, decision)))
             }
             HostAnswer::Transformed(decision, next) => {
-                Some(ScanResult::Transformed(Box::new(AppliedTransform {
-                    rule,
-                    origin: Origin::Host(decision),
-                    request: next,
-                })))
+                Some(ScanResult::transformed(rule, Origin::Host(decision), next))
             }
             HostAnswer::Failed(code) => self.fail(rule, code, false, markers),
             HostAnswer::Abort => Some(ScanResult::Decided(DecidedBy::Aborted)),
@@ -523,11 +527,11 @@ impl Program {
             Answer::Pass => None,
             Answer::Decided(said) => Some(ScanResult::Decided(DecidedBy::Function(rule, said))),
             Answer::Transformed(said, args) => match evaluator.request.with_made(args) {
-                Ok(request) => Some(ScanResult::Transformed(Box::new(AppliedTransform {
+                Ok(request) => Some(ScanResult::transformed(
                     rule,
-                    origin: Origin::Function(said),
+                    Origin::Function(said),
                     request,
-                }))),
+                )),
                 Err(code) => self.fail(rule, code, false, markers),
             },
             Answer::Failed(code) => self.fail(rule, code, false, markers),
@@ -550,11 +554,7 @@ impl Program {
             None => Err(ErrorCode::CannotTransform),
         };
         match made {
-            Ok(request) => Some(ScanResult::Transformed(Box::new(AppliedTransform {
-                rule,
-                origin: Origin::Match,
-                request,
-            }))),
+            Ok(request) => Some(ScanResult::transformed(rule, Origin::Match, request)),
             Err(code) => self.fail(rule, code, true, markers),
         }
     }

@@ -114,23 +114,34 @@ pub(super) fn cut(text: &str) -> String {
     out.finish()
 }
 
+/// Writes items with a comma between them, as far as they are counted.
+fn write_row<T>(
+    out: &mut Shown,
+    (open, close): (&str, &str),
+    items: impl Iterator<Item = T>,
+    mut write: impl FnMut(T, &mut Shown),
+) {
+    out.push_str(open);
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            out.push_str(", ");
+        }
+        if out.full() {
+            break;
+        }
+        write(item, out);
+    }
+    out.push_str(close);
+}
+
 fn write_value<V: Value>(value: &V, out: &mut Shown, depth: usize) {
     match value.view() {
         View::List | View::Map if depth >= DEPTH => out.push('…'),
         View::List => {
-            out.push('[');
-            let mut index = 0;
-            while let Some(item) = value.item(index) {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                if out.full() {
-                    break;
-                }
+            let items = (0..).map_while(|index| value.item(index));
+            write_row(out, ("[", "]"), items, |item, out| {
                 write_value(&item, out, depth + 1);
-                index += 1;
-            }
-            out.push(']');
+            });
         }
         View::Map => {
             out.push('{');
@@ -205,18 +216,6 @@ fn write_timestamp(micros: i64, out: &mut Shown) {
     ));
 }
 
-fn write_items(items: &[Const], out: &mut Shown) {
-    for (at, item) in items.iter().enumerate() {
-        if at > 0 {
-            out.push_str(", ");
-        }
-        if out.full() {
-            return;
-        }
-        write_const(item, out);
-    }
-}
-
 fn write_operand(operand: &Operand, out: &mut Shown) {
     match operand {
         Operand::Const(constant) => write_const(constant, out),
@@ -226,16 +225,11 @@ fn write_operand(operand: &Operand, out: &mut Shown) {
             out.push('}');
         }
         Operand::Tests(checks) => {
-            out.push('{');
-            for (at, check) in checks.iter().enumerate() {
-                if at > 0 {
-                    out.push_str(", ");
-                }
+            write_row(out, ("{", "}"), checks.iter(), |check, out| {
                 write_text(check.op.as_str(), out);
                 out.push_str(": ");
                 write_operand(&check.operand, out);
-            }
-            out.push('}');
+            });
         }
     }
 }
@@ -249,53 +243,27 @@ fn write_const(constant: &Const, out: &mut Shown) {
         Const::Float(value) => write_number(*value, out),
         Const::Str(text) => write_text(text, out),
         Const::Timestamp(micros) => write_timestamp(*micros, out),
-        Const::List(items) => {
-            out.push('[');
-            write_items(items, out);
-            out.push(']');
-        }
-        Const::Map(entries) => {
-            out.push('{');
-            for (at, (key, value)) in entries.iter().enumerate() {
-                if at > 0 {
-                    out.push_str(", ");
-                }
-                if out.full() {
-                    break;
-                }
-                write_text(key, out);
-                out.push_str(": ");
-                write_const(value, out);
-            }
-            out.push('}');
-        }
+        Const::List(items) => write_row(out, ("[", "]"), items.iter(), write_const),
+        Const::Map(entries) => write_row(out, ("{", "}"), entries.iter(), |(key, value), out| {
+            write_text(key, out);
+            out.push_str(": ");
+            write_const(value, out);
+        }),
         Const::HostConst(
             HostConst::Date(text) | HostConst::DateTime(text) | HostConst::Bytes(text),
         ) => write_text(text, out),
         Const::HostConst(HostConst::Set(items)) => {
-            out.push_str("set(");
-            write_items(items, out);
-            out.push(')');
+            write_row(out, ("set(", ")"), items.iter(), write_const);
         }
         Const::HostConst(HostConst::Tuple(items)) => {
-            out.push('(');
-            write_items(items, out);
-            out.push(')');
+            write_row(out, ("(", ")"), items.iter(), write_const);
         }
         Const::HostConst(HostConst::Pairs(pairs)) => {
-            out.push('{');
-            for (at, (key, value)) in pairs.iter().enumerate() {
-                if at > 0 {
-                    out.push_str(", ");
-                }
-                if out.full() {
-                    break;
-                }
+            write_row(out, ("{", "}"), pairs.iter(), |(key, value), out| {
                 write_const(key, out);
                 out.push_str(": ");
                 write_const(value, out);
-            }
-            out.push('}');
+            });
         }
     }
 }
