@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyFrozenSet, PyInt, PyString, PyType};
 
-use bobcat_core::lang::path::Field;
+use bobcat_core::lang::path::{Field, Head};
 use bobcat_core::program::Verdict;
 
 use crate::attribute::Attribute;
@@ -107,15 +107,15 @@ impl Names {
         }
         let principal_type = class(&model, "Principal")?;
         let attribute = |owner: &Py<PyType>, name| Attribute::find(owner.bind(py), name);
-        let field = |field| {
-            let (part, name) = place(field);
-            let owner = match part {
-                Part::Request => &action_request,
-                Part::Declared => &tool_metadata,
-                Part::Context => &execution_context,
-                Part::Principal => &principal_type,
+        let field = |field: Field| {
+            let (head, keys) = field.path();
+            let owner = match (head, keys) {
+                (Head::Tool | Head::Args, _) => &action_request,
+                (Head::Declared, _) => &tool_metadata,
+                (Head::Context, [_, _]) => &principal_type,
+                (Head::Context, _) => &execution_context,
             };
-            attribute(owner, name)
+            attribute(owner, keys.last().unwrap_or(&head.as_str()))
         };
         let verdict_type = class(&model, "Verdict")?;
         let verdict = |name: &str| -> PyResult<Py<PyAny>> {
@@ -185,38 +185,6 @@ impl Names {
     #[inline]
     pub(crate) fn field(&self, field: Field) -> &Attribute {
         self.fields.get(field as usize).unwrap_or(&self.declared)
-    }
-}
-
-/// The object that an attribute belongs to.
-enum Part {
-    Request,
-    Declared,
-    Context,
-    Principal,
-}
-
-/// The attribute that holds `field`, and what it is of.
-fn place(field: Field) -> (Part, &'static str) {
-    match field {
-        Field::Tool => (Part::Request, "tool"),
-        Field::Args => (Part::Request, "args"),
-        Field::Cost => (Part::Declared, "cost"),
-        Field::Reversible => (Part::Declared, "reversible"),
-        Field::Scope => (Part::Declared, "scope"),
-        Field::BlastRadiusHint => (Part::Declared, "blast_radius_hint"),
-        Field::HasShadow => (Part::Declared, "has_shadow"),
-        Field::Isolation => (Part::Declared, "isolation"),
-        Field::Effect => (Part::Declared, "effect"),
-        Field::Environment => (Part::Context, "environment"),
-        Field::Workspace => (Part::Context, "workspace"),
-        Field::CorrelationId => (Part::Context, "correlation_id"),
-        Field::StepSeq => (Part::Context, "step_seq"),
-        Field::Timestamp => (Part::Context, "timestamp"),
-        Field::PrincipalKind => (Part::Principal, "kind"),
-        Field::PrincipalId => (Part::Principal, "id"),
-        Field::PrincipalName => (Part::Principal, "name"),
-        Field::Extra => (Part::Context, "extra"),
     }
 }
 

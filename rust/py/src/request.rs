@@ -219,27 +219,16 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     fn read(&self, field: Field) -> Result<Bound<'py, PyAny>, Gap> {
         let names = self.session.names;
         let name = names.field(field);
-        match field {
-            Field::Tool => Ok(self.tool.clone()),
-            Field::Args => self.args().cloned(),
-            Field::Cost
-            | Field::Reversible
-            | Field::Scope
-            | Field::BlastRadiusHint
-            | Field::HasShadow
-            | Field::Isolation
-            | Field::Effect => self.attribute(self.declared()?, name),
-            Field::Environment
-            | Field::Workspace
-            | Field::CorrelationId
-            | Field::StepSeq
-            | Field::Timestamp
-            | Field::Extra => self.attribute(self.plain_context()?, name),
-            Field::PrincipalKind | Field::PrincipalId | Field::PrincipalName => {
+        match field.path() {
+            (Head::Tool, _) => Ok(self.tool.clone()),
+            (Head::Args, _) => self.args().cloned(),
+            (Head::Declared, _) => self.attribute(self.declared()?, name),
+            (Head::Context, [_, _]) => {
                 let principal = self.attribute(self.plain_context()?, &names.principal)?;
                 self.plain(&principal, &names.principal_type)?;
                 self.attribute(&principal, name)
             }
+            (Head::Context, _) => self.attribute(self.plain_context()?, name),
         }
     }
 
@@ -248,8 +237,8 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     fn read_own(&self, field: Field) -> Result<Bound<'py, PyAny>, Gap> {
         let names = self.session.names;
         let context = self.part(&self.context, &names.context)?;
-        match field {
-            Field::PrincipalKind | Field::PrincipalId | Field::PrincipalName => {
+        match field.path() {
+            (_, [_, _]) => {
                 let principal = self.attribute(context, &names.principal)?;
                 self.attribute(&principal, names.field(field))
             }
@@ -347,19 +336,8 @@ impl<'r, 'py> Request for PyRequest<'r, 'py> {
     }
 
     fn own_field(&self, field: Field) -> Step<Self::Value> {
-        let context = matches!(
-            field,
-            Field::Environment
-                | Field::Workspace
-                | Field::CorrelationId
-                | Field::StepSeq
-                | Field::Timestamp
-                | Field::Extra
-                | Field::PrincipalKind
-                | Field::PrincipalId
-                | Field::PrincipalName
-        );
-        if self.session.context.is_none() || !context {
+        let (head, _) = field.path();
+        if self.session.context.is_none() || head != Head::Context {
             return self.field(field);
         }
         match self.read_own(field) {

@@ -52,16 +52,6 @@ impl<'a> Frame<'a> {
 
 const ROOT: [&str; 4] = ["tool", "args", "declared", "context"];
 
-const DECLARED: [&str; 7] = [
-    "cost",
-    "reversible",
-    "scope",
-    "blast_radius_hint",
-    "has_shadow",
-    "isolation",
-    "effect",
-];
-
 const DECLARED_FIELDS: [(Field, Kind); 7] = [
     (Field::Cost, Kind::Text),
     (Field::Reversible, Kind::Bool),
@@ -72,15 +62,7 @@ const DECLARED_FIELDS: [(Field, Kind); 7] = [
     (Field::Effect, Kind::Text),
 ];
 
-const CONTEXT: [&str; 7] = [
-    "principal",
-    "environment",
-    "workspace",
-    "correlation_id",
-    "step_seq",
-    "timestamp",
-    "extra",
-];
+const DECLARED: [&str; 7] = names(DECLARED_FIELDS, 0);
 
 const CONTEXT_FIELDS: [(Field, Kind); 7] = [
     (Field::PrincipalId, Kind::Object),
@@ -92,13 +74,27 @@ const CONTEXT_FIELDS: [(Field, Kind); 7] = [
     (Field::Extra, Kind::Object),
 ];
 
-const PRINCIPAL: [&str; 3] = ["kind", "id", "name"];
+const CONTEXT: [&str; 7] = names(CONTEXT_FIELDS, 0);
 
 const PRINCIPAL_FIELDS: [(Field, Kind); 3] = [
     (Field::PrincipalKind, Kind::Text),
     (Field::PrincipalId, Kind::Text),
     (Field::PrincipalName, Kind::TextOrNull),
 ];
+
+const PRINCIPAL: [&str; 3] = names(PRINCIPAL_FIELDS, 1);
+
+/// The keys of the paths of some fields, at a depth.
+#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it")]
+const fn names<const N: usize>(fields: [(Field, Kind); N], depth: usize) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut at = 0;
+    while at < N {
+        names[at] = fields[at].0.path().1[depth];
+        at += 1;
+    }
+    names
+}
 
 /// Returns the default of an absent field. The principal is absent as a whole or not at all, except for its name.
 fn default<'a>(field: Field) -> Json<'a> {

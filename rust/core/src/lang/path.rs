@@ -26,140 +26,66 @@ impl Head {
     }
 }
 
-/// The fixed places a request answers for directly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Field {
-    /// `tool`
-    Tool,
-    /// `args`
-    Args,
-    /// `declared.cost`
-    Cost,
-    /// `declared.reversible`
-    Reversible,
-    /// `declared.scope`
-    Scope,
-    /// `declared.blast_radius_hint`
-    BlastRadiusHint,
-    /// `declared.has_shadow`
-    HasShadow,
-    /// `declared.isolation`
-    Isolation,
-    /// `declared.effect`
-    Effect,
-    /// `context.environment`
-    Environment,
-    /// `context.workspace`
-    Workspace,
-    /// `context.correlation_id`
-    CorrelationId,
-    /// `context.step_seq`
-    StepSeq,
-    /// `context.timestamp`
-    Timestamp,
-    /// `context.principal.kind`
-    PrincipalKind,
-    /// `context.principal.id`
-    PrincipalId,
-    /// `context.principal.name`
-    PrincipalName,
-    /// `context.extra`
-    Extra,
+/// The fields, each with the head and the keys of its path.
+macro_rules! fields {
+    ($($field:ident = $head:ident [$($key:literal),*],)*) => {
+        /// The fixed places a request answers for directly.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Field {
+            $(#[doc = concat!("`", stringify!($head), $(".", $key,)* "`")] $field,)*
+        }
+
+        impl Field {
+            /// Every field, in the order of its discriminant.
+            pub const ALL: [Self; [$(Self::$field),*].len()] = [$(Self::$field),*];
+
+            /// Returns the path of the field as a policy writes it.
+            #[must_use]
+            pub const fn path(self) -> (Head, &'static [&'static str]) {
+                match self {
+                    $(Self::$field => (Head::$head, &[$($key),*]),)*
+                }
+            }
+        }
+    };
+}
+
+fields! {
+    Tool = Tool [],
+    Args = Args [],
+    Cost = Declared ["cost"],
+    Reversible = Declared ["reversible"],
+    Scope = Declared ["scope"],
+    BlastRadiusHint = Declared ["blast_radius_hint"],
+    HasShadow = Declared ["has_shadow"],
+    Isolation = Declared ["isolation"],
+    Effect = Declared ["effect"],
+    Environment = Context ["environment"],
+    Workspace = Context ["workspace"],
+    CorrelationId = Context ["correlation_id"],
+    StepSeq = Context ["step_seq"],
+    Timestamp = Context ["timestamp"],
+    PrincipalKind = Context ["principal", "kind"],
+    PrincipalId = Context ["principal", "id"],
+    PrincipalName = Context ["principal", "name"],
+    Extra = Context ["extra"],
 }
 
 impl Field {
-    /// Every field, in the order of its discriminant.
-    pub const ALL: [Self; 18] = [
-        Self::Tool,
-        Self::Args,
-        Self::Cost,
-        Self::Reversible,
-        Self::Scope,
-        Self::BlastRadiusHint,
-        Self::HasShadow,
-        Self::Isolation,
-        Self::Effect,
-        Self::Environment,
-        Self::Workspace,
-        Self::CorrelationId,
-        Self::StepSeq,
-        Self::Timestamp,
-        Self::PrincipalKind,
-        Self::PrincipalId,
-        Self::PrincipalName,
-        Self::Extra,
-    ];
-
     /// The field that `head` and `path` begin with, and how many keys of `path` it takes.
     #[must_use]
-    pub fn resolve(head: Head, path: &[Box<str>]) -> Option<(Self, usize)> {
-        let mut texts = path.iter().map(AsRef::as_ref);
-        match head {
-            Head::Tool => Some((Self::Tool, 0)),
-            Head::Args => Some((Self::Args, 0)),
-            Head::Declared => {
-                let field = match texts.next()? {
-                    "cost" => Self::Cost,
-                    "reversible" => Self::Reversible,
-                    "scope" => Self::Scope,
-                    "blast_radius_hint" => Self::BlastRadiusHint,
-                    "has_shadow" => Self::HasShadow,
-                    "isolation" => Self::Isolation,
-                    "effect" => Self::Effect,
-                    _ => return None,
-                };
-                Some((field, 1))
-            }
-            Head::Context => {
-                let field = match texts.next()? {
-                    "environment" => Self::Environment,
-                    "workspace" => Self::Workspace,
-                    "correlation_id" => Self::CorrelationId,
-                    "step_seq" => Self::StepSeq,
-                    "timestamp" => Self::Timestamp,
-                    "extra" => Self::Extra,
-                    "principal" => {
-                        let part = match texts.next()? {
-                            "kind" => Self::PrincipalKind,
-                            "id" => Self::PrincipalId,
-                            "name" => Self::PrincipalName,
-                            _ => return None,
-                        };
-                        return Some((part, 2));
-                    }
-                    _ => return None,
-                };
-                Some((field, 1))
-            }
-        }
-    }
-}
-
-impl Field {
-    /// Returns the path of the field as a policy writes it.
-    #[must_use]
-    pub fn path(self) -> (Head, &'static [&'static str]) {
-        match self {
-            Self::Tool => (Head::Tool, &[]),
-            Self::Args => (Head::Args, &[]),
-            Self::Cost => (Head::Declared, &["cost"]),
-            Self::Reversible => (Head::Declared, &["reversible"]),
-            Self::Scope => (Head::Declared, &["scope"]),
-            Self::BlastRadiusHint => (Head::Declared, &["blast_radius_hint"]),
-            Self::HasShadow => (Head::Declared, &["has_shadow"]),
-            Self::Isolation => (Head::Declared, &["isolation"]),
-            Self::Effect => (Head::Declared, &["effect"]),
-            Self::Environment => (Head::Context, &["environment"]),
-            Self::Workspace => (Head::Context, &["workspace"]),
-            Self::CorrelationId => (Head::Context, &["correlation_id"]),
-            Self::StepSeq => (Head::Context, &["step_seq"]),
-            Self::Timestamp => (Head::Context, &["timestamp"]),
-            Self::PrincipalKind => (Head::Context, &["principal", "kind"]),
-            Self::PrincipalId => (Head::Context, &["principal", "id"]),
-            Self::PrincipalName => (Head::Context, &["principal", "name"]),
-            Self::Extra => (Head::Context, &["extra"]),
-        }
+    pub fn resolve(head: Head, path: &[impl AsRef<str>]) -> Option<(Self, usize)> {
+        Self::ALL.into_iter().find_map(|field| {
+            let (own, keys) = field.path();
+            let begins = own == head
+                && keys.len() <= path.len()
+                && keys
+                    .iter()
+                    .zip(path)
+                    .all(|(key, text)| *key == text.as_ref());
+            begins.then_some((field, keys.len()))
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use super::pattern::Pattern;
 use super::predicate::FastNode;
 use super::trigger::Trigger;
 use crate::lang::Verdict;
-use crate::lang::path::Field;
+use crate::lang::path::{Field, Head};
 
 /// A function that was written as a rule.
 #[derive(Debug)]
@@ -45,42 +45,24 @@ pub(crate) enum Object {
 impl Object {
     /// Returns the attribute `name`; `None`: it has no such attribute.
     pub(crate) fn attribute(self, name: &str) -> Option<Member> {
-        let field = |field, own| Some(Member::Field(field, own));
-        match self {
-            Self::Request => match name {
-                "tool" => field(Field::Tool, true),
-                "args" => field(Field::Args, true),
-                "declared" => Some(Member::Object(Self::Declared)),
-                "context" => Some(Member::Object(Self::Context { own: true })),
-                _ => None,
-            },
-            Self::Declared => match name {
-                "cost" => field(Field::Cost, true),
-                "reversible" => field(Field::Reversible, true),
-                "scope" => field(Field::Scope, true),
-                "blast_radius_hint" => field(Field::BlastRadiusHint, true),
-                "has_shadow" => field(Field::HasShadow, true),
-                "isolation" => field(Field::Isolation, true),
-                "effect" => field(Field::Effect, true),
-                _ => None,
-            },
-            Self::Context { own } => match name {
-                "environment" => field(Field::Environment, own),
-                "workspace" => field(Field::Workspace, own),
-                "correlation_id" => field(Field::CorrelationId, own),
-                "step_seq" => field(Field::StepSeq, own),
-                "timestamp" => field(Field::Timestamp, own),
-                "extra" => field(Field::Extra, own),
-                "principal" => Some(Member::Object(Self::Principal { own })),
-                _ => None,
-            },
-            Self::Principal { own } => match name {
-                "kind" => field(Field::PrincipalKind, own),
-                "id" => field(Field::PrincipalId, own),
-                "name" => field(Field::PrincipalName, own),
-                _ => None,
-            },
-        }
+        let (head, keys, own): (Head, &[&str], bool) = match self {
+            Self::Request => {
+                return match name {
+                    "tool" => Some(Member::Field(Field::Tool, true)),
+                    "args" => Some(Member::Field(Field::Args, true)),
+                    "declared" => Some(Member::Object(Self::Declared)),
+                    "context" => Some(Member::Object(Self::Context { own: true })),
+                    _ => None,
+                };
+            }
+            Self::Context { own } if name == "principal" => {
+                return Some(Member::Object(Self::Principal { own }));
+            }
+            Self::Declared => (Head::Declared, &[name], true),
+            Self::Context { own } => (Head::Context, &[name], own),
+            Self::Principal { own } => (Head::Context, &["principal", name], own),
+        };
+        Field::resolve(head, keys).map(|(field, _)| Member::Field(field, own))
     }
 }
 
