@@ -60,42 +60,17 @@ pub(super) fn list(program: &mut Program) {
             function.pinned = listed.then_some(start);
         }
     }
-    let names = numbers.names;
-    let mut starts = vec![0_u32; names.len() + 1];
-    for (tool, _) in &pairs {
-        if let Some(count) = starts.get_mut(*tool as usize + 1) {
-            *count += 1;
-        }
-    }
-    let mut total = 0;
-    for start in &mut starts {
-        total += *start;
-        *start = total;
-    }
-    let generic_end = total + generic.len() as u32;
-    let mut listed = vec![0_u32; total as usize];
-    let mut next = starts.clone();
-    for (tool, rule) in pairs {
-        if let Some(at) = next.get_mut(tool as usize) {
-            if let Some(slot) = listed.get_mut(*at as usize) {
-                *slot = rule;
-            }
-            *at += 1;
-        }
-    }
-    listed.append(&mut generic);
-    let buckets = names
-        .into_iter()
-        .zip(starts.windows(2))
-        .map(|(name, range)| {
-            let bound = |bound: Option<&u32>| bound.copied().unwrap_or_default();
-            let rules = (bound(range.first()), bound(range.last()));
-            let rule_index = Default::default();
-            (name, ToolBucket { rules, rule_index })
-        });
+    pairs.sort_unstable();
+    let place = |tool: u32| pairs.partition_point(|(other, _)| *other < tool) as u32;
+    let buckets = (0..).zip(numbers.names).map(|(tool, name)| {
+        let rules = (place(tool), place(tool + 1));
+        let rule_index = Default::default();
+        (name, ToolBucket { rules, rule_index })
+    });
     program.tools = StrMap::new(buckets.collect());
-    program.generic.rules = (total, generic_end);
-    program.listed = listed;
+    program.generic.rules = (pairs.len() as u32, (pairs.len() + generic.len()) as u32);
+    program.listed = pairs.into_iter().map(|(_, rule)| rule).collect();
+    program.listed.append(&mut generic);
 }
 
 /// Gives every clause that is true for some tools only their list.
