@@ -13,10 +13,9 @@ mod lazy;
 mod reorder;
 mod tool_scope;
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use crate::bytes::hash::Keyed;
+use crate::bytes::interner::Interner;
 use crate::error::DecodeError;
 use crate::ir::{self, Kind, Policy};
 use crate::lang::path::{Field, Path};
@@ -53,7 +52,7 @@ impl Program {
 
 /// Compiles what was decoded from `source`.
 fn compile(policy: Policy, source: Source) -> Program {
-    let mut keys = Keys::default();
+    let mut keys = Interner::default();
     let paths = policy.paths.iter().map(|path| {
         let (field, taken) = Field::resolve(path.head, &path.keys).unzip();
         let taken = taken.unwrap_or(0);
@@ -157,24 +156,5 @@ fn attach_triggers(program: &mut Program) {
             classes: wanted.classes,
         });
         function.triggers = Some(triggers.collect());
-    }
-}
-
-/// The keys of all paths, each once.
-#[derive(Default)]
-struct Keys {
-    texts: Vec<Box<str>>,
-    ids: HashMap<Box<str>, u32, Keyed>,
-}
-
-impl Keys {
-    fn intern(&mut self, text: &str) -> u32 {
-        if let Some(&id) = self.ids.get(text) {
-            return id;
-        }
-        let id = self.texts.len() as u32;
-        self.texts.push(text.into());
-        self.ids.insert(text.into(), id);
-        id
     }
 }

@@ -2,10 +2,9 @@
 //! these.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use super::lazy::exact_text;
-use crate::bytes::hash::Keyed;
+use crate::bytes::interner::Interner;
 use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::{Connective, Part};
 use crate::clause::operand::Operand;
@@ -23,8 +22,8 @@ const BUCKETS_PER_RULE: usize = 8;
 
 /// Lists the rules of a program by the tools they are about.
 pub(super) fn list(program: &mut Program) {
-    let mut numbers = Numbers::default();
-    number_tools(program, &mut numbers);
+    let mut names = Interner::default();
+    number_tools(program, &mut names);
     let mut pairs: Vec<(u32, u32)> = Vec::with_capacity(program.rules.len());
     let mut generic = Vec::new();
     let mut starts_of = Vec::new();
@@ -38,7 +37,7 @@ pub(super) fn list(program: &mut Program) {
                     if let Some(start) = tool_scope_fn::start(function, &program.paths, &tools) {
                         starts_of.push((index, start));
                     }
-                    Cow::Owned(numbers.all(tools))
+                    Cow::Owned(numbered(&mut names, tools))
                 }),
             Body::Match(body) => tools(program, program.written(body)),
         };
@@ -62,7 +61,7 @@ pub(super) fn list(program: &mut Program) {
     }
     pairs.sort_unstable();
     let place = |tool: u32| pairs.partition_point(|(other, _)| *other < tool) as u32;
-    let buckets = (0..).zip(numbers.names).map(|(tool, name)| {
+    let buckets = (0..).zip(names.texts).map(|(tool, name)| {
         let rules = (place(tool), place(tool + 1));
         let rule_index = Default::default();
         (name, ToolBucket { rules, rule_index })
@@ -74,12 +73,12 @@ pub(super) fn list(program: &mut Program) {
 }
 
 /// Gives every clause that is true for some tools only their list.
-fn number_tools(program: &mut Program, numbers: &mut Numbers) {
+fn number_tools(program: &mut Program, names: &mut Interner) {
     for index in 0..program.clauses.len() as u32 {
         let Some(wanted) = names_of(program, index) else {
             continue;
         };
-        let set = numbers.all(wanted.into_iter().map(Into::into));
+        let set = numbered(names, wanted);
         let at = program.tool_sets.len() as u32;
         program.tool_sets.push(set.into());
         if let Some(clause) = program.clauses.get_mut(index as usize) {
@@ -88,31 +87,13 @@ fn number_tools(program: &mut Program, numbers: &mut Numbers) {
     }
 }
 
-/// The names of tools, by their numbers.
-#[derive(Default)]
-struct Numbers {
-    names: Vec<Box<str>>,
-    numbers: HashMap<Box<str>, u32, Keyed>,
-}
-
-impl Numbers {
-    /// The numbers of these tools, in order.
-    fn all(&mut self, names: impl IntoIterator<Item = Box<str>>) -> Vec<u32> {
-        let mut set: Vec<u32> = names.into_iter().map(|name| self.of(name)).collect();
-        set.sort_unstable();
-        set.dedup();
-        set
-    }
-
-    fn of(&mut self, name: Box<str>) -> u32 {
-        if let Some(&number) = self.numbers.get(&name) {
-            return number;
-        }
-        let number = self.names.len() as u32;
-        self.names.push(name.clone());
-        self.numbers.insert(name, number);
-        number
-    }
+/// The numbers of these tools, in order.
+fn numbered(names: &mut Interner, tools: impl IntoIterator<Item: AsRef<str>>) -> Vec<u32> {
+    let numbers = tools.into_iter().map(|name| names.intern(name.as_ref()));
+    let mut numbers: Vec<u32> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// The tools outside of which a clause on the tool is false, without an error; `None` when it may be anything else.

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::bigint::BigInt;
+use super::bigint::{BigInt, compare_float};
 
 /// A number. An integral float is held as the integer it is; NaN, in the `lynx` profile only, compares with nothing.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,23 @@ impl Number {
     #[must_use]
     pub fn from_float(value: f64) -> Self {
         integral(value).map_or(Self::Float(value), Self::Int)
+    }
+
+    /// The exact order; `None` with NaN.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Int(left), Self::Int(right)) => Some(left.cmp(right)),
+            (Self::Int(left), Self::Big(right)) => Some(BigInt::from(*left).cmp(right)),
+            (Self::Int(left), Self::Float(right)) => compare_int_float(*left, *right),
+            (Self::Big(left), Self::Int(right)) => Some(left.cmp(&BigInt::from(*right))),
+            (Self::Big(left), Self::Big(right)) => Some(left.cmp(right)),
+            (Self::Big(left), Self::Float(right)) => compare_float(left, *right),
+            (Self::Float(left), Self::Float(right)) => left.partial_cmp(right),
+            (Self::Float(_), Self::Int(_) | Self::Big(_)) => {
+                other.compare(self).map(Ordering::reverse)
+            }
+        }
     }
 }
 

@@ -114,22 +114,31 @@ impl Pattern {
         let dialect::stack::Piece {
             built: hir, cost, ..
         } = parsed::<Hir>(text, dialect)?;
-        let (literal, rewrite) = (literal::kind(&hir), rewrite::Rewrite::new(&hir, dialect));
-        let built = single::Built::default();
+        let weight = weight(&hir);
+        Ok(Self::new(hir, text, dialect, (cost, weight), budget))
+    }
+
+    fn new(
+        hir: Hir,
+        text: &str,
+        dialect: Dialect,
+        (cost, weight): (usize, usize),
+        budget: &CacheBudget,
+    ) -> Self {
         let inner = Inner {
             text: text.to_owned(),
             dialect,
-            weight: weight(&hir),
-            hir,
             cost,
-            literal,
-            rewrite,
-            built,
+            weight,
+            literal: literal::kind(&hir),
+            rewrite: rewrite::Rewrite::new(&hir, dialect),
+            hir,
+            built: single::Built::default(),
             budget: budget.clone(),
         };
-        Ok(Self {
+        Self {
             inner: Arc::new(inner),
-        })
+        }
     }
 
     /// This pattern where it matches at the start of a text; `whole`: and to its end.
@@ -139,25 +148,15 @@ impl Pattern {
         if whole {
             parts.push(Hir::look(Look::End));
         }
-        let hir = Hir::concat(parts);
-        let (literal, rewrite) = (
-            literal::kind(&hir),
-            rewrite::Rewrite::new(&hir, self.inner.dialect),
-        );
-        let inner = Inner {
-            text: self.inner.text.clone(),
-            dialect: self.inner.dialect,
-            weight: self.inner.weight,
-            hir,
-            cost: self.inner.cost,
-            literal,
-            rewrite,
-            built: single::Built::default(),
-            budget: self.inner.budget.clone(),
-        };
-        Self {
-            inner: Arc::new(inner),
-        }
+        let Inner {
+            text,
+            dialect,
+            cost,
+            weight,
+            budget,
+            ..
+        } = &*self.inner;
+        Self::new(Hir::concat(parts), text, *dialect, (*cost, *weight), budget)
     }
 
     /// The text that was parsed.

@@ -3,8 +3,7 @@
 use std::cmp::Ordering;
 
 use super::View;
-use crate::num::bigint::{BigInt, compare_float};
-use crate::num::number::{Number, compare_int_float};
+use crate::num::number::Number;
 
 /// The number that a view is.
 pub(crate) fn number(view: &View<'_>) -> Option<Number> {
@@ -26,12 +25,7 @@ pub(crate) fn number(view: &View<'_>) -> Option<Number> {
 
 /// The order of numbers none of which is NaN.
 pub(crate) fn order(left: &Number, right: &Number) -> Ordering {
-    let view = match left {
-        Number::Int(value) => View::Int(*value),
-        Number::Float(value) => View::Float(*value),
-        Number::Big(value) => View::BigInt(value.clone()),
-    };
-    compare(&view, right).unwrap_or(Ordering::Equal)
+    left.compare(right).unwrap_or(Ordering::Equal)
 }
 
 /// The order of a viewed number to `right`; `None` when the view is no number, or NaN, or above the cap.
@@ -40,18 +34,6 @@ pub(crate) fn order(left: &Number, right: &Number) -> Ordering {
 pub fn compare(left: &View<'_>, right: &Number) -> Option<Ordering> {
     match (left, right) {
         (View::Int(left), Number::Int(right)) => Some(left.cmp(right)),
-        (View::Int(left), Number::Big(right)) => Some(BigInt::from(*left).cmp(right)),
-        (View::Int(left), Number::Float(right)) => compare_int_float(*left, *right),
-        (View::BigInt(left), Number::Int(right)) => Some(left.cmp(&BigInt::from(*right))),
-        (View::BigInt(left), Number::Big(right)) => Some(left.cmp(right)),
-        (View::BigInt(left), Number::Float(right)) => compare_float(left, *right),
-        (View::Float(left), Number::Int(right)) => {
-            compare_int_float(*right, *left).map(Ordering::reverse)
-        }
-        (View::Float(left), Number::Big(right)) => {
-            compare_float(right, *left).map(Ordering::reverse)
-        }
-        (View::Float(left), Number::Float(right)) => left.partial_cmp(right),
-        _ => None,
+        _ => number(left)?.compare(right),
     }
 }

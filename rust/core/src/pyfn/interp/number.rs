@@ -10,22 +10,15 @@ use super::table::Table;
 use super::value::{Budget, Run, Val};
 use crate::error::ErrorCode;
 use crate::limits::MAX_INT_BITS;
-use crate::num::bigint::{self, BigInt, Signed, compare_float, to_f64, to_i64};
-use crate::num::number::{compare_int_float, integral};
+use crate::num::bigint::{self, BigInt, Signed, to_f64, to_i64};
+pub(in crate::pyfn) use crate::num::number::Number;
+use crate::num::number::integral;
 use crate::pyfn::ast::{Binary, Unary};
 use crate::pyfn::exception::{Exception, Failure};
 use crate::value::Value;
 
-/// A number; a boolean is the integer it is.
-#[derive(Clone, Debug)]
-pub(in crate::pyfn) enum Number {
-    Int(i64),
-    Big(BigInt),
-    Float(f64),
-}
-
 impl Number {
-    /// The number a value is, if it is one.
+    /// The number a value is, if it is one; a boolean is the integer it is.
     #[inline]
     pub(in crate::pyfn) fn of<V>(value: &Val<'_, V>) -> Option<Self> {
         Some(match value {
@@ -40,25 +33,6 @@ impl Number {
     /// Returns true if this is NaN.
     pub(in crate::pyfn) fn is_nan(&self) -> bool {
         matches!(self, Self::Float(number) if number.is_nan())
-    }
-
-    /// The exact order; `None` with NaN.
-    pub(in crate::pyfn) fn compare(&self, other: &Self) -> Option<Ordering> {
-        match (self, other) {
-            (Self::Int(left), Self::Int(right)) => Some(left.cmp(right)),
-            (Self::Int(left), Self::Big(right)) => Some(BigInt::from(*left).cmp(right)),
-            (Self::Int(left), Self::Float(right)) => compare_int_float(*left, *right),
-            (Self::Big(left), Self::Int(right)) => Some(left.cmp(&BigInt::from(*right))),
-            (Self::Big(left), Self::Big(right)) => Some(left.cmp(right)),
-            (Self::Big(left), Self::Float(right)) => compare_float(left, *right),
-            (Self::Float(left), Self::Int(right)) => {
-                compare_int_float(*right, *left).map(Ordering::reverse)
-            }
-            (Self::Float(left), Self::Big(right)) => {
-                compare_float(right, *left).map(Ordering::reverse)
-            }
-            (Self::Float(left), Self::Float(right)) => left.partial_cmp(right),
-        }
     }
 
     /// The integer of 64 bits it equals.
