@@ -76,7 +76,7 @@ def test_an_invalid_agent_is_reported(agent: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policy": "policy.yaml"}, "policy must be a Policy, got str; build one with compile_policy(...)"),
+        ({"policy": "policy.yaml"}, "policy must be a Policy, got str; make one with Policy.compile or Policy.load"),
         ({"tools": [function]}, "tools must be a ToolSet, got list; build one with ToolSet.from_functions(...)"),
         ({"sinks": stdout_sink()}, "sinks must be a list of sinks, got function; write sinks=[...]"),
         ({"sinks": "audit.jsonl"}, "sinks must be a list of sinks, got str; write sinks=[...]"),

@@ -45,11 +45,11 @@ def help_of(source: Any) -> str | None:
 @pytest.mark.parametrize(
     ("source", "reported"),
     [
-        ("policy.yaml", "the policy in a file is compiled by `load_policy_file('policy.yaml')`"),
-        ("policies/a b.yml", "the policy in a file is compiled by `load_policy_file('policies/a b.yml')`"),
-        ("policy.bobcat", "a bundle file is loaded by `load_bundle('policy.bobcat')`"),
-        (Path("policy.yaml"), "the policy in a file is compiled by `load_policy_file`"),
-        (b"rules: []", "decode the bytes of a policy source; a bundle is loaded by `load_bundle`"),
+        ("policy.yaml", "the policy in a file is compiled by `Policy.compile(Path('policy.yaml'))`"),
+        ("policies/a b.yml", "the policy in a file is compiled by `Policy.compile(Path('policies/a b.yml'))`"),
+        ("policy.bobcat", "a bundle file is loaded by `Policy.load('policy.bobcat')`"),
+        (Path("policy.yaml"), "the policy in a file is compiled by `Policy.compile(Path(...))`"),
+        (b"rules: []", "decode the bytes of a policy source; a bundle is loaded by `Policy.load`"),
         ("deny everything", "begin with `rules:` and a list of rules"),
         (5, "use null, bools, numbers, strings, lists and mappings with string keys"),
     ],
@@ -65,9 +65,9 @@ def test_a_bundle_is_no_policy_source_and_the_other_way_round(tmp_path: Path) ->
     POLICY.save(tmp_path / "policy.bobcat")
     with pytest.raises(PolicyCompileError) as raised:
         load_policy_file(tmp_path / "policy.bobcat")
-    assert raised.value.diagnostics[0].help == "this is a bundle, not a policy source: it is loaded by `load_bundle`"
+    assert raised.value.diagnostics[0].help == "this is a bundle, not a policy source: it is loaded by `Policy.load`"
     (tmp_path / "policy.yaml").write_text("rules: []")
-    with pytest.raises(BundleError, match="a policy source is compiled by `load_policy_file`"):
+    with pytest.raises(BundleError, match=r"a policy source is compiled by `Policy.compile\(Path\(\.\.\.\)\)`"):
         load_bundle(tmp_path / "policy.yaml")
 
 
@@ -81,7 +81,7 @@ def test_a_mapping_is_no_request(ask: Any) -> None:
 
 @pytest.mark.parametrize("ask", [evaluate, explain, evaluate_many, evaluate_json])
 @pytest.mark.parametrize("bundle", ["rules: []", REQUEST, None])
-def test_a_text_is_no_bundle(ask: Any, bundle: Any) -> None:
+def test_a_text_is_not_a_policy(ask: Any, bundle: Any) -> None:
     with pytest.raises(TypeError, match=r"bundle must be a PolicyBundle, got \w+; make one with compile_policy"):
         ask(bundle, [])
 

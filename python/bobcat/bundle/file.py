@@ -164,7 +164,8 @@ def _table(data: bytes) -> tuple[list[_Row], int]:
     """Return the rows of the table, checked against the file size, and the offset of the first section."""
     if data[: len(MAGIC)] != MAGIC:
         raise BundleError(
-            "not_a_bundle", "the file is not a Bobcat bundle; a policy source is compiled by `load_policy_file`"
+            "not_a_bundle",
+            "the file is not a Bobcat bundle; a policy source is compiled by `Policy.compile(Path(...))`",
         )
     if len(data) < _HEAD.size:
         raise BundleError("truncated", "the file ends inside its header")

@@ -116,7 +116,9 @@ def _check_kinds(tools: object, policy: object) -> None:
             f"tools must be a ToolSet, got {type(tools).__name__}; build one with ToolSet.from_functions(...)"
         )
     if not isinstance(policy, Policy):
-        raise TypeError(f"policy must be a Policy, got {type(policy).__name__}; build one with compile_policy(...)")
+        raise TypeError(
+            f"policy must be a Policy, got {type(policy).__name__}; make one with Policy.compile or Policy.load"
+        )
 
 
 def _check_lease(options: Options) -> None:

@@ -149,7 +149,7 @@ def _instead(root: Node) -> str | None:
         return "put the list of rules under `rules:`"
     text = str(root.value) if isinstance(root, ScalarNode) else ""
     if re.fullmatch(r"[^\r\n]+[.](ya?ml|json)", text):
-        return f"the policy in a file is compiled by `load_policy_file({shown(text)!r})`"
+        return f"the policy in a file is compiled by `Policy.compile(Path({shown(text)!r}))`"
     if re.fullmatch(r"[^\r\n]+[.]bobcat", text):
-        return f"a bundle file is loaded by `load_bundle({shown(text)!r})`"
+        return f"a bundle file is loaded by `Policy.load({shown(text)!r})`"
     return None

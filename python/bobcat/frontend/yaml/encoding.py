@@ -21,5 +21,5 @@ def decode(data: bytes, file: str) -> tuple[str, Diagnostic | None]:
         what = f"the byte 0x{data[error.start]:02x}, which is not UTF-8"
         text = data.decode("utf-8", "replace").removeprefix("\ufeff")
         # A bundle means that the caller used the wrong function, not the wrong encoding.
-        help = "this is a bundle, not a policy source: it is loaded by `load_bundle`" if is_bundle(data) else None
+        help = "this is a bundle, not a policy source: it is loaded by `Policy.load`" if is_bundle(data) else None
         return text, diagnose("E0102", Span(file, line, column, line, column + 1), what=what, help=help)

@@ -328,9 +328,9 @@ def _instead(value: object, path: str) -> str | None:
     if path != "$":
         return None
     if isinstance(value, os.PathLike):
-        return "the policy in a file is compiled by `load_policy_file`"
+        return "the policy in a file is compiled by `Policy.compile(Path(...))`"
     if isinstance(value, bytes | bytearray | memoryview):
-        return "decode the bytes of a policy source; a bundle is loaded by `load_bundle`"
+        return "decode the bytes of a policy source; a bundle is loaded by `Policy.load`"
     return None
 
 
