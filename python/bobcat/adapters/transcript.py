@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from bobcat.journal.legacy_names import is_failure
 from bobcat.model.frozen import FrozenDict, thaw
 from bobcat.model.run import Message
 
-_FAILURES = ("[error]", "[denied]")
 _NO_ID = "unknown"
 _NOTHING: Mapping[str, Any] = FrozenDict()
 
@@ -91,5 +91,5 @@ def _calls(message: Message) -> tuple[TurnCall, ...]:
 
 
 def _answer(message: Message) -> ToolOutput:
-    failed = message.content.startswith(_FAILURES)
-    return ToolOutput(message.tool_call_id or _NO_ID, message.name or "", message.content, failed)
+    text = message.content
+    return ToolOutput(message.tool_call_id or _NO_ID, message.name or "", text, is_failure(text))

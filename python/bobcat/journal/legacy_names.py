@@ -20,3 +20,10 @@ def is_refusal(message: object) -> bool:
     Such records have no field for it, in journals of lynx-agent and of every release.
     """
     return isinstance(message, str) and message.startswith("[denied]")
+
+
+def is_failure(message: str) -> bool:
+    """Return true if a message with the answer to a call reports a failure or a denial: `Message` has no field for
+    it.
+    """
+    return message.startswith(("[error]", "[denied]"))

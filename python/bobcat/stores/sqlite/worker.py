@@ -114,7 +114,7 @@ class Worker:
                 try:
                     connection.execute("BEGIN IMMEDIATE")
                 except sqlite3.OperationalError as error:
-                    if not _is_busy(error):
+                    if _code(error) not in _BUSY:
                         raise
                     # All have waited; each alone would wait as long again. Read-only ones need not.
                     _deliver([(request, to_store_error(self._path, error)) for request in batch if request.writes])
@@ -149,21 +149,26 @@ def _is_current(path: str, connected: Connected) -> bool:
         return False
 
 
-def _is_busy(error: Exception) -> bool:
-    return "locked" in str(error)
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_DAMAGED = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+def _code(error: Exception) -> int:
+    """SQLite's primary result code; 0 for an error that SQLite did not raise."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def to_store_error(path: str, error: Exception) -> Exception:
     """Convert a SQLite error to an error of the store."""
     if not isinstance(error, (sqlite3.Error, OSError)):
         return error
-    text = str(error)
+    text, code = str(error), _code(error)
     coded: StoreError
-    if "readonly" in text:
+    if code == sqlite3.SQLITE_READONLY:
         coded = read_only(path, text)
-    elif _is_busy(error):
+    elif code in _BUSY:
         coded = StoreError("busy", f"`{path}` is locked by another writer for too long ({text})")
-    elif "not a database" in text or "malformed" in text:
+    elif code in _DAMAGED:
         coded = StoreError("damaged", f"`{path}` is not a usable SQLite file ({text})")
     else:
         coded = unavailable(f"`{path}` cannot be used: {text}")
