@@ -21,6 +21,7 @@ import msgspec
 from bobcat.approvals.binding import canonical, question_digest
 from bobcat.errors import ApprovalError
 from bobcat.journal.legacy_names import APPROVAL_NOTIFIED
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.model.run import ApprovalRequest
 from bobcat.stores.protocol import Entry
 from bobcat.text.shortening import shortened
@@ -96,42 +97,8 @@ class Approval:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The approval as plain JSON data; points in time as ISO 8601."""
-        return {
-            "id": self.id,
-            "status": self.status,
-            "run_id": self.run_id,
-            "step": self.step,
-            "round": self.round,
-            "tool": self.tool,
-            "args": dict(self.args),
-            "reason": self.reason,
-            "rules": list(self.rules),
-            "bundle_id": self.bundle_id,
-            "digest": self.digest,
-            "principal": self.principal,
-            "environment": self.environment,
-            "approvers": list(self.approvers),
-            "needed": self.needed,
-            "created": self.created.isoformat(),
-            "expires": None if self.expires is None else self.expires.isoformat(),
-            "answers": [
-                {
-                    "approver": one.approver,
-                    "granted": one.granted,
-                    "at": one.at.isoformat(),
-                    "reason": one.reason,
-                    "digest": one.digest,
-                }
-                for one in self.answers
-            ],
-            "edited": None if self.edited is None else dict(self.edited),
-            "used": None if self.used is None else self.used.isoformat(),
-            APPROVAL_NOTIFIED: self.notified,
-            **({"definition": self.definition} if self.definition else {}),
-            "uncertain": self.uncertain,
-            "notify_error": self.notify_error,
-            **({"fingerprint": self.fingerprint} if self.fingerprint else {}),
-        }
+        data = {APPROVAL_NOTIFIED if name == "notified" else name: it for name, it in fields_to_json(self).items()}
+        return {name: it for name, it in data.items() if it or name not in ("definition", "fingerprint")}
 
 
 def approval_at(entry: Entry) -> Approval:

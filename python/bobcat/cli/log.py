@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -157,24 +158,20 @@ class LogReader:
                 yield event
 
 
+@dataclass(slots=True)
 class Filter:
     """The conditions on events. Tracks the tools of steps, because most events do not name them."""
 
-    def __init__(
-        self,
-        tools: frozenset[str],
-        verdicts: frozenset[str],
-        denied: bool,
-        rules: frozenset[str],
-        runs: tuple[str, ...],
-        ids: frozenset[str],
-        kinds: tuple[str, ...],
-        since: datetime | None,
-        until: datetime | None,
-    ) -> None:
-        self._tools, self._verdicts, self._denied, self._rules = tools, verdicts, denied, rules
-        self._runs, self._ids, self._kinds, self._since, self._until = runs, ids, kinds, since, until
-        self._known: dict[str, dict[Any, str]] = {}
+    _tools: frozenset[str]
+    _verdicts: frozenset[str]
+    _denied: bool
+    _rules: frozenset[str]
+    _runs: tuple[str, ...]
+    _ids: frozenset[str]
+    _kinds: tuple[str, ...]
+    _since: datetime | None
+    _until: datetime | None
+    _known: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def keeps(self, event: AuditEvent) -> bool:
         """Return true if the event meets every condition."""
@@ -327,16 +324,10 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _json(event: AuditEvent, again: Decision | None = None) -> str:
+    from bobcat.model.plain_fields import fields_to_json
     from bobcat.text.json_text import json_text
 
-    data: dict[str, Any] = {
-        "correlation_id": event.correlation_id,
-        "bundle_id": event.bundle_id,
-        "seq": event.seq,
-        "kind": event.kind,
-        "timestamp": event.timestamp.isoformat(),
-        "body": dict(event.body),
-    }
+    data = fields_to_json(event)
     if again is not None:
         data["decided_again"] = {
             "verdict": str(again.verdict),

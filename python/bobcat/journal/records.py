@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, Protocol, runtime_checkable
 
@@ -44,26 +44,12 @@ class RunStore(Protocol):
 
 def usage_to_body(usage: Usage) -> dict[str, Any]:
     """A reply's usage as the journal keeps it."""
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "model": usage.model,
-    }
+    return {field.name: getattr(usage, field.name) for field in fields(Usage)}
 
 
 def usage_from_body(body: Mapping[str, Any] | None) -> Usage | None:
     """The usage of a journaled reply, or None when it had none."""
-    if not body:
-        return None
-    return Usage(
-        body.get("input_tokens"),
-        body.get("output_tokens"),
-        body.get("cache_read_tokens"),
-        body.get("cache_write_tokens"),
-        body.get("model"),
-    )
+    return Usage(*(body.get(field.name) for field in fields(Usage))) if body else None
 
 
 def step_record_to_json(record: StepRecord, *, text: Callable[[Any], str] = json_text) -> str:

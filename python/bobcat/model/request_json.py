@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from bobcat import _core
 from bobcat.errors import RequestError
@@ -25,7 +26,7 @@ MAX_INT_DIGITS = 10_000
 
 JsonObject = Mapping[str, Any]  # Any: JSON
 
-_T = TypeVar("_T")
+Reader = Callable[[object, str], Any]  # Any: the value of a field, checked
 _INT_DIGITS = 4000  # below the interpreter's own limit on the digits of an integer
 _RFC3339 = re.compile(
     r"(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,6})0*)?(?:[Zz]|([+-])(\d{2}):(\d{2}))", re.ASCII
@@ -43,7 +44,7 @@ def request_from_json(source: str | bytes | JsonObject) -> ActionRequest:
         tool=_text(fields["tool"], "tool"),
         args=_object(fields.get("args", {}), "args"),
         declared=declared_from_json(fields.get("declared", {})),
-        context=_context(fields.get("context", {})),
+        context=replace(CONTEXT, **_read(fields.get("context", {}), "context", _CONTEXT)),
     )
 
 
@@ -71,28 +72,13 @@ def request_to_json(request: ActionRequest) -> str:
 
 def declared_data(declared: ToolMetadata) -> dict[str, Any]:
     """The key `declared` of a request."""
-    return {
-        "cost": declared.cost,
-        "reversible": declared.reversible,
-        "scope": declared.scope,
-        "blast_radius_hint": declared.blast_radius_hint,
-        "has_shadow": declared.has_shadow,
-        "isolation": declared.isolation,
-        "effect": declared.effect,
-    }
+    return {name: getattr(declared, name) for name in _DECLARED}
 
 
 def context_data(context: ExecutionContext) -> dict[str, Any]:
     """The key `context` of a request. `extra` is not copied."""
-    return {
-        "principal": principal_data(context.principal),
-        "environment": context.environment,
-        "workspace": context.workspace,
-        "correlation_id": context.correlation_id,
-        "step_seq": context.step_seq,
-        "timestamp": context.timestamp.isoformat(),
-        "extra": context.extra,
-    }
+    data = {name: getattr(context, name) for name in _CONTEXT}
+    return {**data, "principal": principal_data(context.principal), "timestamp": context.timestamp.isoformat()}
 
 
 def principal_data(principal: Principal) -> dict[str, Any]:
@@ -102,42 +88,19 @@ def principal_data(principal: Principal) -> dict[str, Any]:
 
 def declared_from_json(value: object) -> ToolMetadata:
     """Read the key `declared` of a request. Raises `RequestError`."""
-    names = ("cost", "reversible", "scope", "blast_radius_hint", "has_shadow", "isolation", "effect")
-    fields = _fields(value, "declared", names)
-    return ToolMetadata(
-        cost=_text(fields.get("cost", DECLARED.cost), "declared.cost"),  # type: ignore[arg-type]  # any string is a request
-        reversible=_bool(fields.get("reversible", DECLARED.reversible), "declared.reversible"),
-        scope=_texts(fields.get("scope", DECLARED.scope), "declared.scope"),
-        blast_radius_hint=_optional(fields.get("blast_radius_hint"), "declared.blast_radius_hint", _int),
-        has_shadow=_bool(fields.get("has_shadow", DECLARED.has_shadow), "declared.has_shadow"),
-        isolation=_optional(fields.get("isolation"), "declared.isolation", _text),
-        effect=_text(fields.get("effect", DECLARED.effect), "declared.effect"),  # type: ignore[arg-type]  # any text
-    )
+    return replace(DECLARED, **_read(value, "declared", _DECLARED))
 
 
-def _context(value: object) -> ExecutionContext:
-    names = ("principal", "environment", "workspace", "correlation_id", "step_seq", "timestamp", "extra")
-    fields = _fields(value, "context", names)
-    timestamp = _timestamp(fields["timestamp"], "context.timestamp") if "timestamp" in fields else CONTEXT.timestamp
-    return ExecutionContext(
-        principal=principal_from_json(fields["principal"]) if "principal" in fields else CONTEXT.principal,
-        environment=_text(fields.get("environment", CONTEXT.environment), "context.environment"),
-        workspace=_text(fields.get("workspace", CONTEXT.workspace), "context.workspace"),
-        correlation_id=_text(fields.get("correlation_id", CONTEXT.correlation_id), "context.correlation_id"),
-        step_seq=_int(fields.get("step_seq", CONTEXT.step_seq), "context.step_seq"),
-        timestamp=timestamp,
-        extra=_object(fields.get("extra", CONTEXT.extra), "context.extra"),
-    )
-
-
-def principal_from_json(value: object) -> Principal:
+def principal_from_json(value: object, where: str = "context.principal") -> Principal:
     """Read the key `context.principal` of a request. Raises `RequestError`."""
-    fields = _fields(value, "context.principal", ("kind", "id", "name"))
-    return Principal(
-        kind=_text(fields.get("kind"), "context.principal.kind"),  # type: ignore[arg-type]  # any string is a request
-        id=_text(fields.get("id"), "context.principal.id"),
-        name=_optional(fields.get("name"), "context.principal.name", _text),
-    )
+    fields = _fields(value, where, tuple(_PRINCIPAL))
+    return Principal(**_read({"kind": None, "id": None, **fields}, where, _PRINCIPAL))
+
+
+def _read(value: object, where: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    """The given fields of an object, each read by its reader."""
+    fields = _fields(value, where, tuple(readers))
+    return {name: read(fields[name], f"{where}.{name}") for name, read in readers.items() if name in fields}
 
 
 def _fields(value: object, where: str, names: tuple[str, ...]) -> JsonObject:
@@ -178,8 +141,8 @@ def _int(value: object, where: str) -> int:
     return value
 
 
-def _optional(value: object, where: str, read: Callable[[object, str], _T]) -> _T | None:
-    return None if value is None else read(value, where)
+def _or_null(read: Reader) -> Reader:
+    return lambda value, where: None if value is None else read(value, where)
 
 
 def _timestamp(value: object, where: str) -> datetime:
@@ -198,6 +161,17 @@ def _timestamp(value: object, where: str) -> datetime:
         return datetime(int(year), int(month), int(day), int(hour), int(minute), int(second), micro, zone)
     except ValueError as error:
         raise RequestError("bad_request", f"`{where}` is not a point in time: {error}") from error
+
+
+_DECLARED: Mapping[str, Reader] = {
+    "cost": _text, "reversible": _bool, "scope": _texts, "blast_radius_hint": _or_null(_int), "has_shadow": _bool,
+    "isolation": _or_null(_text), "effect": _text,
+}  # fmt: skip
+_PRINCIPAL: Mapping[str, Reader] = {"kind": _text, "id": _text, "name": _or_null(_text)}
+_CONTEXT: Mapping[str, Reader] = {
+    "principal": principal_from_json, "environment": _text, "workspace": _text, "correlation_id": _text,
+    "step_seq": _int, "timestamp": _timestamp, "extra": _object,
+}  # fmt: skip
 
 
 def _parse(source: str | bytes | bytearray) -> object:

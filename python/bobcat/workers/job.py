@@ -16,6 +16,7 @@ import msgspec
 from bobcat.approvals.inbox import JOB_KIND
 from bobcat.errors import JobError
 from bobcat.model.frozen import thaw
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.stores.protocol import (
     DurableStore,
     RunStatus,
@@ -59,18 +60,7 @@ class Job:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """The job as plain JSON data."""
-        return {
-            "run_id": self.run_id,
-            "name": self.name,
-            "payload": dict(self.payload),
-            "run_at": self.run_at.isoformat(),
-            "priority": self.priority,
-            "tenant": self.tenant,
-            "attempts": self.attempts,
-            "error": self.error,
-            "cancelled": self.cancelled,
-            "version": self.version,
-        }
+        return fields_to_json(self)
 
     def detail(self) -> dict[str, Any]:  # Any: JSON
         """Summary of the job in a listing of queued runs, so that a worker need not read each job."""
