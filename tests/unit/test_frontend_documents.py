@@ -121,6 +121,8 @@ def test_a_document_that_is_not_a_policy_is_refused(text: str, code: str) -> Non
         ("timeout_seconds: -1", "E0209"),
         ("timeout_seconds: .nan", "E0209"),
         ("timeout_seconds: .inf", "E0209"),
+        pytest.param(f"timeout_seconds: {10**400}", "E0209", id="timeout_seconds beyond floats"),
+        pytest.param(f"priority: {10**400}", "E0209", id="priority beyond floats"),
         ("timeout_seconds: true", "E0204"),
         ("timeout_seconds: null", "E0204"),
         ("transform: {set: {}}", "E0208"),

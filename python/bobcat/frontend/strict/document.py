@@ -9,6 +9,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.fields import check_keys, mapping, wrong_type
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.rules import Rules, verdict_of
 from bobcat.frontend.suggest import closest, listed
@@ -80,25 +81,20 @@ class Document:
         if isinstance(found, InvalidValue):
             return
         if type(found) is not int:
-            self._report.add(
-                "E0204",
-                node,
-                key="version",
-                expected="the integer 1",
-                kind=kind_of_node(node),
-                help="write `version: 1`",
-            )
+            wrong_type(node, "version", "the integer 1", self._report, help="write `version: 1`")
         elif found != LANGUAGE_VERSION:
             self._report.add("E0205", node, version=shown(node.value))
 
     def _defaults(self, node: Node) -> Defaults:
-        if not isinstance(node, MappingNode):
-            self._report.add("E0204", node, key="defaults", expected="a mapping", kind=kind_of_node(node))
+        fields = mapping(node, "defaults", self._report)
+        if fields is None:
             return construct.DEFAULTS
         no_match: VerdictName = construct.DEFAULTS.on_no_match
         missing_shadow: VerdictName = construct.DEFAULTS.on_missing_shadow
         rule_error: OnRuleError = construct.DEFAULTS.on_rule_error
-        for key, (key_node, item) in entries(node, self._report).items():
+        found = entries(fields, self._report)
+        check_keys(found, DEFAULTS_KEYS, "`defaults`", self._report)
+        for key, (_, item) in found.items():
             if key in DEFAULTS_KEYS:
                 self.defaults_places[DEFAULTS_KEYS.index(key)] = self._matches.position(item, item)
             match key:
@@ -108,27 +104,20 @@ class Document:
                     missing_shadow = verdict_of(item, key, get_args(OnMissingShadow), self._report) or missing_shadow
                 case "on_rule_error":
                     rule_error = verdict_of(item, key, get_args(OnRuleError), self._report) or rule_error
-                case _:
-                    near = closest(key, DEFAULTS_KEYS)
-                    help = f"did you mean `{near}`?" if near else None
-                    known = listed(DEFAULTS_KEYS)
-                    self._report.add("E0202", key_node, where="`defaults`", key=shown(key), known=known, help=help)
         return Defaults(no_match, missing_shadow, rule_error)
 
     def _predicates(self, node: Node) -> None:
         if isinstance(node, MappingNode):
             self._matches.define(entries(node, self._report))
             return
-        self._report.add(
-            "E0204", node, key="predicates", expected="a mapping of names to matches", kind=kind_of_node(node)
-        )
+        wrong_type(node, "predicates", "a mapping of names to matches", self._report)
 
     def _lower_rules(self, node: Node) -> list[tuple[IrRule, RuleSource]]:
         if not isinstance(node, SequenceNode):
             help = "put `- ` before each rule" if isinstance(node, MappingNode) else None
             if kind_of_node(node) == "null":
                 help = "write `rules: []` for no rules"
-            self._report.add("E0204", node, key="rules", expected="a list", kind=kind_of_node(node), help=help)
+            wrong_type(node, "rules", "a list", self._report, help=help)
             return []
         if len(node.value) > MAX_RULES:
             self._report.add("E0212", node, count=len(node.value), limit=MAX_RULES)

@@ -15,6 +15,7 @@ from bobcat.bundle.source_map import Position
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, end_of, shown
 from bobcat.frontend.strict.comparisons import Comparisons
+from bobcat.frontend.strict.fields import wrong_type
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.strict.node_cost import node_cost
 from bobcat.frontend.strict.operand_help import as_item
@@ -159,8 +160,7 @@ class MatchLowering:
             if isinstance(node, ScalarNode):
                 self._report.add("E0207", node, key=key, kind=kind_of_node(node), value=as_item(node))
             else:
-                self._report.add("E0204", node, key=key, expected="a list of matches", kind=kind_of_node(node),
-                                 help="put `- ` before each match")  # fmt: skip
+                wrong_type(node, key, "a list of matches", self._report, help="put `- ` before each match")
             return None
         return self._joined(joined, [self._match(item, f"an item of `{key}`") for item in node.value], node)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -11,12 +10,13 @@ from bobcat._core import is_printable
 from bobcat.bundle.source_map import RuleSource
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.fields import check_keys, number, string, wrong_type
 from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.node_cost import node_cost
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.transforms import Transforms
 from bobcat.frontend.suggest import closest, listed
-from bobcat.frontend.yaml.nodes import Entries, InvalidValue, entries, string_of, value
+from bobcat.frontend.yaml.nodes import Entries, entries, string_of
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.schema import IrRule, Transform, VerdictName
@@ -91,11 +91,11 @@ class Rules:
     def rule(self, node: Node, index: int) -> tuple[IrRule, RuleSource] | None:
         """Lower the rule at `index` of the file; None after an error has been reported."""
         if not isinstance(node, MappingNode):
-            self._report.add("E0204", node, key=f"rules[{index}]", expected="a mapping", kind=kind_of_node(node))
+            wrong_type(node, f"rules[{index}]", "a mapping", self._report)
             return None
         fields = entries(node, self._report)
         if not fields.keys() <= _KNOWN:
-            self._unknown(fields)
+            check_keys(fields, KEYS, "a rule", self._report, _MEANT)
         id = self._id(fields, node, index)
         match = None
         if "match" in fields:
@@ -138,13 +138,6 @@ class Rules:
         approvers = self._approvers(fields)
         return approvers, self._approvals_needed(fields, approvers), self._timeout(fields)
 
-    def _unknown(self, fields: Entries) -> None:
-        for key, (key_node, _) in fields.items():
-            if key not in _KNOWN:
-                meant = _MEANT.get(key.lower()) or closest(key, KEYS)
-                help = f"did you mean `{meant}`?" if meant else None
-                self._report.add("E0202", key_node, where="a rule", key=shown(key), known=listed(KEYS), help=help)
-
     @staticmethod
     def _misnamed(node: MappingNode, wanted: str) -> bool:
         """Return true if an unknown key resembling `wanted` was reported, so that reporting its absence adds
@@ -158,22 +151,12 @@ class Rules:
 
     def _id(self, fields: Entries, node: Node, index: int) -> str | None:
         place = fields["id"][1] if "id" in fields else node
-        id: str | None = f"rule_{index}"
-        if "id" in fields:
-            id = string_of(place, self._report)
-            if id is None:
-                help = (
-                    f'quote it: `id: "{shown(place.value)}"`'
-                    if isinstance(place, ScalarNode) and place.value != ""
-                    else None
-                )
-                self._report.add("E0204", place, key="id", expected="a string", kind=kind_of_node(place), help=help)
-                return None
-            problem = _id_problem(id)
-            if problem:
-                self._report.add("E0211", place, id=shown(id), problem=problem)
-                return None
+        id = string(place, "id", self._report) if "id" in fields else f"rule_{index}"
         if id is None:
+            return None
+        problem = _id_problem(id)
+        if problem:
+            self._report.add("E0211", place, id=shown(id), problem=problem)
             return None
         first = self._ids.setdefault(id, place)
         if first is not place:
@@ -190,47 +173,23 @@ class Rules:
         return verdict_of(fields["decision"][1], "decision", VERDICTS, self._report)
 
     def _priority(self, fields: Entries) -> int:
-        return self._integer(fields, "priority", -MAX_PRIORITY, MAX_PRIORITY, otherwise=0)
+        return self._integer(fields, "priority", (-MAX_PRIORITY, MAX_PRIORITY), otherwise=0)
 
     def _approvals_needed(self, fields: Entries, approvers: tuple[str, ...]) -> int:
-        needed = self._integer(fields, "approvals_needed", 1, MAX_APPROVALS_NEEDED, otherwise=1)
+        needed = self._integer(fields, "approvals_needed", (1, MAX_APPROVALS_NEEDED), otherwise=1)
         known = len(set(approvers))
         if approvers and needed > known:
             self._report.add("E0213", fields["approvals_needed"][1], needed=needed, known=known)
             return 1
         return needed
 
-    def _integer(self, fields: Entries, key: str, least: int, most: int, *, otherwise: int) -> int:
+    def _integer(self, fields: Entries, key: str, bounds: tuple[int, int], *, otherwise: int) -> int:
         """Return the integer at a key; `otherwise` without one, or after an error has been reported."""
-        if key not in fields:
-            return otherwise
-        node = fields[key][1]
-        found = value(node, self._report) if isinstance(node, ScalarNode) else None
-        if isinstance(found, InvalidValue):
-            return otherwise
-        if type(found) is not int:
-            self._report.add(
-                "E0204", node, key=key, expected="an integer", kind=_kind(node, found), help=_number_help(node)
-            )
-            return otherwise
-        if not least <= found <= most:
-            self._report.add("E0209", node, key=key, expected=f"between {least} and {most}", value=shown(node.value))
-            return otherwise
-        return found
+        found = number(fields[key][1], key, bounds, self._report, integer=True) if key in fields else None
+        return otherwise if found is None else int(found)
 
     def _text(self, fields: Entries, key: str) -> str:
-        if key not in fields:
-            return ""
-        node = fields[key][1]
-        text = string_of(node, self._report)
-        if text is None:
-            help = (
-                f'quote it: `"{shown(node.value)}"`'
-                if isinstance(node, ScalarNode) and node.value not in ("", None)
-                else None
-            )
-            self._report.add("E0204", node, key=key, expected="a string", kind=kind_of_node(node), help=help)
-        return text or ""
+        return (string(fields[key][1], key, self._report) or "") if key in fields else ""
 
     def _approvers(self, fields: Entries) -> tuple[str, ...]:
         if "approvers" not in fields:
@@ -240,7 +199,7 @@ class Rules:
             if isinstance(node, ScalarNode):
                 self._report.add("E0207", node, key="approvers", kind=kind_of_node(node), value=as_item(node))
             else:
-                self._report.add("E0204", node, key="approvers", expected="a list of strings", kind=kind_of_node(node))
+                wrong_type(node, "approvers", "a list of strings", self._report)
             return ()
         found: list[str] = []
         for item in node.value:
@@ -249,33 +208,12 @@ class Rules:
                 found.append(text)
             else:
                 kind = kind_of_node(item) if text is None else "an empty string"
-                self._report.add("E0204", item, key="approvers", expected="a list of names", kind=f"one with {kind}")
+                wrong_type(item, "approvers", "a list of names", self._report, kind=f"one with {kind}")
         return tuple(found)
 
     def _timeout(self, fields: Entries) -> int | float | None:
-        if "timeout_seconds" not in fields:
-            return None
-        node = fields["timeout_seconds"][1]
-        # Any: narrowed by the next lines.
-        found: Any = value(node, self._report) if isinstance(node, ScalarNode) else None
-        if isinstance(found, InvalidValue):
-            return None
-        if type(found) is not int and type(found) is not float:
-            self._report.add(
-                "E0204",
-                node,
-                key="timeout_seconds",
-                expected="a number",
-                kind=kind_of_node(node),
-                help=_number_help(node),
-            )
-            return None
-        if not (math.isfinite(found) and 0 <= found <= MAX_PRIORITY):
-            self._report.add(
-                "E0209", node, key="timeout_seconds", expected=f"between 0 and {MAX_PRIORITY}", value=shown(node.value)
-            )
-            return None
-        return found
+        key = "timeout_seconds"
+        return number(fields[key][1], key, (0, MAX_PRIORITY), self._report, integer=False) if key in fields else None
 
     def _transform(self, fields: Entries, verdict: VerdictName | None, id: str | None) -> Transform | None:
         if "transform" not in fields:
@@ -299,7 +237,7 @@ def verdict_of(node: Node, key: str, allowed: tuple[_Word, ...], report: Diagnos
     """Return the member of a closed set that `node` names; None after an error has been reported."""
     text = string_of(node, report)
     if text is None:
-        report.add("E0204", node, key=key, expected=f"one of {listed(allowed)}", kind=kind_of_node(node))
+        wrong_type(node, key, f"one of {listed(allowed)}", report)
         return None
     for word in allowed:
         if text == word:
@@ -322,14 +260,4 @@ def _id_problem(id: str) -> str | None:
         return "it holds a control character"
     if id.startswith("<"):
         return "`<` begins the markers of the decision itself"
-    return None
-
-
-def _kind(node: Node, found: object) -> str:
-    return "a number with a fraction" if type(found) is float else kind_of_node(node)
-
-
-def _number_help(node: Node) -> str | None:
-    if isinstance(node, ScalarNode) and node.style and str(node.value).lstrip("-").isdecimal():
-        return f"leave out the quotes: `{node.value}`"
     return None

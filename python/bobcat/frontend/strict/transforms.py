@@ -7,9 +7,10 @@ from typing import Any
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.fields import check_keys, mapping, wrong_type
 from bobcat.frontend.strict.key_syntax import split
 from bobcat.frontend.strict.operands import Operands
-from bobcat.frontend.suggest import closest, listed
+from bobcat.frontend.suggest import listed
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, entries, string_of
 from bobcat.frontend.yaml.scalars import kind_of_node, scalar_value
 from bobcat.ir import construct
@@ -28,22 +29,11 @@ class Transforms:
 
     def transform(self, node: Node) -> Transform | None:
         """Lower the transform in `node`."""
-        if not isinstance(node, MappingNode):
-            self._report.add(
-                "E0204",
-                node,
-                key="transform",
-                expected="a mapping",
-                kind=kind_of_node(node),
-                help="write `transform: {jsonpath: $.args.NAME, set: VALUE}`",
-            )
+        fields = mapping(node, "transform", self._report, help="write `transform: {jsonpath: $.args.NAME, set: VALUE}`")
+        if fields is None:
             return None
-        found = entries(node, self._report)
-        for key, (key_node, _) in found.items():
-            if key not in _KEYS:
-                near = closest(key, _KEYS)
-                help = f"did you mean `{near}`?" if near else None
-                self._report.add("E0202", key_node, where="a transform", key=shown(key), known=listed(_KEYS), help=help)
+        found = entries(fields, self._report)
+        check_keys(found, _KEYS, "a transform", self._report)
         operations = [name for name in _OPERATIONS if name in found]
         path = self._path(found["jsonpath"][1]) if "jsonpath" in found else ()
         if len(operations) != 1:
@@ -85,9 +75,7 @@ class Transforms:
     def _path(self, node: Node) -> tuple[str, ...] | None:
         text = string_of(node, self._report)
         if text is None:
-            self._report.add(
-                "E0204", node, key="jsonpath", expected="a string", kind=kind_of_node(node), help="write `$.args.NAME`"
-            )
+            wrong_type(node, "jsonpath", "a string", self._report, help="write `$.args.NAME`")
             return None
         problem = None
         if not text.startswith("$."):
