@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any, get_args
 
 import bobcat
+import bobcat.stores
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "api.md"
 
@@ -29,7 +30,7 @@ GROUPS = {
     "callback_approval cli_prompt_approval durable_approvals Approvals Allowlist ConfirmationGate "
     "StoredConfirmationGate current_scope",
     "Sinks": "Sink AuditEvent AuditGap jsonl_sink stdout_sink callback_sink multi_sink noop_sink",
-    "Stores and journals": "RunStore MemoryStore SQLiteStore FileStore PostgresStore RedisStore StepRecord "
+    "Stores and journals": f"RunStore {' '.join(bobcat.stores.__all__)} StepRecord "
     "step_record_from_json step_record_to_json idempotency_key replay RunView StepView",
     "Graphs": "run_graph GraphNode GraphResult NodeOutcome Router compile_graph load_graph_file GraphSpec",
     "Errors and diagnostics": "PolicyCompileError GraphCompileError BundleError RequestError StoreError AuditError "
