@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bobcat.cli.failures import FINDINGS, InputError
-from bobcat.cli.inputs import STDIN, Profile, asking, open_policy, read_bytes
-from bobcat.cli.options import (
-    FiniteRange,
-    bundle_options,
-    format_option,
-    policy_argument,
-    profile_option,
-    python_rule_option,
-)
+from bobcat.cli.inputs import STDIN, PolicySource, asking, policy_command, read_bytes
+from bobcat.cli.options import FiniteRange
 from bobcat.cli.output import console, wants_colour, write_file, write_json
 from bobcat.text.display import safe_name, safe_text
 
@@ -29,42 +22,40 @@ TOP = 10
 BAR = 40
 
 
-@click.command()
-@policy_argument
-@click.option(
-    "--requests",
-    "requests_file",
-    metavar="FILE",
-    type=click.Path(allow_dash=True),
-    help="The requests to decide, as JSON Lines; `-` is standard input. By default they are generated from the policy.",
+@policy_command(
+    "bench",
+    click.option(
+        "--requests",
+        "requests_file",
+        metavar="FILE",
+        type=click.Path(allow_dash=True),
+        help="The requests to decide, as JSON Lines; `-` is standard input. By default they are generated from the "
+        "policy.",
+    ),
+    click.option("--baseline", metavar="FILE", type=click.Path(), help="A result that --save wrote, to compare with."),
+    click.option(
+        "--fail-over",
+        metavar="RATIO",
+        type=FiniteRange(min=0, min_open=True),
+        help="Exit with 1 when decisions take more than RATIO times the baseline's reference steps (1.10).",
+    ),
+    click.option(
+        "--save", metavar="FILE", type=click.Path(), help="Write the result to this file, unless it is a regression."
+    ),
+    click.option(
+        "--html", metavar="FILE", type=click.Path(), help="Write a report to this file, as one self-contained page."
+    ),
+    click.option(
+        "--seconds",
+        metavar="S",
+        type=FiniteRange(min=0.1, max=3600),
+        default=2.0,
+        show_default=True,
+        help="Approximate duration of the measurement.",
+    ),
 )
-@click.option("--baseline", metavar="FILE", type=click.Path(), help="A result that --save wrote, to compare with.")
-@click.option(
-    "--fail-over",
-    metavar="RATIO",
-    type=FiniteRange(min=0, min_open=True),
-    help="Exit with 1 when decisions take more than RATIO times the baseline's reference steps (1.10).",
-)
-@click.option(
-    "--save", metavar="FILE", type=click.Path(), help="Write the result to this file, unless it is a regression."
-)
-@click.option(
-    "--html", metavar="FILE", type=click.Path(), help="Write a report to this file, as one self-contained page."
-)
-@click.option(
-    "--seconds",
-    metavar="S",
-    type=FiniteRange(min=0.1, max=3600),
-    default=2.0,
-    show_default=True,
-    help="Approximate duration of the measurement.",
-)
-@profile_option
-@python_rule_option
-@bundle_options
-@format_option
 def bench(
-    policy: str,
+    source: PolicySource,
     *,
     requests_file: str | None,
     baseline: str | None,
@@ -72,8 +63,6 @@ def bench(
     save: str | None,
     html: str | None,
     seconds: float,
-    profile: Profile,
-    python_rules: tuple[str, ...],
     output_format: str,
 ) -> int:
     """Time the decisions of POLICY, a source or a bundle, against a reference loop in the same run.
@@ -86,7 +75,7 @@ def bench(
     from bobcat.benchmark.baseline import BaselineError
     from bobcat.benchmark.page import page
 
-    if policy == STDIN and requests_file == STDIN:
+    if source.path == STDIN and requests_file == STDIN:
         raise click.UsageError("standard input can be the policy or the requests, not both")
     if fail_over is not None and baseline is None:
         raise click.UsageError("`--fail-over` needs `--baseline`")
@@ -96,7 +85,7 @@ def bench(
             before = read_baseline(*read_bytes(baseline))
         except BaselineError as error:
             raise InputError(str(error)) from error
-    bundle = open_policy(policy, profile, python_rules)
+    bundle = source.open()
     with asking():
         calls = _calls(bundle, requests_file)
 
@@ -107,7 +96,7 @@ def bench(
         report = measure(bundle, calls, seconds=seconds, baseline=before, fail_over=fail_over, progress=progress)
     failed = report.comparison is not None and report.comparison.regression
     if html is not None:
-        write_file(html, page(report, f"bobcat bench: {policy}"))
+        write_file(html, page(report, f"bobcat bench: {source.path}"))
     if save is not None and not failed:
         write_file(save, as_json(report))
     if output_format == "json":

@@ -10,11 +10,13 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bobcat.cli.inputs import STDIN, decode, read_bytes
+from bobcat.cli.options import Decorated
 
 if TYPE_CHECKING:
     from bobcat.model.decision import ActionRequest, Decision
@@ -32,6 +34,41 @@ class CallOptions:
     tools: str | None
     parts: Mapping[str, str | None]
     """`args`, `declared` and `context`: JSON text, `@FILE`, or None."""
+
+
+def call_options(command: Decorated) -> Decorated:
+    """Add the options of the tool call for `eval` and `explain`, a file or its parts; the command gets `call`."""
+
+    @wraps(command)
+    def with_call(
+        *args: Any,  # Any: click passes what the decorators declare, here and below
+        request_file: str | None,
+        tool: str | None,
+        tools: str | None,
+        **given: Any,
+    ) -> Any:
+        parts = {name: given.pop(f"{name}_json") for name in ("args", "declared", "context")}
+        return command(*args, call=CallOptions(request_file, tool, tools, parts), **given)
+
+    for decorate in (
+        click.option(
+            "--tools",
+            metavar="MODULE:NAME",
+            help="Evaluate the call as in a run with this `ToolSet`: its declarations, defaults and argument checks.",
+        ),
+        click.option("--context", "context_json", metavar="JSON|@FILE", help="The execution context, with --tool."),
+        click.option(
+            "--declared",
+            "declared_json",
+            metavar="JSON|@FILE",
+            help="The metadata that the tool declares, with --tool.",
+        ),
+        click.option("--args", "args_json", metavar="JSON|@FILE", help="The arguments of the call, with --tool."),
+        click.option("--tool", metavar="NAME", help="The name of the tool, instead of a REQUEST."),
+        click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True)),
+    ):
+        with_call = decorate(with_call)
+    return with_call
 
 
 @dataclass(frozen=True)

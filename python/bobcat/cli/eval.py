@@ -5,17 +5,9 @@ from __future__ import annotations
 import click
 
 from bobcat.bundle.explanation import decision_json
-from bobcat.cli.calls import CallOptions, read_call
+from bobcat.cli.calls import CallOptions, call_options, read_call
 from bobcat.cli.failures import NOT_ALLOWED
-from bobcat.cli.inputs import Profile, asking, open_policy
-from bobcat.cli.options import (
-    bundle_options,
-    call_options,
-    format_option,
-    policy_argument,
-    profile_option,
-    python_rule_option,
-)
+from bobcat.cli.inputs import PolicySource, asking, policy_command
 from bobcat.cli.output import (
     VERDICT_COLOURS,
     echo_line,
@@ -27,28 +19,12 @@ from bobcat.cli.output import (
 from bobcat.text.display import safe_json_line, safe_names, safe_text
 
 
-@click.command("eval")
-@policy_argument
-@call_options
-@click.option("--exit-code", is_flag=True, help="Exit with 4 unless the verdict is allow or transform.")
-@profile_option
-@python_rule_option
-@bundle_options
-@format_option
-def eval_(
-    policy: str,
-    request_file: str | None,
-    *,
-    tool: str | None,
-    tools: str | None,
-    args_json: str | None,
-    declared_json: str | None,
-    context_json: str | None,
-    exit_code: bool,
-    profile: Profile,
-    python_rules: tuple[str, ...],
-    output_format: str,
-) -> int:
+@policy_command(
+    "eval",
+    call_options,
+    click.option("--exit-code", is_flag=True, help="Exit with 4 unless the verdict is allow or transform."),
+)
+def eval_(source: PolicySource, *, call: CallOptions, exit_code: bool, output_format: str) -> int:
     """Evaluate one tool call with POLICY, a source or a bundle.
 
     The call is a JSON object in the file REQUEST, on standard input if REQUEST is missing or `-`, or given by --tool.
@@ -58,11 +34,10 @@ def eval_(
     """
     from bobcat.pdp import evaluate
 
-    parts = {"args": args_json, "declared": declared_json, "context": context_json}
-    call = read_call(policy, CallOptions(request_file, tool, tools, parts))
-    bundle = open_policy(policy, profile, python_rules)
+    given = read_call(source.path, call)
+    bundle = source.open()
     with asking():
-        decision = call.refusal or evaluate(bundle, call.request)
+        decision = given.refusal or evaluate(bundle, given.request)
     if output_format == "json":
         write_json({"bundle": bundle.id, **decision_json(decision)})
     else:

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bobcat.cli.calls import CallOptions, read_call
-from bobcat.cli.inputs import Profile, asking, open_policy
-from bobcat.cli.options import (
-    bundle_options,
-    call_options,
-    format_option,
-    policy_argument,
-    profile_option,
-    python_rule_option,
-)
+from bobcat.cli.calls import CallOptions, call_options, read_call
+from bobcat.cli.inputs import PolicySource, asking, policy_command
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
 from bobcat.text.display import safe_name, safe_text
 
@@ -34,28 +26,12 @@ SOURCE_LINES = 12
 WORDS = {"all": "all of", "any": "any of", "not": "not"}
 
 
-@click.command()
-@policy_argument
-@call_options
-@click.option("--all", "show_all", is_flag=True, help="Also show the clauses of rules that did not fire.")
-@profile_option
-@python_rule_option
-@bundle_options
-@format_option
-def explain(
-    policy: str,
-    request_file: str | None,
-    *,
-    tool: str | None,
-    tools: str | None,
-    args_json: str | None,
-    declared_json: str | None,
-    context_json: str | None,
-    show_all: bool,
-    profile: Profile,
-    python_rules: tuple[str, ...],
-    output_format: str,
-) -> None:
+@policy_command(
+    "explain",
+    call_options,
+    click.option("--all", "show_all", is_flag=True, help="Also show the clauses of rules that did not fire."),
+)
+def explain(source: PolicySource, *, call: CallOptions, show_all: bool, output_format: str) -> None:
     """Explain the decision of POLICY, a source or a bundle, on a tool call.
 
     The call is given as for `eval`. Rules are listed in evaluation order.
@@ -64,12 +40,11 @@ def explain(
     """
     from bobcat.bundle.explanation import Explanation
 
-    parts = {"args": args_json, "declared": declared_json, "context": context_json}
-    call = read_call(policy, CallOptions(request_file, tool, tools, parts))
-    bundle = open_policy(policy, profile, python_rules)
+    given = read_call(source.path, call)
+    bundle = source.open()
     with asking():
-        refusal = call.refusal
-        explanation = bundle.explain(call.request) if refusal is None else Explanation(refusal, (), bundle.id)
+        refusal = given.refusal
+        explanation = bundle.explain(given.request) if refusal is None else Explanation(refusal, (), bundle.id)
     if output_format == "json":
         write_json(explanation.to_json())
     else:

@@ -7,15 +7,24 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
-from bobcat.cli.options import bundle_checks
+from bobcat.cli.options import (
+    Decorated,
+    bundle_checks,
+    bundle_options,
+    format_option,
+    policy_argument,
+    profile_option,
+    python_rule_option,
+)
 from bobcat.cli.rule_module import RuleModule, is_policy, load_rules
 from bobcat.text.display import safe_name, safe_names, safe_text
 
@@ -111,6 +120,36 @@ def open_policy(path: str, profile: Profile, python_rules: tuple[str, ...], *, s
             min_epoch=checks.min_epoch,
         )
     return _compile(policy_text(data, name), name, profile, rules)
+
+
+class PolicySource(NamedTuple):
+    """POLICY and the options of a command about its profile and its Python rules, as written."""
+
+    path: str
+    profile: Profile
+    python_rules: tuple[str, ...]
+
+    def open(self, *, shown_only: bool = False) -> Policy:
+        """Open the policy; see `open_policy`."""
+        return open_policy(*self, shown_only=shown_only)
+
+
+def policy_command(name: str, *own: Callable[[Decorated], Decorated]) -> Callable[[Decorated], click.Command]:
+    """A command on POLICY that gets a `PolicySource`, with its own options, those on the source and `--format`."""
+
+    def decorate(function: Decorated) -> click.Command:
+        @wraps(function)
+        def command(policy: str, profile: Profile, python_rules: tuple[str, ...], **given: Any) -> Any:
+            return function(PolicySource(policy, profile, python_rules), **given)
+
+        decorated: Decorated = command
+        shared = (format_option, bundle_options, python_rule_option, profile_option)
+        options: tuple[Callable[[Decorated], Decorated], ...] = (*shared, *reversed(own), policy_argument)
+        for option in options:
+            decorated = option(decorated)
+        return click.command(name)(decorated)
+
+    return decorate
 
 
 def _not_a_bundle(name: str, condition: str) -> InputError:

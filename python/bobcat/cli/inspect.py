@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.inputs import Profile, open_policy
-from bobcat.cli.options import bundle_options, format_option, policy_argument, profile_option, python_rule_option
+from bobcat.cli.inputs import PolicySource, policy_command
 from bobcat.cli.output import PIPE_WIDTH, VERDICT_COLOURS, console, write_json
 from bobcat.text.display import safe_name, safe_text
 
@@ -15,23 +14,12 @@ if TYPE_CHECKING:
     from bobcat.bundle.model import Policy
 
 
-@click.command()
-@policy_argument
-@click.option("--ir", "show_ir", is_flag=True, help="Show the normal form of every rule instead.")
-@profile_option
-@python_rule_option
-@bundle_options
-@format_option
-def inspect(
-    policy: str,
-    *,
-    show_ir: bool,
-    profile: Profile,
-    python_rules: tuple[str, ...],
-    output_format: str,
-) -> None:
+@policy_command(
+    "inspect", click.option("--ir", "show_ir", is_flag=True, help="Show the normal form of every rule instead.")
+)
+def inspect(source: PolicySource, *, show_ir: bool, output_format: str) -> None:
     """Show the content of POLICY, a bundle or a source: manifest, defaults, and the rules in evaluation order."""
-    bundle = open_policy(policy, profile, python_rules, shown_only=True)
+    bundle = source.open(shown_only=True)
     if output_format == "json":
         write_json(_to_json(bundle, with_ir=show_ir))
     elif show_ir:

@@ -159,26 +159,3 @@ def bundle_options(command: Decorated) -> Decorated:
     ):
         command = decorate(command)
     return command
-
-
-def call_options(command: Decorated) -> Decorated:
-    """Add the options of the tool call for `eval` and `explain`: a file, or its parts."""
-    for decorate in (
-        click.option(
-            "--tools",
-            metavar="MODULE:NAME",
-            help="Evaluate the call as in a run with this `ToolSet`: its declarations, defaults and argument checks.",
-        ),
-        click.option("--context", "context_json", metavar="JSON|@FILE", help="The execution context, with --tool."),
-        click.option(
-            "--declared",
-            "declared_json",
-            metavar="JSON|@FILE",
-            help="The metadata that the tool declares, with --tool.",
-        ),
-        click.option("--args", "args_json", metavar="JSON|@FILE", help="The arguments of the call, with --tool."),
-        click.option("--tool", metavar="NAME", help="The name of the tool, instead of a REQUEST."),
-        click.argument("request_file", metavar="[REQUEST]", required=False, type=click.Path(allow_dash=True)),
-    ):
-        command = decorate(command)
-    return command
