@@ -1,9 +1,16 @@
-"""Closing a client of an SDK."""
+"""Agents with a client of an SDK: its options, and its end."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Self
+
+from bobcat.adapters.request_options import options, with_limits
+from bobcat.adapters.tool_name_mapping import ToolNameMapping
+from bobcat.tools.toolset import ToolSet
 
 
 async def aclose(client: Any) -> None:  # Any: a client of whatever SDK and release
@@ -11,16 +18,12 @@ async def aclose(client: Any) -> None:  # Any: a client of whatever SDK and rele
     await (getattr(client, "close", None) or client.aclose)()
 
 
-class ClientOwner:
-    """An agent that closes its client when it is closed itself, unless the client was passed in."""
+class Closing(ABC):
+    """An agent that is closed at the end of `async with`."""
 
-    _own: Any  # Any: a client of whatever SDK and release
-    _owns_client: bool
-
+    @abstractmethod
     async def aclose(self) -> None:
-        """Close the client, if it is the agent's own."""
-        if self._owns_client:
-            await aclose(self._own)
+        """Close the agent."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -29,3 +32,44 @@ class ClientOwner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+class ClientAgent(Closing):
+    """An agent that asks a client of an SDK, and closes it when it is closed itself, unless the client was passed in.
+
+    `_request` holds the parameters of every request, `_names` the tools' names on the wire.
+    """
+
+    def __init__(
+        self,
+        tools: ToolSet,
+        make: Callable[[], Any],
+        client: Any | None,  # Any: a client of whatever SDK and release
+        reserved: Collection[str],
+        extra: Mapping[str, Any] | None,  # Any: parameters of the API have any type
+        *,
+        timeout: float | None,
+        retries: int | None,
+        **sampling: float | None,
+    ) -> None:
+        self._request: dict[str, Any] = options(extra, reserved, **sampling)
+        self._owns_client = client is None
+        self._own = make() if client is None else client
+        self._client = with_limits(self._own, timeout=timeout, retries=retries)
+        self._names = ToolNameMapping(tools.tools)
+
+    async def aclose(self) -> None:
+        """Close the client, if it is the agent's own."""
+        if self._owns_client:
+            await aclose(self._own)
+
+
+def sdk(package: str, user: str) -> Any:  # Any: a module
+    """The module of an SDK, which the extra of the same name installs. Raises `ImportError` that names the extra."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        name = package.partition(".")[0]
+        raise ImportError(
+            f"{user} requires the {name!r} package. Install with: pip install 'bobcat[{name}]'"
+        ) from error

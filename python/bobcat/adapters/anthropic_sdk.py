@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bobcat.adapters.aclose import ClientOwner
+from bobcat.adapters.aclose import ClientAgent, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
-from bobcat.adapters.request_options import fitting, options, send, with_limits
+from bobcat.adapters.request_options import fitting, send
 from bobcat.adapters.token_counts import count
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
@@ -38,7 +38,7 @@ _CUT_SHORT = ("max_tokens", "model_context_window_exceeded")
 _RESERVED = ("model", "max_tokens", "messages", "system", "tools", "stream", "mcp_servers", "container")
 
 
-class ClaudeAgent(ClientOwner):
+class ClaudeAgent(ClientAgent):
     """Asks Claude for the next step.
 
     `client` is an `anthropic.AsyncAnthropic`, and stays the caller's to close. Without one the agent creates its own,
@@ -69,12 +69,11 @@ class ClaudeAgent(ClientOwner):
         # Any: a client of any release, or a substitute for one.
         client: Any | None = None,
     ) -> None:
-        chosen = options(extra, _RESERVED, temperature=temperature, top_p=top_p)
-        self._owns_client = client is None
-        self._own = _client() if client is None else client
-        self._client = with_limits(self._own, timeout=timeout, retries=retries)
-        self._names = ToolNameMapping(tools.tools)
-        self._request: dict[str, Any] = {"model": model, "max_tokens": max_tokens, **chosen}
+        super().__init__(
+            tools, _client, client, _RESERVED, extra,
+            timeout=timeout, retries=retries, temperature=temperature, top_p=top_p,
+        )  # fmt: skip
+        self._request = {"model": model, "max_tokens": max_tokens, **self._request}
         if system:
             self._request["system"] = system
         offered = toolset_to_anthropic_tools(tools)
@@ -129,13 +128,7 @@ class ClaudeAgent(ClientOwner):
 
 
 def _client() -> Any:
-    try:
-        from anthropic import AsyncAnthropic
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "ClaudeAgent requires the 'anthropic' package. Install with: pip install 'bobcat[anthropic]'"
-        ) from error
-    return AsyncAnthropic()
+    return sdk("anthropic", "ClaudeAgent").AsyncAnthropic()
 
 
 def _kind(block: Any) -> object:

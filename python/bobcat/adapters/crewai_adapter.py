@@ -16,9 +16,9 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from bobcat.adapters.aclose import Closing, sdk
 from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
 from bobcat.adapters.crew_tools import Inspection
 from bobcat.adapters.token_counts import count, without_cached
@@ -33,7 +33,7 @@ __all__ = ["CrewAIAgent", "crewai_tools"]
 # Any throughout: crews, agents, tasks and tools are CrewAI's.
 def crewai_tools(tools: ToolSet) -> list[Any]:
     """Create the tools of a set for the agents and tasks of a crew. They work while a `CrewAIAgent` runs that crew."""
-    base = _crewai("crewai_tools").tools.BaseTool
+    base = sdk("crewai.tools", "crewai_tools").BaseTool
     handle = BridgeHandle()
 
     class PolicyTool(base):  # type: ignore[valid-type, misc]  # the base is known when CrewAI is imported
@@ -64,7 +64,7 @@ def crewai_tools(tools: ToolSet) -> list[Any]:
     return found
 
 
-class CrewAIAgent:
+class CrewAIAgent(Closing):
     """Runs a crew once, and answers with its result from then on.
 
     A crew with tools that no policy sees is refused, unless `allow_unmediated_tools` permits it: such tools run without
@@ -80,7 +80,7 @@ class CrewAIAgent:
     def __init__(
         self, crew: Any, *, inputs: Mapping[str, Any] | None = None, allow_unmediated_tools: bool = False
     ) -> None:
-        _crewai("CrewAIAgent")
+        sdk("crewai", "CrewAIAgent")
         self._crew = crew
         self._inputs = dict(inputs) if inputs is not None else None
         self._bridge = CrewBridge()
@@ -104,14 +104,6 @@ class CrewAIAgent:
     async def aclose(self) -> None:
         """Refuse further tool calls."""
         self._bridge.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def _kickoff(self) -> None:
         try:
@@ -155,14 +147,3 @@ def _usage(result: Any) -> Usage | None:
 def _never(_arguments: Any = None, _result: Any = None) -> bool:
     """Keep CrewAI from answering a call from its cache: the policy must see it."""
     return False
-
-
-def _crewai(user: str) -> Any:
-    try:
-        import crewai
-        import crewai.tools
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"{user} requires the 'crewai' package. Install with: pip install 'bobcat[crewai]'"
-        ) from error
-    return crewai

@@ -19,6 +19,7 @@ from contextlib import aclosing
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
+from bobcat.adapters.aclose import sdk
 from bobcat.adapters.arguments import read_arguments
 from bobcat.adapters.token_counts import count, together, without_cached
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, turns
@@ -52,12 +53,7 @@ class LangGraphAgent:
 
     # Any: a graph is generic in four types of its own.
     def __init__(self, compiled_graph: Any, *, config: Mapping[str, Any] | None = None) -> None:
-        try:
-            import langgraph  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise ImportError(
-                "LangGraphAgent requires the 'langgraph' package. Install with: pip install 'bobcat[langgraph]'"
-            ) from error
+        sdk("langgraph", "LangGraphAgent")
         from bobcat.adapters.langgraph_guard import refuse_remote
 
         if getattr(compiled_graph, "checkpointer", None):

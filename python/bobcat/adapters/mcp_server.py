@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from bobcat.adapters.aclose import sdk
 from bobcat.adapters.mcp_content import field
 from bobcat.adapters.mcp_pins import changed_parts, differs, pin_of
 from bobcat.errors import McpServerError
@@ -43,7 +44,7 @@ class McpServer:
         cwd: str | Path | None,
         connect_timeout_seconds: float,
     ) -> None:
-        _require_sdk()
+        sdk("mcp", "mcp_tools")
         self._words = words
         self._env = dict(env) if env is not None else None
         self._cwd = cwd
@@ -138,13 +139,6 @@ class McpServer:
 
     def _failure(self, problem: str) -> McpServerError:
         return McpServerError(f"MCP server `{self._words[0]}` {problem}")
-
-
-def _require_sdk() -> None:
-    try:
-        import mcp  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ImportError("mcp_tools requires the 'mcp' package. Install with: pip install 'bobcat[mcp]'") from error
 
 
 async def _connect(

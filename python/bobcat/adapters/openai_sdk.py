@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bobcat.adapters.aclose import ClientOwner
+from bobcat.adapters.aclose import ClientAgent, sdk
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
-from bobcat.adapters.request_options import options, send, with_limits
+from bobcat.adapters.request_options import send
 from bobcat.adapters.token_counts import count, without_cached
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
@@ -30,7 +30,7 @@ __all__ = ["OpenAIAgent"]
 _RESERVED = ("model", "messages", "tools", "functions", "stream", "n", "web_search_options")
 
 
-class OpenAIAgent(ClientOwner):
+class OpenAIAgent(ClientAgent):
     """Asks a model behind a Chat Completions API for the next step.
 
     `client` is an `openai.AsyncOpenAI`, and stays the caller's to close. Without one the agent creates its own, from
@@ -59,13 +59,12 @@ class OpenAIAgent(ClientOwner):
         # Any: a client of any release, or a substitute for one.
         client: Any | None = None,
     ) -> None:
-        chosen = options(extra, _RESERVED, temperature=temperature, top_p=top_p)
-        self._owns_client = client is None
-        self._own = _client() if client is None else client
-        self._client = with_limits(self._own, timeout=timeout, retries=retries)
-        self._names = ToolNameMapping(tools.tools)
+        super().__init__(
+            tools, _client, client, _RESERVED, extra,
+            timeout=timeout, retries=retries, temperature=temperature, top_p=top_p,
+        )  # fmt: skip
         self._system = system
-        self._request: dict[str, Any] = {"model": model, **chosen}
+        self._request = {"model": model, **self._request}
         offered = toolset_to_openai_tools(tools)
         if offered:
             self._request["tools"] = [_renamed(tool, self._names) for tool in offered]
@@ -103,13 +102,7 @@ class OpenAIAgent(ClientOwner):
 
 
 def _client() -> Any:
-    try:
-        from openai import AsyncOpenAI
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            "OpenAIAgent requires the 'openai' package. Install with: pip install 'bobcat[openai]'"
-        ) from error
-    return AsyncOpenAI()
+    return sdk("openai", "OpenAIAgent").AsyncOpenAI()
 
 
 def _renamed(tool: dict[str, Any], names: ToolNameMapping) -> dict[str, Any]:

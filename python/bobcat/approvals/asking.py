@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from inspect import isawaitable
 from typing import NamedTuple
 
-from bobcat.aio.tasks import being_cancelled
+from bobcat.aio.tasks import FAULTS, raise_if_cancelled
 from bobcat.approvals.handlers import ApprovalHandler, Pending
 from bobcat.logs import logger
 from bobcat.model.decision import Decision
@@ -78,11 +78,8 @@ async def _ask_once(handler: ApprovalHandler, request: ApprovalRequest) -> Answe
             answer: object = handler(request)
             if isawaitable(answer):
                 answer = await answer
-    except asyncio.CancelledError as error:
-        if being_cancelled():
-            raise
-        return _raised(error)
-    except (Exception, SystemExit) as error:
+    except FAULTS as error:
+        raise_if_cancelled(error)
         return late if isinstance(error, TimeoutError) and clock.expired() else _raised(error)
     if clock.expired():  # the handler swallowed its cancellation: its answer is still too late
         return late
@@ -106,13 +103,10 @@ async def ask_lynx_compat(handler: ApprovalHandler, request: ApprovalRequest) ->
     timeout = request.decision.timeout_seconds or DEFAULT_TIMEOUT_SECONDS
     try:
         answer: object = await asyncio.wait_for(handler(request), timeout)
-    except asyncio.CancelledError as error:
-        if being_cancelled():
-            raise
-        return _raised(error)
     except TimeoutError:
         return _refused(f"denied: approval handler timed out after {timeout}s")
-    except (Exception, SystemExit) as error:
+    except FAULTS as error:
+        raise_if_cancelled(error)
         return _raised(error)
     try:
         granted, approver = bool(answer.granted), safe_str(answer.approver)  # type: ignore[attr-defined]

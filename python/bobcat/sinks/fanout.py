@@ -19,7 +19,7 @@ from inspect import isawaitable, iscoroutinefunction
 from math import inf
 from time import monotonic
 
-from bobcat.aio.tasks import being_cancelled
+from bobcat.aio.tasks import FAULTS, raise_if_cancelled
 from bobcat.logs import logger
 from bobcat.model.run import AuditEvent, AuditGap
 from bobcat.sinks.base import AnySink
@@ -176,11 +176,8 @@ class Fanout:
             async with asyncio.timeout(None if self._timeout == inf else self._timeout) as clock:
                 await state.deliver(event)
             taken = True
-        except asyncio.CancelledError as error:
-            if being_cancelled():
-                raise
-            problem = format_exception(error)
-        except (Exception, SystemExit) as error:
+        except FAULTS as error:
+            raise_if_cancelled(error)
             if not (isinstance(error, TimeoutError) and clock.expired()):
                 problem = format_exception(error)
         took = monotonic() - started

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from bobcat.aio.cancel import CancelToken
-from bobcat.aio.tasks import being_cancelled, cancel_and_wait
+from bobcat.aio.tasks import FAULTS, cancel_and_wait, raise_if_cancelled
 from bobcat.approvals import Approvals, durable_approvals
 from bobcat.errors import ApprovalError, JobError
 from bobcat.logs import logger, traceback_of
@@ -245,11 +245,8 @@ class Runner:
                 )
         except JobError as error:
             return await self._failed(job, str(error), passing=False)
-        except asyncio.CancelledError as error:
-            if being_cancelled():
-                raise
-            return await self._failed(job, format_exception(error), passing=True, trace=traceback_of(error))
-        except (Exception, SystemExit) as error:  # the app's own code, or invalid arguments
+        except FAULTS as error:  # the app's own code, or invalid arguments
+            raise_if_cancelled(error)
             return await self._failed(job, format_exception(error), passing=True, trace=traceback_of(error))
         log.info("run %s: %s", job.run_id, result.outcome, extra={**fields, "status": result.outcome})
         return await self._settle(job, result)
