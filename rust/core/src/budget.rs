@@ -1,6 +1,6 @@
 //! The step budget of one decision.
 //!
-//! Clauses take steps for what grows with the request: elements of lists, long texts, what functions do. A clause that needs
+//! Clauses take steps for work that grows with the request: elements of lists, long texts, functions. A clause that needs
 //! more than is left is in error ([`Fault::BudgetExceeded`]), and so is every later one that needs any, so that a decision
 //! ends soon after. INVARIANT: the charge is a function of the policy and the request, never of time.
 //!
@@ -15,11 +15,11 @@ use crate::limits::{FREE_TEXT, MAX_DECISION_STEPS};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Pace {
-    /// Making another text of it.
+    /// A new text is made from it.
     Make = 16,
-    /// By an automaton.
+    /// An automaton searches it.
     Search = 64,
-    /// By comparing, copying or counting.
+    /// It is compared, copied or counted.
     Compare = 1024,
 }
 
@@ -38,7 +38,7 @@ impl Steps {
     /// Takes some steps.
     ///
     /// # Errors
-    /// There are not as many left; then none is.
+    /// Fewer steps are left; then the budget is empty.
     #[inline]
     pub(crate) fn take(&self, steps: u64) -> Result<(), Fault> {
         match self.0.get().checked_sub(steps) {
@@ -50,7 +50,7 @@ impl Steps {
         }
     }
 
-    /// Takes the steps of looking at a text once.
+    /// Takes the steps of one pass over a text.
     ///
     /// # Errors
     /// Those of [`Self::take`].
@@ -69,12 +69,12 @@ impl Steps {
         Err(Fault::BudgetExceeded)
     }
 
-    /// Steps without an end.
+    /// An unlimited budget.
     pub(crate) fn endless() -> Self {
         Self(Cell::new(u64::MAX))
     }
 
-    /// As many as are left of something.
+    /// The budget with the remaining steps of another one.
     pub(crate) fn of(left: u64) -> Self {
         Self(Cell::new(left))
     }

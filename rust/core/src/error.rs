@@ -16,7 +16,7 @@ pub enum ErrorCode {
     OutOfRange,
     /// The arguments cannot be rewritten.
     CannotTransform,
-    /// A host rule answered with something that is no decision.
+    /// The answer of a host rule is not a decision.
     NotADecision,
     /// A function took more than [`crate::limits::MAX_SCRIPT_STEPS`] steps.
     TooManySteps,
@@ -24,7 +24,7 @@ pub enum ErrorCode {
     TooLarge,
     /// The decision took more than [`crate::limits::MAX_DECISION_STEPS`] steps.
     BudgetExceeded,
-    /// A function did what is not done here as Python does it.
+    /// A function used an operation without an exact implementation here.
     Unsupported,
     /// Python's `TypeError`; `lynx` profile and host rules.
     TypeError,

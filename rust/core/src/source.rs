@@ -1,4 +1,4 @@
-//! The bytes a program was made from. They stay: parts of a program are made from them when they are first needed.
+//! The bytes of a policy. A program keeps them: its parts are built from them on first use.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Span {
     pub end: u32,
 }
 
-/// Bytes, owned in whatever way their owner likes.
+/// Bytes of any owner.
 pub struct Source(Box<dyn AsRef<[u8]> + Send + Sync>);
 
 impl Source {
@@ -27,7 +27,7 @@ impl Source {
         (*self.0).as_ref()
     }
 
-    /// The bytes at `span`; none when it is not within.
+    /// The bytes at `span`; empty if it is out of range.
     #[must_use]
     pub fn get(&self, span: Span) -> &[u8] {
         self.bytes()

@@ -1,4 +1,4 @@
-//! Decisions on requests given as JSON Lines: everything is decided without the GIL, then made into Python objects.
+//! Decisions on requests given as JSON Lines: all are decided without the GIL, then converted to Python objects.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

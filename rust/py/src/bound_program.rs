@@ -15,7 +15,7 @@ use crate::names::Names;
 use crate::operators;
 use crate::value::is_exception;
 
-/// A program, its keys as interned strings, its host rules, and everything static it can answer with.
+/// A program, its keys as interned strings, its host rules, and its static decisions.
 pub(crate) struct BoundProgram {
     pub(crate) program: Program,
     pub(crate) names: &'static Names,
@@ -112,8 +112,8 @@ impl BoundProgram {
         })
     }
 
-    /// Makes the decisions of all rules that always decide the same. One that is no decision is left to the first call,
-    /// which says so.
+    /// Builds the static decisions of all rules. An invalid one is left to the first call,
+    /// which reports it.
     pub(crate) fn prepare_decisions(&self, py: Python<'_>) -> PyResult<()> {
         for rule in 0..self.program.rule_count() as u32 {
             if self.program.decides_alike(rule)
@@ -203,7 +203,7 @@ impl BoundProgram {
         })
     }
 
-    /// The operand of clause `clause`, as Python's operators want it.
+    /// The operand of clause `clause` for Python's operators.
     pub(crate) fn operand(
         &self,
         py: Python<'_>,

@@ -2,8 +2,8 @@
 //!
 //! The text is, byte for byte, that of `bobcat.text.json_text` in both its modes. A value is plain when it is made of exact
 //! `None`, `bool`, `int`, finite `float`, `str` without a lone surrogate, `list`, `tuple`, and `dict` with such strings as
-//! keys, of their frozen forms and of mapping proxies of dicts. Nothing else is answered for: the caller has Python code
-//! that knows what to make of it. No Python code runs in here, so nothing can change what is read.
+//! keys, of their frozen forms and of mapping proxies of dicts. For any other value the caller has Python code.
+//! No Python code runs in here, so the value cannot change meanwhile.
 
 use std::ffi::CStr;
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::names::Names;
 use crate::proxy;
 use crate::value::is_exactly;
 
-/// Containers nested deeper than this are left to Python, as `bobcat.text.json_text.MAX_DEPTH` is what it cuts at.
+/// Containers nested deeper than this are left to Python, which truncates at `bobcat.text.json_text.MAX_DEPTH`.
 const MAX_DEPTH: usize = 64;
 
 /// The canonical JSON of a plain value; None for any other.
@@ -37,7 +37,7 @@ pub(crate) fn ascii<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PySt
 }
 
 /// A value inside the one that a text is made of. `'a` is the life of that one: it is kept alive by the caller and not
-/// changed by anybody meanwhile, so what it holds lives as long.
+/// changed meanwhile, so its content lives as long.
 pub(crate) type Inside<'a, 'py> = Borrowed<'a, 'py, PyAny>;
 
 /// A text under construction. Its methods return `None` for values that are not plain; the text is incomplete then.
@@ -50,7 +50,7 @@ pub(crate) struct Text<'a, 'py> {
 }
 
 impl<'a, 'py> Text<'a, 'py> {
-    /// A text that is written to `buffer`, behind what is there.
+    /// A text that is appended to `buffer`.
     pub(crate) fn over(names: &'static Names, buffer: Vec<u8>) -> Self {
         Self {
             out: buffer,
@@ -229,7 +229,7 @@ impl<'a, 'py> Text<'a, 'py> {
         Some(())
     }
 
-    /// The digits are Python's own: how many there are, and when an exponent is written, is its business.
+    /// The digits are Python's own: it chooses their number and the exponent.
     fn float(&mut self, object: Inside<'a, 'py>) -> Option<()> {
         // SAFETY: `object` is a live float, so its storage is read and nothing fails. The text is null-terminated and ours;
         // it is copied and freed once.

@@ -1,4 +1,4 @@
-//! Characters as decisions see them, for the front ends: what the interpreter knows is another version of Unicode.
+//! Character tables of decisions, for the front ends: the interpreter has another version of Unicode.
 
 use bobcat_core::chars;
 use pyo3::prelude::*;

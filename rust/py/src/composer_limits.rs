@@ -30,7 +30,7 @@ impl ComposerLimits {
         }
     }
 
-    /// A value more, a level down, in `parent`; the composer also passes its index, which is not used.
+    /// Enters a value one level down, in `parent`; the composer also passes its index, which is not used.
     #[pyo3(signature = (parent, index, /))]
     fn descend(&mut self, parent: &Bound<'_, PyAny>, index: &Bound<'_, PyAny>) -> PyResult<()> {
         let _ = index;
@@ -45,12 +45,12 @@ impl ComposerLimits {
         Ok(())
     }
 
-    /// A level up.
+    /// Leaves a level.
     fn ascend(&mut self) {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// The tag of a value whose author wrote none: none.
+    /// Returns no tag for a value without a written one.
     #[pyo3(signature = (kind, value, implicit, /))]
     fn resolve<'py>(
         &self,

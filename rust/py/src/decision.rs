@@ -38,7 +38,7 @@ pub(crate) fn known(
     Ok(made.clone_ref(py))
 }
 
-/// The decision that `outcome` is.
+/// Converts `outcome` to a decision.
 #[cold]
 pub(crate) fn of<'py>(
     session: &Session<'_, 'py>,
@@ -49,7 +49,7 @@ pub(crate) fn of<'py>(
     made(session.py, session.bound, (outcome, args), Bound::clone)
 }
 
-/// The decision that the outcome of a JSON request is; `None` when its arguments have not been kept.
+/// Converts the outcome of a JSON request to a decision; `None` when its arguments have not been kept.
 pub(crate) fn of_json(
     py: Python<'_>,
     bound: &BoundProgram,
@@ -65,7 +65,7 @@ pub(crate) fn of_json(
     made(py, bound, (outcome, args), |never| match *never {}).map(Some)
 }
 
-/// The decision of an outcome over new arguments, if there are any; `host` gives what a host rule decided.
+/// The decision of an outcome over new arguments, if there are any; `host` returns the decision of a host rule.
 fn made<'py, R: Request>(
     py: Python<'py>,
     bound: &BoundProgram,

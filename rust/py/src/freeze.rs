@@ -1,4 +1,4 @@
-//! Flat arguments, frozen: what `bobcat.model.frozen` does for most calls, in one step.
+//! Freezing of flat arguments: the work of `bobcat.model.frozen` for most calls, in one step.
 
 use pyo3::exceptions::PySystemError;
 use pyo3::ffi;
@@ -8,7 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
 use crate::names::Names;
 use crate::tracking::untrack;
 
-/// A frozen copy of a dict with nothing but plain values under plain strings in it; None for any other value.
+/// A frozen copy of a dict that has only plain values under plain strings; None for any other value.
 ///
 /// PERF: 250 ns in Python, 90 ns here.
 #[pyfunction]

@@ -12,7 +12,7 @@ use crate::value::is_exception;
 
 type Answer<'r, 'py> = HostAnswer<PyRequest<'r, 'py>>;
 
-/// Asks host rule `host`, which is rule `rule` of the program.
+/// Calls host rule `host`, which is rule `rule` of the program.
 pub(crate) fn ask<'r, 'py>(request: &PyRequest<'r, 'py>, host: u32, rule: u32) -> Answer<'r, 'py> {
     let session = request.session;
     let answer = answer(request, host).and_then(|answer| {
@@ -170,7 +170,7 @@ fn contains(items: &[Bound<'_, PyAny>], name: &Bound<'_, PyAny>) -> PyResult<boo
     Ok(false)
 }
 
-/// The incumbent's wrapping: any object with the attributes of a decision is one.
+/// lynx-agent's conversion: any object with the attributes of a decision is one.
 fn lynx<'r, 'py>(
     session: &'r Session<'r, 'py>,
     answer: &Bound<'py, PyAny>,
@@ -197,7 +197,7 @@ fn lynx<'r, 'py>(
         answer.getattr("approvers")?,
         answer.getattr("transform_args")?,
         answer.getattr("timeout_seconds")?,
-        // What only looks like a decision was written for lynx-agent, which knows of one approval.
+        // An object that only resembles a decision was written for lynx-agent, which has single approvals.
         match answer.getattr_opt("approvals_needed")? {
             Some(needed) => needed,
             None => PyInt::new(py, 1).into_any(),

@@ -39,7 +39,7 @@ pub(crate) fn pattern_cost(pattern: &str, dialect: &str) -> PyResult<usize> {
         .map_err(|error| PyValueError::new_err(format!("{}: {}", error.code, error.message)))
 }
 
-/// One compiled pattern, for tests and tools: what `matches` does with it.
+/// One compiled pattern as `matches` uses it, for tests and tools.
 #[pyclass(frozen, module = "bobcat._core")]
 pub(crate) struct Pattern {
     matcher: Matcher,

@@ -69,7 +69,7 @@ impl Program {
         })
     }
 
-    /// Makes at once what the first calls about a tool would make: its index, automata and decisions.
+    /// Builds the indexes, automata and decisions ahead of the first calls.
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         let program = &self.bound.program;
         py.detach(|| catch_unwind(AssertUnwindSafe(|| program.prepare_all())))
@@ -106,7 +106,7 @@ impl Program {
     }
 }
 
-/// The class of the first program that was made: mostly the only one. PERF: that an object has it is found by comparing
+/// The class of the first program, mostly the only one. PERF: that an object has it is found by comparing
 /// pointers, that its class is a subclass of `Program` by a walk over bases.
 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -121,7 +121,7 @@ pub(crate) fn of<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py
     object.cast::<Program>().ok()
 }
 
-/// The decision of `bundle` on `request`, however it is called; see [`crate::vectorcall`].
+/// The decision of `bundle` on `request`; see [`crate::vectorcall`].
 #[pyfunction]
 #[pyo3(signature = (bundle, request, context=None))]
 pub(crate) fn evaluate<'py>(
@@ -133,7 +133,7 @@ pub(crate) fn evaluate<'py>(
     decide(py, &program_of(bundle)?.get().bound, request, context)
 }
 
-/// The program in a bundle. The message speaks of what a user has at hand.
+/// The program in a policy. The message uses the public name of the class.
 fn program_of<'a, 'py>(bundle: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Program>> {
     bundle.cast::<Program>().map_err(|_| {
         PyTypeError::new_err(format!(
@@ -212,7 +212,7 @@ pub(crate) fn explain<'py>(
     }
 }
 
-/// Returns the answer of `evaluate` to a panic of the core; for the test that there is an answer.
+/// Returns the answer of `evaluate` to a panic of the core; for a test.
 #[pyfunction]
 pub(crate) fn _panic_for_tests<'py>(
     py: Python<'py>,
@@ -294,7 +294,7 @@ fn failed(py: Python<'_>, error: PyErr) -> PyResult<Py<PyAny>> {
 }
 
 thread_local! {
-    /// PERF: the working memory of the last evaluation of this thread. A host rule that evaluates finds it taken, and makes
+    /// PERF: the working memory of the last evaluation of this thread. A host rule that evaluates finds it in use, and creates
     /// its own.
     static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }

@@ -58,7 +58,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         required(object, session.names.field(Field::Tool))
     }
 
-    /// A request of which nothing but the tool is known. PERF: it stays where it is made.
+    /// A request of which only the tool is known. PERF: it is never moved.
     #[inline]
     pub(crate) fn with_tool(
         session: &'r Session<'r, 'py>,
@@ -116,7 +116,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
     /// The effective arguments, as an attribute.
     ///
     /// # Errors
-    /// What asking for them raises.
+    /// The exception of reading them.
     pub(crate) fn raw_args(&self) -> PyResult<Bound<'py, PyAny>> {
         match self.args.get() {
             Some(args) => Ok(args.clone()),
@@ -270,7 +270,7 @@ impl<'r, 'py> PyRequest<'r, 'py> {
         text.to_str().map_err(drop_attached).ok()
     }
 
-    /// The value at a path as the incumbent walks it; `None` where it finds nothing.
+    /// The value at a path as lynx-agent walks it; `None` for a missing one.
     fn walk(&self, head: Head, keys: Keys<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let names = self.session.names;
         let (mut current, mappings, attributes) = match head {

@@ -1,4 +1,4 @@
-//! One evaluation: what all values of a request share while it runs.
+//! State of one evaluation, shared by all values of its request.
 
 use std::cell::Cell;
 use std::sync::Arc;

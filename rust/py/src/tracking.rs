@@ -1,4 +1,4 @@
-//! Values that cannot be part of a cycle, kept out of the garbage collector's sight.
+//! Untracking of values that cannot be part of a cycle from the garbage collector.
 //!
 //! PERF: a journal is made of many small values that live long. Going through them over and over took a quarter of the
 //! time of a journaled step. The interpreter does the same with dicts and tuples of numbers and strings.
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 /// Returns true if the garbage collector tracks `object`.
 pub(crate) fn is_tracked(object: &Bound<'_, PyAny>) -> bool {
-    // SAFETY: a live object, of a type that takes part in garbage collection or not: the function asks.
+    // SAFETY: a live object, of a type that takes part in garbage collection or not, which the function checks.
     unsafe { ffi::PyObject_GC_IsTracked(object.as_ptr()) != 0 }
 }
 

@@ -210,7 +210,7 @@ fn to_python<'py>(
     })
 }
 
-/// The incumbent's rewrite: one flat key of a shallow copy.
+/// lynx-agent's transform: one flat key of a shallow copy.
 fn flat<'py>(
     request: &PyRequest<'_, 'py>,
     rule: u32,

@@ -470,7 +470,7 @@ impl Value for PyValue<'_, '_> {
 }
 
 /// Puts the value of a key of a dict into `place`.
-/// PERF: what PyO3 gives goes through memory, 40 instructions and two waits for what was just stored.
+/// PERF: results of PyO3 go through memory, 40 instructions and two store-to-load stalls.
 #[inline(always)]
 pub(crate) fn dict_item<'r, 'py>(
     session: &'r Session<'r, 'py>,
@@ -560,7 +560,7 @@ fn count_keys(mapping: &Bound<'_, PyAny>) -> PyResult<usize> {
     Ok(count)
 }
 
-/// The entries of a dict, by its storage: `PyDict_Copy` asks a subclass for its `keys`. A snapshot, because what is done
+/// The entries of a dict, by its storage: `PyDict_Copy` asks a subclass for its `keys`. A snapshot, because the work
 /// with the entries may run Python code that changes the dict.
 pub(crate) fn storage<'py>(
     dict: &Bound<'py, PyDict>,

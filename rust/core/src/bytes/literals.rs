@@ -15,7 +15,7 @@ use super::hash::Keyed;
 use crate::budget::Steps;
 use crate::error::Fault;
 
-/// Hits that take a step.
+/// Hits per step.
 const HITS_A_STEP: u64 = 16;
 
 /// The byte of the padding literal, which is in no UTF-8 text.

@@ -1,4 +1,4 @@
-//! Short texts, hashes and maps of byte strings: what the hot paths compare and look up by.
+//! Short texts, hashes and maps of byte strings, for comparisons and look-ups on hot paths.
 
 pub(crate) mod hash;
 pub(crate) mod interner;

@@ -1,6 +1,6 @@
 //! Search for many texts in one pass, in memory that does not grow with their lengths.
 //!
-//! An automaton of long texts takes 50 bytes for each of theirs: of 100,000 it took 44 s to build. So for long texts it
+//! An automaton takes 50 bytes for each byte of its texts; for 100,000 long texts it took 44 s to build. So for long texts it
 //! finds their beginnings, and the texts with a beginning are looked up in sorted order.
 
 use super::literals::LiteralSet;
@@ -10,20 +10,20 @@ use crate::error::Fault;
 /// Up to this many bytes of texts a table of all transitions is built: 1 ns a byte searched, 100 bytes a byte of text.
 const SMALL: usize = 8_192;
 
-/// Up to this many bytes the automaton has the whole of them.
+/// Up to this many bytes the automaton has the complete texts.
 const WHOLE: usize = 256 * 1024;
 
 /// The bytes of each text that the automaton has otherwise.
 const BEGINNING: usize = 8;
 
-/// Bytes compared that take a step.
+/// Compared bytes per step.
 const BYTES_A_STEP: usize = 256;
 
 /// Finds which of some texts are in another one.
 #[derive(Debug)]
 pub(crate) struct Substrings {
     automaton: LiteralSet,
-    /// Of beginnings: the texts that begin so, in order, by where they begin and end among all in order.
+    /// For each beginning, the range of `ordered` with the texts that start with it.
     groups: Option<Groups>,
 }
 
@@ -124,7 +124,7 @@ impl Substrings {
             let (from, to) = range.map_or((0, 0), |range| (range.0 as usize, range.1 as usize));
             let group = groups.order.get(from..to).unwrap_or_default();
             let after = group.partition_point(|(at, _)| needle(*at as usize) <= rest);
-            // What begins `rest` begins the last one before it, too.
+            // A text that begins `rest` begins the last one before it, too.
             let mut place = after.checked_sub(1).map(|last| from + last);
             while let Some((at, shorter)) = place.and_then(|place| groups.order.get(place)) {
                 let wanted = needle(*at as usize);

@@ -113,7 +113,7 @@ fn paired(table: &[(u32, u32)], found: char) -> Option<char> {
     table.get(at).and_then(|(_, to)| char::from_u32(*to))
 }
 
-/// Appends the lower case of one character, by itself.
+/// Appends the lower case of one character, regardless of its context.
 pub(crate) fn push_lower(out: &mut String, found: char) {
     if found.is_ascii() {
         out.push(found.to_ascii_lowercase());
@@ -124,7 +124,7 @@ pub(crate) fn push_lower(out: &mut String, found: char) {
     }
 }
 
-/// Appends what one character is mapped to, if it is in either table.
+/// Appends the mapping of one character, if it is in either table.
 fn push_mapped(
     out: &mut String,
     found: char,
@@ -174,7 +174,7 @@ const SIGMA: char = 'Σ';
 
 /// Returns true if the sigma at byte `at` ends a word: a letter precedes it, and no letter follows it.
 ///
-/// PERF: linear over a text, as no sigma looks past another one: a sigma is a letter.
+/// PERF: linear over a text, as the search from a sigma ends at another one, which is a letter.
 fn is_final(text: &str, at: usize) -> bool {
     let (before, behind) = text.split_at(at);
     let letter = |found: Option<char>| found.is_some_and(is_cased);

@@ -221,7 +221,7 @@ pub(crate) static UPPERCASE: [(u32, u32); 650] = ranges(&[
     27, 25, 27, 25, 31, 24, 34, 24, 34, 24, 34, 24, 34, 24, 34, 0, 4406, 33, 2063, 25, 7, 25, 7, 25,
 ]);
 
-/// What a final sigma looks past, beyond ASCII.
+/// Characters beyond ASCII that the rule of the final sigma ignores.
 #[rustfmt::skip]
 pub(crate) static IGNORABLE: [(u32, u32); 422] = ranges(&[
     168, 0, 5, 0, 2, 0, 5, 0, 3, 1, 504, 191, 5, 1, 5, 0, 10, 1, 2, 0, 252, 6, 208, 0, 6, 0, 50, 44, 2, 0, 2, 1,

@@ -63,7 +63,7 @@ pub(crate) struct Referent<V> {
 }
 
 impl<V: Value> Referent<V> {
-    /// The set of the elements of `list`, which is what the path led to.
+    /// The set of the elements of `list`, the value at the path.
     pub(crate) fn set(&self, list: &V, steps: &Steps) -> Result<&ElementSet<V>, Fault> {
         if self.set.get().is_none() {
             steps.take(list.len() as u64)?;

@@ -2,7 +2,7 @@
 //!
 //! PERF: the expressions of a policy are one list, made and dropped at once; evaluating one walks a few neighbouring words.
 
-/// One word: in its low bits what it is, in the others the clause, or the length of what belongs to it.
+/// One word: its kind in the low bits, in the others the clause, or the length of its items.
 pub type Word = u32;
 
 const TAG_BITS: u32 = 2;
@@ -63,7 +63,7 @@ impl<'c> Parts<'c> {
     }
 }
 
-/// The expression that `words` begin with; of none a clause that no program has, which is an error.
+/// The first expression of `words`; without one, a clause that no program has, which is an error.
 #[inline]
 #[must_use]
 pub fn expression(words: &[Word]) -> Part<'_> {
@@ -89,14 +89,14 @@ pub fn push_leaf(words: &mut Vec<Word>, clause: u32) {
     words.push(clause << TAG_BITS);
 }
 
-/// Appends a connective; the items are what is appended until [`close`] is called with the result.
+/// Appends a connective; its items are the words until [`close`] is called with the result.
 #[must_use]
 pub fn open(words: &mut Vec<Word>) -> usize {
     words.push(0);
     words.len()
 }
 
-/// Ends what [`open`] began.
+/// Closes a connective of [`open`].
 pub fn close(words: &mut [Word], opened: usize, connective: Connective) {
     let items = (words.len() - opened) as Word;
     if let Some(word) = opened.checked_sub(1).and_then(|at| words.get_mut(at)) {

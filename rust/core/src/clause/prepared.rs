@@ -77,7 +77,7 @@ pub fn scalar_equal(view: &View<'_>, operand: &PreparedConst) -> bool {
 /// Deep equality; reads at most as deep as the operand.
 ///
 /// # Errors
-/// A value reached before the answer is known cannot be evaluated, or the steps are spent.
+/// A value before the first difference cannot be evaluated, or the steps are spent.
 pub(crate) fn deep_equal<V: Value>(
     value: &V,
     operand: &PreparedConst,

@@ -36,7 +36,7 @@ pub(super) fn choose(program: &Program, rules: Vec<Vec<Guard>>) -> Vec<Option<Gu
     rules.into_iter().map(choose).collect()
 }
 
-/// Paths of which no one can be left out: each rule has a guard on them.
+/// A minimal set of paths on which each rule has a guard.
 fn fewest(program: &Program, rules: &[Vec<Guard>]) -> BTreeSet<u32> {
     let mut by_path = BTreeMap::<u32, Vec<&[Guard]>>::new();
     for guards in rules {
@@ -65,7 +65,7 @@ fn fewest(program: &Program, rules: &[Vec<Guard>]) -> BTreeSet<u32> {
     left
 }
 
-/// The most that a guard may cost.
+/// The maximum cost of a guard.
 fn limit(guards: &[Guard]) -> u32 {
     guards
         .first()

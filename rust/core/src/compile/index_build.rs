@@ -15,7 +15,7 @@ use crate::pyfn::trigger::Trigger;
 /// Rule indexes of fewer rules are evaluated rule by rule: an index would cost more than it saves.
 const SMALL: usize = 4;
 
-/// So many rules that any tool can meet have a row among those of each tool, too. PERF: two lists that are walked at
+/// Up to this many generic rules are repeated in the rows of each tool. PERF: two lists that are walked at
 /// once take a queue, 400 instructions.
 const COPIED: usize = 8;
 
@@ -28,7 +28,7 @@ impl Program {
             .map(|bucket| self.indexed(bucket, true))
     }
 
-    /// The rules that any tool can meet, and their index.
+    /// The generic rules, and their index.
     #[inline]
     pub(crate) fn generic(&self) -> &RuleIndex {
         self.indexed(&self.generic, false)

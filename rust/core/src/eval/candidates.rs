@@ -18,7 +18,7 @@ use crate::value::{Step, Value, View};
 /// for the few that a candidate asks again.
 const REMEMBER_ALL: usize = 256;
 
-/// The destination of the rules that a value names.
+/// Receiver of the rules that a value selects.
 pub(super) trait Sink: Copy {
     /// True if a clause in error names its rules, as a true clause does.
     const ERRORS: bool;
@@ -42,7 +42,7 @@ impl Sink for Queue<'_> {
     }
 }
 
-/// Rules out rules by what they negate.
+/// Excludes rules by their negated clauses.
 #[derive(Clone, Copy)]
 pub(super) struct RuleOut<'p> {
     pub(super) places: &'p Places,
@@ -80,9 +80,9 @@ fn class(view: &View<'_>) -> Class {
 }
 
 impl<'r, R: Request> Evaluator<'r, R> {
-    /// Gives `sink` the rules that one path names; whether the path is absent.
+    /// Passes the rules that one path selects to `sink`; returns true if the path is absent.
     pub(super) fn lookup<S: Sink>(&mut self, sink: S, path_index: &'r PathIndex) -> bool {
-        // PERF: the value alone is cloned, as it is not moved after that, see [`Request::arg`].
+        // PERF: only the value is cloned, as it is not moved after that, see [`Request::arg`].
         let value = match self.cached(path_index.path) {
             Step::Found(value) => value.clone(),
             Step::Absent => {
@@ -254,7 +254,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
             .and_then(|()| set.matches_within(text, &mut found, steps));
         if searched.is_err() {
             self.scratch.found = found;
-            // Each of them is evaluated by itself, for which there are no steps either.
+            // Each of them is evaluated separately, for which there are no steps either.
             for (_, rules) in group.members.iter().filter(|_| S::ERRORS) {
                 sink.add(self.scratch, *rules);
             }

@@ -19,7 +19,7 @@ use crate::pyfn::interp::answer::Answer;
 use crate::value::Step;
 use crate::value::request::Request;
 
-/// A walk that takes no more steps than this decides as the short way does.
+/// A walk that takes no more steps than this decides as the optimised path does.
 const SURE: u64 = MAX_DECISION_STEPS / 16;
 
 /// A rule whose parts were not evaluated one by one.
@@ -85,8 +85,8 @@ impl Program {
     /// The decision on `request`, and the result of every rule. Host rules are called once; after a transform the rules are
     /// evaluated again for the decision, and the traces are those of the first evaluation.
     ///
-    /// Evaluating clause by clause takes more steps than a decision does. Where they matter, the decision is made the short
-    /// way, too, and is the one that counts; no trace is made of what there are no steps for.
+    /// Evaluating clause by clause takes more steps than a decision. Where they matter, the decision is also made by the
+    /// optimised path, and that one counts; parts without steps have no trace.
     pub fn explain<R: Request>(&self, request: &R) -> (Outcome<R>, Vec<RuleTrace>) {
         let mut scratch = Scratch::new();
         let (mut markers, mut traces) = (Vec::new(), Vec::with_capacity(self.rules.len()));
@@ -128,7 +128,7 @@ impl Program {
         (outcome, traces)
     }
 
-    /// Makes traces agree with a decision that was made the short way.
+    /// Makes traces agree with a decision that was made by the optimised path.
     fn retrace<R: Request>(
         &self,
         result: &ScanResult<R>,
@@ -146,7 +146,7 @@ impl Program {
         let end = rule.map_or(self.rules.len(), |rule| rule as usize + 1);
         traces.truncate(end);
         for trace in &mut *traces {
-            // The fast path does not take every step that evaluating it clause by clause takes.
+            // The fast path takes fewer steps than an evaluation clause by clause.
             if trace.error == Some(ErrorCode::BudgetExceeded) {
                 *trace = untraced(trace.rule, TraceOutcome::NotReached, None);
             }

@@ -17,13 +17,13 @@ use crate::value::Step;
 /// Values shown of one run of a function; conditions after that are listed without.
 const MOST_READS: usize = 10_000;
 
-/// A request that keeps what a function reads of it.
+/// A request that records the reads of a function.
 pub(super) struct Tracer<'w, W> {
     env: &'w mut W,
     program: &'w Program,
     numbers: HashMap<*const Statement, u32>,
     tried: Vec<ConditionTrace>,
-    /// The conditions that are being evaluated, and what each has read so far.
+    /// The conditions that are being evaluated, and the reads of each so far.
     open: Vec<Vec<ReadTrace>>,
     returned: Option<u32>,
     failed: Option<u32>,
@@ -122,7 +122,7 @@ impl<W: Env> Env for Tracer<'_, W> {
 
     fn tried(&mut self, statement: &Statement, truth: Option<bool>) {
         let mut reads = self.open.pop().unwrap_or_default();
-        // A read that leads nowhere is taken again step by step, to raise what Python raises there.
+        // A read of a missing value is repeated step by step, to raise Python's exception.
         let gone: Vec<ReadFrom> = reads
             .iter()
             .filter(|read| read.value.is_none())
@@ -164,10 +164,10 @@ impl<W: Env> Env for Tracer<'_, W> {
                 }
                 return;
             }
-            // What functions returned in this statement is over.
+            // Returns of inlined functions in this statement are over.
             End::Onward => self.returned = None,
             End::Returned => {
-                // What a function returns for its caller to return is decided where it stands.
+                // A value that an inlined function returns for its caller is decided at its own `return`.
                 if let Statement::Return(value) = statement
                     && !(matches!(value, Code::Inline(_)) && self.returned.is_some())
                 {
@@ -175,7 +175,7 @@ impl<W: Env> Env for Tracer<'_, W> {
                 }
             }
         }
-        // What was raised before this statement ended has been caught.
+        // Exceptions before the end of this statement have been caught.
         self.failed = None;
     }
 

@@ -1,4 +1,4 @@
-//! The rules a request may fire, in order, found no earlier than they are needed.
+//! The candidates of a request in evaluation order, found lazily.
 //!
 //! PERF: a path index is read when the next rule comes after the first one it could name: when an early rule decides, the
 //! patterns and lists that only later rules need are never evaluated.
@@ -17,7 +17,7 @@ pub(super) struct Search<'p> {
     applicable: Applicable<'p>,
     /// The path indexes not yet read, of the tool and of every tool.
     path_indexes: [(ToolScope, &'p [PathIndex]); 2],
-    /// Of the rules that are evaluated every time: where those begin that exclusions sift, before they are queued. PERF:
+    /// Of the rules without a guard: the start of those that exclusions filter, before they are queued. PERF:
     /// mostly empty.
     tails: Option<[Option<u32>; 2]>,
     /// True if a permitting rule had an absent guard, so that the rules that could be in error were queued.
@@ -109,7 +109,7 @@ impl<'p> Search<'p> {
     }
 }
 
-/// Queues the rules of a rule index that are evaluated every time, or the first of them; where those begin that exclusions
+/// Queues the rules of a rule index without a guard, or the first of them; returns the start of those that exclusions
 /// sift.
 #[cold]
 fn at_once(applicable: Applicable<'_>, scope: ToolScope, scratch: &mut Scratch) -> Option<u32> {
@@ -123,7 +123,7 @@ fn at_once(applicable: Applicable<'_>, scope: ToolScope, scratch: &mut Scratch) 
     tail
 }
 
-/// Queues what exclusions leave of the rules evaluated every time, when the first of them could be the next one.
+/// Queues the rules without a guard that exclusions leave, when the first of them could be the next one.
 #[cold]
 fn filter<'p, R: Request>(
     applicable: Applicable<'p>,

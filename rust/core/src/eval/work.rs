@@ -1,4 +1,4 @@
-//! The state that one decision carries along: its step budget, and what few decisions need.
+//! State of one decision: its step budget, and rarely needed parts.
 
 use std::cell::OnceCell;
 
@@ -77,7 +77,7 @@ impl<V> Work<V> {
 }
 
 impl<V: Value> Work<V> {
-    /// Forgets what elements are compared with: the request is another one, or may have changed.
+    /// Drops the values that elements are compared with: the request is another one, or may have changed.
     #[inline]
     pub(crate) fn forget_referred(&self) {
         if let Some(rare) = self.rare.get() {

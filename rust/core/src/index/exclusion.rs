@@ -10,7 +10,7 @@ use super::{PathIndex, Postings};
 /// the others need are not read.
 pub(crate) const AT_ONCE: usize = 4;
 
-/// In the place of the end of a list: what comes before is the number of a row of bits.
+/// Replaces the end of a list: the other number is that of a row of bits.
 const ROW: u32 = u32::MAX;
 
 /// Index that excludes rules of one rule index from those that are evaluated every time.
@@ -53,14 +53,14 @@ impl Places {
         (number, ROW)
     }
 
-    /// Forgets what was excluded.
+    /// Clears the exclusions.
     #[inline]
     pub(crate) fn clear(&self, out: &mut Vec<u64>) {
         out.clear();
         out.resize(self.words, 0);
     }
 
-    /// Rules out the positions of a list.
+    /// Excludes the positions of a list.
     #[inline]
     pub(crate) fn rule_out(&self, (from, to): Postings, out: &mut [u64]) {
         let from = from as usize;

@@ -29,7 +29,7 @@ pub(crate) type Postings = (u32, u32);
 pub(crate) struct RuleIndex {
     /// The rules of all lists.
     pub(crate) rules: Vec<u32>,
-    /// Of a plain rule index: all its rules.
+    /// All rules, of a rule index without guards.
     pub(crate) packed_rules: PackedRules,
     /// True if the rules of any tool are among the rows of this tool.
     pub(crate) complete: bool,
@@ -78,7 +78,7 @@ impl Kinds {
 pub(crate) struct PathIndex {
     /// The path.
     pub(crate) path: u32,
-    /// The first rule there is to be found.
+    /// The first rule that can be found here.
     pub(crate) first: u32,
     /// True if a permitting rule has a guard here.
     pub(crate) permits: bool,
@@ -90,26 +90,26 @@ pub(crate) struct PathIndex {
     pub(crate) strings: StrMap<Postings>,
     /// Rules by the integer their guard equals, sorted.
     pub(crate) ints: Vec<(i64, Postings)>,
-    /// Rules by the numbers their guard takes.
+    /// Rules by the numeric interval of their guard.
     pub(crate) intervals: Option<Intervals>,
-    /// Rules by how their guard wants a string to begin, and to end.
+    /// Rules by the prefix and the suffix of their guard.
     pub(crate) affixes: Vec<Affixes>,
-    /// Rules by what their guard wants contained.
+    /// Rules by the substring or element of their guard.
     pub(crate) substrings: Option<SubstringIndex>,
-    /// Rules by a guard that is evaluated by itself: clause, rules.
+    /// Rules by a guard that is evaluated separately: clause, rules.
     pub(crate) clauses: Vec<(u32, Postings)>,
-    /// Rules by a pattern their guard searches.
+    /// Rules by the pattern of their guard.
     pub(crate) patterns: Option<PatternGroup>,
-    /// Rules that fire when the path is not there.
+    /// Rules that fire when the path is absent.
     pub(crate) missing: Postings,
-    /// Functions, which are spared no steps on a text of more than [`crate::limits::LONG_TEXT`] bytes.
+    /// Functions, whose steps count in full on a text of more than [`crate::limits::LONG_TEXT`] bytes.
     pub(crate) long: Postings,
     /// Rules that may be in error on a value of a class.
     pub(crate) errors: [Postings; 8],
 }
 
 impl PathIndex {
-    /// Notes which kinds of guards there are, and which classes of values may be errors.
+    /// Records the kinds of guards, and the classes of values that may be errors.
     pub(crate) fn note(&mut self) {
         let some = |list: Postings| list.0 < list.1;
         let kinds = [

@@ -1,4 +1,4 @@
-//! Needles: rules by what their guards want contained in a string or a list, found in one pass over the value.
+//! Needles: rules by the substring or element that their guards require, found in one pass over the value.
 
 use std::sync::OnceLock;
 
@@ -16,7 +16,7 @@ use crate::regex::MatchSet;
 pub(crate) struct SubstringIndex {
     /// The needles searched for in strings, and the rules that need each.
     texts: Vec<(Box<Finder<'static>>, Postings)>,
-    /// Built by the first search that wants it; `None`: it could not be.
+    /// Built by the first search; `None` if that failed.
     automaton: OnceLock<Option<Box<Substrings>>>,
     /// Rules by a string that an element of a list must equal.
     pub(crate) strings: StrMap<Postings>,
@@ -88,7 +88,7 @@ impl SubstringIndex {
         })
     }
 
-    /// Makes what the first search would make.
+    /// Builds the searcher ahead of the first search.
     pub(crate) fn prepare(&self) {
         self.automaton.get_or_init(|| self.build());
     }

@@ -1,4 +1,4 @@
-//! Constants of the IR: JSON values, with one-key mappings as tags for what JSON lacks.
+//! Constants of the IR: JSON values, with one-key mappings as tags for values that JSON lacks.
 
 use super::node::{Decode, bad, limit, pair};
 use crate::json::tape::{Item, Node};

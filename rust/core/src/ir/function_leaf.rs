@@ -25,7 +25,7 @@ pub(super) fn attribute(decoder: &mut Decoder<'_>, of: Code, name: &str) -> Deco
     };
     let path = match object.attribute(name) {
         Some(Member::Object(object)) => return Ok(Code::Object(object)),
-        // What is passed beside a request hides its own context from paths; what a tool declares needs its type.
+        // A context passed beside a request hides its own from paths; declared metadata needs its type.
         Some(Member::Field(Field::Scope, _)) | None => None,
         Some(Member::Field(_, own)) => match (object, own) {
             (Object::Request, _) if name == "tool" => Some((Head::Tool, Vec::new())),
@@ -45,7 +45,7 @@ pub(super) fn attribute(decoder: &mut Decoder<'_>, of: Code, name: &str) -> Deco
     Ok(reached(path, Code::Attribute(Box::new(of), name.into())))
 }
 
-/// The path one key below what `of` reads.
+/// The path one key below that of `of`.
 pub(super) fn step(decoder: &mut Decoder<'_>, of: &Code, key: &Code) -> Decode<Option<u32>> {
     let (Code::Path(path, _), Code::Const(PyConst::Str(key))) = (of, key) else {
         return Ok(None);
@@ -62,7 +62,7 @@ pub(super) fn step(decoder: &mut Decoder<'_>, of: &Code, key: &Code) -> Decode<O
     }
 }
 
-/// A comparison; whether a key is among the arguments or the extras of the context is a read of its path.
+/// A comparison; the test of a key in the arguments or the extras of the context is a read of its path.
 pub(super) fn comparison(
     decoder: &mut Decoder<'_>,
     first: Code,
@@ -82,7 +82,7 @@ pub(super) fn comparison(
     })
 }
 
-/// The path of `key` in the mapping that `of` leads to, if a whole field is what it leads to.
+/// The path of `key` in the mapping that `of` leads to, if that is a whole field.
 fn key_of(decoder: &mut Decoder<'_>, of: u32, key: &Code) -> Decode<Option<(u32, u32)>> {
     let (Code::Const(PyConst::Str(key)), Some((head, mut keys))) = (key, decoder.path_at(of))
     else {
@@ -208,7 +208,7 @@ pub(super) fn template(verdict: Verdict, args: &[(Argument, Code)]) -> Option<De
 }
 
 pub(super) fn py_const(item: Item<'_, '_>) -> Decode<PyConst> {
-    // Tuples, sets and what else the strict profile has no operands for.
+    // Tuples, sets and other values without operands in the strict profile.
     let constant = constant(item, Profile::Lynx)?;
     PyConst::new(constant).ok_or_else(|| bad("a constant of a function is of no type it can have"))
 }

@@ -3,8 +3,8 @@
 use super::lexer::Lexer;
 use super::{Caps, Json, Reader};
 
-/// A text that is being read this way. `None` from any of its functions: it is something else, or none at all; another
-/// reader has to say what.
+/// A text that is read in this way. `None` from a function: the text is something else or not JSON; another
+/// reader reports it.
 pub(crate) struct Known<'a> {
     lexer: Lexer<'a>,
     reader: Reader<'a>,
@@ -67,7 +67,7 @@ impl<'a> Known<'a> {
         Some(value)
     }
 
-    /// Nothing may follow.
+    /// Checks that the text ends here.
     pub(crate) fn end(&mut self) -> Option<()> {
         self.lexer.end().ok()
     }

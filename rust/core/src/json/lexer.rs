@@ -4,7 +4,7 @@ use super::{Caps, JsonError, JsonErrorKind, Text};
 use crate::bytes::short::same;
 use crate::limits::MAX_INT_DIGITS;
 
-/// PERF: boxed, so that what is read is handed on in registers.
+/// PERF: boxed, so that results are returned in registers.
 pub(super) type Read<T> = Result<T, Box<JsonError>>;
 
 /// A number, as far as it fits.
@@ -54,7 +54,7 @@ impl<'a> Lexer<'a> {
         self.at
     }
 
-    /// Nothing may follow.
+    /// Checks that the text ends here.
     pub(super) fn end(&mut self) -> Read<()> {
         self.space();
         if self.at < self.bytes.len() {
@@ -105,7 +105,7 @@ impl<'a> Lexer<'a> {
         there
     }
 
-    /// A value begins, at this depth.
+    /// Enters a value at this depth.
     #[inline]
     pub(super) fn begin(&mut self, depth: usize) -> Read<()> {
         if depth > self.caps.depth {
@@ -119,7 +119,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads the bracket here; whether something comes before `close`, which is read when it comes next.
+    /// Reads the bracket here; returns false after reading a `close` that follows at once.
     #[inline]
     pub(super) fn open(&mut self, close: u8) -> bool {
         self.at += 1;
@@ -140,7 +140,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A key comes: goes to its quote.
+    /// Moves to the quote of the next key.
     #[inline]
     pub(super) fn before_key(&mut self) -> Read<()> {
         self.space();
@@ -225,7 +225,7 @@ impl<'a> Lexer<'a> {
             .ok_or_else(|| self.syntax("not UTF-8"))
     }
 
-    /// Goes to the next quote, backslash or control character.
+    /// Moves to the next quote, backslash or control character.
     #[inline]
     fn plain(&mut self) {
         const ONES: u64 = u64::MAX / 255;
@@ -251,7 +251,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Reads a string, whose quote is here, if it is a plain one: from where to where it goes, its quotes aside. Otherwise
+    /// Reads a string, whose quote is here, if it has no escapes: its start and end without quotes. Otherwise
     /// [`Lexer::escaped`] reads the rest.
     #[inline]
     pub(super) fn plain_string(&mut self) -> Option<(usize, usize)> {
@@ -284,7 +284,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Reads the rest of a string that begins at `start` and is no plain one.
+    /// Reads the rest of a string with escapes that begins at `start`.
     #[cold]
     pub(super) fn escaped(&mut self, start: usize) -> Read<Text<'a>> {
         let mut text = self.slice(start, self.at)?.to_owned();

@@ -1,6 +1,6 @@
 //! JSON texts: as trees, for requests, and as tapes ([`tape`]), for the IR; caps are checked before anything is built.
 //!
-//! What general readers give up is kept here: integers of any size, strings with lone surrogates (as such). Duplicate keys
+//! Values that general readers reject are kept: integers of any size, strings with lone surrogates (as such). Duplicate keys
 //! are rejected, because two readers would disagree about them.
 
 pub(crate) mod known;
@@ -208,7 +208,7 @@ pub fn lines(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// PERF: what open arrays and objects hold so far, so that each is allocated once and to size.
+/// PERF: the items of open arrays and objects, so that each is allocated once and to size.
 #[derive(Default)]
 struct Reader<'a> {
     items: Vec<Json<'a>>,
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads the value here into `place`, unless it is an array or an object; whether it was none.
+/// Reads the value here into `place`, unless it is an array or an object; returns true if it did.
 #[inline]
 fn scalar<'a>(lexer: &mut Lexer<'a>, place: &mut Json<'a>) -> Read<bool> {
     match lexer.peek() {
@@ -337,7 +337,7 @@ pub fn write_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// Appends a float as JSON has it: always with `.` or `e`; what JSON lacks by the names Python's `json` gives it.
+/// Appends a float as JSON has it: always with `.` or `e`; values that JSON lacks by the names of Python's `json`.
 pub fn write_float(value: f64, out: &mut String) {
     if value.is_nan() {
         out.push_str("NaN");

@@ -29,7 +29,7 @@ pub(crate) enum Node {
     BadText,
     /// A list, and how many of the nodes after this one are in it.
     List(u32),
-    /// A mapping, how many of the nodes after this one are in it (keys and values in turn), and where the text has it.
+    /// A mapping, the number of following nodes in it (keys and values in turn), and its place in the text.
     Map {
         nodes: u32,
         start: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Tape<'a> {
 pub(crate) type Each<'e, 'a> = dyn FnMut(&Tape<'a>, &Tape<'a>) -> bool + 'e;
 
 /// Reads one JSON object whose key `key`, when it holds an array, is not kept: `each` gets the entries before it and one
-/// element after the other, until it answers `false`; then the result is `None`. What is no object is read whole.
+/// element after the other, until it answers `false`; then the result is `None`. Any other value is read completely.
 ///
 /// # Errors
 /// Those of [`super::parse`].

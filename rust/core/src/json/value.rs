@@ -20,7 +20,7 @@ pub enum JsonValue<'a> {
     Timestamp(Instant),
 }
 
-/// An instant as it was written: microseconds since 1970-01-01T00:00:00Z, and how many its clock is ahead of UTC.
+/// An instant as it was written: microseconds since 1970-01-01T00:00:00Z, and its offset from UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instant {
     /// Since the epoch.
@@ -129,7 +129,7 @@ fn view_text<'t>(text: &'t Text<'_>) -> View<'t> {
     text.as_str().map_or(View::BadStr, View::Str)
 }
 
-/// `owner` with `transform` made at `path`; what the path does not touch is shared.
+/// `owner` with `transform` applied at `path`; all other parts are shared.
 pub(crate) fn rewrite<'a>(
     owner: &Json<'a>,
     path: &[Box<str>],

@@ -43,7 +43,7 @@ pub fn compare_float(left: &BigInt, right: f64) -> Option<Ordering> {
     Some(by_floor.then(floor.partial_cmp(&right)?))
 }
 
-/// The integer a finite float is when what is behind the point is cut off.
+/// The integer part of a finite float.
 #[must_use]
 pub fn truncated(value: f64) -> BigInt {
     BigInt::from_f64(value).unwrap_or_default()
@@ -71,7 +71,7 @@ pub fn ratio(left: &BigInt, right: &BigInt) -> Option<f64> {
         return (right.sign() != Sign::NoSign).then_some(0.0);
     }
     let (mut quotient, rest) = top.div_rem(&bottom);
-    // What is left sets the last bit, far below those that count.
+    // The remainder sets the last bit, far below the significant ones.
     if rest.bits() > 0 {
         quotient.set_bit(0, true);
     }
@@ -106,7 +106,7 @@ mod tests {
     fn quotients_are_rounded_once() {
         let value = |text: &str| text.parse::<BigInt>().expect("digits");
         assert_eq!(ratio(&value("-1"), &value("3")), Some(-1.0 / 3.0));
-        // 2^53 + 1 lies between two floats: what follows it decides.
+        // 2^53 + 1 lies between two floats: the following digits decide.
         let tie = value("9007199254740993");
         assert_eq!(ratio(&tie, &value("1")), Some(9_007_199_254_740_992.0));
         let above = &tie * 1_000_000 + 1;

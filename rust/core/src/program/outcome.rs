@@ -1,4 +1,4 @@
-//! Decisions, as the evaluator gives them: indexes, to be dressed by the host.
+//! Decisions of the evaluator, as indexes; the host converts them.
 
 use crate::error::ErrorCode;
 use crate::pyfn::decision::FunctionDecision;
@@ -18,7 +18,7 @@ pub struct Marker {
 pub enum DecidedBy<D> {
     /// A declarative rule.
     Rule(u32),
-    /// A host rule, with what it answered.
+    /// A host rule, with its answer.
     Host(u32, D),
     /// A function, with its decision.
     Function(u32, FunctionDecision),
@@ -46,12 +46,12 @@ impl<D> DecidedBy<D> {
     }
 }
 
-/// A decision that is there before the request is: the same for every request that gets it.
+/// A decision that does not depend on the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StaticOutcome {
     /// A declarative rule.
     Rule(u32),
-    /// A function, with which of the decisions that are always the same: [`FunctionDecision::Always`].
+    /// A function, with the number of a static decision: [`FunctionDecision::Always`].
     Function(u32, u32),
     /// No rule fired.
     NoMatch,
@@ -93,7 +93,7 @@ pub enum Origin<D> {
 pub struct TransformStep<D> {
     /// The rule.
     pub rule: u32,
-    /// The result that it decided by.
+    /// The kind of result that decided.
     pub origin: Origin<D>,
 }
 
@@ -104,7 +104,7 @@ pub struct Outcome<R: Request> {
     pub decided: DecidedBy<R::Decision>,
     /// The rules skipped in error, in the order of evaluation, each once.
     pub markers: Vec<Marker>,
-    /// The transforms that a later rule answered for, in the order they were made. The deciding rule is not among them:
+    /// The transforms before the deciding rule, in the order they were made. The deciding rule is not among them:
     /// `matched_rules` is markers, then these, then the deciding rule.
     pub transforms: Vec<TransformStep<R::Decision>>,
     /// The request with the effective arguments, when a transform was made (`decided` and `transforms` name the rules).

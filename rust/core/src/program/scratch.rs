@@ -17,7 +17,7 @@ pub struct Scratch {
     memo: Vec<u32>,
     generation: u32,
     queue: BinaryHeap<Reverse<Queued>>,
-    /// Rules that the exclusion indexes exclude from those that are evaluated every time: those of the tool, and of every
+    /// Rules without a guard that the exclusion indexes exclude: those of the tool, and of every
     /// tool.
     out: [Vec<u64>; 2],
     pub(crate) found: MatchSet,
@@ -29,7 +29,7 @@ struct Queued {
     next: u32,
     left: Postings,
     scope: ToolScope,
-    /// True if the list is of the rules that are evaluated every time, less the excluded ones.
+    /// True if the list has the rules without a guard, except the excluded ones.
     filtered: bool,
 }
 
@@ -83,7 +83,7 @@ impl Scratch {
         Self::default()
     }
 
-    /// Forgets every clause, for another request or another program.
+    /// Clears every clause, for another request or another program.
     #[inline]
     pub(crate) fn begin(&mut self, clauses: usize) {
         self.queue.clear();
@@ -128,7 +128,7 @@ impl Scratch {
         }
     }
 
-    /// Queues the rest of a list of rules that are evaluated every time.
+    /// Queues the rest of a list of rules without a guard.
     pub(crate) fn queue_filtered(
         &mut self,
         applicable: Applicable<'_>,
@@ -145,13 +145,13 @@ impl Scratch {
         }
     }
 
-    /// The next rule; it stays.
+    /// The next rule, without removing it.
     #[inline]
     pub(crate) fn next(&self) -> Option<u32> {
         self.queue.peek().map(|Reverse(queued)| queued.next)
     }
 
-    /// Takes the next rule off its list. PERF: that it is in other lists too is for the caller to see: it comes again at once.
+    /// Removes the next rule from its list. PERF: one in several lists comes again at once, which the caller checks.
     #[inline]
     pub(crate) fn take(&mut self, applicable: Applicable<'_>) -> Option<u32> {
         let mut top = self.queue.peek_mut()?;
@@ -217,7 +217,7 @@ impl Scratch {
     }
 }
 
-/// The first rule of a list that is not excluded, and what is left after it.
+/// The first rule of a list that is not excluded, and the rest after it.
 fn filter(
     [tool, any]: &[Vec<u64>; 2],
     applicable: Applicable<'_>,

@@ -10,7 +10,7 @@ pub enum TraceOutcome {
     True,
     /// False.
     False,
-    /// The path is not there.
+    /// The path is absent.
     Absent,
     /// The value cannot be evaluated.
     Error,
@@ -51,7 +51,7 @@ pub struct RuleTrace {
 /// included.
 #[derive(Clone, Debug)]
 pub struct FunctionTrace {
-    /// The `return` that was reached, or the statement that was not finished for an error; `None` when it came to its end.
+    /// The `return` that was reached, or the statement that raised; `None` at the end of the function.
     pub at: Option<u32>,
     /// The conditions of its `if`s, in the order in which they were first evaluated.
     pub conditions: Vec<ConditionTrace>,
@@ -73,9 +73,9 @@ pub struct ConditionTrace {
 /// One value a condition read.
 #[derive(Clone, Debug)]
 pub struct ReadTrace {
-    /// From where.
+    /// Its source.
     pub from: ReadFrom,
-    /// The value as JSON, cut; `None` when nothing is there.
+    /// The value as truncated JSON; `None` if it is absent.
     pub value: Option<String>,
 }
 
@@ -121,9 +121,9 @@ pub struct ClauseTrace {
     pub outcome: TraceOutcome,
     /// Index into [`super::Program::clauses`].
     pub clause: u32,
-    /// The operand as JSON, cut.
+    /// The operand as truncated JSON.
     pub operand: String,
-    /// The value read, as JSON, cut; `None` for an absent value.
+    /// The value read, as truncated JSON; `None` if it is absent.
     pub value: Option<String>,
     /// The reason why it could not be evaluated.
     pub error: Option<ErrorCode>,

@@ -45,7 +45,7 @@ impl DecisionTemplate {
 /// A decision of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FunctionDecision {
-    /// One that is always the same, by its number: [`crate::program::Program::template`].
+    /// A static decision, by its number: [`crate::program::Program::template`].
     Always(u32),
     /// One made for this request.
     Made(Box<DecisionTemplate>),

@@ -90,7 +90,7 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Beyond what is done here as `CPython` does it.
+    /// An operation without an exact implementation of `CPython`'s behaviour.
     pub(crate) const UNSUPPORTED: Self = Self::Fault(ErrorCode::Unsupported);
     /// A bound on the work or the memory of one evaluation is passed.
     pub(crate) const TOO_LARGE: Self = Self::Fault(ErrorCode::TooLarge);

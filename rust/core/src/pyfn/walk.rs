@@ -55,7 +55,7 @@ fn codes<'f>(items: impl IntoIterator<Item = &'f Code>, found: &mut Vec<&'f Stat
 fn code<'f>(node: &'f Code, found: &mut Vec<&'f Statement>) {
     match node {
         Code::Const(_) | Code::Local(_) | Code::Object(_) => {}
-        // The reading step by step is what was written.
+        // The code has the read step by step.
         Code::Path(_, of)
         | Code::Attribute(of, _)
         | Code::IsInstance(of, _)

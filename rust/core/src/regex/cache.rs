@@ -1,7 +1,7 @@
 //! Caches of lazily built states: kept between searches, within one budget for all automata of a program.
 //!
 //! A search takes a cache, and accounts for its growth when it puts the cache back. A cache for which the budget has no room
-//! evicts the oldest ones that are not in use; when that is not enough it is dropped itself. What was evicted is built
+//! evicts the oldest ones that are not in use; when that is not enough it is dropped itself. Evicted states are built
 //! again by the next search that needs it.
 
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ struct Budget {
 }
 
 impl CacheBudget {
-    /// A budget of `limit` bytes, of which nothing is held.
+    /// An unused budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self(Arc::new(Budget {
@@ -54,7 +54,7 @@ impl CacheBudget {
                 if let Some(slot) = oldest.and_then(|slot| slot.upgrade())
                     && !slot.evict()
                 {
-                    // In use: later.
+                    // It is in use: evict it later.
                     kept.push_back(Arc::downgrade(&slot));
                 }
             }
@@ -88,7 +88,7 @@ impl fmt::Debug for CacheBudget {
     }
 }
 
-/// A slot, whatever its cache is of.
+/// A slot of any kind of cache.
 trait Evict: Send + Sync {
     /// Drops the cache and gives its bytes back. False when it is in use.
     fn evict(&self) -> bool;
@@ -125,7 +125,7 @@ impl<T: Grows> Caches<T> {
         Self { first }
     }
 
-    /// Searches with a cache, made by `make` unless one is kept. A search that ends with `None` leaves the cache of no use:
+    /// Searches with a cache, made by `make` unless one is kept. A search that ends with `None` leaves an unusable cache:
     /// it is dropped.
     #[inline]
     pub(super) fn search<R>(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A refusal: a stable code, the stretch of the pattern it is about in code points, and a sentence for people.
+/// A refusal: a stable code, the range of the pattern in code points, and a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatternError {
     /// Stable code, listed in `docs/reference/patterns.md`.

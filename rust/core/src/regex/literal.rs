@@ -1,4 +1,4 @@
-//! Patterns that are no more than a comparison with one literal.
+//! Patterns that are equivalent to a comparison with one literal.
 
 use regex_syntax::hir::{Hir, HirKind, Look};
 

@@ -56,7 +56,7 @@ pub struct Pattern {
     inner: Arc<Inner>,
 }
 
-/// A pattern and what was built for it so far: shared by its copies, its matchers and the sets it is in.
+/// A pattern and its lazily built parts: shared by its copies, its matchers and its sets.
 #[derive(Debug)]
 struct Inner {
     text: String,
@@ -184,7 +184,7 @@ impl Pattern {
         self.inner.literal.clone()
     }
 
-    /// A matcher for this pattern. Free: what it needs is built by the first search, and shared.
+    /// A matcher for this pattern. Free: its parts are built by the first search, and shared.
     #[must_use]
     pub fn compile(&self) -> Matcher {
         Matcher::new(self)

@@ -123,7 +123,7 @@ impl NfaSim {
         }
     }
 
-    /// Adds what `step` leads to without reading; whether that is the end of the pattern.
+    /// Adds the steps reachable from `step` without reading; returns true at the end of the pattern.
     fn add(&self, step: usize, place: Place, active: &mut Active, stack: &mut Vec<usize>) -> bool {
         stack.clear();
         stack.push(step);

@@ -13,16 +13,16 @@ use crate::bytes::hash::Keyed;
 use crate::bytes::literals::LiteralSet;
 use crate::error::Fault;
 
-/// Shorter literals are in most texts.
+/// Minimum length of a literal; shorter ones are in most texts.
 const SHORTEST: usize = 2;
 
-/// Most literals of one pattern.
+/// Maximum number of literals of one pattern.
 const MOST: usize = 8;
 
 /// Up to this many bytes of literals a table of all transitions is built.
 const SMALL: usize = 16_384;
 
-/// With more bytes of literals than this only a part of each is searched for.
+/// With more bytes of literals than this, only a part of each is used.
 const LARGE: usize = 1 << 20;
 
 /// The length of this part, in bytes.

@@ -1,4 +1,4 @@
-//! Rewriting of looks of the `python` dialect that no engine has, in terms of looks that engines have, and the texts on
+//! Rewriting of assertions of the `python` dialect that no engine has to assertions that engines have, and the texts on
 //! which an automaton of the result is exact.
 
 use regex_syntax::hir::{Hir, HirKind, Look, Repetition};
@@ -11,7 +11,7 @@ use super::dialect::python::{DOLLAR, WORD, WORD_NEGATE};
 pub(super) enum Target {
     /// The pattern itself.
     Itself,
-    /// The same meaning, in looks that automata have.
+    /// The same meaning, with assertions that automata have.
     Rewritten(Hir),
     /// No such expression exists: the plain path searches the pattern.
     Nothing,
@@ -35,7 +35,7 @@ impl Rewrite {
             };
         }
         let target = rewrite(hir, true).map_or(Target::Nothing, Target::Rewritten);
-        // A place inside a character is no place for `re`, and in an empty text there is no `\B`.
+        // `re` has no positions inside a character, and no `\B` in an empty text.
         let words = [WORD, WORD_NEGATE, Look::WordAsciiNegate];
         Self {
             target,
@@ -54,7 +54,7 @@ impl Rewrite {
     }
 }
 
-/// `hir` with looks that automata have, on ASCII. `tail` says that nothing follows: there, and only there, "the end or
+/// `hir` with assertions that automata have, on ASCII. `tail` says that nothing follows: there, and only there, "the end or
 /// before a last line feed" is `\n?\z`.
 fn rewrite(hir: &Hir, tail: bool) -> Option<Hir> {
     Some(match hir.kind() {

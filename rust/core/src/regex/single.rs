@@ -27,7 +27,7 @@ const CACHE_BYTES: usize = 256 << 10;
 /// The engines that searches have built for one pattern.
 #[derive(Debug, Default)]
 pub(super) struct Built {
-    /// Boxed for its alignment: vectors inside ask for 32 bytes, more than an allocator of Python objects gives.
+    /// Boxed for its alignment: its vectors require 32 bytes, more than an allocator of Python objects provides.
     finder: OnceLock<Box<Finder<'static>>>,
     regex: OnceLock<Option<Regex>>,
     nfa_sim: OnceLock<NfaSim>,
@@ -135,7 +135,7 @@ impl Matcher {
         self.search_nfa_sim(text, steps)
     }
 
-    /// Makes what the first search of a text would make.
+    /// Builds the automaton ahead of the first search.
     pub(crate) fn prepare(&self) {
         let built = &self.pattern.built;
         match &self.pattern.literal {

@@ -1,4 +1,4 @@
-//! Dates and times as a clock and a calendar show them: the proleptic Gregorian calendar.
+//! Dates and times of the proleptic Gregorian calendar.
 
 /// The clock and calendar fields of a datetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

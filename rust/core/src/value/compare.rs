@@ -23,7 +23,7 @@ pub(crate) fn number(view: &View<'_>) -> Option<Number> {
     }
 }
 
-/// The order of numbers none of which is NaN.
+/// The order of numbers other than NaN.
 pub(crate) fn order(left: &Number, right: &Number) -> Ordering {
     left.compare(right).unwrap_or(Ordering::Equal)
 }

@@ -1,6 +1,6 @@
 //! A kit of checks that every implementation of values must pass.
 //!
-//! An implementation says how it builds a value from a [`Spec`]; [`failures`] walks a table of them and reports every
+//! An implementation builds values from a [`Spec`]; [`failures`] walks a table of them and reports every
 //! answer that differs from what the spec promises.
 
 use super::{Step, Value, View};

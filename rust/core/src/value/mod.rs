@@ -1,6 +1,6 @@
 //! Borrowed values: how the evaluator sees a request it does not own.
 //!
-//! A request stays in its own representation (a Python object, a parsed JSON document); the evaluator asks for what a
+//! A request stays in its own representation (a Python object, a parsed JSON document); the evaluator reads the parts that a
 //! rule needs, when it needs it. Implementations must pass the conformance kit in [`conformance`].
 
 mod civil;
@@ -83,7 +83,7 @@ pub trait Value: Clone {
     /// Calls `visit` with each key and value of a mapping until it returns `false`; only `explain` does. A key that is no
     /// string is seen as [`View::Opaque`].
     fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool);
-    /// Calls `visit` with each key and value of a mapping until it returns `false`, keys as values: what functions do.
+    /// Calls `visit` with each key and value of a mapping until it returns `false`, keys as values; functions use it.
     fn each_pair(&self, visit: &mut dyn FnMut(Self, Self) -> bool) {
         let _ = visit;
     }

@@ -1,4 +1,4 @@
-//! Borrowed requests: where the evaluator gets values, host decisions and transformed arguments from.
+//! Borrowed requests: the evaluator's source of values, host decisions and transformed arguments.
 
 use super::constant::Const;
 use super::owned::OwnedValue;
@@ -20,7 +20,7 @@ pub struct Transform {
 /// The operations of a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransformOp {
-    /// Puts a value, making mappings on the way.
+    /// Sets a value, creating mappings on the way.
     Set,
     /// Extends a string or a list.
     Append,
@@ -33,7 +33,7 @@ pub enum TransformOp {
 pub enum HostAnswer<R: Request> {
     /// No decision: the next rule is evaluated.
     Abstain,
-    /// A decision that is no `transform` (in the `lynx` profile: any decision).
+    /// A decision other than `transform` (in the `lynx` profile: any decision).
     Decided(R::Decision),
     /// A `transform`, and the request with the new arguments.
     Transformed(R::Decision, R),

@@ -33,7 +33,7 @@ fn policy() -> String {
     )
 }
 
-/// Requests with long texts, one of which has a match, or none.
+/// Requests with long texts, with one match or without.
 fn requests() -> Vec<String> {
     let ends = (5..10).flat_map(|count| (0..7).map(move |digit| (count, digit)));
     let ends = ends.map(|(count, digit)| format!(" a{}e{digit}", "-".repeat(count)));

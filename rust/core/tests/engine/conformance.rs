@@ -1,4 +1,4 @@
-//! JSON values pass the conformance kit, and the kit finds what is wrong.
+//! JSON values pass the conformance kit, and the kit finds broken ones.
 
 use bobcat_core::json::value::{Instant, JsonValue};
 use bobcat_core::json::{Json, JsonMap, Text};

@@ -1,4 +1,4 @@
-//! Decisions dressed as the host dresses them.
+//! Decisions converted as the host converts them.
 
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{DecidedBy, Outcome, Profile, Program, Verdict};
@@ -52,7 +52,7 @@ fn name(program: &Program, rule: u32) -> String {
     }
 }
 
-/// A decision as the host dresses it.
+/// A decision as the host converts it.
 pub(crate) fn dress(program: &Program, outcome: Outcome<JsonRequest<'_>>) -> Dressed {
     let mut names: Vec<String> = outcome
         .markers

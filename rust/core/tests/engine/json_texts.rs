@@ -1,4 +1,4 @@
-//! The JSON reader agrees with another one, and keeps what that one gives up.
+//! The JSON reader agrees with another one, and keeps the values that the other rejects.
 
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::json::{Caps, Json, JsonErrorKind, Text, lines, parse};

@@ -1,4 +1,4 @@
-//! Whatever the short cuts, the decision is that of the plain path.
+//! With any set of optimisations, the decision is that of the plain path.
 
 use bobcat_core::eval::ShortCuts;
 use bobcat_core::json::value::JsonRequest;

@@ -1,4 +1,4 @@
-//! The steps of a decision: what takes them, and that they grow no faster than the request, by the index and without it.
+//! The steps of a decision: their consumers, and growth no faster than the request, by the index and without it.
 
 use bobcat_core::eval::ShortCuts;
 use bobcat_core::json::value::JsonRequest;

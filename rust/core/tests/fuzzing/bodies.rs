@@ -70,7 +70,7 @@ pub(crate) fn run_function(data: &[u8]) {
     decides_one_way(&program, &request, &mut Scratch::new());
 }
 
-/// Two bytes that choose a policy, and requests as JSON Lines: what was decided before changes no decision.
+/// Two bytes that choose a policy, and requests as JSON Lines: earlier decisions change no decision.
 pub(crate) fn json_lines(data: &[u8]) {
     let Some((&[low, high], batch)) = data.split_first_chunk::<2>() else {
         return;

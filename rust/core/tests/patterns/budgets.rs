@@ -1,4 +1,4 @@
-//! The budget for the states that automata keep: never passed, given back, and of no influence on what is found.
+//! The budget for the states that automata keep: never passed, given back, and without influence on the results.
 
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Patterns that are no more than a comparison with a literal.
+//! Patterns that are equivalent to a comparison with a literal.
 
 use bobcat_core::regex::{Dialect, LiteralKind, Pattern};
 

@@ -117,7 +117,7 @@ fn of_one<'p, V: Value>(
         Builtin::Sum => sum(value, Val::Int(0), budget),
         Builtin::List => collect(value, budget).and_then(Val::list),
         Builtin::Tuple => match value {
-            // A tuple is what `tuple` gives back of one.
+            // `tuple` returns a tuple unchanged.
             value @ (Val::Tuple(_) | Val::Tup(_)) => Ok(value),
             value => collect(value, budget).and_then(Val::tuple),
         },
@@ -185,7 +185,7 @@ fn to_dict<'p, V: Value>(value: Val<'p, V>, budget: &mut Budget) -> Run<Val<'p, 
         return Ok(Val::Dict(Rc::new(table)));
     }
     for pair in collect(value, budget)? {
-        // What has another length is a `ValueError`, what has none a `TypeError`.
+        // Another length is a `ValueError`, a value without a length a `TypeError`.
         let parts = collect(pair, budget)?;
         let Ok([key, value]) = <[Val<'p, V>; 2]>::try_from(parts) else {
             return Err(Exception::VALUE.into());
@@ -215,7 +215,7 @@ fn sum<'p, V: Value>(
     Ok(total)
 }
 
-/// Goes on summing where two floats meet: plainly, which is what Python before 3.12 does.
+/// Continues a sum of floats without compensation, as Python before 3.12 does.
 fn float_sum<'p, V: Value>(
     total: Val<'p, V>,
     item: Val<'p, V>,
@@ -343,7 +343,7 @@ fn sort<'p, V: Value, T>(
         .map(&key)
         .any(|item| matches!(item, Val::Float(number) if number.is_nan()))
     {
-        // What is less than nothing ends where the algorithm puts it.
+        // The place of incomparable values is that of the algorithm.
         return Err(Failure::UNSUPPORTED);
     }
     let scalar = |item: &Val<'p, V>| item.text().is_some() || Number::of(item).is_some();

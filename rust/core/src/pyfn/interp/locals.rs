@@ -2,19 +2,19 @@
 
 use super::value::Val;
 
-/// So many need no memory of their own.
+/// Up to this many need no heap memory.
 const FEW: usize = 4;
 
 /// Locals, by their numbers; a local without a value is `None`.
 pub(in crate::pyfn) struct Locals<'p, V> {
     count: usize,
-    /// Made for the first value. PERF: most functions return before they have one; 200 instructions.
+    /// Allocated for the first value. PERF: most functions return before they bind one; 200 instructions.
     few: Option<[Option<Val<'p, V>>; FEW]>,
     many: Vec<Option<Val<'p, V>>>,
 }
 
 impl<'p, V> Locals<'p, V> {
-    /// As many as a function has, without values.
+    /// The locals of a function, without values.
     #[inline]
     pub(in crate::pyfn) fn new(count: usize) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Lists, tuples and mappings: elements by index, entries by key, slices, and what a `for` goes over.
+//! Lists, tuples and mappings: elements by index, entries by key, slices, and the items of a `for`.
 
 use std::rc::Rc;
 

@@ -20,7 +20,7 @@ pub(in crate::pyfn) struct Table<'p, V> {
     entries: Vec<(u64, Val<'p, V>, Val<'p, V>)>,
     index: HashMap<u64, Vec<u32>>,
     pub(in crate::pyfn) depth: u16,
-    /// Of a set: whether it is a `frozenset`.
+    /// True for a `frozenset`.
     pub(in crate::pyfn) frozen: bool,
 }
 
@@ -119,7 +119,7 @@ impl<'p, V: Value> Table<'p, V> {
     }
 }
 
-/// A hash that is the same for equal values; `TypeError` for what has none.
+/// A hash that is the same for equal values; `TypeError` for an unhashable one.
 pub(in crate::pyfn) fn hash<V: Value>(value: &Val<'_, V>) -> Run<u64> {
     Ok(match value {
         Val::None => 1,

@@ -79,7 +79,7 @@ impl Cursor {
         taken
     }
 
-    /// Reads up to `end` and over it; `None`, reading nothing, when it does not come.
+    /// Reads up to `end` and over it; `None`, reading nothing, without one.
     pub(in crate::regex) fn take_until(&mut self, end: char) -> Option<String> {
         let rest = self.chars.get(self.at..)?;
         let length = rest.iter().position(|found| *found == end)?;

@@ -1,4 +1,4 @@
-//! The walk over a pattern that both dialects share. Each has its own rules for what the walk meets.
+//! The walk over a pattern that both dialects share. Each has its own rules for the parts.
 
 use regex_syntax::hir::{ClassUnicode, Look};
 
@@ -25,7 +25,7 @@ pub(in crate::regex) trait Rules<F, B: Build> {
         let _ = next;
         Ok(false)
     }
-    /// Reads the parenthesis here, and what belongs to it.
+    /// Reads the parenthesis here, and its flags or name.
     fn open(&mut self) -> Parsed<()>;
     /// A group was closed: `flags` are those outside of it.
     fn closed(&mut self, flags: F);
@@ -88,7 +88,7 @@ pub(in crate::regex) trait Rules<F, B: Build> {
         }
     }
 
-    /// A character that says by itself what it is.
+    /// A character that stands for itself.
     fn plain(&mut self, next: char, start: usize) -> Parsed<()> {
         let (lines, dot_all) = self.modes();
         let piece = match next {

@@ -1,4 +1,4 @@
-//! The `re2` dialect: what google-re2 accepts with default options, and nothing that would mean something else here.
+//! The `re2` dialect: the patterns that google-re2 accepts with default options, without those of another meaning here.
 //!
 //! The parser follows RE2's rules one by one (which brace is a literal, which operator may follow which) and builds what
 //! they mean; `docs/adr/` says why it is not a pass over another engine's syntax tree. google-re2 itself stands behind it
@@ -16,7 +16,7 @@ use crate::regex::PatternError;
 /// Largest count in a repetition, and largest product of counts around one another: RE2's own.
 const MAX_REPEAT: u32 = 1_000;
 
-/// `(?imsU)`; `U` changes what a match captures, never whether there is one, so it is read and dropped.
+/// `(?imsU)`; `U` changes the captures, never the presence of a match, so it is read and dropped.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flags {
     fold: bool,
@@ -241,7 +241,7 @@ impl<B: Build> Rules<Flags, B> for Parser<B> {
 }
 
 impl<B: Build> Parser<B> {
-    /// Refuses `{,3}`: other dialects count to three there, this one would look for five characters.
+    /// Refuses `{,3}`: other dialects count to three there, this one would search for five characters.
     fn refuse_open_count(&mut self) -> Parsed<()> {
         let start = self.cursor.at();
         if self.cursor.eat_str("{,")

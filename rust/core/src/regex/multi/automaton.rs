@@ -154,7 +154,7 @@ mod tests {
     use crate::regex::multi::MatchSet;
     use crate::regex::{Dialect, Pattern};
 
-    /// Patterns with more states than there is room for, and a text that asks for all of them.
+    /// Patterns with more states than the budget holds, and a text that reaches all of them.
     fn crowded() -> (Automaton, String) {
         let patterns: Vec<Pattern> = ["[ab].{14}z", "[bd].{15}z", "[cf].{16}z"]
             .iter()

@@ -17,14 +17,14 @@ const FEWEST: usize = 3;
 /// With fewer patterns than this the automaton runs directly: the prefilter would be another pass over the text.
 const FEWEST_PREFILTERED: usize = 24;
 
-/// Up to this many patterns whose seeds are there are searched one by one.
+/// Up to this many patterns with a literal in the text are searched one by one.
 const FEW_CANDIDATES: usize = 4;
 
 /// Fewer patterns are searched together even so, in a text of at most so many bytes. PERF: their automaton is soon built, and
 /// is at hand whichever of them it is about; one of each pattern's own takes memory and a first search for every pattern.
 const TOGETHER: (usize, usize) = (64, 256);
 
-/// The steps of an automaton that gave up a text.
+/// The steps of an automaton that gave up on a text.
 const GIVEN_UP: u64 = 20_000;
 
 /// Memory of the lazily built states of all automata of a set, in bytes and per thread searching at the same time.
@@ -172,11 +172,11 @@ impl PatternSet {
 
     /// Puts into `found` exactly the patterns found in `text`.
     pub fn matches(&self, text: &str, found: &mut MatchSet) {
-        // There are as many steps as it takes.
+        // The budget is unlimited.
         let _ = self.matches_within(text, found, &Steps::endless());
     }
 
-    /// The same. The caller has taken the steps of looking through the text once; what takes more takes steps here.
+    /// The same. The caller has taken the steps of one pass over the text; further work takes steps here.
     ///
     /// # Errors
     /// [`Fault::BudgetExceeded`]: not all of them were found.
@@ -191,7 +191,7 @@ impl PatternSet {
             return self.one_by_one(&self.alone, text, found, steps);
         }
         let plan = self.plan.get_or_init(|| self.plan());
-        // Candidates are few, or all that counts is which chunks they are in.
+        // Candidates are few, or only their chunks count.
         let (mut few, mut count) = ([0_usize; FEW_CANDIDATES], 0);
         let mut wanted = 0_u64;
         if let Some(prefilter) = &plan.prefilter {
@@ -258,7 +258,7 @@ impl PatternSet {
         })
     }
 
-    /// Makes what the first searches would make.
+    /// Builds the automata ahead of the first searches.
     pub(crate) fn prepare(&self) {
         if !self.together.is_empty() {
             for chunk in &self.plan.get_or_init(|| self.plan()).chunks {
