@@ -62,30 +62,25 @@ _SETS: dict[Operator, Operator] = {
 
 def all_(items: Iterable[Expr]) -> Expr:
     """Return the normal form of a conjunction of normal forms."""
-    flat: list[Expr] = []
-    for item in items:
-        if type(item) is AllExpr:
-            flat.extend(item.items)
-        elif type(item) is AnyExpr and not item.items:
-            return FALSE
-        else:
-            flat.append(item)
-    distinct = _distinct(flat)
-    return distinct[0] if len(distinct) == 1 else AllExpr(distinct)
+    return _joined(items, AllExpr, AnyExpr)
 
 
 def any_(items: Iterable[Expr]) -> Expr:
     """Return the normal form of a disjunction of normal forms."""
+    return _joined(items, AnyExpr, AllExpr)
+
+
+def _joined(items: Iterable[Expr], own: type[AllExpr | AnyExpr], other: type[AllExpr | AnyExpr]) -> Expr:
     flat: list[Expr] = []
     for item in items:
-        if type(item) is AnyExpr:
+        if type(item) is own:
             flat.extend(item.items)
-        elif type(item) is AllExpr and not item.items:
-            return TRUE
+        elif type(item) is other and not item.items:
+            return item
         else:
             flat.append(item)
     distinct = _distinct(flat)
-    return distinct[0] if len(distinct) == 1 else AnyExpr(distinct)
+    return distinct[0] if len(distinct) == 1 else own(distinct)
 
 
 def not_(item: Expr) -> Expr:

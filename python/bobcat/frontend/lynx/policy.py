@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from yaml.nodes import MappingNode, Node, SequenceNode
+from yaml.nodes import Node, SequenceNode
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.lynx.bundle_id import MAX_SIZE, NoLynxId, lynx_id
 from bobcat.frontend.lynx.match import Clause, LynxMatchLowering, MatchPart, MatchRefused, constant
-from bobcat.frontend.lynx.source import UnreadableSource, entries, read_text, snapshot
+from bobcat.frontend.lynx.source import UnreadableSource, read_text, snapshot, value_nodes
 from bobcat.frontend.observation import observed
 from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import DiagnosticCollector
@@ -90,16 +90,16 @@ class _Lowering:
     def lower(self, data: Any, root: Node | None, python: PythonRules) -> tuple[IrPolicy, SourceMap]:
         if not isinstance(data, Mapping):
             raise MatchRefused(f"Policy root must be a mapping, got {type(data).__name__}", root)
-        nodes = entries(root)
+        nodes = value_nodes(root)
         version = self._integer(data.get("version", 1), f"version must be an integer, got {data.get('version')!r}")
         defaults = self._defaults(data.get("defaults", {}) or {})
         predicates = data.get("predicates", {}) or {}
-        matches = LynxMatchLowering(predicates, _value(nodes, "predicates"))
+        matches = LynxMatchLowering(predicates, nodes.get("predicates"))
         lowered: list[tuple[AnyRule, RuleSource]] = []
         rules = list(data.get("rules", []) or [])
         if len(rules) > MAX_RULES:
             raise MatchRefused(f"{len(rules)} rules, more than {MAX_RULES}", capped=True)
-        places = _items(_value(nodes, "rules"), len(rules))
+        places = _items(nodes.get("rules"), len(rules))
         for index, (spec, place) in enumerate(zip(rules, places, strict=True)):
             lowered.append(self._rule(spec, index, place, matches))
         self._check_id(data)
@@ -136,7 +136,7 @@ class _Lowering:
             raise MatchRefused(f"rules[{index}] must be a mapping, got {type(spec).__name__}", node)
         id = spec.get("id") or f"rule_{index}"
         try:
-            rule, piece = self._body(spec, id, _value_nodes(node), matches)
+            rule, piece = self._body(spec, id, value_nodes(node), matches)
         except MatchRefused as error:
             raise MatchRefused(str(error), error.node or node, capped=error.capped) from error
         self.written.append(WrittenRule(spec, rule, piece.clauses, node))
@@ -219,15 +219,6 @@ def _transform(spec: Any, verdict: str, rule: Any, node: Node | None) -> Transfo
             return Transform("append", key, constant(str(spec["append"]), node))
         case _:
             return Transform("delete", key, None)
-
-
-def _value(nodes: Mapping[str, tuple[Node, Node]], key: str) -> Node | None:
-    pair = nodes.get(key)
-    return None if pair is None else pair[1]
-
-
-def _value_nodes(node: Node | None) -> dict[str, Node]:
-    return {key: value for key, (_, value) in entries(node if isinstance(node, MappingNode) else None).items()}
 
 
 def _items(node: Node | None, count: int) -> list[Node | None]:

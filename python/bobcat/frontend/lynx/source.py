@@ -160,6 +160,11 @@ def entries(node: Node | None) -> dict[str, tuple[Node, Node]]:
     return {key.value: (key, value) for key, value in node.value if isinstance(key, ScalarNode) and key.tag == _STR}
 
 
+def value_nodes(node: Node | None) -> dict[str, Node]:
+    """Return the values of `entries`."""
+    return {key: value for key, (_, value) in entries(node).items()}
+
+
 def snapshot(value: Any) -> Any:  # Any: a caller's data
     """Copy plain data, down to values that are not containers. Raises `UnreadableSource`."""
     return _Copier().copy(value, 1)

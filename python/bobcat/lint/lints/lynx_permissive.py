@@ -21,7 +21,7 @@ from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.frontend.lynx.match import OPERATORS, Clause
 from bobcat.frontend.lynx.policy import WrittenPolicy, WrittenRule
-from bobcat.frontend.lynx.source import MERGE, children, entries
+from bobcat.frontend.lynx.source import MERGE, children, entries, value_nodes
 from bobcat.frontend.report import DiagnosticCollector, shown
 
 CODES = tuple(f"W{number:04}" for number in range(201, 217))
@@ -67,21 +67,19 @@ class _Warnings:
         """Add the warnings about everything except the rules."""
         self._where, self._seen = "the policy", set()
         data, root = policy.data, policy.root
-        nodes = entries(root)
+        nodes = value_nodes(root)
         self._unknown_keys(data, _DOCUMENT_KEYS, root)
         defaults = data.get("defaults")
         if isinstance(defaults, Mapping):
-            self._unknown_keys(defaults, _DEFAULTS_KEYS, _value(nodes, "defaults") or root)
+            self._unknown_keys(defaults, _DEFAULTS_KEYS, nodes.get("defaults") or root)
             for key in _DEFAULTS_KEYS:
                 if str(defaults.get(key)).lower() in ("allow", "transform"):
-                    self._add("W0203", _value(nodes, "defaults") or root, key=key, value=shown(defaults[key]))
+                    self._add("W0203", nodes.get("defaults") or root, key=key, value=shown(defaults[key]))
         version = data.get("version", 1)
         if type(version) is not int or version != 1:
-            self._add(
-                "W0214", _value(nodes, "version") or root, key="version", text=shown(version), value=policy.version
-            )
+            self._add("W0214", nodes.get("version") or root, key="version", text=shown(version), value=policy.version)
         if isinstance(root, MappingNode):
-            rules = _value(nodes, "rules")
+            rules = nodes.get("rules")
             for key, value in root.value:
                 if value is not rules:
                     self._oddities(key)
@@ -93,7 +91,7 @@ class _Warnings:
         spec, rule, node = written.spec, written.rule, written.node
         id = spec.get("id") or rule.id
         self._where, self._seen = f"rule `{shown(id)}`", set()
-        nodes = {key: value for key, (_, value) in entries(node).items()}
+        nodes = value_nodes(node)
         if repr(id) in self._ids:
             self._add("W0205", nodes.get("id", node))
         self._ids.add(repr(id))
@@ -206,11 +204,6 @@ def _surprise(node: ScalarNode) -> str | None:
     if kind == "float" and ("_" in text or ":" in text):
         return "another number"
     return "a date" if kind == "timestamp" else None
-
-
-def _value(nodes: Mapping[str, tuple[Node, Node]], key: str) -> Node | None:
-    pair = nodes.get(key)
-    return None if pair is None else pair[1]
 
 
 def _is_path(clause: Clause) -> bool:
