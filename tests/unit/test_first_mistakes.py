@@ -82,7 +82,9 @@ def test_a_mapping_is_no_request(ask: Any) -> None:
 @pytest.mark.parametrize("ask", [evaluate, explain, evaluate_many, evaluate_json])
 @pytest.mark.parametrize("bundle", ["rules: []", REQUEST, None])
 def test_a_text_is_not_a_policy(ask: Any, bundle: Any) -> None:
-    with pytest.raises(TypeError, match=r"bundle must be a PolicyBundle, got \w+; make one with compile_policy"):
+    with pytest.raises(
+        TypeError, match=r"bundle must be a Policy, got \w+; make one with Policy.compile or Policy.load"
+    ):
         ask(bundle, [])
 
 

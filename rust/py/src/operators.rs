@@ -1,7 +1,7 @@
 //! Python's own operators, for the `lynx` profile: the host language evaluates the clauses that the core cannot evaluate
 //! exactly.
 //!
-//! Each operator is the expression the incumbent evaluates: same operand order, same short circuits, same exceptions.
+//! Each operator is the expression lynx-agent evaluates: same operand order, same short circuits, same exceptions.
 
 use pyo3::basic::CompareOp;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};

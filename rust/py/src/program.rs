@@ -137,7 +137,7 @@ pub(crate) fn evaluate<'py>(
 fn program_of<'a, 'py>(bundle: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Program>> {
     bundle.cast::<Program>().map_err(|_| {
         PyTypeError::new_err(format!(
-            "bundle must be a PolicyBundle, got {}; make one with compile_policy, load_policy_file or load_bundle",
+            "bundle must be a Policy, got {}; make one with Policy.compile or Policy.load",
             kind_of(bundle)
         ))
     })

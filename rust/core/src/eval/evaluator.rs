@@ -84,7 +84,7 @@ pub(super) fn read_lynx<R: Request>(
 ) -> Result<Option<R::Value>, ErrorCode> {
     let whole = match path.field {
         Some(Field::Tool | Field::Args | Field::Extra) => true,
-        // The incumbent's tools declare no effect, and its policies go on finding none.
+        // lynx-agent's tools declare no effect, so its policies find none.
         Some(Field::Effect) => return Ok(None),
         Some(_) => path.taken == path.keys.len(),
         None => false,
