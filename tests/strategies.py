@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 from bobcat.frontend.yaml.timestamps import microseconds
 from bobcat.ir import construct
 from bobcat.ir.constants import to_const
-from bobcat.ir.schema import COMPARED, NESTING, Defaults, Expr, IrPolicy, IrRule
+from bobcat.ir.schema import Defaults, Expr, IrPolicy, IrRule
+from bobcat.language.kinds import OperandForm, OperandKind
+from bobcat.language.operators import LOWERED_TO, NESTING, OPERATORS, ROWS
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
 KEYS = ["a", "b", "c"]
@@ -171,35 +173,32 @@ def _bounds(pool: list[Any]) -> st.SearchStrategy[Any]:
 
 
 def operands(op: str) -> st.SearchStrategy[Any]:
-    match op:
-        case "eq":
+    match OPERATORS[op].operand:
+        case OperandForm.VALUE:
             return st.one_of(scalars, json_values)
-        case "matches":
+        case OperandForm.PATTERN:
             return st.sampled_from(PATTERNS)
-        case "in" | "contains_any":
+        case OperandForm.SCALARS | OperandForm.PARTS:
             return st.lists(scalars, max_size=4)
-        case "contains_all":
+        case OperandForm.SOME_PARTS:
             return st.lists(scalars, min_size=1, max_size=3)
-        case "contains":
+        case OperandForm.PART:
             return scalars
-        case "exists":
+        case OperandForm.BOOL:
             return st.booleans()
-        case "starts_with" | "ends_with":
+        case OperandForm.TEXTS:
             return st.sampled_from(TEXTS) | st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3)
-        case "between" | "not_between":
+        case OperandForm.BOUNDS:
             return _bounds(NUMBERS) | _bounds(TEXTS)
-    return st.sampled_from(NUMBERS + TEXTS)
+        case OperandForm.BOUND:
+            return st.sampled_from(NUMBERS + TEXTS)
+    raise AssertionError(op)
 
 
-_OPERATORS = [
-    "eq", "eq", "matches", "in", "contains", "contains_any", "contains_all", "gt", "ge", "lt", "le", "between",
-    "not_between", "exists", "starts_with", "ends_with", "length", "lower", "any", "all", "none",
-]  # fmt: skip
-_COUNTED = ["eq", "in", "gt", "ge", "lt", "le", "between", "not_between"]
-_LOWERED = [
-    "eq", "matches", "in", "contains", "contains_any", "contains_all", "gt", "le", "between", "starts_with",
-    "ends_with",
-]  # fmt: skip
+_ROWS = [row for row in ROWS if row.name not in LOWERED_TO]
+_OPERATORS = ["eq", *(row.name for row in _ROWS)]
+_COUNTED = [row.name for row in _ROWS if OperandKind.COUNT in row.kinds]
+_LOWERED = [row.name for row in _ROWS if OperandKind.LOWER in row.kinds]
 _counts = st.integers(0, 3)
 
 
@@ -210,7 +209,7 @@ def refs(op: str) -> st.SearchStrategy[Any]:
 
 def _plain_or_ref(op: str) -> st.SearchStrategy[Any]:
     plain = operands(op).map(to_const)
-    return st.one_of(plain, plain, refs(op)) if op in COMPARED else plain
+    return st.one_of(plain, plain, refs(op)) if OPERATORS[op].reference else plain
 
 
 @st.composite
@@ -229,7 +228,7 @@ def nested(op: str, depth: int = 0) -> st.SearchStrategy[Any]:
         case "lower":
             items = _one_test(_LOWERED, depth)
         case _:
-            ops = [name for name in _OPERATORS if name != "exists" and (depth < 2 or name not in NESTING)]
+            ops = [name for name in _OPERATORS if not OPERATORS[name].path_only and (depth < 2 or name not in NESTING)]
             items = _one_test(ops, depth + 1)
     return st.lists(items, min_size=1, max_size=2).map(construct.checks)
 
@@ -237,10 +236,10 @@ def nested(op: str, depth: int = 0) -> st.SearchStrategy[Any]:
 @st.composite
 def _counted_tests(draw: st.DrawFn) -> Any:
     op = draw(st.sampled_from(_COUNTED))
-    match op:
-        case "in":
+    match OPERATORS[op].operand:
+        case OperandForm.SCALARS:
             operand: Any = draw(st.lists(_counts, max_size=3))
-        case "between" | "not_between":
+        case OperandForm.BOUNDS:
             operand = sorted(draw(st.tuples(_counts, _counts)))
         case _:
             operand = draw(_counts)

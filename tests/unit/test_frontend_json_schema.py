@@ -11,7 +11,7 @@ import yaml
 
 from bobcat.frontend.strict.json_schema import policy_schema
 from bobcat.frontend.strict.policy import compile_strict
-from bobcat.frontend.strict.vocabulary import OPERATORS
+from bobcat.language.operators import OPERATORS
 from diagnostic_examples import sections
 from oracle.corpus import load
 

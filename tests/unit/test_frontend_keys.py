@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from bobcat.frontend.strict.key_syntax import written
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
-from bobcat.frontend.strict.vocabulary import BELOW_ARGS, NESTING, OPERATORS
+from bobcat.language.operators import NESTING, OPERATORS, ROWS
+
+BELOW_ARGS = frozenset(row.name for row in ROWS if not row.whole)
 
 
 def parsed(text: str) -> Key:

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 from bobcat.build.places import SourcePosition, here
+from bobcat.language.kinds import OperandForm
+from bobcat.language.operators import OPERATORS, SIGNS
 
 # Any: a scalar, a list, a mapping of plain data, or a path; the compiler checks it against the operator.
 Operand: TypeAlias = Any
 
-_SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_LISTED = (OperandForm.SCALARS, OperandForm.PARTS, OperandForm.SOME_PARTS, OperandForm.BOUNDS)
+"""Operands whose items are the arguments of the method."""
 _TRUTH = (
     "a condition has no truth value while a policy is built: combine conditions with `&`, `|` and `~`, each in "
     "parentheses, not with `and`, `or`, `not` or a chained comparison"
@@ -72,13 +75,14 @@ class PathComparison(Condition):
     def __repr__(self) -> str:
         subject = repr(self.path) + "".join(f".{_method(name)}()" for name in self.operators[:-1])
         last = self.operators[-1]
-        if last in _SIGNS:
-            return f"{subject} {_SIGNS[last]} {self.operand!r}"
+        if last in SIGNS:
+            return f"{subject} {SIGNS[last]} {self.operand!r}"
         if isinstance(self.operand, Tests):
             return f"{subject}.{_method(last)}({self.operand!r})"
-        if last == "exists":
-            return f"{subject}.exists()" if self.operand is True else f"{subject}.exists({self.operand!r})"
-        if last in ("in", "contains_any", "contains_all", "between", "not_between") and isinstance(self.operand, list):
+        form = OPERATORS[last].operand
+        if form is OperandForm.BOOL and self.operand is True:
+            return f"{subject}.{_method(last)}()"
+        if form in _LISTED and isinstance(self.operand, list):
             return f"{subject}.{_method(last)}({', '.join(map(repr, self.operand))})"
         return f"{subject}.{_method(last)}({self.operand!r})"
 
@@ -173,7 +177,7 @@ def _joined(kind: type[AllConditions | AnyCondition], left: Condition, right: ob
 
 
 def _method(name: str) -> str:
-    return f"{name}_" if name == "in" else name
+    return OPERATORS[name].method if name in OPERATORS else name
 
 
 def _listed(items: tuple[Condition, ...]) -> str:
@@ -182,5 +186,5 @@ def _listed(items: tuple[Condition, ...]) -> str:
 
 def _part(item: Condition) -> str:
     grouped = isinstance(item, AllConditions | AnyCondition) and len(item.items) > 1
-    comparing = isinstance(item, PathComparison) and item.operators[-1] in _SIGNS
+    comparing = isinstance(item, PathComparison) and item.operators[-1] in SIGNS
     return f"({item!r})" if grouped or comparing else repr(item)

@@ -9,17 +9,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from keyword import iskeyword
-from typing import NoReturn, overload
+from typing import NoReturn
 
 from bobcat.build.conditions import Condition, NotCondition, Operand, PathComparison, Readable, Subject, Tests
 from bobcat.build.places import SourcePosition, here
+from bobcat.language.operators import OperatorMethods
 
 _PARENTHESES = "a path is not a condition: put each comparison in parentheses, as in `(args.x == 1) & (args.y == 2)`"
 _WHOLE = (("args", ()), ("context", ("extra",)))
-_LISTS = (list, tuple, set, frozenset)
 
 
-class Path(Subject):
+class Path(OperatorMethods[Condition, "Path"], Subject):
     """The value at one path of a request, or its `length`, `lower`, `any`, `all` or `none`."""
 
     __slots__ = ()
@@ -60,92 +60,6 @@ class Path(Subject):
         return self._compared("le", other)
 
     __hash__ = None  # type: ignore[assignment]  # `==` creates conditions
-
-    def matches(self, pattern: str) -> Condition:
-        """Test that the pattern is found in the value."""
-        return self._compared("matches", pattern)
-
-    def glob(self, pattern: str) -> Condition:
-        """Test that the value is a text that matches the glob."""
-        return self._compared("glob", pattern)
-
-    def in_(self, *values: Operand) -> Condition:
-        """Test that the value equals one of these values, or of one list of them, or is an element of the list at a
-        path.
-        """
-        return self._compared("in", _values(values))
-
-    def contains(self, value: Operand) -> Condition:
-        """Test that `value` is a part, an element or a key of the value."""
-        return self._compared("contains", value)
-
-    def contains_any(self, *values: Operand) -> Condition:
-        """Test that the value contains one of these values."""
-        return self._compared("contains_any", _values(values))
-
-    def contains_all(self, *values: Operand) -> Condition:
-        """Test that the value contains all of these values."""
-        return self._compared("contains_all", _values(values))
-
-    def starts_with(self, *texts: Operand) -> Condition:
-        """Test that the value begins with this text, or with one of several."""
-        return self._compared("starts_with", _one_or_more(texts))
-
-    def ends_with(self, *texts: Operand) -> Condition:
-        """Test that the value ends with this text, or with one of several."""
-        return self._compared("ends_with", _one_or_more(texts))
-
-    def between(self, low: Operand, high: Operand) -> Condition:
-        """Test that the value is in the range; the bounds are inclusive."""
-        return self._compared("between", [low, high])
-
-    def not_between(self, low: Operand, high: Operand) -> Condition:
-        """Test that the value is outside the range."""
-        return self._compared("not_between", [low, high])
-
-    def exists(self, there: bool = True) -> Condition:
-        """Test that the path has a value; with `False`, that it has no value."""
-        return self._compared("exists", there)
-
-    @overload
-    def length(self) -> Path: ...
-    @overload
-    def length(self, **tests: Operand) -> Condition: ...
-    def length(self, **tests: Operand) -> Path | Condition:
-        """Length of the value: `.length() > 5`, or `.length(gt=2, lt=9)`."""
-        return self._made("length", tests)
-
-    @overload
-    def lower(self) -> Path: ...
-    @overload
-    def lower(self, **tests: Operand) -> Condition: ...
-    def lower(self, **tests: Operand) -> Path | Condition:
-        """The value in lower case: `.lower().contains("rm")`."""
-        return self._made("lower", tests)
-
-    @overload
-    def any(self) -> Path: ...
-    @overload
-    def any(self, **tests: Operand) -> Condition: ...
-    def any(self, **tests: Operand) -> Path | Condition:
-        """Some element: `.any() == "x"`; with several tests, one element that passes all: `.any(gt=2, lt=9)`."""
-        return self._made("any", tests)
-
-    @overload
-    def all(self) -> Path: ...
-    @overload
-    def all(self, **tests: Operand) -> Condition: ...
-    def all(self, **tests: Operand) -> Path | Condition:
-        """Every element: `.all().ends_with("@example.com")`."""
-        return self._made("all", tests)
-
-    @overload
-    def none(self) -> Path: ...
-    @overload
-    def none(self, **tests: Operand) -> Condition: ...
-    def none(self, **tests: Operand) -> Path | Condition:
-        """No element: `.none().matches("secret")`."""
-        return self._made("none", tests)
 
     def set(self, value: Operand) -> Edit:
         """Edit for a transform: set the value at this path."""
@@ -304,16 +218,6 @@ def path(text: str) -> Path:
     if not key.bare:
         raise ValueError(f"`{text}` ends with an operator; write it as a method")
     return Path(key.head, key.path)
-
-
-def _values(values: tuple[Operand, ...]) -> Operand:
-    if len(values) == 1 and isinstance(values[0], (Path, *_LISTS)):
-        return values[0]
-    return list(values)
-
-
-def _one_or_more(texts: tuple[Operand, ...]) -> Operand:
-    return texts[0] if len(texts) == 1 else list(texts)
 
 
 def _plain(operand: Operand) -> Operand:

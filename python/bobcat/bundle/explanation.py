@@ -13,6 +13,7 @@ from msgspec import to_builtins
 from bobcat.bundle.function_explanation import ExplainedCondition, FunctionExplanation
 from bobcat.diagnostics.model import Span
 from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule
+from bobcat.language.operators import SIGNS
 from bobcat.text.display import safe_text
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ RuleKind: TypeAlias = Literal["declarative", "function", "host"]
 """A rule of the policy language, a Python function compiled into the bundle, or a host callable."""
 KINDS: dict[type[AnyRule], RuleKind] = {IrRule: "declarative", FunctionRule: "function", HostRule: "host"}
 
-_SIGNS: dict[str, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _WORDS: dict[str, str] = {"all": "all_of", "any": "any_of", "not": "not"}
 _INDENT = "    "
 KIND_WORDS: dict[RuleKind, str] = {"declarative": "rule", "function": "Python function", "host": "Python callable"}
@@ -166,7 +166,7 @@ def _clause_lines(clause: Clause, depth: int) -> list[str]:
             nested = [line for child in children for line in _clause_lines(child, depth + 1)]
             return [f"{indent}{_words(outcome):<6} {_WORDS[kind]}", *nested]
         case ExplainedComparison():
-            sign = _SIGNS.get(clause.operator, clause.operator)
+            sign = SIGNS.get(clause.operator, clause.operator)
             return [
                 f"{indent}{_words(clause.outcome):<6} {clause.path} {sign} {clause.operand}"
                 f"   {_read(clause)}{_place(clause.span)}"

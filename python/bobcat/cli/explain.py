@@ -10,6 +10,7 @@ import click
 from bobcat.cli.calls import CallOptions, call_options, read_call
 from bobcat.cli.inputs import PolicySource, asking, policy_command
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
+from bobcat.language.operators import SIGNS
 from bobcat.text.display import safe_name, safe_text
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from bobcat.model.decision import Decision
 
 OUTCOME_COLOURS = {"true": "green", "false": "dim", "absent": "dim", "error": "red"}
-SIGNS = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 SOURCE_LINES = 12
 WORDS = {"all": "all of", "any": "any of", "not": "not"}
 

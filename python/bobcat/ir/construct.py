@@ -27,7 +27,6 @@ from msgspec import UNSET
 from bobcat.ir.canonical import EncodingError, check_const, encode_each
 from bobcat.ir.schema import (
     IR_VERSION,
-    NESTING,
     AllExpr,
     AnyExpr,
     AnyRule,
@@ -45,19 +44,14 @@ from bobcat.ir.schema import (
     Transform,
     VerdictName,
 )
+from bobcat.language.operators import NESTING, OPERATORS
 
 TRUE = AllExpr(())
 FALSE = AnyExpr(())
 DEFAULTS = Defaults(on_no_match="deny", on_missing_shadow="approve_required", on_rule_error="deny")
 
 _EXACT = frozenset({str, int, bool, type(None)})
-_SETS: dict[Operator, Operator] = {
-    "in": "eq",
-    "contains_any": "contains",
-    "contains_all": "contains",
-    "starts_with": "starts_with",
-    "ends_with": "ends_with",
-}
+_UNORDERED = {row.name: row.single for row in OPERATORS.values() if row.unordered}
 
 
 def all_(items: Iterable[Expr]) -> Expr:
@@ -123,10 +117,10 @@ def checks(items: Iterable[dict[str, Const]]) -> Const:
 
 def _comparison(op: Operator, value: Const) -> tuple[Operator, Const]:
     """Return the normal form of an operator with its operand."""
-    narrowed = _SETS.get(op)
-    if narrowed is not None and type(value) is list:
+    if op in _UNORDERED and type(value) is list:
         value = _as_set(value)
-        return (narrowed, value[0]) if len(value) == 1 else (op, value)
+        single = _UNORDERED[op]
+        return (single, value[0]) if single is not None and len(value) == 1 else (op, value)
     if op in NESTING:
         items = value["tests"] if type(value) is dict else [check("eq", value)]
         value = {"tests": _as_set([_test(item) for item in items])}

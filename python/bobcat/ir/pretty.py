@@ -24,9 +24,11 @@ from bobcat.ir.schema import (
     Operator,
     Transform,
 )
+from bobcat.language.kinds import OperandForm
+from bobcat.language.operators import ROWS, SIGNS
 
 _BARE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
-_SIGNS: dict[Operator, str] = {"eq": "==", "gt": ">", "ge": ">=", "lt": "<", "le": "<=", "matches": "=~"}
+_SIGNS = SIGNS | {row.name: "=~" for row in ROWS if row.operand is OperandForm.PATTERN}
 _INDENT = "  "
 
 

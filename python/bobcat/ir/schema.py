@@ -14,18 +14,20 @@ Constants (`Const`) are JSON values, with one-key mappings as tags for other typ
 
 Only the operand of a leaf of the strict profile can also be:
 
-    {"ref": ["context", "principal", "id"]}     the value at another path: head, then steps; see `COMPARED`
-    {"tests": [{"op": .., "operand": ..}, ..]}  tests that one value must all pass, the operand of `NESTING` operators;
+    {"ref": ["context", "principal", "id"]}     the value at another path: head, then steps
+    {"tests": [{"op": .., "operand": ..}, ..]}  tests that one value must all pass, the operand of operators that nest;
                                                 a test of `matches` has `"dialect": "re2"`
 """
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
 import msgspec
 
 from bobcat.ir.code import Statement
+from bobcat.language.operators import LOWERED_TO, OPERATORS
+from bobcat.language.paths import Head as Head
 
 IR_VERSION = 1
 
@@ -33,22 +35,12 @@ Const: TypeAlias = Any  # Any: the recursive union above is wider than msgspec c
 
 Profile = Literal["strict", "lynx"]
 VerdictName = Literal["allow", "deny", "dry_run", "approve_required", "transform"]
-Head = Literal["tool", "args", "declared", "context"]
-Operator = Literal[
-    "eq", "matches", "in", "contains", "contains_any", "contains_all",
-    "gt", "ge", "lt", "le", "between", "not_between", "exists",
-    "starts_with", "ends_with", "length", "lower", "any", "all", "none",
-]  # fmt: skip
+if TYPE_CHECKING:
+    Operator: TypeAlias = str
+else:
+    Operator = Literal[tuple(name for name in OPERATORS if name not in LOWERED_TO)]
 Dialect = Literal["re2", "python"]
 
-STRICT_ONLY: frozenset[Operator] = frozenset(
-    ("exists", "starts_with", "ends_with", "length", "lower", "any", "all", "none")
-)
-"""Operators that the `lynx` profile does not have."""
-NESTING: frozenset[Operator] = frozenset(("length", "lower", "any", "all", "none"))
-"""Operators whose operand is tests of a derived value: its length, its lower case, its elements."""
-COMPARED: frozenset[Operator] = frozenset(("eq", "in", "contains", "gt", "ge", "lt", "le", "starts_with", "ends_with"))
-"""Operators whose operand may be the value at another path."""
 MAX_TEST_DEPTH = 4
 """Nesting depth of tests: `any: {lower: {eq: x}}` is two."""
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from bobcat.ir.schema import Const
+from bobcat.language.kinds import OperandForm
+from bobcat.language.operators import OPERATORS, OperatorSpec
 from bobcat.lint.judging import holds
 
 Schema: TypeAlias = Mapping[str, Any]  # Any: JSON Schema
@@ -44,19 +46,6 @@ _KINDS = {
 }
 _TEXT = ("string",)
 _NUMBER = ("integer", "number")
-_JUDGED: dict[str, tuple[str, ...]] = {
-    "matches": _TEXT,
-    "starts_with": _TEXT,
-    "ends_with": _TEXT,
-    "lower": _TEXT,
-    "any": ("array",),
-    "all": ("array",),
-    "none": ("array",),
-    "length": ("string", "array", "object"),
-    "contains": ("string", "array", "object"),
-    "contains_any": ("string", "array", "object"),
-    "contains_all": ("string", "array", "object"),
-}
 
 
 def at_path(root: Schema, path: Sequence[str]) -> tuple[Schema, ...]:
@@ -102,7 +91,8 @@ def can_hold(schemas: Sequence[Schema], op: str, operand: Const) -> bool:
 
 
 def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
-    if op == "exists" or (isinstance(operand, dict) and "ref" in operand):
+    row = OPERATORS[op]
+    if row.path_only or (isinstance(operand, dict) and "ref" in operand):
         return True
     values = _values(schema)
     if values is not None:
@@ -110,15 +100,13 @@ def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
     types = _types(schema)
     if types is None:
         return True
-    if op == "in":
-        return any(_can_hold(schema, "eq", item) for item in operand)
-    if op == "eq":
-        return _type_of(operand) in types | ({"integer"} if "number" in types else set())
-    if op in ("gt", "ge", "lt", "le", "between", "not_between"):
+    if row.anchors == "both":
+        wanted = operand if row.operand is OperandForm.SCALARS else [operand]
+        return any(_type_of(item) in types | ({"integer"} if "number" in types else set()) for item in wanted)
+    if row.operand in (OperandForm.BOUND, OperandForm.BOUNDS):
         bounds = operand if isinstance(operand, list) else [operand]
-        wanted = _TEXT if isinstance(bounds[0], str) else _NUMBER
-        return not types.isdisjoint(wanted) and _within(schema, op, bounds)
-    return not types.isdisjoint(_JUDGED.get(op, tuple(types)))
+        return not types.isdisjoint(_TEXT if isinstance(bounds[0], str) else _NUMBER) and _within(schema, row, operand)
+    return row.types is None or not types.isdisjoint(row.types)
 
 
 def _fits(value: object, op: str, operand: Const) -> bool:
@@ -126,19 +114,13 @@ def _fits(value: object, op: str, operand: Const) -> bool:
     return holds(op, operand, value) is not None
 
 
-def _within(schema: Schema, op: str, bounds: list[Any]) -> bool:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    if any(isinstance(bound, str | bool | dict) for bound in (*bounds, low, high)):
+def _within(schema: Schema, row: OperatorSpec, operand: Const) -> bool:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    bounds = operand if isinstance(operand, list) else [operand]
+    if row.interval is None or any(isinstance(bound, str | bool | dict) for bound in (*bounds, least, most)):
         return True
-    match op:
-        case "gt" | "ge":
-            return high is None or (high > bounds[0] if op == "gt" else high >= bounds[0])
-        case "lt" | "le":
-            return low is None or (low < bounds[0] if op == "lt" else low <= bounds[0])
-        case "between":
-            return (high is None or high >= bounds[0]) and (low is None or low <= bounds[1])
-        case _:
-            return True
+    low, high = row.interval(operand)
+    return (low is None or most is None or (most, 0) >= low) and (high is None or least is None or (least, 0) <= high)
 
 
 def _alternatives(schema: Any, root: Schema, depth: int) -> Iterator[Schema]:  # Any: JSON Schema

@@ -19,6 +19,8 @@ from bobcat.errors import RequestError
 from bobcat.ir.canonical import encode_value
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, HostRule, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import leaves, refs
+from bobcat.language.kinds import OperandForm, ReferenceForm
+from bobcat.language.operators import OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.pattern_syntax import PatternSyntaxError
@@ -36,7 +38,6 @@ MAX_ROUNDS = 6
 """Maximum number of rules that one search excludes."""
 
 Wanted: TypeAlias = tuple[Expr, bool]
-_ORDERED = frozenset(("gt", "ge", "lt", "le"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,8 @@ class CallFinder:
                 if operand != {"ref": list(path)}:
                     raise PatternSyntaxError("a test of elements refers to another path")
                 operand = _sample(leaf.op)
-                tests.setdefault(path, []).append(("in" if leaf.op == "in" else "eq", operand, True))
+                one = "in" if OPERATORS[leaf.op].reference is ReferenceForm.LIST else "eq"
+                tests.setdefault(path, []).append((one, operand, True))
             tests.setdefault((leaf.head, *leaf.path), []).append((leaf.op, operand, want))
         setting = {}
         for place, found in tests.items():
@@ -169,9 +171,10 @@ class CallFinder:
 
 def _sample(op: str) -> Any:  # Any: JSON
     """Return a value for the path that an operand refers to."""
-    if op in _ORDERED:
+    row = OPERATORS[op]
+    if row.operand is OperandForm.BOUND:
         return 100
-    return ["x"] if op == "in" else "/home/al" if op == "starts_with" else "x"
+    return ["x"] if row.reference is ReferenceForm.LIST else "/home/al" if row.anchors == "start" else "x"
 
 
 def _branches(wanted: Sequence[Wanted]) -> Iterator[list[tuple[Leaf, bool]]]:

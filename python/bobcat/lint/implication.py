@@ -13,11 +13,10 @@ from typing import Any
 from bobcat.ir.canonical import encode, encode_value
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import walk
+from bobcat.language.kinds import OperandForm
+from bobcat.language.operators import OPERATORS, Bound
 
 PERMITS = frozenset(("allow", "transform"))
-
-# Any: bounds of one kind compare with each other. The second item: 1 for an open lower one, -1 for an open upper one.
-_Bound = tuple[Any, int] | None
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
@@ -47,7 +46,7 @@ class PathCondition:
         return _values(self.expr)
 
     @cached_property
-    def interval(self) -> tuple[str, _Bound, _Bound] | None:
+    def interval(self) -> tuple[str, Bound, Bound] | None:
         """Return the values for which it is true, if they form an interval."""
         return _interval(self.expr) if isinstance(self.expr, Leaf) else None
 
@@ -114,7 +113,7 @@ def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
         return False
     if wanted.expr.op == "exists" and wanted.expr.operand is True:
         return have.expr.op != "exists"
-    if wanted.expr.op in ("starts_with", "ends_with"):
+    if OPERATORS[wanted.expr.op].anchors in ("start", "end"):
         return _affix_implies(have.expr, wanted.expr)
     if have.values is not None and wanted.values is not None:
         return have.values <= wanted.values
@@ -123,26 +122,30 @@ def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
 
 def _affix_implies(have: Leaf, wanted: Leaf) -> bool:
     """Return true if every text for which `have` is true has an affix that `wanted` names."""
-    if have.op not in ("eq", "in", wanted.op):
+    if OPERATORS[have.op].anchors not in ("both", OPERATORS[wanted.op].anchors):
         return False
     mine, ends = texts(have), texts(wanted)
-    at = str.startswith if wanted.op == "starts_with" else str.endswith
+    at = str.startswith if OPERATORS[wanted.op].anchors == "start" else str.endswith
     return bool(mine and ends) and all(at(text, ends) for text in mine)
 
 
 def texts(leaf: Leaf) -> tuple[str, ...]:
     """Return the texts of a leaf whose operand is a text or a list of texts; otherwise empty."""
-    items = [leaf.operand] if isinstance(leaf.operand, str) or leaf.op == "eq" else leaf.operand
+    items = (
+        [leaf.operand]
+        if isinstance(leaf.operand, str) or OPERATORS[leaf.op].operand is OperandForm.VALUE
+        else leaf.operand
+    )
     return tuple(items) if isinstance(items, list) and all(isinstance(item, str) for item in items) else ()
 
 
 def _values(item: Expr) -> set[bytes] | None:
     """Return the only values for which a leaf is true, encoded; None if it does not enumerate them."""
-    if isinstance(item, Leaf) and item.op == "eq" and not isinstance(item.operand, list | dict):
-        return {encode_value(item.operand)}
-    if isinstance(item, Leaf) and item.op == "in" and isinstance(item.operand, list):
+    if not isinstance(item, Leaf) or OPERATORS[item.op].anchors != "both" or isinstance(item.operand, dict):
+        return None
+    if OPERATORS[item.op].operand is OperandForm.SCALARS:
         return {encode_value(value) for value in item.operand}
-    return None
+    return None if isinstance(item.operand, list) else {encode_value(item.operand)}
 
 
 def _bound_implies(have: PathCondition, wanted: PathCondition) -> bool:
@@ -156,25 +159,17 @@ def _bound_implies(have: PathCondition, wanted: PathCondition) -> bool:
     )
 
 
-def _interval(leaf: Leaf) -> tuple[str, _Bound, _Bound] | None:
+def _interval(leaf: Leaf) -> tuple[str, Bound, Bound] | None:
     operand = leaf.operand
     if isinstance(operand, dict) and "timestamp" not in operand:
         return None
-    match leaf.op:
-        case "gt":
-            return _kind(operand), (_number(operand), 1), None
-        case "ge":
-            return _kind(operand), (_number(operand), 0), None
-        case "lt":
-            return _kind(operand), None, (_number(operand), -1)
-        case "le":
-            return _kind(operand), None, (_number(operand), 0)
-        case "between":
-            return _kind(operand[0]), (_number(operand[0]), 0), (_number(operand[1]), 0)
-        case "eq" if _kind(operand) != "other":
-            return _kind(operand), (_number(operand), 0), (_number(operand), 0)
-        case _:
-            return None
+    row = OPERATORS[leaf.op]
+    bounds = operand if row.operand is OperandForm.BOUNDS else [operand]
+    kinds = {_kind(bound) for bound in bounds}
+    if row.interval is None or len(kinds) != 1 or "other" in kinds:
+        return None
+    low, high = row.interval([*map(_number, bounds)] if row.operand is OperandForm.BOUNDS else _number(operand))
+    return kinds.pop(), low, high
 
 
 def _kind(operand: Const) -> str:

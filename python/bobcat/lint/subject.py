@@ -18,6 +18,7 @@ from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.ir import construct
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import refs
+from bobcat.language.operators import OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.calls import CallFinder, CallSearchResult, ExampleCall
 from bobcat.lint.implication import PERMITS, PathCondition, clash, conditions, conjuncts
@@ -43,6 +44,12 @@ class PlacedLeaf:
     def path(self) -> Path:
         """Return the tested path, with its head."""
         return (self.leaf.head, *self.leaf.path)
+
+    @property
+    def constrains(self) -> bool:
+        """Return true if the leaf constrains the content of a value other than by exclusion."""
+        row = OPERATORS[self.leaf.op]
+        return row.constrains and not row.excludes if self.positive else row.excludes
 
 
 @dataclass(frozen=True)
@@ -89,11 +96,7 @@ class RuleFacts:
 
     def constrains(self, path: Path) -> bool:
         """Return true if the rule constrains the value at a path other than by exclusion."""
-        return any(
-            (item.leaf.op not in ("exists", "length", "none", "not_between")) is item.positive
-            for item in self.leaves
-            if item.path == path and (item.positive or item.leaf.op in ("none", "not_between"))
-        )
+        return any(item.constrains for item in self.leaves if item.path == path)
 
 
 class LintContext:
@@ -189,7 +192,7 @@ class LintContext:
         """Return true if a rule, or one of higher rank, constrains the value at a path in the calls that it permits."""
         if facts.constrains(path):
             return True
-        return any(item.path == path and item.leaf.op not in ("length", "none") for _, item in self.required(facts))
+        return any(item.path == path and _required(item.leaf) for _, item in self.required(facts))
 
     def find(self, facts: RuleFacts, *goals: Expr) -> CallSearchResult:
         """Find a call that a rule permits and for which some expressions hold."""
@@ -234,6 +237,11 @@ class LintContext:
     def leaf_span(self, facts: RuleFacts, item: PlacedLeaf) -> Span | None:
         """Return the span of a leaf."""
         return self.source_map.leaf_span(facts.index, item.number)
+
+
+def _required(leaf: Leaf) -> bool:
+    row = OPERATORS[leaf.op]
+    return row.constrains and not (row.excludes and row.elements)
 
 
 def ignoring(expr: Expr, leaf: Leaf) -> Expr:

@@ -13,14 +13,15 @@ from typing import Literal
 
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Operator
+from bobcat.language.operators import ROWS
 from bobcat.lint.pattern_syntax import PatternSyntaxError, Tree, is_anchored, parse
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts
 from bobcat.lint.values import literal_prefix, text_tree
 
 TextKind = Literal["command", "path", "url", "host", "code", "prose", "other"]
 
-_TEXT_OPERATORS = frozenset(("matches", "starts_with", "ends_with", "contains", "contains_any", "contains_all"))
-_THROUGH = frozenset(("lower", "any", "all"))
+_TEXT_OPERATORS = frozenset(row.name for row in ROWS if row.anchors in ("", "start", "end"))
+_THROUGH = frozenset(row.name for row in ROWS if row.nests and row.constrains and not row.excludes)
 _NAMES: dict[TextKind, frozenset[str]] = {
     "command": frozenset(
         "cmd command commands commandline command_line cmdline cmd_line shell_command script shell bash argv".split()

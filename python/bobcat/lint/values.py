@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from bobcat.doctor.candidate_values import MISSING, Missing, by_tests
-from bobcat.frontend.strict.vocabulary import VALUES
+from bobcat.doctor.candidate_values import MISSING, Missing, by_operator
 from bobcat.ir.constants import from_const
-from bobcat.ir.schema import NESTING, Const
+from bobcat.ir.schema import Const
+from bobcat.language.kinds import OperandForm, OperandKind
+from bobcat.language.operators import NESTING, OPERATORS, ROWS, OperatorSpec
+from bobcat.language.paths import PATHS, values_at
 from bobcat.lint.judging import holds
 from bobcat.lint.pattern_syntax import Alt, Assert, Cat, Chars, PatternSyntaxError, Repeat, Tree, parse
 from bobcat.lint.text_search import SearchBudget, automaton, find_text
@@ -16,15 +18,11 @@ from bobcat.lint.text_search import SearchBudget, automaton, find_text
 Test: TypeAlias = tuple[str, Const, bool]
 """An operator, its operand, and whether it must hold."""
 
-_PLACES: dict[tuple[str, ...], list[Any]] = {  # Any: JSON
-    ("declared", "reversible"): [True, False],
-    ("declared", "has_shadow"): [False, True],
-    ("declared", "blast_radius_hint"): [1, 10, 1_000],
-    ("context", "step_seq"): [1, 10, 100],
+_NUMBERS = frozenset(row.name for row in ROWS if row.operand in (OperandForm.BOUND, OperandForm.BOUNDS))
+_SOLVED = _NUMBERS | {
+    row.name for row in ROWS if row.anchors is not None or row.path_only or row.made is OperandKind.LOWER
 }
-_TEXTS = frozenset(("matches", "contains", "contains_any", "contains_all", "starts_with", "ends_with", "lower"))
-_NUMBERS = frozenset(("gt", "ge", "lt", "le", "between", "not_between"))
-_SOLVED = frozenset(("eq", "in", "exists", *_TEXTS, *_NUMBERS))
+_PARTS = (OperandForm.PART, OperandForm.PARTS, OperandForm.SOME_PARTS)
 _FAR: Final = 10**9
 
 
@@ -41,7 +39,7 @@ def solve(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBudget) -
     for value in _candidates(place, tests, budget):
         if value is not None and all(holds(op, operand, value) is want for op, operand, want in tests):
             return value
-    if not isinstance(_PLACES.get(place), list) and not any(want for _, _, want in tests) and place != ("tool",):
+    if not _tried(place) and not any(want for _, _, want in tests) and place != ("tool",):
         return MISSING if place[0] != "args" else None
     if any(op not in _SOLVED for op, _, _ in tests) or place == ("context", "timestamp"):
         raise PatternSyntaxError("no candidate passes, but other values may")
@@ -49,9 +47,7 @@ def solve(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBudget) -
 
 
 def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBudget) -> Iterator[Any]:  # Any: JSON
-    closed = VALUES.get(place) or _PLACES.get(place)
-    if closed:
-        yield from closed
+    yield from values_at(place) or _tried(place)
     if place == ("context", "timestamp"):
         return
     if place == ("declared", "scope"):
@@ -59,8 +55,9 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
         yield from ([], wanted, ["other"])
         return
     for op, operand, want in tests:
-        if want and op in ("eq", "in"):
-            yield from (from_const(item) for item in ([operand] if op == "eq" else operand[:200]))
+        if want and OPERATORS[op].anchors == "both":
+            listed = OPERATORS[op].operand is OperandForm.SCALARS
+            yield from (from_const(item) for item in (operand[:200] if listed else [operand]))
             return
     if any(op in _NUMBERS for op, _, _ in tests):
         bounds = [bound for op, operand, _ in tests if op in _NUMBERS for bound in _bounds(operand)]
@@ -69,24 +66,30 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
         yield from (-_FAR, _FAR)
         yield from (near for bound in bounds if isinstance(bound, str) for near in (bound, bound + "a", ""))
         return
-    if any(op in ("any", "all", "none") for op, _, _ in tests):
+    if any(OPERATORS[op].elements for op, _, _ in tests):
         yield from _lists(tests, budget)
         return
     yield from _texts(tests, budget)
     yield "x"
     for op, operand, want in tests:
-        if want and op in ("contains", "contains_any", "contains_all"):
+        if want and OPERATORS[op].operand in _PARTS:
             yield _elements(op, operand)
         if op in NESTING:
             pairs = [(item["op"], item["operand"]) for item in operand["tests"]]
-            yield from by_tests(op, pairs)[not want]
+            yield from by_operator(op, pairs)[not want]
     yield from (1, True, ["x"])
 
 
+def _tried(place: tuple[str, ...]) -> tuple[Any, ...]:  # Any: JSON
+    row = PATHS.get(place)
+    return row.tried if row else ()
+
+
 def _elements(op: str, operand: Const) -> list[Any]:  # Any: JSON
-    if op == "contains":
+    form = OPERATORS[op].operand
+    if form is OperandForm.PART:
         return [from_const(operand)]
-    return [from_const(item) for item in operand] if op in ("contains_any", "contains_all") else []
+    return [from_const(item) for item in operand] if form in _PARTS else []
 
 
 def _bounds(operand: Const) -> list[Any]:  # Any: numbers and strings
@@ -99,7 +102,7 @@ def _lists(tests: Sequence[Test], budget: SearchBudget) -> Iterator[list[Any]]: 
     every: list[Test] = []
     some: list[list[Test]] = []
     for op, operand, want in tests:
-        if op in ("any", "all", "none"):
+        if OPERATORS[op].elements:
             inner: list[Test] = [(item["op"], item["operand"], True) for item in operand["tests"]]
             if (op == "any") is want and op != "none":
                 some.append(inner if op == "any" else [(name, value, False) for name, value, _ in inner[:1]])
@@ -127,26 +130,26 @@ def _texts(tests: Sequence[Test], budget: SearchBudget) -> Iterator[str]:
 def _trees(tests: Iterable[Test], *, lower: bool = False) -> Iterator[tuple[Tree, bool, bool]]:
     """Yield the tests of a text as patterns, with the lower-case flag and the wanted result."""
     for op, operand, want in tests:
-        match op:
-            case "matches":
-                yield parse(operand), lower, want
-            case "lower" if want or len(operand["tests"]) == 1:
+        row = OPERATORS[op]
+        if row.operand is OperandForm.PATTERN:
+            yield parse(operand), lower, want
+        elif row.made is OperandKind.LOWER:
+            if want or len(operand["tests"]) == 1:
                 inner = [(item["op"], item["operand"], want) for item in operand["tests"]]
                 yield from _trees(inner, lower=True)
-            case "contains_all" if want:
+        elif row.operand is OperandForm.SOME_PARTS:
+            if want:
                 yield from ((_literal(item), lower, True) for item in operand if isinstance(item, str))
-            case "contains" | "contains_any" | "starts_with" | "ends_with" | "eq" | "in":
-                items = operand if isinstance(operand, list) else [operand]
-                texts = [_literal(item) for item in items if isinstance(item, str)]
-                if texts:
-                    yield _at(op, Alt(tuple(texts))), lower, want
-            case _:
-                pass
+        elif row.anchors is not None:
+            items = operand if isinstance(operand, list) else [operand]
+            texts = [_literal(item) for item in items if isinstance(item, str)]
+            if texts:
+                yield _at(row, Alt(tuple(texts))), lower, want
 
 
-def _at(op: str, tree: Tree) -> Tree:
-    start = (Assert("text_start"),) if op in ("starts_with", "eq", "in") else ()
-    end = (Assert("text_end"),) if op in ("ends_with", "eq", "in") else ()
+def _at(row: OperatorSpec, tree: Tree) -> Tree:
+    start = (Assert("text_start"),) if row.anchors in ("start", "both") else ()
+    end = (Assert("text_end"),) if row.anchors in ("end", "both") else ()
     return Cat((*start, tree, *end))
 
 

@@ -19,7 +19,8 @@ from bobcat.bundle.source_map import Position
 from bobcat.frontend.lynx.source import entries
 from bobcat.ir.canonical import EncodingError
 from bobcat.ir.constants import to_const
-from bobcat.ir.schema import STRICT_ONLY, AllExpr, AnyExpr, Const, Expr, Head, Leaf, NotExpr, Operator
+from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, Head, Leaf, NotExpr
+from bobcat.language.operators import ROWS
 
 MAX_EXPR_DEPTH = 40
 """Depth of an expression, predicates expanded."""
@@ -36,7 +37,7 @@ MAX_PATH_KEYS = 64
 MAX_PATTERN_LENGTH = 1000
 """Code points of a pattern; lynx-agent has the same limit."""
 
-OPERATORS: frozenset[str] = frozenset(get_args(Operator)) - STRICT_ONLY
+OPERATORS = frozenset(row.name for row in ROWS if row.lynx)
 TRUE, FALSE = AllExpr(()), AnyExpr(())
 
 # The pattern shapes that lynx-agent rejects: (x+)+ over a class or a letter or digit, and (x|x)+.
@@ -226,7 +227,7 @@ def _leaf(key: str, value: Any, key_node: Node | None, node: Node | None, *, neg
     expr = Leaf(
         cast(Head, head),
         () if head == "tool" else tuple(steps),
-        cast(Operator, operator),
+        operator,
         constant(_operand(operator, value), node),
         "python" if operator == "matches" else None,
     )

@@ -16,18 +16,17 @@ from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.globs import GlobError, to_pattern
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.strict.operand_help import argument_help, operator_help
-from bobcat.frontend.strict.operands import COMPARING, JUDGED_BY, OPERATOR_ORDER, Operands
-from bobcat.frontend.strict.vocabulary import OPERATOR_NAMES, OPERATORS, OperandKind, Written
+from bobcat.frontend.strict.operands import COMPARING, Operands
 from bobcat.frontend.suggest import listed
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, entries
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
-from bobcat.ir.schema import COMPARED, MAX_TEST_DEPTH, NESTING, Const, Dialect, Operator
+from bobcat.ir.schema import MAX_TEST_DEPTH, Const, Dialect, Operator
+from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
+from bobcat.language.operators import LOWERED_TO, NESTING, OPERATORS, ROWS, OperatorSpec
 
-_LOWERED: frozenset[Written] = frozenset(
-    ("eq", "in", "contains", "contains_any", "contains_all", "starts_with", "ends_with", "glob")
-)
-"""Operators that compare the characters of their operand."""
+_WITHOUT_CASE = frozenset((OperandForm.BOUND, OperandForm.BOUNDS, OperandForm.PATTERN, OperandForm.BOOL))
+"""Forms of operands whose characters are not compared one by one."""
 
 
 # PERF: see `Sized` of `matches`.
@@ -46,43 +45,41 @@ class Comparisons:
         """Lower the comparison of `key` with its operand."""
         op = key.op
         # PERF: most leaves compare a path with a constant and skip the rest of `_of` (a third of the time).
-        if op != "glob" and op in COMPARING[key.kind] and not key.chain and not isinstance(node, MappingNode):
+        if op not in LOWERED_TO and op in COMPARING[key.kind] and not key.chain and not isinstance(node, MappingNode):
             operand = self._operands.take[op](node, key)
-            return None if operand is INVALID_VALUE else (op, operand, "re2" if op == "matches" else None)
+            return None if operand is INVALID_VALUE else (op, operand, _dialect(op))
         return self._of((*key.chain, op), node, key, 0)
 
-    def _of(self, operators: tuple[Written, ...], node: Node, key: Key, depth: int) -> Comparison | None:
+    def _of(self, operators: tuple[str, ...], node: Node, key: Key, depth: int) -> Comparison | None:
         """Lower the operators applied to `key`; at `depth` > 0, `key` is a value derived from the path."""
         op = operators[0]
         if key.op != op or key.chain:  # PERF: a key with one operator is used as parsed; a copy takes 5 us
             key = replace(key, op=op, chain=())
-        accepted = JUDGED_BY[key.kind]
-        if depth:
-            accepted -= {"exists"}
-        if op not in accepted and not key.bare:
-            known = [name for name in OPERATOR_ORDER if name in accepted]
+        row = OPERATORS[op]
+        if not _accepts(row, key.kind, depth) and not key.bare:
+            known = [other.name for other in ROWS if _accepts(other, key.kind, depth)]
             help = argument_help(op, key) if key.kind is OperandKind.MAPPING and not depth else None
             self._report.add("E0406", node, op=op, path=key.base, has=key.kind.value, known=listed(known), help=help)
             return None
-        if op in NESTING:
+        if row.nests:
             return self._nesting(op, operators[1:], node, key, depth + 1)
         if isinstance(node, MappingNode) and _is_ref(node, key):
             return self._ref(op, node, key)
-        if op == "glob":
+        if row.operand is OperandForm.GLOB:
             return self._glob(node, key)
         operand = self._operands.take[op](node, key)
         if operand is INVALID_VALUE or (key.kind is OperandKind.LOWER and not self._is_lower(node, key, operand)):
             return None
-        return op, operand, "re2" if op == "matches" else None
+        return op, operand, _dialect(op)
 
-    def _nesting(self, op: Operator, rest: tuple[Written, ...], node: Node, key: Key, depth: int) -> Comparison | None:
+    def _nesting(self, op: str, rest: tuple[str, ...], node: Node, key: Key, depth: int) -> Comparison | None:
         if depth > MAX_TEST_DEPTH:
             self._report.add("E0410", node, limit=MAX_TEST_DEPTH)
             return None
-        made = replace(key, kind=_made(op, key.kind), base=f"{key.base}.{op}", bare=False)
+        made = replace(key, kind=_made(OPERATORS[op], key.kind), base=f"{key.base}.{op}", bare=False)
         if rest:
             found = [self._of(rest, node, made, depth)]
-        elif op == "length" and not isinstance(node, MappingNode):
+        elif made.kind is OperandKind.COUNT and not isinstance(node, MappingNode):
             found = [self._of(("eq",), node, made, depth)]
         elif isinstance(node, MappingNode) and node.value:
             found = [self._test(name, entry, made, depth) for name, entry in entries(node, self._report).items()]
@@ -97,14 +94,14 @@ class Comparisons:
     def _test(self, name: str, entry: tuple[ScalarNode, Node], key: Key, depth: int) -> Comparison | None:
         name_node, node = entry
         names = name.split(".")
-        unknown = next((part for part in names if part not in OPERATOR_NAMES), None)
+        unknown = next((part for part in names if part not in OPERATORS), None)
         middle = next((part for part in names[:-1] if part not in NESTING), None)
         wrong = unknown if unknown is not None else middle
         if wrong is not None:
             help = operator_help(wrong, key)
             self._report.add("E0303", name_node, operator=shown(wrong), quoted="", help=help)
             return None
-        return self._of(tuple(OPERATORS[OPERATORS.index(part)] for part in names), node, key, depth)
+        return self._of(tuple(names), node, key, depth)
 
     def _glob(self, node: Node, key: Key) -> Comparison | None:
         text = self._operands.text(node, key, "a glob")
@@ -115,11 +112,11 @@ class Comparisons:
         except GlobError as error:
             self._report.add("E0703", node, problem=str(error))
             return None
-        return ("matches", pattern, "re2") if self._operands.take_pattern(node, pattern) else None
+        return (LOWERED_TO[key.op], pattern, "re2") if self._operands.take_pattern(node, pattern) else None
 
     def _is_lower(self, node: Node, key: Key, operand: Const) -> bool:
         """Return true if lower-case text can contain the operand's letters; report an error otherwise."""
-        if key.op not in _LOWERED:
+        if OPERATORS[key.op].operand in _WITHOUT_CASE:
             return True
         texts = operand if isinstance(operand, list) else [operand]
         wrong = next((text for text in texts if isinstance(text, str) and text != lower(text)), None)
@@ -129,13 +126,13 @@ class Comparisons:
         self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=f"`{shown(wrong)}`", help=help)
         return False
 
-    def _ref(self, op: Written, node: MappingNode, key: Key) -> Comparison | None:
+    def _ref(self, op: str, node: MappingNode, key: Key) -> Comparison | None:
         if key.bare:
             help = f"to compare with the value at another path, write `{key.base}.eq`"
             self._report.add("E0307", node, key=key.base, flat="", help=help)
             return None
-        if op not in COMPARED:
-            self._report.add("E0414", node, op=op, known=listed(name for name in OPERATOR_ORDER if name in COMPARED))
+        if OPERATORS[op].reference is None:
+            self._report.add("E0414", node, op=op, known=listed(row.name for row in ROWS if row.reference))
             return None
         _, target = node.value[0]
         if not isinstance(target, ScalarNode) or target.tag == "tag:yaml.org,2002:null" or not target.value:
@@ -154,15 +151,18 @@ class Comparisons:
         return op, construct.reference(other.head, other.path), None
 
 
-def _made(op: Operator, kind: OperandKind) -> OperandKind:
+def _accepts(row: OperatorSpec, kind: OperandKind, depth: int) -> bool:
+    """Return true if an operator tests values of a kind; inside of another one, an operator tests derived values."""
+    return kind in row.kinds and not (depth and row.path_only)
+
+
+def _dialect(op: str) -> Dialect | None:
+    return "re2" if OPERATORS[op].operand is OperandForm.PATTERN else None
+
+
+def _made(row: OperatorSpec, kind: OperandKind) -> OperandKind:
     """Return the type of the value that an operator derives from a value of another type."""
-    match op:
-        case "length":
-            return OperandKind.COUNT
-        case "lower":
-            return OperandKind.LOWER
-        case _:
-            return OperandKind.STRING if kind is OperandKind.STRINGS else OperandKind.ANY
+    return row.made or (OperandKind.STRING if kind is OperandKind.STRINGS else OperandKind.ANY)
 
 
 def _is_ref(node: MappingNode, key: Key) -> bool:
@@ -176,27 +176,28 @@ def _is_ref(node: MappingNode, key: Key) -> bool:
     return named and (isinstance(target, ScalarNode) or key.op != "eq")
 
 
-def _ref_problem(op: Written, key: Key, other: Key) -> str | None:
+def _ref_problem(op: str, key: Key, other: Key) -> str | None:
     """Return the reason that an operator cannot compare the two paths; None if it can."""
     if not other.bare:
         return "it ends with an operator"
     mine, theirs = _class(key.kind), _class(other.kind)
     if other.kind is OperandKind.MAPPING:
         return "it is a mapping; name one of its entries"
-    if op == "in":
-        fits = theirs in ("any", "list")
-        wanted: str = "a list"
-        if theirs == "list" and mine not in ("any", "text"):
-            return f"it holds strings, and `{key.base}` is {key.kind.value}"
-    elif op in ("starts_with", "ends_with"):
-        fits, wanted = theirs in ("any", "text"), "a string"
-    elif op == "contains":
-        fits = theirs == "any" or (theirs == "text" if mine != "any" else theirs != "list")
-        wanted = "a string" if mine != "any" else "a single value"
-    else:
-        fits, wanted = theirs == "any" or (theirs != "list" if mine == "any" else theirs == mine), key.kind.value
-        if mine == "list":
-            return f"`{key.base}` is a list, and only single values are compared"
+    wanted: str
+    match OPERATORS[op].reference:
+        case ReferenceForm.LIST:
+            fits, wanted = theirs in ("any", "list"), "a list"
+            if theirs == "list" and mine not in ("any", "text", "list"):
+                return f"it holds strings, and `{key.base}` is {key.kind.value}"
+        case ReferenceForm.TEXT:
+            fits, wanted = theirs in ("any", "text"), "a string"
+        case ReferenceForm.PART:
+            fits = theirs == "any" or (theirs == "text" if mine != "any" else theirs != "list")
+            wanted = "a string" if mine != "any" else "a single value"
+        case _:
+            fits, wanted = theirs == "any" or (theirs != "list" if mine == "any" else theirs == mine), key.kind.value
+            if mine == "list":
+                return f"`{key.base}` is a list, and only single values are compared"
     return None if fits else f"it is {other.kind.value}, and `{key.base}.{op}` takes {wanted}"
 
 

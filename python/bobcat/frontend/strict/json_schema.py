@@ -10,10 +10,12 @@ import re
 from typing import Any, get_args
 
 from bobcat.frontend.strict.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
-from bobcat.frontend.strict.operands import JUDGED_BY, SCALARS
+from bobcat.frontend.strict.operands import SCALARS
 from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, VERDICTS
-from bobcat.frontend.strict.vocabulary import BELOW_ARGS, FOREIGN, OPERATORS, OperandKind, closed_paths
-from bobcat.ir.schema import NESTING
+from bobcat.frontend.strict.vocabulary import FOREIGN
+from bobcat.language.kinds import OperandForm, OperandKind
+from bobcat.language.operators import NESTING, OPERATORS, ROWS, OperatorSpec
+from bobcat.language.paths import closed_paths
 
 # Any: JSON.
 Schema = dict[str, Any]
@@ -32,28 +34,19 @@ _TEXTS: Schema = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"typ
 _TESTS: Schema = {"$ref": "#/$defs/tests"}
 _MATCH: Schema = {"$ref": "#/$defs/match"}
 _MATCHES: Schema = {"type": "array", "items": _MATCH}
-_OPERANDS: dict[str, Schema] = {
-    "eq": {},
-    "matches": {"type": "string", "description": "an RE2 pattern, searched anywhere in the text"},
-    "in": {"anyOf": [_SCALARS, _REF]},
-    "contains": {"anyOf": [_SCALAR, _REF]},
-    "contains_any": _SCALARS,
-    "contains_all": {**_SCALARS, "minItems": 1},
-    "gt": {"anyOf": [_BOUND, _REF]},
-    "ge": {"anyOf": [_BOUND, _REF]},
-    "lt": {"anyOf": [_BOUND, _REF]},
-    "le": {"anyOf": [_BOUND, _REF]},
-    "between": _BOUNDS,
-    "not_between": _BOUNDS,
-    "exists": {"type": "boolean"},
-    "starts_with": {"anyOf": [_TEXTS, _REF]},
-    "ends_with": {"anyOf": [_TEXTS, _REF]},
-    "glob": {"type": "string", "description": "`*` within a directory, `**` across them; the whole text"},
-    "length": {"anyOf": [{"type": "integer", "minimum": 0}, _TESTS]},
-    "lower": _TESTS,
-    "any": _TESTS,
-    "all": _TESTS,
-    "none": _TESTS,
+_OPERANDS: dict[OperandForm, Schema] = {
+    OperandForm.VALUE: {},
+    OperandForm.PATTERN: {"type": "string", "description": "an RE2 pattern, searched anywhere in the text"},
+    OperandForm.SCALARS: _SCALARS,
+    OperandForm.PART: _SCALAR,
+    OperandForm.PARTS: _SCALARS,
+    OperandForm.SOME_PARTS: {**_SCALARS, "minItems": 1},
+    OperandForm.BOUND: _BOUND,
+    OperandForm.BOUNDS: _BOUNDS,
+    OperandForm.BOOL: {"type": "boolean"},
+    OperandForm.TEXTS: _TEXTS,
+    OperandForm.GLOB: {"type": "string", "description": "`*` within a directory, `**` across them; the whole text"},
+    OperandForm.TESTS: _TESTS,
 }
 _TYPES: dict[type, str] = {str: "string", float: "number", bool: "boolean", type(None): "null"}
 _STEP = r"""(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
@@ -65,12 +58,12 @@ _CHAIN = rf"(?:{'|'.join(sorted(NESTING))})"
 _ALL = "|".join(OPERATORS)
 _NAME = rf"""(?:\.(?!(?:{_ALL})$)[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
 _STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
-_WHOLE: dict[str, Schema] = {
-    "eq": {"type": "object"},
-    "exists": {"type": "boolean"},
-    "contains": {"anyOf": [{"type": "string"}, _REF]},
-    "contains_any": _STRINGS,
-    "contains_all": {**_STRINGS, "minItems": 1},
+_WHOLE: dict[OperandForm, Schema] = {
+    OperandForm.VALUE: {"type": "object"},
+    OperandForm.BOOL: {"type": "boolean"},
+    OperandForm.PART: {"anyOf": [{"type": "string"}, _REF]},
+    OperandForm.PARTS: _STRINGS,
+    OperandForm.SOME_PARTS: {**_STRINGS, "minItems": 1},
 }
 """Operands of the operators that test a whole mapping of arguments."""
 
@@ -114,29 +107,28 @@ def _match() -> Schema:
     patterns: dict[str, Schema | bool] = {rf"^{_OPEN_PATH}$": {}}
     for path, kind in closed_paths().items():
         leaf[path] = _equal_to(kind) if kind is not OperandKind.STRINGS else False
-        for operator in OPERATORS:
-            if operator in JUDGED_BY[kind]:
-                operand = {"anyOf": [_equal_to(kind), _REF]} if operator == "eq" else _OPERANDS[operator]
-                leaf[f"{path}.{operator}"] = operand
-        if JUDGED_BY[kind] & NESTING:
+        for row in (row for row in ROWS if kind in row.kinds):
+            equality = row.operand is OperandForm.VALUE
+            leaf[f"{path}.{row.name}"] = {"anyOf": [_equal_to(kind), _REF]} if equality else _operand(row)
+        if any(row.nests and kind in row.kinds for row in ROWS):
             patterns[rf"^{re.escape(path)}(?:\.{_CHAIN})+\.(?:{_ALL})$"] = {}
     leaf["args"] = leaf["context.extra"] = False
     whole = r"(?:args|context\.extra)"
     patterns[rf"^{whole}{_STEP}*{_NAME}$"] = _SCALAR
-    patterns[rf"^{whole}\.(?:{'|'.join(sorted(BELOW_ARGS))})$"] = _SCALAR
+    patterns[rf"^{whole}\.(?:{'|'.join(sorted(row.name for row in ROWS if not row.whole))})$"] = _SCALAR
     patterns[rf"^{_BELOW}\.(?:{'|'.join(map(re.escape, FOREIGN))})$"] = False
-    for operator in OPERATORS:
-        if operator not in BELOW_ARGS:
-            patterns[rf"^{whole}\.{operator}$"] = _WHOLE.get(operator, False)
-    for operator in OPERATORS:
-        patterns[rf"^{_BELOW if operator in BELOW_ARGS else _OPEN_PATH}\.{operator}$"] = _OPERANDS[operator]
+    for row in ROWS:
+        if row.whole:
+            whole_operand = _WHOLE.get(row.operand, False) if OperandKind.MAPPING in row.kinds else False
+            patterns[rf"^{whole}\.{row.name}$"] = whole_operand
+        patterns[rf"^{_OPEN_PATH if row.whole else _BELOW}\.{row.name}$"] = _operand(row)
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
     return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
 
 
 def _tests() -> Schema:
     """Return the schema of a mapping of operators; each may follow others: `lower.eq`."""
-    properties = {name: _OPERANDS[name] for name in OPERATORS if name != "exists"}
+    properties = {row.name: _operand(row) for row in ROWS if not row.path_only}
     patterns: dict[str, Schema] = {rf"^(?:{_CHAIN}\.)+(?:{_ALL})$": {}}
     return {
         "type": "object",
@@ -145,6 +137,16 @@ def _tests() -> Schema:
         "additionalProperties": False,
         "minProperties": 1,
     }
+
+
+def _operand(row: OperatorSpec) -> Schema:
+    """Return the schema of the operands of an operator."""
+    schema = _OPERANDS[row.operand]
+    if row.made is OperandKind.COUNT:
+        return {"anyOf": [{"type": "integer", "minimum": 0}, schema]}
+    if row.reference is None or not schema:
+        return schema
+    return {"anyOf": [*schema.get("anyOf", [schema]), _REF]}
 
 
 def _equal_to(kind: OperandKind) -> Schema:

@@ -6,8 +6,8 @@ import re
 from typing import NamedTuple
 
 from bobcat._core import is_printable
-from bobcat.frontend.strict.vocabulary import OPERATOR_NAMES, not_an_operator
-from bobcat.ir.schema import NESTING
+from bobcat.frontend.strict.vocabulary import not_an_operator
+from bobcat.language.operators import NESTING, OPERATORS
 
 MAX_STEPS = 64
 """Steps of one key, its head and its operator included."""
@@ -92,11 +92,7 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
         last = index == len(path) - 1 and op is None
         ordinary = is_printable(step) and step == step.strip() and step and not re.search(r"[.\[\]]", step)
         making = index > 0 and step in NESTING
-        if (
-            ordinary
-            and not making
-            and not (last and (step in OPERATOR_NAMES or (len(path) > 1 and not_an_operator(step))))
-        ):
+        if ordinary and not making and not (last and (step in OPERATORS or (len(path) > 1 and not_an_operator(step)))):
             parts.append(f".{step}")
         else:
             parts.append(f'["{"".join(_escaped(char) for char in step)}"]')

@@ -9,26 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bobcat.frontend.strict.key_syntax import KeySyntaxError, Segment, split, written
-from bobcat.frontend.strict.vocabulary import (
-    BELOW_ARGS,
-    CONNECTIVES,
-    CONNECTIVES_MEANT,
-    CONTEXT,
-    DECLARED,
-    ELEMENTS,
-    HEADS,
-    HEADS_MEANT,
-    NEGATED,
-    OPERATOR_NAMES,
-    OPERATORS,
-    PRINCIPAL,
-    VALUES,
-    OperandKind,
-    Written,
-    not_an_operator,
-)
+from bobcat.frontend.strict.vocabulary import CONNECTIVES, CONNECTIVES_MEANT, HEADS_MEANT, NEGATED, not_an_operator
 from bobcat.frontend.suggest import closest, listed
-from bobcat.ir.schema import NESTING, Head, Operator
+from bobcat.language.kinds import OperandKind
+from bobcat.language.operators import LOWERED_TO, NESTING, OPERATORS
+from bobcat.language.paths import HEADS, Head, fields, values_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +26,11 @@ class Key:
 
     head: Head
     path: tuple[str, ...]
-    op: Written
+    op: str
     bare: bool
     kind: OperandKind
     base: str
-    chain: tuple[Operator, ...] = ()
+    chain: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
 
 
@@ -71,31 +56,30 @@ def parse_key(text: str) -> Key | KeyProblem:
         case "args":
             return _open(text, "args", [], rest)
         case "declared":
-            return _fields(text, "declared", rest, DECLARED)
+            return _fields(text, "declared", rest)
         case "context":
             if rest and rest[0].text == "extra":
                 return _open(text, "context", rest[:1], rest[1:])
             if rest and rest[0].text == "principal":
-                return _fields(text, "context", rest, PRINCIPAL, group=1)
-            return _fields(text, "context", rest, CONTEXT)
+                return _fields(text, "context", rest, group=1)
+            return _fields(text, "context", rest)
         case _:
             return _unknown_head(text, head, rest)
 
 
-def _fields(
-    text: str, head: Head, rest: list[Segment], fields: dict[str, OperandKind], group: int = 0
-) -> Key | KeyProblem:
+def _fields(text: str, head: Head, rest: list[Segment], group: int = 0) -> Key | KeyProblem:
+    known = fields(head, *(segment.text for segment in rest[:group]))
     base = ".".join([head, *(segment.text for segment in rest[:group])])
     below = rest[group:]
-    if not below or (not below[0].quoted and below[0].text in OPERATOR_NAMES):
-        return KeyProblem("E0309", {"base": base, "known": listed(f"{base}.{name}" for name in fields)})
+    if not below or (not below[0].quoted and below[0].text in OPERATORS):
+        return KeyProblem("E0309", {"base": base, "known": listed(f"{base}.{name}" for name in known)})
     name = below[0].text
-    if name not in fields:
-        near = closest(name, fields) or _begun(name, fields)
+    if name not in known:
+        near = closest(name, known) or _begun(name, known)
         tail = "".join(f".{segment.text}" for segment in below[1:])
         help = f"did you mean `{base}.{near}{tail}`?" if near else None
-        return KeyProblem("E0302", {"base": base, "field": name, "known": listed(fields)}, help)
-    return _closed(text, head, rest[: group + 1], below[1:], fields[name])
+        return KeyProblem("E0302", {"base": base, "field": name, "known": listed(known)}, help)
+    return _closed(text, head, rest[: group + 1], below[1:], known[name])
 
 
 def _begun(name: str, fields: Iterable[str]) -> str | None:
@@ -107,7 +91,7 @@ def _begun(name: str, fields: Iterable[str]) -> str | None:
 def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kind: OperandKind) -> Key | KeyProblem:
     steps = tuple(segment.text for segment in path)
     base = ".".join((head, *steps))
-    values = VALUES.get((head, *steps), ())
+    values = values_at((head, *steps))
     if not rest:
         return Key(head, steps, "eq", True, kind, base, (), values)
     operators = _operators(rest, 0)
@@ -154,7 +138,7 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
 def _within_elements(head: Head, steps: list[str], rest: list[Segment]) -> KeyProblem | None:
     """Return the problem with path steps after `any`, `all` or `none`."""
     for index, segment in enumerate(rest[1:-1], 1):
-        if segment.text in ELEMENTS and not segment.quoted:
+        if not segment.quoted and segment.text in OPERATORS and OPERATORS[segment.text].elements:
             quoted = written(head, (*steps, *(step.text for step in rest[: index + 1])))
             help = f"elements are tested as a whole; if `{segment.text}` is the name of an argument, write `{quoted}`"
             return KeyProblem("E0303", {"operator": rest[index + 1].text, "quoted": quoted}, help)
@@ -165,23 +149,23 @@ def _base(text: str, operator: str) -> str:
     return text[: -len(operator) - 1]
 
 
-def _operators(rest: list[Segment], least: int) -> tuple[Written, ...]:
+def _operators(rest: list[Segment], least: int) -> tuple[str, ...]:
     """Return the operators at the end of a key: the last one, and those that derive its input.
 
     The first `least` segments are steps, unless the operator there tests mappings of arguments.
     """
-    if not rest or rest[-1].quoted or rest[-1].text not in OPERATOR_NAMES:
+    if not rest or rest[-1].quoted or rest[-1].text not in OPERATORS:
         return ()
-    if rest[-1].text in BELOW_ARGS and len(rest) <= least:
+    if not OPERATORS[rest[-1].text].whole and len(rest) <= least:
         return ()
     start = len(rest) - 1
     while start > least and not rest[start - 1].quoted and rest[start - 1].text in NESTING:
         start -= 1
-    return tuple(OPERATORS[OPERATORS.index(segment.text)] for segment in rest[start:])
+    return tuple(segment.text for segment in rest[start:])
 
 
-def _chain(operators: tuple[Written, ...]) -> tuple[Operator, ...]:
-    return tuple(operator for operator in operators[:-1] if operator != "glob")
+def _chain(operators: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(operator for operator in operators[:-1] if operator not in LOWERED_TO)
 
 
 def _meant(base: str, operator: str, meant: str) -> str:
@@ -199,7 +183,7 @@ def _unknown_head(text: str, head: str, rest: list[Segment]) -> KeyProblem:
     meant = HEADS_MEANT.get(head.lower()) or closest(head, HEADS)
     if meant:
         return KeyProblem("E0301", {"head": head}, f"did you mean `{meant}{tail}`?")
-    for group, fields in (("declared", DECLARED), ("context", CONTEXT), ("context.principal", PRINCIPAL)):
-        if head in fields:
-            return KeyProblem("E0301", {"head": head}, f"did you mean `{group}.{text}`?")
+    for group in (("declared",), ("context",), ("context", "principal")):
+        if head in fields(*group):
+            return KeyProblem("E0301", {"head": head}, f"did you mean `{'.'.join(group)}.{text}`?")
     return KeyProblem("E0301", {"head": head}, f"if it is an argument, write `args.{text}`")

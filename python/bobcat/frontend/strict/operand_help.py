@@ -9,9 +9,11 @@ from yaml.nodes import Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import shown
 from bobcat.frontend.strict.key_syntax import written
 from bobcat.frontend.strict.keys import Key
-from bobcat.frontend.strict.vocabulary import NEGATED, OPERATOR_NAMES, OperandKind, not_an_operator
+from bobcat.frontend.strict.vocabulary import NEGATED, not_an_operator
 from bobcat.frontend.suggest import closest
 from bobcat.frontend.yaml.scalars import kind_of_node
+from bobcat.language.kinds import OperandKind
+from bobcat.language.operators import OPERATORS
 
 
 def bool_help(node: Node) -> str:
@@ -61,7 +63,7 @@ def argument_help(op: str | None, key: Key) -> str:
 def operator_help(found: Node | str, key: Key) -> str | None:
     """Suggest the spelling of the tests of `key`, a nesting operator."""
     if isinstance(found, str):
-        meant = not_an_operator(found) or closest(found, OPERATOR_NAMES)
+        meant = not_an_operator(found) or closest(found, OPERATORS)
         if meant is None:
             return (
                 "elements are tested as a whole, by operators"
@@ -93,7 +95,7 @@ def flat(node: Node, key: Key) -> str:
     for name, item in node.value:
         if isinstance(name, ScalarNode) and isinstance(name.value, str):
             text = shown(item.value) if isinstance(item, ScalarNode) else "..."
-            operator = key.path and name.value in OPERATOR_NAMES
+            operator = key.path and name.value in OPERATORS
             meant = f"{key.base}.{name.value}" if operator else written(key.head, (*key.path, name.value))
             found.append(f"{meant}: {text}")
     return ", ".join(found[:3]) or f"{key.base}.eq: {{}}"

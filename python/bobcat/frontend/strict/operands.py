@@ -15,11 +15,12 @@ from bobcat.frontend.strict.keys import Key
 from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help
 from bobcat.frontend.strict.pattern_operands import check_pattern_operand
 from bobcat.frontend.strict.patterns import check_pattern, pattern_cost
-from bobcat.frontend.strict.vocabulary import OperandKind, Written
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length, entries, string_at_sight, value
 from bobcat.frontend.yaml.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.yaml.timestamps import microseconds
-from bobcat.ir.schema import NESTING, Const
+from bobcat.ir.schema import Const
+from bobcat.language.kinds import OperandForm, OperandKind
+from bobcat.language.operators import OPERATORS, ROWS
 
 MAX_CONST_DEPTH = 16
 """Nesting of a constant: a scalar is one level."""
@@ -28,27 +29,8 @@ MAX_PATTERN_BYTES = 4 * 1024 * 1024
 MAX_PATTERN_COST = 8_000_000
 """Size of all patterns of a policy together with repetitions expanded, counted at every use."""
 
-_EQUALITY: tuple[Written, ...] = ("eq", "in", "exists")
-_ORDER: tuple[Written, ...] = ("gt", "ge", "lt", "le", "between", "not_between")
-_CONTAINMENT: tuple[Written, ...] = ("contains", "contains_any", "contains_all")
-_TEXT: tuple[Written, ...] = ("matches", "glob", "starts_with", "ends_with", *_CONTAINMENT)
-_ELEMENTS: tuple[Written, ...] = ("any", "all", "none")
-_OF_STRINGS = frozenset((*_EQUALITY, *_ORDER, *_TEXT, "length", "lower"))
-JUDGED_BY: dict[OperandKind, frozenset[Written]] = {
-    OperandKind.ANY: frozenset((*_OF_STRINGS, *_ELEMENTS)),
-    OperandKind.STRING: _OF_STRINGS,
-    OperandKind.NULLABLE_STRING: _OF_STRINGS,
-    OperandKind.BOOL: frozenset(_EQUALITY),
-    OperandKind.NUMBER: frozenset((*_EQUALITY, *_ORDER)),
-    OperandKind.NULLABLE_NUMBER: frozenset((*_EQUALITY, *_ORDER)),
-    OperandKind.STRINGS: frozenset(("eq", "exists", *_CONTAINMENT, "length", *_ELEMENTS)),
-    OperandKind.MAPPING: frozenset(("eq", "exists", *_CONTAINMENT)),
-    OperandKind.TIME: frozenset((*_EQUALITY, *_ORDER)),
-    OperandKind.COUNT: frozenset(("eq", "in", *_ORDER)),
-    OperandKind.LOWER: frozenset(("eq", "in", *_ORDER, *_TEXT)),
-}
-COMPARING = {kind: operators - NESTING for kind, operators in JUDGED_BY.items()}
-"""The subset that tests the value itself, not a derived value."""
+COMPARING = {kind: frozenset(row.name for row in ROWS if kind in row.kinds and not row.nests) for kind in OperandKind}
+"""By kind, the operators that test the value itself, not a derived value."""
 SCALARS: dict[OperandKind, tuple[type, ...]] = {
     OperandKind.ANY: (str, int, float, bool, type(None)),
     OperandKind.STRING: (str,),
@@ -74,8 +56,6 @@ _BOUNDS: dict[OperandKind, tuple[str, tuple[type, ...]]] = {
     OperandKind.STRING: ("a string", (str,)),
     OperandKind.NULLABLE_STRING: ("a string", (str,)),
 }
-OPERATOR_ORDER: tuple[Written, ...] = (*_EQUALITY, *_ORDER, *_TEXT, "length", "lower", *_ELEMENTS)
-"""All operators in display order."""
 
 
 class Operands:
@@ -88,24 +68,20 @@ class Operands:
         self._patterns: set[str] = set()
         self._pattern_bytes = 0
         self._pattern_cost = 0
-        # By operator: the constant to compare with, if the operator supports the kind of the key.
-        self.take: dict[Written, Callable[[Node, Key], Const]] = {
-            "eq": self._eq,
-            "matches": self._matches,
-            "in": self._in,
-            "contains": self._contains,
-            "contains_any": self._contains_many,
-            "contains_all": self._contains_many,
-            "gt": self._bound,
-            "ge": self._bound,
-            "lt": self._bound,
-            "le": self._bound,
-            "between": self._between,
-            "not_between": self._between,
-            "exists": self._exists,
-            "starts_with": self._affix,
-            "ends_with": self._affix,
+        takers: dict[OperandForm, Callable[[Node, Key], Const]] = {
+            OperandForm.VALUE: self._eq,
+            OperandForm.SCALARS: self._in,
+            OperandForm.PART: self._contains,
+            OperandForm.PARTS: self._contains_many,
+            OperandForm.SOME_PARTS: self._contains_many,
+            OperandForm.BOUND: self._bound,
+            OperandForm.BOUNDS: self._between,
+            OperandForm.TEXTS: self._affix,
+            OperandForm.PATTERN: self._matches,
+            OperandForm.BOOL: self._bool,
         }
+        # By operator: the constant to compare with, if the operator supports the kind of the key.
+        self.take = {row.name: takers[row.operand] for row in ROWS if row.operand in takers}
 
     def constant(self, node: Node, depth: int = 1) -> Const:
         """Convert any JSON value unchanged: the value of a transform, or an item of a list that is compared as a
@@ -314,7 +290,7 @@ class Operands:
         items = self._list(node, key)
         if isinstance(items, InvalidValue):
             return INVALID_VALUE
-        if not items and key.op == "contains_all":
+        if not items and OPERATORS[key.op].operand is OperandForm.SOME_PARTS:
             self._report.add("E0409", node, op=key.op)
             return INVALID_VALUE
         if not items:
@@ -362,13 +338,11 @@ class Operands:
             return INVALID_VALUE
         return [low, high]
 
-    def _exists(self, node: Node, key: Key) -> Const:
+    def _bool(self, node: Node, key: Key) -> Const:
         found = self._scalar(node) if isinstance(node, ScalarNode) else None
         if found is INVALID_VALUE:
             return INVALID_VALUE
         if type(found) is not bool:
-            self._report.add(
-                "E0401", node, op="exists", expected="a bool", kind=kind_of_node(node), help=bool_help(node)
-            )
+            self._report.add("E0401", node, op=key.op, expected="a bool", kind=kind_of_node(node), help=bool_help(node))
             return INVALID_VALUE
         return found

@@ -15,12 +15,21 @@ from collections.abc import Iterator
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Leaf
+from bobcat.language.kinds import OperandForm
+from bobcat.language.operators import OPERATORS
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts
 from bobcat.lint.texts import about, unlisted_texts
 
 CODES = ("W0127",)
 _CALLERS = (("context", "principal", "id"), ("context", "principal", "name"))
 _FAR_BELOW = -1_000_000_000
+_OF_TEXTS = (
+    OperandForm.VALUE,
+    OperandForm.SCALARS,
+    OperandForm.PART,
+    OperandForm.PARTS,
+    OperandForm.SOME_PARTS,
+)
 
 
 def check(subject: LintContext) -> Iterator[Diagnostic]:
@@ -34,7 +43,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
                 continue
             seen.add(item.path)
             if tests_text(item.leaf):
-                call = unlisted_call(subject, facts, item.path, listed=item.leaf.op in ("any", "all", "none"))
+                call = unlisted_call(subject, facts, item.path, listed=OPERATORS[item.leaf.op].elements)
             else:
                 below = construct.leaf(item.leaf.head, item.leaf.path, "eq", _FAR_BELOW)
                 call = subject.example(facts, below)
@@ -45,12 +54,16 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
 def _excludes(item: PlacedLeaf) -> bool:
     """Return true if a test excludes texts or numbers."""
     leaf = item.leaf
-    if item.positive:
-        return leaf.op == "none" or (leaf.op == "not_between" and _is_number(leaf.operand[0]))
-    if leaf.op in ("eq", "in", "between"):
-        operand = leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]
-        return tests_text(leaf) or any(map(_is_number, operand))
-    return tests_text(leaf)
+    row = OPERATORS[leaf.op]
+    if item.positive and not row.excludes:
+        return False
+    if row.elements and item.positive:
+        return True
+    operand = leaf.operand if isinstance(leaf.operand, list) else [leaf.operand]
+    numbers = row.operand in (OperandForm.VALUE, OperandForm.SCALARS, OperandForm.BOUNDS) and any(
+        map(_is_number, operand)
+    )
+    return numbers if row.operand is OperandForm.BOUNDS else numbers or tests_text(leaf)
 
 
 def _is_number(value: object) -> bool:
@@ -70,13 +83,10 @@ def tests_text(leaf: Leaf) -> bool:
 
 
 def _tells_apart(op: str, operand: Const) -> bool:
-    match op:
-        case "matches" | "starts_with" | "ends_with":
-            return True
-        case "eq" | "in" | "contains" | "contains_any" | "contains_all":
-            items = operand if isinstance(operand, list) else [operand]
-            return any(isinstance(item, str) for item in items)
-        case "lower" | "any" | "all" | "none":
-            return any(_tells_apart(item["op"], item["operand"]) for item in operand["tests"])
-        case _:
-            return False
+    row = OPERATORS[op]
+    if row.nests:
+        return row.constrains and any(_tells_apart(item["op"], item["operand"]) for item in operand["tests"])
+    if row.operand in (OperandForm.PATTERN, OperandForm.TEXTS):
+        return True
+    items = operand if isinstance(operand, list) else [operand]
+    return row.operand in _OF_TEXTS and any(isinstance(item, str) for item in items)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Diagnostic
-from bobcat.ir.schema import NESTING, Const, Operator
+from bobcat.ir.schema import Const, Operator
+from bobcat.language.operators import NESTING
 from bobcat.lint.pattern_syntax import is_anchored
 from bobcat.lint.subject import LintContext
 

@@ -1,0 +1,302 @@
+"""The operators of the policy language: one row each, and the builder method of each.
+
+To add an operator, add its row and its method here; CONTRIBUTING.md lists the other files. Vocabulary, operand parsing,
+JSON Schema, builder, doctor, lints and suggestions read the rows. From an operator whose row does not say so, no lint
+concludes anything.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from keyword import iskeyword
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
+
+from bobcat.language import probes, truth
+from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
+
+_EQUALITY = frozenset(OperandKind) - {OperandKind.STRINGS, OperandKind.MAPPING}
+_TEXT = frozenset((OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STRING, OperandKind.LOWER))
+_CONTAINERS = _TEXT | {OperandKind.STRINGS, OperandKind.MAPPING}
+_LISTS = frozenset((OperandKind.ANY, OperandKind.STRINGS))
+_ORDER = _EQUALITY - {OperandKind.BOOL}
+_PATHS = frozenset(OperandKind) - {OperandKind.COUNT, OperandKind.LOWER}
+
+
+# Any: numbers or strings.
+Bound: TypeAlias = tuple[Any, Literal[-1, 0, 1]] | None
+Interval: TypeAlias = tuple[Bound, Bound]
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """One operator.
+
+    * `operand`: the form of the operand; `kinds`: the kinds of values that it tests.
+    * `reference`: the values at another path that it compares with, if the operand can be `{ref: PATH}`.
+    * `lynx`: the `lynx` profile has it, too; `whole`: directly under `args` it is not the name of an argument;
+      `path_only`: it does not test derived values.
+    * `unordered`: a list operand is a set; `single`: the operator whose operand is the only item of the list.
+    * `made`: of an operator that nests, the kind of the derived value; None is that of the elements of the list.
+    * `sign`: its sign in listings.
+    * `synonyms`: names of it in other languages; `lowered` of it after `lower`; `negations` of its negation.
+    * `types`: the JSON types of values for which it can be true; None if that depends on the operand.
+    * `excludes`: it only excludes values; `constrains`: it constrains the content of a value.
+    * `interval`: the values for which it is true, as a lower and an upper bound, each with 1 or -1 if it is open.
+    * `anchors`: the ends of a text at which it finds its texts; None if it does not search for texts.
+    * `holds`: the comparison of a value with an operand, or of one that nests, with a test of the derived value.
+    * `probes`: candidate values for an operand, or of one that nests, for those of the derived value.
+    """
+
+    name: str
+    operand: OperandForm
+    kinds: frozenset[OperandKind]
+    holds: Callable[[Any, Any], bool | None]  # Any: JSON, or a test
+    probes: Callable[[Any], probes.Candidates] = probes.equal  # Any: as above
+    reference: ReferenceForm | None = None
+    lynx: bool = False
+    whole: bool = False
+    path_only: bool = False
+    unordered: bool = False
+    single: str | None = None
+    made: OperandKind | None = None
+    sign: str = ""
+    synonyms: tuple[str, ...] = ()
+    lowered: tuple[str, ...] = ()
+    negations: tuple[str, ...] = ()
+    types: tuple[str, ...] | None = None
+    excludes: bool = False
+    constrains: bool = True
+    interval: Callable[[Any], Interval] | None = None  # Any: an operand
+    anchors: Literal["", "start", "end", "both"] | None = None
+
+    @property
+    def nests(self) -> bool:
+        """Return true if the operand is tests of a derived value: a length, a lower case, elements."""
+        return self.operand is OperandForm.TESTS
+
+    @property
+    def elements(self) -> bool:
+        """Return true if it tests every element of a list."""
+        return self.nests and self.made is None
+
+    @property
+    def method(self) -> str:
+        """Return the name of its method in the builder."""
+        return f"{self.name}_" if iskeyword(self.name) else self.name
+
+
+ROWS = (
+    OperatorSpec(
+        "eq", OperandForm.VALUE, frozenset(OperandKind), truth.equals, probes.equal,
+        reference=ReferenceForm.SAME, lynx=True, whole=True, sign="==", anchors="both",
+        interval=lambda value: ((value, 0), (value, 0)),
+        synonyms=("exactly", "equals", "equal", "=="), lowered=("ieq", "iequals"),
+        negations=("not", "ne", "neq", "not_eq", "not_equal", "not_equals", "!="),
+    ),
+    OperatorSpec(
+        "in", OperandForm.SCALARS, _EQUALITY, truth.is_one_of, probes.one_of,
+        reference=ReferenceForm.LIST, lynx=True, whole=True, unordered=True, single="eq", anchors="both",
+        synonyms=("one_of", "oneof", "is_in"), negations=("not_in", "notin", "nin"),
+    ),
+    OperatorSpec(
+        "exists", OperandForm.BOOL, _PATHS, lambda _, wanted: wanted is True, probes.equal,
+        whole=True, path_only=True, constrains=False,
+    ),
+    OperatorSpec(
+        "gt", OperandForm.BOUND, _ORDER, truth.ordered(operator.gt), probes.ordered(up=True, within=False),
+        reference=ReferenceForm.SAME, lynx=True, whole=True, sign=">", interval=lambda bound: ((bound, 1), None),
+        synonyms=(">", "greater_than"),
+    ),
+    OperatorSpec(
+        "ge", OperandForm.BOUND, _ORDER, truth.ordered(operator.ge), probes.ordered(up=True, within=True),
+        reference=ReferenceForm.SAME, lynx=True, whole=True, sign=">=", interval=lambda bound: ((bound, 0), None),
+        synonyms=(">=", "gte"),
+    ),
+    OperatorSpec(
+        "lt", OperandForm.BOUND, _ORDER, truth.ordered(operator.lt), probes.ordered(up=False, within=False),
+        reference=ReferenceForm.SAME, lynx=True, whole=True, sign="<", interval=lambda bound: (None, (bound, -1)),
+        synonyms=("<", "less_than"),
+    ),
+    OperatorSpec(
+        "le", OperandForm.BOUND, _ORDER, truth.ordered(operator.le), probes.ordered(up=False, within=True),
+        reference=ReferenceForm.SAME, lynx=True, whole=True, sign="<=", interval=lambda bound: (None, (bound, 0)),
+        synonyms=("<=", "lte"),
+    ),
+    OperatorSpec(
+        "between", OperandForm.BOUNDS, _ORDER, truth.between, probes.between,
+        lynx=True, whole=True, interval=lambda bounds: ((bounds[0], 0), (bounds[1], 0)), synonyms=("in_range",),
+    ),
+    OperatorSpec(
+        "not_between", OperandForm.BOUNDS, _ORDER,
+        lambda value, bounds: truth.negated(truth.between(value, bounds)), probes.swapped(probes.between),
+        lynx=True, whole=True, excludes=True,
+    ),
+    OperatorSpec(
+        "matches", OperandForm.PATTERN, _TEXT, truth.matches,
+        lynx=True, whole=True, types=("string",), anchors="",
+        synonyms=("regex", "regexp", "match_regex", "like", "ilike"), negations=("not_matches",),
+    ),
+    OperatorSpec("glob", OperandForm.GLOB, _TEXT, truth.matches, synonyms=("fnmatch", "wildcard")),
+    OperatorSpec(
+        "starts_with", OperandForm.TEXTS, _TEXT, truth.affix(str.startswith), probes.affix(start=True),
+        reference=ReferenceForm.TEXT, unordered=True, single="starts_with", types=("string",), anchors="start",
+        synonyms=("startswith", "start_with", "starts", "begins_with", "has_prefix"), negations=("not_starts_with",),
+    ),
+    OperatorSpec(
+        "ends_with", OperandForm.TEXTS, _TEXT, truth.affix(str.endswith), probes.affix(start=False),
+        reference=ReferenceForm.TEXT, unordered=True, single="ends_with", types=("string",), anchors="end",
+        synonyms=("endswith", "end_with", "has_suffix"), negations=("not_ends_with",),
+    ),
+    OperatorSpec(
+        "contains", OperandForm.PART, _CONTAINERS, truth.contains, probes.containing,
+        reference=ReferenceForm.PART, lynx=True, whole=True, types=("string", "array", "object"), anchors="",
+        synonyms=("includes",), lowered=("icontains",), negations=("not_contains",),
+    ),
+    OperatorSpec(
+        "contains_any", OperandForm.PARTS, _CONTAINERS, truth.contains_any, probes.containing_each(1),
+        lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
+        negations=("contains_none",),
+    ),
+    OperatorSpec(
+        "contains_all", OperandForm.SOME_PARTS, _CONTAINERS, truth.contains_all, probes.containing_each(None),
+        lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
+    ),
+    OperatorSpec(
+        "length", OperandForm.TESTS, _CONTAINERS - {OperandKind.LOWER, OperandKind.MAPPING}, truth.of_length,
+        probes.of_length, made=OperandKind.COUNT, types=("string", "array", "object"), constrains=False,
+        synonyms=("len",),
+    ),
+    OperatorSpec(
+        "lower", OperandForm.TESTS, _TEXT - {OperandKind.LOWER}, truth.of_lower, probes.of_lower,
+        made=OperandKind.LOWER, types=("string",), synonyms=("lowercase", "lower_case", "tolower", "to_lower"),
+    ),
+    OperatorSpec(
+        "any", OperandForm.TESTS, _LISTS, truth.some, probes.some, types=("array",), synonyms=("some", "any_of"),
+    ),
+    OperatorSpec(
+        "all", OperandForm.TESTS, _LISTS, truth.every, probes.every,
+        types=("array",), synonyms=("every", "each", "all_of"),
+    ),
+    OperatorSpec(
+        "none", OperandForm.TESTS, _LISTS, lambda value, test: truth.negated(truth.some(value, test)), probes.no_one,
+        types=("array",), excludes=True, synonyms=("none_of",),
+    ),
+)  # fmt: skip
+"""All operators, in display order."""
+
+OPERATORS: dict[str, OperatorSpec] = {row.name: row for row in ROWS}
+"""The rows by name."""
+LOWERED_TO = {"glob": "matches"}
+"""Operators of policies that the IR does not have, and the operators that they are lowered to."""
+SIGNS = {row.name: row.sign for row in ROWS if row.sign}
+"""The signs of operators that have one."""
+NESTING = frozenset(row.name for row in ROWS if row.nests)
+"""Operators whose operand is tests of a derived value: its length, its lower case, its elements."""
+
+_ConditionT = TypeVar("_ConditionT")
+_PathT = TypeVar("_PathT")
+_COLLECTIONS = (list, tuple, set, frozenset)
+
+
+class OperatorMethods(Generic[_ConditionT, _PathT]):
+    """The methods of a path in the builder, one for each operator without a sign."""
+
+    __slots__ = ()
+
+    def _compared(self, operator: str, operand: Any) -> _ConditionT:  # Any: an operand, here and below
+        raise NotImplementedError
+
+    def _made(self, operator: str, tests: dict[str, Any]) -> _PathT | _ConditionT:
+        raise NotImplementedError
+
+    def _listed(self, operator: str, values: tuple[Any, ...]) -> _ConditionT:
+        one = len(values) == 1 and isinstance(values[0], (OperatorMethods, *_COLLECTIONS))
+        return self._compared(operator, values[0] if one else list(values))
+
+    def matches(self, pattern: str) -> _ConditionT:
+        """Test that the pattern is found in the value."""
+        return self._compared("matches", pattern)
+
+    def glob(self, pattern: str) -> _ConditionT:
+        """Test that the value is a text that matches the glob."""
+        return self._compared("glob", pattern)
+
+    def in_(self, *values: Any) -> _ConditionT:
+        """Test that the value equals one of these values, or of one list of them, or is an element of the list at a
+        path.
+        """
+        return self._listed("in", values)
+
+    def contains(self, value: Any) -> _ConditionT:
+        """Test that `value` is a part, an element or a key of the value."""
+        return self._compared("contains", value)
+
+    def contains_any(self, *values: Any) -> _ConditionT:
+        """Test that the value contains one of these values."""
+        return self._listed("contains_any", values)
+
+    def contains_all(self, *values: Any) -> _ConditionT:
+        """Test that the value contains all of these values."""
+        return self._listed("contains_all", values)
+
+    def starts_with(self, *texts: Any) -> _ConditionT:
+        """Test that the value begins with this text, or with one of several."""
+        return self._compared("starts_with", texts[0] if len(texts) == 1 else list(texts))
+
+    def ends_with(self, *texts: Any) -> _ConditionT:
+        """Test that the value ends with this text, or with one of several."""
+        return self._compared("ends_with", texts[0] if len(texts) == 1 else list(texts))
+
+    def between(self, low: Any, high: Any) -> _ConditionT:
+        """Test that the value is in the range; the bounds are inclusive."""
+        return self._compared("between", [low, high])
+
+    def not_between(self, low: Any, high: Any) -> _ConditionT:
+        """Test that the value is outside the range."""
+        return self._compared("not_between", [low, high])
+
+    def exists(self, there: bool = True) -> _ConditionT:
+        """Test that the path has a value; with `False`, that it has no value."""
+        return self._compared("exists", there)
+
+    @overload
+    def length(self) -> _PathT: ...
+    @overload
+    def length(self, **tests: Any) -> _ConditionT: ...
+    def length(self, **tests: Any) -> _PathT | _ConditionT:
+        """Length of the value: `.length() > 5`, or `.length(gt=2, lt=9)`."""
+        return self._made("length", tests)
+
+    @overload
+    def lower(self) -> _PathT: ...
+    @overload
+    def lower(self, **tests: Any) -> _ConditionT: ...
+    def lower(self, **tests: Any) -> _PathT | _ConditionT:
+        """The value in lower case: `.lower().contains("rm")`."""
+        return self._made("lower", tests)
+
+    @overload
+    def any(self) -> _PathT: ...
+    @overload
+    def any(self, **tests: Any) -> _ConditionT: ...
+    def any(self, **tests: Any) -> _PathT | _ConditionT:
+        """Some element: `.any() == "x"`; with several tests, one element that passes all: `.any(gt=2, lt=9)`."""
+        return self._made("any", tests)
+
+    @overload
+    def all(self) -> _PathT: ...
+    @overload
+    def all(self, **tests: Any) -> _ConditionT: ...
+    def all(self, **tests: Any) -> _PathT | _ConditionT:
+        """Every element: `.all().ends_with("@example.com")`."""
+        return self._made("all", tests)
+
+    @overload
+    def none(self) -> _PathT: ...
+    @overload
+    def none(self, **tests: Any) -> _ConditionT: ...
+    def none(self, **tests: Any) -> _PathT | _ConditionT:
+        """No element: `.none().matches("secret")`."""
+        return self._made("none", tests)
