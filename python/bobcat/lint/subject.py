@@ -46,6 +46,12 @@ class PlacedLeaf:
         return (self.leaf.head, *self.leaf.path)
 
     @property
+    def excludes(self) -> bool:
+        """Return true if it names values for which it is false: by `not`, or by its operator."""
+        row = OPERATORS[self.leaf.op]
+        return self.positive is (row.excludes and not row.elements)
+
+    @property
     def constrains(self) -> bool:
         """Return true if the leaf constrains the content of a value other than by exclusion."""
         row = OPERATORS[self.leaf.op]

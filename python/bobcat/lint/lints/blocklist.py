@@ -53,7 +53,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
 
 def _lists(item: PlacedLeaf) -> bool:
     """Return true if a leaf of a rule that restricts lists bad texts of an argument."""
-    return item.path[0] == "args" and item.positive and tests_text(item.leaf)
+    return item.path[0] == "args" and not item.excludes and tests_text(item.leaf)
 
 
 def _takes(subject: LintContext, facts: RuleFacts, other: RuleFacts, path: Path) -> bool:

@@ -13,6 +13,9 @@ from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.ir import construct
+from bobcat.ir.schema import Leaf
+from bobcat.language.operators import OPERATORS
+from bobcat.lint.judging import holds
 from bobcat.lint.subject import LintContext, Path
 
 CODES = ("W0125",)
@@ -24,9 +27,15 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
         seen: set[Path] = set()
         for item in facts.leaves:
             leaf = item.leaf
-            if not item.positive or leaf.head != "args" or leaf.op not in ("all", "none") or item.path in seen:
+            if not item.positive or leaf.head != "args" or not _passes_empty(leaf) or item.path in seen:
                 continue
             call = subject.example(facts, leaf, construct.leaf("args", leaf.path, "eq", []))
             if call is not None:
                 seen.add(item.path)
                 yield subject.at_leaf("W0125", facts, item, op=leaf.op, call=call)
+
+
+def _passes_empty(leaf: Leaf) -> bool:
+    """Return true if a test of lists only can be true for the empty list."""
+    reference = isinstance(leaf.operand, dict) and "ref" in leaf.operand
+    return OPERATORS[leaf.op].types == ("array",) and (reference or holds(leaf.op, leaf.operand, []) is True)

@@ -30,13 +30,13 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
             continue
         seen: set[Path] = set()
         for item in facts.leaves:
-            if not item.positive and _is_environment(item) and item.path not in seen:
+            if item.excludes and _is_environment(item) and item.path not in seen:
                 seen.add(item.path)
                 yield from _finding(subject, facts, item, None)
         for other in before:
             for item in other.leaves:
                 if (
-                    item.positive
+                    not item.excludes
                     and _is_environment(item)
                     and item.path not in seen
                     and not _parted(subject, facts, other)
