@@ -202,7 +202,7 @@ class Operands:
         found = [
             self._typed(item, key) if isinstance(item, ScalarNode) else self._not_scalar(item, key) for item in items
         ]
-        if not items:
+        if not items and OPERATORS[key.op].anchors is not None:
             self._report.observe("never-true", node)
         return INVALID_VALUE if INVALID_VALUE in found else found
 
@@ -293,7 +293,7 @@ class Operands:
         if not items and OPERATORS[key.op].operand is OperandForm.SOME_PARTS:
             self._report.add("E0409", node, op=key.op)
             return INVALID_VALUE
-        if not items:
+        if not items and OPERATORS[key.op].anchors is not None:
             self._report.observe("never-true", node)
         found = [self._contains(item, key) for item in items]
         return INVALID_VALUE if INVALID_VALUE in found else found
