@@ -1,4 +1,4 @@
-"""Source positions of built rules: the expression that the nearest frame outside this package is evaluating."""
+"""Source positions of built rules: the expression that the nearest frame outside the builder is evaluating."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from types import CodeType
 
 from bobcat.bundle.source_map import Position
 
-_PACKAGE = "bobcat.build"
+_PACKAGES = ("bobcat.build", "bobcat.language")
+"""The builder, and the methods of operators that its paths inherit."""
 _Found = tuple[int | None, int | None, int | None, int | None]
 """Line, end line, column, end column."""
 
@@ -60,8 +61,8 @@ def _characters(file: str, line: int, column: int) -> int:
 
 
 def here() -> SourcePosition:
-    """Return the position of the call that entered this package."""
+    """Return the position of the call that entered the builder."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGES):
         frame = frame.f_back
     return SourcePosition(frame.f_code, frame.f_lasti)
