@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -11,14 +10,12 @@ from typing import Literal, TypeVar
 import psycopg
 
 from bobcat.errors import StoreError, StoreWarning
-from bobcat.stores.errors import store_closed, unavailable, wrong_event_loop
+from bobcat.stores.errors import unavailable
 from bobcat.stores.postgres.pool import Connection, Pool
 from bobcat.stores.postgres.schema import begin_epoch, identify, log_position, migrate
+from bobcat.stores.server import Driver, ServerConnections
 
 T = TypeVar("T")
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-"""Seconds between attempts: doubled from the first to the longest."""
 
 _TRANSIENT = {
     "40001",  # serialization_failure
@@ -35,16 +32,15 @@ _WRITE_THROUGH = """SELECT set_config('synchronous_commit', 'on', false)
 """Statement that makes a commit wait for the disk, whatever the default of the server or the role."""
 
 
-class PostgresConnections:
+class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
     """The connections to one schema of one database, for one event loop at a time."""
 
     def __init__(
         self, conninfo: str, schema: str, *, pool_size: int, patience: float, durability: Literal["require", "warn"]
     ) -> None:
+        super().__init__(Driver("PostgreSQL", psycopg.Error, _is_transient, to_store_error), patience)
         self._conninfo, self._schema, self._pool_size = conninfo, schema, pool_size
-        self._patience, self._durability = patience, durability
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._opening: asyncio.Task[None] | None = None
+        self._durability = durability
         self._pool: Pool | None = None
         self._transaction_pool: Pool | None = None
         """Separate connections for transactions, so that renewals find a free one however many tools are in a
@@ -52,22 +48,11 @@ class PostgresConnections:
         """
         self._opened_once = False
         self._log_position = 0
-        self._closed = False
 
-    async def do(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        """Execute `work` on a connection, with retries when it breaks. `work` must be safe to repeat."""
-        loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self._patience, FIRST_PAUSE
-        pool = await self._opened()
-        while True:
-            try:
-                async with pool.connection() as connection:
-                    return await work(connection)
-            except psycopg.Error as error:
-                if not _is_transient(error) or loop.time() + pause > until:
-                    raise to_store_error(error) from error
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+    async def _attempt(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        assert self._pool is not None
+        async with self._pool.connection() as connection:
+            return await work(connection)
 
     @asynccontextmanager
     async def transaction(self, begin: Callable[[Connection], Awaitable[object]]) -> AsyncIterator[Connection]:
@@ -75,8 +60,7 @@ class PostgresConnections:
 
         Failures before that are retried, later ones are not.
         """
-        loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self._patience, FIRST_PAUSE
+        pause = self._retries()
         await self._opened()
         pool = self._transaction_pool
         assert pool is not None
@@ -94,17 +78,14 @@ class PostgresConnections:
                     if _is_transient(error):
                         raise to_store_error(error) from error
                     raise  # the tool's own exception
-                if not _is_transient(error) or loop.time() + pause > until:
-                    raise to_store_error(error) from error
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+                await pause(error)
 
     async def aclose(self) -> None:
         """Close the connections."""
         self._closed = True
-        await self._close_pools()
+        await self._release()
 
-    async def _close_pools(self) -> None:
+    async def _release(self) -> None:
         for pool in (self._pool, self._transaction_pool):
             if pool is not None:
                 await pool.close()
@@ -118,33 +99,11 @@ class PostgresConnections:
 
         return await self.do(work)
 
-    async def _opened(self) -> Pool:
-        loop = asyncio.get_running_loop()
-        if self._closed:
-            raise store_closed("the PostgreSQL store")
-        if self._loop is not loop:
-            if self._loop is not None and not self._loop.is_closed():
-                raise wrong_event_loop("a PostgreSQL store")
-            await self._close_pools()
-            self._loop, self._opening, self._opened_once = loop, None, False
-            self._pool, self._transaction_pool = (Pool(self._connect, self._pool_size) for _ in range(2))
-        pool = self._pool
-        assert pool is not None
-        if self._opening is None:
-            self._opening = loop.create_task(self._open(pool))
-        opening = self._opening
+    async def _open(self) -> None:
+        self._opened_once = False
+        self._pool, self._transaction_pool = (Pool(self._connect, self._pool_size) for _ in range(2))
         try:
-            await asyncio.shield(opening)
-        except Exception:
-            if self._opening is opening:
-                self._opening = None
-            raise
-        return pool
-
-    async def _open(self, pool: Pool) -> None:
-        # Errors of a first connection are usually configuration errors: they are raised without retries.
-        try:
-            async with pool.connection() as connection:
+            async with self._pool.connection() as connection:
                 await self._check(connection)
                 await migrate(connection, self._schema)
                 await self._identify(connection)

@@ -15,8 +15,9 @@ from redis.backoff import NoBackoff
 
 from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import StoreError, StoreWarning
-from bobcat.stores.errors import store_closed, too_new, unavailable, wrong_event_loop
+from bobcat.stores.errors import too_new, unavailable
 from bobcat.stores.redis.scripts import SCRIPTS
+from bobcat.stores.server import Driver, ServerConnections
 
 T = TypeVar("T")
 
@@ -26,16 +27,13 @@ Client: TypeAlias = Any
 SCHEMA = 2
 """The version of the keys' layout, as stored in the key `schema`."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.02, 1.0
-"""Seconds between attempts: doubled from the first to the longest."""
-
 ATTEMPT = 10.0
 """Time limit of one attempt in seconds."""
 
 _DIGESTS = {name: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest() for name, text in SCRIPTS.items()}
 
 
-class RedisConnection:
+class RedisConnection(ServerConnections[Client, failures.RedisError]):
     """The connections to the keys of one prefix, for one event loop at a time."""
 
     def __init__(
@@ -48,12 +46,10 @@ class RedisConnection:
         durability: Literal["require", "warn"],
         replicas: int,
     ) -> None:
+        super().__init__(Driver("Redis", failures.RedisError, _is_transient, to_store_error), patience)
         self._url, self._prefix, self._pool_size = url, prefix, pool_size
-        self._patience, self._durability, self._replicas = patience, durability, replicas
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._durability, self._replicas = durability, replicas
         self._client: Client | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._closed = False
 
     async def run(self, script: str, keys: Sequence[str], *arguments: str) -> Any:  # Any: the result of a script
         """Run a script; for a write, wait for the requested number of replicas."""
@@ -67,24 +63,16 @@ class RedisConnection:
 
         return await self.do(work)
 
-    async def do(self, work: Callable[[Client], Awaitable[T]]) -> T:
-        """Execute `work`, with retries when the connection breaks. `work` must be safe to repeat."""
-        loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self._patience, FIRST_PAUSE
-        client = await self._opened()
-        while True:
-            try:
-                # A sent request cannot be withdrawn: a caller that is cancelled meanwhile waits for its end.
-                return await wait_shielded(work(client))
-            except failures.RedisError as error:
-                if not _is_transient(error) or loop.time() + pause > until:
-                    raise to_store_error(error) from error
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+    async def _attempt(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        # A sent request cannot be withdrawn: a caller that is cancelled meanwhile waits for its end.
+        return await wait_shielded(work(self._client))
 
     async def aclose(self) -> None:
         """Close the connections."""
         self._closed = True
+        await self._release()
+
+    async def _release(self) -> None:
         client, self._client = self._client, None
         if client is not None and self._loop is asyncio.get_running_loop():
             await client.aclose()
@@ -100,26 +88,9 @@ class RedisConnection:
             raise unavailable(f"Redis: the write reached {reached} of {self._replicas} replicas; it may still be lost")
         return answer
 
-    async def _opened(self) -> Client:
-        loop = asyncio.get_running_loop()
-        if self._closed:
-            raise store_closed("the Redis store")
-        if self._loop is not loop:
-            if self._loop is not None and not self._loop.is_closed():
-                raise wrong_event_loop("a Redis store")
-            self._loop, self._opening = loop, None
-        if self._client is None or self._opening is None:
-            self._client = self._connected()
-            self._opening = loop.create_task(self._check(self._client))
-        client, opening = self._client, self._opening
-        try:
-            await asyncio.shield(opening)
-        except Exception:
-            if self._opening is opening:
-                self._opening = None
-                await client.aclose()
-            raise
-        return client
+    async def _open(self) -> None:
+        self._client = self._connected()
+        await self._check(self._client)
 
     def _connected(self) -> Client:
         try:
