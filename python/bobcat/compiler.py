@@ -123,8 +123,8 @@ def _read_uncompiled(uncompiled: str, host: str | None) -> Uncompiled:
     if found not in UNCOMPILED:
         raise ValueError(f"`uncompiled` must be one of {', '.join(UNCOMPILED)}, not {word!r}")
     if host is not None or found != word:
-        said = f"uncompiled={word!r}" if host is None else f"host={host!r}"
-        warn_caller(f"`{said}` is now `uncompiled={found!r}`", DeprecationWarning)
+        given = f"uncompiled={word!r}" if host is None else f"host={host!r}"
+        warn_caller(f"`{given}` is now `uncompiled={found!r}`", DeprecationWarning)
     return found
 
 

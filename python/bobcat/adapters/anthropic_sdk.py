@@ -104,7 +104,7 @@ class ClaudeAgent(ClientAgent):
         blocks = list(response.content or ())
         text = "\n".join(block.text for block in blocks if _kind(block) == "text").strip()
         if reason == "refusal":
-            raise IncompleteReply(f"the model refused to continue{_why(response)}")
+            raise IncompleteReply(f"the model refused to continue{_refusal_reason(response)}")
         foreign = next((block for block in blocks if _ran_elsewhere(block)), None)
         if foreign is not None:
             name = safe_text(str(getattr(foreign, "name", None) or _kind(foreign)))
@@ -154,7 +154,7 @@ def _usage(response: Any, model: str) -> Usage | None:
     )
 
 
-def _why(response: Any) -> str:
+def _refusal_reason(response: Any) -> str:
     details = getattr(response, "stop_details", None)
     explanation = getattr(details, "explanation", None) or getattr(details, "category", None)
     return f": {explanation}" if explanation else ""

@@ -118,7 +118,7 @@ def read(path: str | os.PathLike[str]) -> bytes:
             data = handle.read(min(size, MAX_BUNDLE_BYTES) + 1)
             return data if len(data) <= size else data + handle.read(MAX_BUNDLE_BYTES + 1 - len(data))
     except (OSError, ValueError) as error:
-        raise BundleError("unreadable", f"cannot read bundle file {os.fspath(path)}: {_why(error)}") from error
+        raise BundleError("unreadable", f"cannot read bundle file {os.fspath(path)}: {_reason(error)}") from error
 
 
 def write(path: str | os.PathLike[str], data: bytes) -> None:
@@ -216,7 +216,7 @@ def _check_rows(rows: Iterable[_Row], available: int) -> None:
         raise BundleError("bad_table", f"{available - total} bytes follow the last section")
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from bobcat.model.decision import ActionRequest, ExecutionContext
 
 
-_Made = TypeVar("_Made")
+_Cached = TypeVar("_Cached")
 
 
 class PolicyDefaults(msgspec.Struct, frozen=True):
@@ -266,11 +266,11 @@ class Policy(_core.Program):
             raise BundleError("bad_ir", "section `ir` is not in canonical form")
         return policy
 
-    def _cached(self, name: str, make: Callable[[], _Made]) -> _Made:
+    def _cached(self, name: str, make: Callable[[], _Cached]) -> _Cached:
         cache = self._parts.cache
         if name not in cache:
             cache[name] = make()
-        made: _Made = cache[name]
+        made: _Cached = cache[name]
         return made
 
     @property

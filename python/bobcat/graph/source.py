@@ -21,7 +21,7 @@ from bobcat.graph.model import DEFAULT_MAX_TRANSITIONS, DONE, EDGE_KEYS, PREDICA
 from bobcat.graph.pattern import TextPattern
 
 _KEYS = ("version", "start", "max_transitions", "edges")
-_MEANT = {"ok": "succeeded", "success": "succeeded", "done": "succeeded", "error": "failed", "failure": "failed"}
+_SYNONYMS = {"ok": "succeeded", "success": "succeeded", "done": "succeeded", "error": "failed", "failure": "failed"}
 
 
 def read_graph(text: str, file: str) -> GraphSpec:
@@ -148,7 +148,7 @@ class _GraphReader:
         text = string_of(node, self._report) or ""
         status = STATUSES.get(text)
         if status is None:
-            near = _MEANT.get(text.lower()) or closest(text, STATUSES)
+            near = _SYNONYMS.get(text.lower()) or closest(text, STATUSES)
             self._add("G15", node, help=_suggestion(near), edge=where)
         return status
 

@@ -171,8 +171,8 @@ class _Listing:
                 return f"{self._owner(of)}.{name}({self._all(args)})", _OF
             case ir.Regex(how, pattern, flags, text):
                 known = " | ".join(word for bit, word in _FLAGS if flags & bit)
-                said = f", {known}" if known else ""
-                return f"re.{how}({pattern!r}, {self._held(text, 1)}{said})", _OF
+                flag_argument = f", {known}" if known else ""
+                return f"re.{how}({pattern!r}, {self._held(text, 1)}{flag_argument})", _OF
             case ir.Compare(first, operators, others):
                 parts = [self._held(first, _COMPARED + 1)]
                 for operator, other in zip(operators, others, strict=False):

@@ -96,8 +96,8 @@ def _read(text: str, file: str, *, python: bool) -> tuple[list[Ignore], list[Dia
 def _problem(code: str) -> str | None:
     if code not in CODES:
         near = closest(code.upper(), sorted(CODES))
-        meant = f"; did you mean `{near}`?" if near else ""
-        return f"there is no finding `{shown(code)}`{meant}"
+        suggestion = f"; did you mean `{near}`?" if near else ""
+        return f"there is no finding `{shown(code)}`{suggestion}"
     if CODES[code].severity is Severity.ERROR:
         return f"`{code}` is an error, and cannot be ignored"
     if code in ("W0136", "W0137"):

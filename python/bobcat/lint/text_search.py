@@ -45,8 +45,8 @@ LONGEST = 400
 _Set: TypeAlias = frozenset[int]
 _State: TypeAlias = "tuple[_Set, str] | None"
 _FOUND: _State = None
-_NICE = "x/a1. -_0A;|&$\n@:~e"
-_NICE_CODES = sorted(map(ord, _NICE))
+_PREFERRED = "x/a1. -_0A;|&$\n@:~e"
+_PREFERRED_CODES = sorted(map(ord, _PREFERRED))
 
 
 class OutOfBudget(Exception):
@@ -222,10 +222,10 @@ def characters(trees: frozenset[Tree]) -> list[str]:
     for low, high in (*SPACE, *WORD, (10, 10), *classes, *(bound for chars in sets for bound in chars.ranges)):
         bounds |= {low, high + 1}
     ordered = sorted(bounds)
-    candidates = [*_NICE]
+    candidates = [*_PREFERRED]
     for low, after in sorted(pairwise(ordered), key=lambda bounds: not 97 <= bounds[0] <= 122):
-        nice = bisect_left(_NICE_CODES, low)
-        if low != 0xD800 and not (nice < len(_NICE_CODES) and _NICE_CODES[nice] < after):
+        preferred = bisect_left(_PREFERRED_CODES, low)
+        if low != 0xD800 and not (preferred < len(_PREFERRED_CODES) and _PREFERRED_CODES[preferred] < after):
             candidates.append(chr(low))
     if any(chars.categories for chars in sets):
         candidates += "éÉ¹—"

@@ -40,9 +40,9 @@ def storage_moved(path: str) -> StoreError:
     )
 
 
-def read_only(path: str, why: object) -> StoreError:
+def read_only(path: str, reason: object) -> StoreError:
     """A write to read-only storage."""
-    return StoreError("read_only", f"`{path}` is read-only ({why}): it can be listed and traced, but not written")
+    return StoreError("read_only", f"`{path}` is read-only ({reason}): it can be listed and traced, but not written")
 
 
 def version_conflict(kind: str, key: str, expected: int) -> VersionConflict:

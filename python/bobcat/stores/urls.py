@@ -22,7 +22,7 @@ from bobcat.stores.protocol import DurableStore
 
 SCHEMES = ("sqlite", "file", "postgres", "postgresql", "redis", "rediss")
 
-_MEANT = {"sqlite3": "sqlite", "pg": "postgres", "psql": "postgres", "psycopg": "postgres", "dir": "file"}
+_SCHEME_SYNONYMS = {"sqlite3": "sqlite", "pg": "postgres", "psql": "postgres", "psycopg": "postgres", "dir": "file"}
 """Common names of stores in other programs."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -91,7 +91,7 @@ def _directory(path: str, *, must_exist: bool) -> DurableStore:
 def _help(url: str, scheme: str, rest: str) -> str:
     """A suggestion for an invalid URL."""
     name = scheme.lower().partition("+")[0]
-    near = _MEANT.get(name) or next(iter(difflib.get_close_matches(name, SCHEMES, n=1, cutoff=0.7)), None)
+    near = _SCHEME_SYNONYMS.get(name) or next(iter(difflib.get_close_matches(name, SCHEMES, n=1, cutoff=0.7)), None)
     if near is not None:
         return f"did you mean `{_EXAMPLES[near]}`?"
     known = ", ".join(f"`{name}:`" if name == "file" else f"`{name}://`" for name in SCHEMES if name in _LISTED)

@@ -82,7 +82,7 @@ class Workers:
         """
         maker = self.makers.get(job.kind)
         if maker is None:
-            raise JobError("unknown", self.lacks(job.kind))
+            raise JobError("unknown", self.missing_kind(job.kind))
         options: object = maker(job)
         if isawaitable(options):
             options = await options
@@ -95,7 +95,7 @@ class Workers:
             raise JobError("not_a_run", f"the run `{job.name}` returned `{reserved[0]}`, which the worker supplies")
         return dict(options)
 
-    def lacks(self, kind: str) -> str:
+    def missing_kind(self, kind: str) -> str:
         """The message for a run that this app does not have."""
         known = ", ".join(f"`{name}`" for name in sorted(self.makers)) or "none"
         return f"this app has no run named `{kind}`; it has {known}"

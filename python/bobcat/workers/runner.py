@@ -151,8 +151,8 @@ class Runner:
         """Leave a run to the workers whose app has it."""
         if job.kind not in self._left:
             self._left.add(job.kind)
-            log.warning("run %s is left to another worker: %s", job.run_id, self.workers.lacks(job.kind))
-        return Delivery("not_mine", now + timedelta(seconds=self.lease_seconds), self.workers.lacks(job.kind))
+            log.warning("run %s is left to another worker: %s", job.run_id, self.workers.missing_kind(job.kind))
+        return Delivery("not_mine", now + timedelta(seconds=self.lease_seconds), self.workers.missing_kind(job.kind))
 
     async def _claim(self, job: Job, version: int, run: RunSummary | None) -> Job | Delivery:
         """Take the run and count the attempt, both recorded; the present job, or the reason why another worker has it.

@@ -65,12 +65,12 @@ class StoreDispatcher:
     async def _until(
         self, runner: Runner, concurrency: int, stop: asyncio.Event, stopped: Stopped, clock: Callable[[], float]
     ) -> None:
-        swept = -math.inf
+        last_sweep = -math.inf
         while not stop.is_set():
             try:
-                sweeps = clock() - swept >= SWEEP_SECONDS
+                sweeps = clock() - last_sweep >= SWEEP_SECONDS
                 ready = self._ready(await (runner.sweep() if sweeps else runner.due()))
-                swept = clock() if sweeps else swept
+                last_sweep = clock() if sweeps else last_sweep
             except Exception as error:  # the store is unavailable: retry
                 log.warning("the store is unavailable: %s", format_exception(error))
                 await self._pause(stopped, 1.0)

@@ -28,7 +28,7 @@ OnMissingShadow = Literal["allow", "deny", "approve_required"]
 OnRuleError = Literal["deny", "continue"]
 DEFAULTS_KEYS = ("on_no_match", "on_missing_shadow", "on_rule_error")
 
-_MEANT = {
+_SYNONYMS = {
     "rule": "rules",
     "policies": "rules",
     "default": "defaults",
@@ -59,8 +59,8 @@ class Document:
             if key in KEYS:
                 found[key] = item
                 continue
-            meant = _MEANT.get(key.lower()) or closest(key, KEYS)
-            help = f"did you mean `{meant}`?" if meant else None
+            intended = _SYNONYMS.get(key.lower()) or closest(key, KEYS)
+            help = f"did you mean `{intended}`?" if intended else None
             if key in _ALONE:
                 help = "a rule is an item of the list under `rules`"
             elif key in DEFAULTS_KEYS:

@@ -239,7 +239,7 @@ class MatchLowering:
     def _use(self, node: Node, name: str) -> Sized | None:
         predicate = self._predicates.get(name)
         if predicate is None:
-            self._report.add("E0501", node, name=shown(name), help=self._meant(name))
+            self._report.add("E0501", node, name=shown(name), help=self._suggestion(name))
             return None
         if self._stack:
             self._predicates[self._stack[-1]].uses.add(name)
@@ -260,7 +260,7 @@ class MatchLowering:
         expr, depth, nodes = lowered
         return (expr, depth + 1, nodes) if self._within(node, depth + 1, nodes) else None
 
-    def _meant(self, name: str) -> str:
+    def _suggestion(self, name: str) -> str:
         """Return a help line about an unknown predicate."""
         if self._names is None:
             self._names = Names(self._predicates)

@@ -31,7 +31,7 @@ MAX_PRIORITY = 2**31 - 1
 """Priorities lie between -MAX_PRIORITY and MAX_PRIORITY."""
 MAX_APPROVALS_NEEDED = 100
 
-_MEANT = {
+_SYNONYMS = {
     "verdict": "decision",
     "effect": "decision",
     "action": "decision",
@@ -56,7 +56,7 @@ _MEANT = {
     "quorum": "approvals_needed",
     "comment": "description",
 }
-_VERDICTS_MEANT = {
+_VERDICT_SYNONYMS = {
     "permit": "allow",
     "accept": "allow",
     "pass": "allow",
@@ -95,7 +95,7 @@ class Rules:
             return None
         fields = entries(node, self._report)
         if not fields.keys() <= _KNOWN:
-            check_keys(fields, KEYS, "a rule", self._report, _MEANT)
+            check_keys(fields, KEYS, "a rule", self._report, _SYNONYMS)
         id = self._id(fields, node, index)
         match = None
         if "match" in fields:
@@ -144,7 +144,9 @@ class Rules:
         nothing.
         """
         names = [key.value for key, _ in node.value if isinstance(key, ScalarNode) and isinstance(key.value, str)]
-        return any(name not in KEYS and (_MEANT.get(name.lower()) or closest(name, KEYS)) == wanted for name in names)
+        return any(
+            name not in KEYS and (_SYNONYMS.get(name.lower()) or closest(name, KEYS)) == wanted for name in names
+        )
 
     def _head(self, node: MappingNode) -> Node:
         return node.value[0][0] if node.value else node
@@ -242,8 +244,8 @@ def verdict_of(node: Node, key: str, allowed: tuple[_Word, ...], report: Diagnos
     for word in allowed:
         if text == word:
             return word
-    meant = _VERDICTS_MEANT.get(text.lower())
-    near = meant if meant in allowed else closest(text.strip(), allowed)
+    intended = _VERDICT_SYNONYMS.get(text.lower())
+    near = intended if intended in allowed else closest(text.strip(), allowed)
     help = f"did you mean `{near}`?" if near else None
     report.add("E0206", node, key=key, value=shown(text), known=listed(allowed), help=help)
     return None

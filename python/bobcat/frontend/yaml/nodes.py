@@ -12,7 +12,7 @@ from bobcat.frontend.yaml.scalars import MAX_INT_BITS, MAY_BE_TYPED, WORDS, is_p
 
 MAX_STRING_BYTES = 1024 * 1024
 """Length of one string of a policy, in UTF-8."""
-_SURELY_SHORT = MAX_STRING_BYTES // 4
+SHORT_CHARS = MAX_STRING_BYTES // 4
 """Length in code points that never exceeds the byte limit."""
 _LOOKED_AT = frozenset("0123456789+-.<")
 """First characters of keys that may be a merge or a non-string other than `WORDS`."""
@@ -82,7 +82,7 @@ def string_at_sight(node: Node) -> str | None:
     """Return a node's string if its length and its quotes or first character decide; None if they do not."""
     # PERF: most scalars of a policy are such strings; full resolution takes five times as long.
     text = node.value
-    if type(text) is not str or len(text) > _SURELY_SHORT:
+    if type(text) is not str or len(text) > SHORT_CHARS:
         return None
     return text if text[:1] not in MAY_BE_TYPED or node.style else None  # type: ignore[attr-defined]  # it is a scalar
 
@@ -102,7 +102,7 @@ def string_of(node: Node, report: DiagnosticCollector) -> str | None:
 
 def check_length(node: Node, text: str, report: DiagnosticCollector) -> bool:
     """Return true if a string is within the limit; report an error otherwise."""
-    if len(text) <= _SURELY_SHORT:
+    if len(text) <= SHORT_CHARS:
         return True
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_STRING_BYTES:

@@ -59,13 +59,13 @@ def _overlap(subject: LintContext, allow: RuleFacts, deny: RuleFacts) -> str | N
     shadowed = covers(deny.conditions, allow.conditions, lenient=is_lenient(deny.rule, allow.rule))
     if shadowed and allow.rule.verdict != "transform":  # W0101
         return None
-    mine, theirs = allow.reads, deny.reads
-    if allow.rule.priority > deny.rule.priority and any(path[0] == "context" for path in mine - theirs):
+    allow_reads, deny_reads = allow.reads, deny.reads
+    if allow.rule.priority > deny.rule.priority and any(path[0] == "context" for path in allow_reads - deny_reads):
         return None  # specific to some callers, and above: intended
-    if allow.tools and all(path[0] == "declared" for path in theirs):
+    if allow.tools and all(path[0] == "declared" for path in deny_reads):
         return None  # named tools, before a rule for the other tools
     call = subject.find(allow, deny.rule.match)
     if isinstance(call, ExampleCall):
         exception = subject.find(allow, NotExpr(deny.rule.match)) is None
         return None if exception and allow.rule.verdict != "transform" else shown_call(call)
-    return "" if call is UNDECIDED and theirs - mine - {("tool",)} else None
+    return "" if call is UNDECIDED and deny_reads - allow_reads - {("tool",)} else None

@@ -82,8 +82,8 @@ class _Warnings:
             rules = nodes.get("rules")
             for key, value in root.value:
                 if value is not rules:
-                    self._oddities(key)
-                    self._oddities(value)
+                    self._ambiguous_scalars(key)
+                    self._ambiguous_scalars(value)
             self._duplicates(root)
 
     def rule(self, written: WrittenRule) -> None:
@@ -111,7 +111,7 @@ class _Warnings:
         for clause in written.clauses:
             self._clause(clause, clause.node or node, permits=permits)
         if node is not None:
-            self._oddities(node)
+            self._ambiguous_scalars(node)
 
     def _add(self, code: str, node: Node | None, **params: Any) -> None:  # Any: whatever the code's text shows
         if code not in self._seen:
@@ -125,8 +125,8 @@ class _Warnings:
             place = entries(node).get(unknown[0], (node, node))[0] if isinstance(unknown[0], str) else node
             self._add("W0202", place, keys=", ".join(f"`{shown(key)}`" for key in unknown))
 
-    def _oddities(self, node: Node) -> None:
-        for code, item, value in _oddities(node):
+    def _ambiguous_scalars(self, node: Node) -> None:
+        for code, item, value in _ambiguous_scalars(node):
             self._add(code, item, text=shown(item.value), value=value)
 
     def _duplicates(self, root: MappingNode) -> None:
@@ -166,7 +166,7 @@ class _Warnings:
             self._add("W0210", node, pattern=shown(pattern))
 
 
-def _oddities(node: Node) -> Iterator[tuple[str, ScalarNode, str]]:
+def _ambiguous_scalars(node: Node) -> Iterator[tuple[str, ScalarNode, str]]:
     """Yield duplicate keys and surprising scalars at and below `node`, each once: the code, the scalar, its value."""
     seen: set[int] = set()
     stack = [node]
@@ -176,7 +176,7 @@ def _oddities(node: Node) -> Iterator[tuple[str, ScalarNode, str]]:
             continue
         seen.add(id(item))
         if isinstance(item, ScalarNode):
-            value = _surprise(item)
+            value = _yaml_1_1_value(item)
             if value is not None:
                 yield "W0206", item, value
             continue
@@ -191,7 +191,7 @@ def _oddities(node: Node) -> Iterator[tuple[str, ScalarNode, str]]:
         stack.extend(reversed(list(children(item))))
 
 
-def _surprise(node: ScalarNode) -> str | None:
+def _yaml_1_1_value(node: ScalarNode) -> str | None:
     """Describe the YAML 1.1 value of a plain scalar that has another value in YAML 1.2."""
     if node.style:
         return None

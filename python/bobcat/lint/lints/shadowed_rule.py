@@ -48,10 +48,10 @@ class _Filed:
     def add(self, facts: RuleFacts, wanted: PathCondition, keys: _Keys) -> None:
         """Index a rule under the keys of one of its conjuncts."""
         for key in keys:
-            for part in (key,) if isinstance(key, bytes) else self._said(wanted):
+            for part in (key,) if isinstance(key, bytes) else self._index_keys(wanted):
                 self._rules.setdefault(part, []).append(facts)
 
-    def _said(self, wanted: PathCondition) -> Iterator[tuple[object, ...]]:
+    def _index_keys(self, wanted: PathCondition) -> Iterator[tuple[object, ...]]:
         leaf = wanted.expr
         if not isinstance(leaf, Leaf):
             return

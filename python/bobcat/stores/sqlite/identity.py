@@ -93,10 +93,10 @@ def identify(connection: sqlite3.Connection, path: str) -> SQLiteIdentity:
     connection.execute("BEGIN IMMEDIATE")
     try:
         mark, found = read_mark(path), read_identity(connection)
-        why = _lost(found, mark, inode)
-        if why is not None:
+        loss = _lost(found, mark, inode)
+        if loss is not None:
             log.warning(
-                "%s was restored from a copy (%s): unsafe actions of its open runs will wait for approvals", path, why
+                "%s was restored from a copy (%s): unsafe actions of its open runs will wait for approvals", path, loss
             )
             _next_epoch(connection, max(found.epoch, mark.epoch if mark is not None else 0) + 1)
         elif found.inode is None and mark is not None:  # another database was here

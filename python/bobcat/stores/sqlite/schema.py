@@ -122,7 +122,7 @@ def _cannot_write(error: sqlite3.OperationalError) -> bool:
     return any(text in str(error) for text in ("readonly", "read-only", "unable to open database file"))
 
 
-def _connect_to_read(path: str, busy_seconds: float, why: sqlite3.OperationalError) -> Connected:
+def _connect_to_read(path: str, busy_seconds: float, cause: sqlite3.OperationalError) -> Connected:
     """Connect read-only.
 
     SQLite reads a log only where it can share its index; a file without a log is opened as immutable.
@@ -135,7 +135,7 @@ def _connect_to_read(path: str, busy_seconds: float, why: sqlite3.OperationalErr
         try:
             version = _version(connection)
             if version == len(MIGRATIONS):
-                return Connected(connection, read_identity(connection), str(why))
+                return Connected(connection, read_identity(connection), str(cause))
         except sqlite3.OperationalError:
             connection.close()
             continue
@@ -148,9 +148,9 @@ def _connect_to_read(path: str, busy_seconds: float, why: sqlite3.OperationalErr
         raise StoreError(
             "read_only",
             f"`{path}` has schema {version}, and this release reads schema {len(MIGRATIONS)}: open it once where it "
-            f"can be written ({why})",
+            f"can be written ({cause})",
         )
-    raise why
+    raise cause
 
 
 def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> None:

@@ -81,8 +81,8 @@ async def one_of_many_creators_wins(subject: StoreUnderTest) -> None:
         return await refusal(store.put(kind, "once", {"by": number}, expected=0))
 
     errors = await asyncio.gather(*(create(number) for number in range(subject.writers)))
-    odd = [error for error in errors if error is not None and not isinstance(error, VersionConflict)]
-    demand(not odd, f"one of them got {format_exception(odd[0]) if odd else ''}")
+    unexpected = [error for error in errors if error is not None and not isinstance(error, VersionConflict)]
+    demand(not unexpected, f"one of them got {format_exception(unexpected[0]) if unexpected else ''}")
     winners = [number for number, error in enumerate(errors) if error is None]
     demand(len(winners) == 1, f"{len(winners)} of {subject.writers} succeeded")
     store = stores[0]

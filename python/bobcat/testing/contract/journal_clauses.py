@@ -95,16 +95,16 @@ async def a_loaded_journal_stays_as_it_was(subject: StoreUnderTest) -> None:
 async def runs_are_kept_apart(subject: StoreUnderTest) -> None:
     """Run ids that differ in one character are different runs; a store may reject an unusual id."""
     store = await subject.store()
-    odd = "a A a. a/b a\\b ../a a%2fb a%2Fb a* a? a: a{b} a::0:node é e\u0301 ß ss 𝕒 a\u200d".split()
-    odd += ["a ", " a", "a b", "a\tb", "a\nb", "'; DROP TABLE runs; --", "x" * 200, "x" * 201, "\ud800", "a\0b"]
+    unusual = "a A a. a/b a\\b ../a a%2fb a%2Fb a* a? a: a{b} a::0:node é e\u0301 ß ss 𝕒 a\u200d".split()
+    unusual += ["a ", " a", "a b", "a\tb", "a\nb", "'; DROP TABLE runs; --", "x" * 200, "x" * 201, "\ud800", "a\0b"]
     kept = []
-    for number, name in enumerate(odd):
+    for number, name in enumerate(unusual):
         wanted = record(subject.run_id(name), 0, {"number": number})
         error = await refusal(store.append(wanted))
         if error is None:
             kept.append(wanted)
         demand(not isinstance(error, DuplicateRecord), f"run id {name!a} was treated as another one")
-    demand(len(kept) >= 20, f"only {len(kept)} of {len(odd)} run ids are kept")
+    demand(len(kept) >= 20, f"only {len(kept)} of {len(unusual)} run ids are kept")
     for wanted in kept:
         demand_same(await store.load(wanted.run_id), [wanted], f"run id {wanted.run_id!a}")
 
@@ -120,8 +120,8 @@ async def one_of_many_writers_wins(subject: StoreUnderTest) -> None:
             *(refusal(stores[writer % 2].append(entry)) for writer, entry in enumerate(entries))
         )
         winners = [writer for writer, error in enumerate(errors) if error is None]
-        odd = [error for error in errors if error is not None and not isinstance(error, DuplicateRecord)]
-        demand(not odd, f"a losing writer got {format_exception(odd[0]) if odd else ''}")
+        unusual = [error for error in errors if error is not None and not isinstance(error, DuplicateRecord)]
+        demand(not unusual, f"a losing writer got {format_exception(unusual[0]) if unusual else ''}")
         demand(len(winners) == 1, f"{len(winners)} of {subject.writers} writers won position {seq}")
         found = await stores[0].load(run_id)
         demand(

@@ -177,8 +177,8 @@ async def one_of_many_owners_wins(subject: StoreUnderTest) -> None:
 
     outcomes = await asyncio.gather(*(take(number) for number in range(subject.writers)))
     winners = [each for each in outcomes if isinstance(each, Lease)]
-    odd = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, RunBusy)]
-    demand(not odd, f"a losing owner got {format_exception(odd[0]) if odd else ''}")
+    unexpected = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, RunBusy)]
+    demand(not unexpected, f"a losing owner got {format_exception(unexpected[0]) if unexpected else ''}")
     demand(len(winners) == 1, f"{len(winners)} of {subject.writers} owners won")
 
 
@@ -345,8 +345,8 @@ async def a_status_changes_only_from_what_was_expected(subject: StoreUnderTest) 
             for number in range(subject.writers)
         ]
         errors = await asyncio.gather(*(refusal(call) for call in calls))
-        odd = [each for each in errors if each is not None and not isinstance(each, StatusConflict)]
-        demand(not odd, f"one of them got {format_exception(odd[0]) if odd else ''}")
+        unexpected = [each for each in errors if each is not None and not isinstance(each, StatusConflict)]
+        demand(not unexpected, f"one of them got {format_exception(unexpected[0]) if unexpected else ''}")
         winners = [number for number, each in enumerate(errors) if each is None]
         demand(len(winners) == 1, f"{len(winners)} of {subject.writers} changes from one status succeeded")
         found = await store.run(run_id)

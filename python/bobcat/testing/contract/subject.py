@@ -64,11 +64,11 @@ class StoreUnderTest:
     writers: int
     crash: Crash | None
     label: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
-    _made: list[RunStore] = field(default_factory=list)
+    _opened: list[RunStore] = field(default_factory=list)
 
     async def store(self) -> RunStore:
         """The store object of this clause."""
-        return self._made[0] if self._made else await self.other()
+        return self._opened[0] if self._opened else await self.other()
 
     async def durable(self) -> DurableStore:
         """Return the store if it has leases; otherwise raise `NotApplicable`."""
@@ -87,21 +87,21 @@ class StoreUnderTest:
 
     async def other(self) -> RunStore:
         """Return another object over the same storage, or the same one if objects share nothing."""
-        if self._made and not self.shared:
-            return self._made[0]
-        made = self.make()
-        store = await made if inspect.isawaitable(made) else made
-        self._made.append(store)
+        if self._opened and not self.shared:
+            return self._opened[0]
+        opening = self.make()
+        store = await opening if inspect.isawaitable(opening) else opening
+        self._opened.append(store)
         return store
 
     async def close(self) -> None:
         """Close every store that was created."""
-        for store in self._made:
+        for store in self._opened:
             close = getattr(store, "aclose", None)
             if close is not None:
                 with contextlib.suppress(Exception):
                     await close()
-        self._made.clear()
+        self._opened.clear()
 
     def run_id(self, name: str = "run") -> str:
         """Return a run id that no other clause uses."""

@@ -17,13 +17,13 @@ from bobcat.frontend.python.analysis.source import FunctionNode
 
 Container = Literal["list", "set", "dict"]
 
-_MADE_BY: dict[str, Container] = {"list": "list", "sorted": "list", "set": "set", "dict": "dict"}
+_CREATED_BY: dict[str, Container] = {"list": "list", "sorted": "list", "set": "set", "dict": "dict"}
 _NON_CAPTURING = frozenset({
     "len", "any", "all", "sum", "min", "max", "sorted", "list", "tuple", "set", "frozenset", "dict", "str", "repr",
     "bool", "isinstance", "enumerate", "zip", "reversed",
 })  # fmt: skip
 """Builtins that keep no reference to their arguments."""
-RELIED_ON = frozenset(_MADE_BY) | _NON_CAPTURING
+RELIED_ON = frozenset(_CREATED_BY) | _NON_CAPTURING
 """Names that must refer to the builtins for this analysis to be valid."""
 
 
@@ -69,17 +69,17 @@ def _local_container(
             continue
         parent = parents[node]
         if isinstance(node.ctx, ast.Store):
-            made = _made(parent, node)
-            if made is None:
+            created = _created_container(parent, node)
+            if created is None:
                 return LocalContainer(None, node)
-            if made != "same":
-                containers.add(made)
+            if created != "same":
+                containers.add(created)
         elif isinstance(node.ctx, ast.Load) and not _is_only_read(node, name, parents):
             return LocalContainer(None, node)
     return LocalContainer(containers.pop()) if len(containers) == 1 else LocalContainer(None, function)
 
 
-def _made(parent: ast.AST, node: ast.Name) -> Container | Literal["same"] | None:
+def _created_container(parent: ast.AST, node: ast.Name) -> Container | Literal["same"] | None:
     """Return the container that an assignment to a name creates; None if it may not be a new one."""
     match parent:
         case ast.Assign(targets=[target], value=ast.Subscript(value=ast.Name(id=name), slice=ast.Slice())) if (
@@ -104,8 +104,8 @@ def _container(value: ast.expr) -> Container | None:
             return "set"
         case ast.Dict() | ast.DictComp():
             return "dict"
-        case ast.Call(func=ast.Name(id=name)) if name in _MADE_BY:
-            return _MADE_BY[name]
+        case ast.Call(func=ast.Name(id=name)) if name in _CREATED_BY:
+            return _CREATED_BY[name]
         case ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[]):
             return "dict"
         case _:

@@ -102,7 +102,7 @@ def _same(one: types.CodeType, other: types.CodeType) -> bool:
         and one.co_flags & ~_FUTURE == other.co_flags & ~_FUTURE
         and tuple(one.co_positions()) == tuple(other.co_positions())
         and len(one.co_consts) == len(other.co_consts)
-        and all(_same_constant(mine, its) for mine, its in zip(one.co_consts, other.co_consts, strict=True))
+        and all(_same_constant(own, its) for own, its in zip(one.co_consts, other.co_consts, strict=True))
     )
 
 

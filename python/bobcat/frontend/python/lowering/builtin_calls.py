@@ -46,7 +46,7 @@ def lower(node: ast.Call, name: str, f: Scope) -> ir.Code:
         case ("list" | "tuple" | "set" | "frozenset" | "sorted" | "dict") as kind, [only], [] if (
             made := comprehensions.generator(only, f)
         ):
-            return _made_of(kind, comprehensions.collect(_COLLECTED.get(kind, "list"), made, f))
+            return _collection(kind, comprehensions.collect(_COLLECTED.get(kind, "list"), made, f))
         case "dict", args, [_, *_] if len(args) < 2:
             return _dict(node, f)
         case ("sorted" | "min" | "max") as kind, _, keywords if any(item.arg == "key" for item in keywords):
@@ -153,7 +153,7 @@ def _argument(item: ast.expr, name: str, f: Scope) -> ir.Code:
     return f.ordered(item)
 
 
-def _made_of(kind: str, collected: ir.Code) -> ir.Code:
+def _collection(kind: str, collected: ir.Code) -> ir.Code:
     return collected if kind in ("list", "set", "dict") else ir.CallFunction(kind, (collected,))
 
 

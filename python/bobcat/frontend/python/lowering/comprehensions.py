@@ -99,9 +99,9 @@ def unrolled(node: ast.expr, f: Scope) -> list[Any] | None:  # Any: every object
         return found if found is not None and any(is_object(item) for item in found) else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and f.static(node.func) is enumerate:
         return _numbered(node, f)
-    how = "keys"
+    view = "keys"
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args and not node.keywords:
-        how, table_node = node.func.attr, node.func.value
+        view, table_node = node.func.attr, node.func.value
     else:
         table_node = node
     if not isinstance(table_node, ast.Name | ast.Attribute):
@@ -112,8 +112,8 @@ def unrolled(node: ast.expr, f: Scope) -> list[Any] | None:  # Any: every object
     items: list[Any]  # Any: every object
     if type(table) in (list, tuple) and table_node is node:
         items = list(table)
-    elif type(table) in (dict, types.MappingProxyType) and how in ("items", "values"):
-        items = list(table.items() if how == "items" else table.values())
+    elif type(table) in (dict, types.MappingProxyType) and view in ("items", "values"):
+        items = list(table.items() if view == "items" else table.values())
     else:
         return None
     if not any(is_object(item) for item in items):

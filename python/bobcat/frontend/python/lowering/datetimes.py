@@ -26,8 +26,8 @@ def part_of(node: ast.expr, f: Scope) -> tuple[str, ast.expr] | None:
     expression.
     """
     if isinstance(node, ast.Name):
-        meant = f.alias(node)
-        return None if meant is None else part_of(meant, f)
+        aliased = f.alias(node)
+        return None if aliased is None else part_of(aliased, f)
     match node:
         case ast.Call(func=ast.Attribute(value=of, attr="time" | "date" as name), args=[], keywords=[]) if (
             f.kind(of) == "datetime"

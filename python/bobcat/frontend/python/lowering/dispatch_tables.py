@@ -32,7 +32,7 @@ class DispatchTable:
     key: ast.expr
     keys: tuple[object, ...]
     objects: tuple[Any, ...]  # Any: every object
-    how: str
+    access: str
     or_none: bool
 
 
@@ -43,11 +43,11 @@ def dispatch_table(node: ast.expr, f: Scope) -> DispatchTable | None:
         case ast.Subscript(value=ast.Name() | ast.Attribute() as table, slice=key) if not isinstance(
             key, ast.Constant | ast.Slice
         ):
-            how = "item"
+            access = "item"
         case ast.Call(
             func=ast.Attribute(value=ast.Name() | ast.Attribute() as table, attr="get"), args=[key, *rest], keywords=[]
         ) if len(rest) < 2:
-            how = "get"
+            access = "get"
             if rest and not (isinstance(rest[0], ast.Constant) and rest[0].value is None):
                 default = _static(rest[0], f)
         case _:
@@ -61,7 +61,7 @@ def dispatch_table(node: ast.expr, f: Scope) -> DispatchTable | None:
     keys = tuple(enum_value(key) for key in found)
     if len(objects) > comprehensions.MAX_UNROLLED or not all(is_scalar(key) for key in keys):
         return None
-    return DispatchTable(table, key, keys, objects, how, how == "get" and default is None)
+    return DispatchTable(table, key, keys, objects, access, access == "get" and default is None)
 
 
 def _static(node: ast.expr, f: Scope) -> Any:  # Any: every object, or MISSING
@@ -77,7 +77,7 @@ def number(found: DispatchTable, f: Scope) -> ir.Code:
     """Lower a table lookup to the item's number, counted from one, or None."""
     f.constant_name(found.table, {})
     numbers = f.constant(found.table, {key: index for index, key in enumerate(found.keys, 1)}, "the table")
-    if found.how == "item":
+    if found.access == "item":
         return ir.Item(numbers, f.value(found.key))
     args: list[ir.Code] = [f.value(found.key)]
     if not found.or_none:

@@ -20,8 +20,8 @@ _EXCEPTIONS = frozenset({
 def asserted(test: ast.expr, message: ast.expr | None, f: Scope) -> tuple[ir.Statement, ...]:
     """`assert test, message`."""
     condition = f.raw(test)
-    said = () if message is None else (ir.Evaluate(f.value(message)),)
-    return (ir.If(condition, (), (*said, ir.Raise("AssertionError"))),)
+    evaluated_message = () if message is None else (ir.Evaluate(f.value(message)),)
+    return (ir.If(condition, (), (*evaluated_message, ir.Raise("AssertionError"))),)
 
 
 def raised(node: ast.Raise, f: Scope) -> tuple[ir.Statement, ...]:

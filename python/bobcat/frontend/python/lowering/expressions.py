@@ -170,7 +170,7 @@ _OWNERS: dict[InferredKind, str] = {
     "request": "a request has", "context": "a context has", "declared": "a tool declares",
     "principal": "a principal has",
 }  # fmt: skip
-_ELSEWHERE: dict[tuple[InferredKind, str], str] = {
+_FIELD_SYNONYMS: dict[tuple[InferredKind, str], str] = {
     ("context", "user"): "context.principal.id", ("context", "user_id"): "context.principal.id",
     ("context", "env"): "context.environment", ("context", "tool"): "request.tool", ("context", "now"):
     "context.timestamp", ("context", "time"): "context.timestamp", ("request", "name"): "request.tool",
@@ -184,9 +184,9 @@ _ELSEWHERE: dict[tuple[InferredKind, str], str] = {
 
 
 def _field(kind: InferredKind, name: str) -> str:
-    meant = _ELSEWHERE.get((kind, name)) or closest(name, FIELDS[kind])
-    if meant is not None:
-        return f"write `{meant}`" if "." in meant else f"did you mean `{meant}`?"
+    intended = _FIELD_SYNONYMS.get((kind, name)) or closest(name, FIELDS[kind])
+    if intended is not None:
+        return f"write `{intended}`" if "." in intended else f"did you mean `{intended}`?"
     where = ", or read an argument: `request.args.get(...)`" if kind == "request" else ""
     where = ", or provide it there: `context.extra.get(...)`" if kind == "context" else where
     return f"its fields are {', '.join(FIELDS[kind])}{where}"

@@ -57,9 +57,9 @@ def lower(node: ast.Call, func: ast.Attribute, f: Scope) -> ir.Code:
     if text is not None:
         return formats.of_method(node, text, f)
     if name not in ir.METHODS:
-        meant = closest(name, sorted(ir.METHODS)) if owner is MISSING else None
+        known = closest(name, sorted(ir.METHODS)) if owner is MISSING else None
         instead = (
-            "use supported Python (docs/reference/python-rules.md)" if meant is None else f"did you mean `{meant}`?"
+            "use supported Python (docs/reference/python-rules.md)" if known is None else f"did you mean `{known}`?"
         )
         raise f.error_at(node, f"calls the method `{name}`", _INSTEAD_OF_METHOD.get(name, instead))
     of = (dispatch_tables.looked_up(func.value, f) if name == "get" else None) or f.value(func.value)

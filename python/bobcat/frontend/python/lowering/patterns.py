@@ -13,7 +13,7 @@ from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.ir import code as ir
 
 SEARCHES: dict[Any, ir.RegexHow] = {re.search: "search", re.match: "match", re.fullmatch: "fullmatch"}
-_HOWS: dict[str, ir.RegexHow] = {"search": "search", "match": "match", "fullmatch": "fullmatch"}
+_SEARCH_METHODS: dict[str, ir.RegexHow] = {"search": "search", "match": "match", "fullmatch": "fullmatch"}
 
 
 def static_pattern(node: ast.Call, f: Scope) -> Any:  # Any: a pattern, or MISSING
@@ -78,27 +78,27 @@ def _flags(node: ast.expr, f: Scope) -> int:
             raise f.error_at(node, "has flags that are only known at run time", "write constant flags: `re.IGNORECASE`")
 
 
-def search(node: ast.Call, how: ir.RegexHow, f: Scope) -> ir.Code:
+def search(node: ast.Call, method: ir.RegexHow, f: Scope) -> ir.Code:
     """Lower `re.search(pattern, text)` and similar calls."""
     if len(node.args) < 2:
         raise f.error_at(node, "has no text to search", "pass pattern and text by position")
     owner = f.static(node.args[0]) if isinstance(node.args[0], ast.Name | ast.Attribute) else None
     if isinstance(owner, re.Pattern):
-        return regex(node, how, owner, f.value(node.args[1]), f)
+        return regex(node, method, owner, f.value(node.args[1]), f)
     pattern, flags = _pattern_arguments(node, f, more=1)
-    return regex(node, how, _compiled(node, pattern, flags, f), f.value(node.args[1]), f)
+    return regex(node, method, _compiled(node, pattern, flags, f), f.value(node.args[1]), f)
 
 
 def of_pattern(node: ast.Call, pattern: re.Pattern[Any], name: str, f: Scope) -> ir.Code:
     """Lower a method call of a compiled pattern."""
-    if name not in _HOWS:
+    if name not in _SEARCH_METHODS:
         raise f.error_at(node, f"calls `{name}` of a pattern", "use `search`, `match` or `fullmatch`")
     if len(node.args) != 1 or node.keywords:
         raise f.error_at(node, f"passes `{name}` more than the text", "pass a slice of the text")
-    return regex(node, _HOWS[name], pattern, f.value(node.args[0]), f)
+    return regex(node, _SEARCH_METHODS[name], pattern, f.value(node.args[0]), f)
 
 
-def regex(node: ast.AST, how: ir.RegexHow, pattern: re.Pattern[Any], text: ir.Code, f: Scope) -> ir.Code:
+def regex(node: ast.AST, method: ir.RegexHow, pattern: re.Pattern[Any], text: ir.Code, f: Scope) -> ir.Code:
     """Lower a search for a pattern in Python's dialect. Raises if the pattern cannot run in linear time."""
     if not isinstance(pattern.pattern, str):
         raise f.error_at(node, "has a pattern of bytes", "write a string pattern")
@@ -113,7 +113,7 @@ def regex(node: ast.AST, how: ir.RegexHow, pattern: re.Pattern[Any], text: ir.Co
             f"has a pattern that cannot run in linear time: {problems[0][-1]}",
             "write it without look-around and back-references",
         )
-    return ir.Regex(how, pattern.pattern, flags, text)
+    return ir.Regex(method, pattern.pattern, flags, text)
 
 
 _LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"), (re.VERBOSE, "x"), (re.ASCII, "a"))
