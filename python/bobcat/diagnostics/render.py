@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from urllib.parse import quote
 
 from bobcat.diagnostics.catalogue import CODES
 from bobcat.diagnostics.model import Diagnostic, Severity, Span
-from bobcat.text.display import safe_cells, safe_text, suspicions
+from bobcat.text.display import columns, safe_cells, safe_text, suspicions
 
 TAB = 4
 """Columns a tab is shown as."""
@@ -153,13 +152,7 @@ def _marked(line: str, span: Span) -> tuple[str, str]:
 
 
 def _width(cells: Sequence[str]) -> int:
-    return sum(_char_width(char) for cell in cells for char in cell)
-
-
-def _char_width(char: str) -> int:
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+    return sum(columns(char) for cell in cells for char in cell)
 
 
 # Any: JSON.

@@ -28,28 +28,8 @@ MAX_NAMED = 3
 
 _UNSAFE_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs", "Me"))
 _BLANKS = frozenset(
-    map(
-        chr,
-        (
-            *(
-                0x034F,
-                0x115F,
-                0x1160,
-                0x17B4,
-                0x17B5,
-                0x2800,
-                0x3164,
-                0xFFA0,
-                0xFFFC,
-                0x13441,
-                0x13442,
-                0x16FE4,
-                0x1D159,
-            ),
-            *(*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)),
-        ),
-    )
-)
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\ufffc\U00013441\U00013442\U00016fe4\U0001d159"
+).union(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 """Fillers, blanks and variation selectors: assigned characters of harmless categories without a visible shape."""
 _SYNTAX = frozenset("\u02d0\u037e\u2010\u2011\u2012\u2024\u2044\u2212\u2215\u2236\u29f5\u29f8\ua789")
 """Punctuation that looks like the `:;-./\\` of paths, options and addresses; beside ASCII it is escaped."""
@@ -175,11 +155,11 @@ def wrapped(line: str, width: int, *, indent: str = "    | ") -> Iterator[str]:
     room = max(width, len(indent) + 8)
     piece, used = "", 0
     for character in line:
-        columns = _columns(character)
-        if used + columns > room:
+        taken = columns(character)
+        if used + taken > room:
             yield piece
             piece, used = indent, len(indent)
-        piece, used = piece + character, used + columns
+        piece, used = piece + character, used + taken
     yield piece
 
 
@@ -301,7 +281,8 @@ def _script(character: str) -> str:
     return unicodedata.name(character, "").partition(" ")[0]
 
 
-def _columns(character: str) -> int:
+def columns(character: str) -> int:
+    """Return the columns of a terminal that a character takes."""
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
