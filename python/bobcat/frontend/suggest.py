@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 MAX_NAMES = 500
 """Maximum number of names compared with one unknown name."""
@@ -73,3 +73,8 @@ class Names:
 def listed(names: Iterable[str]) -> str:
     """Format names for a help line, each between backticks."""
     return ", ".join(f"`{name}`" for name in names)
+
+
+def synonyms(words: Mapping[str, str]) -> dict[str, str]:
+    """Return the known name that each of some other words is meant for, from the words of each name."""
+    return {word: name for name, group in words.items() for word in group.split()}

@@ -15,7 +15,7 @@ from bobcat.frontend.strict.matches import MatchLowering
 from bobcat.frontend.strict.node_cost import node_cost
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.transforms import Transforms
-from bobcat.frontend.suggest import closest, listed
+from bobcat.frontend.suggest import closest, listed, synonyms
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
@@ -31,48 +31,28 @@ MAX_PRIORITY = 2**31 - 1
 """Priorities lie between -MAX_PRIORITY and MAX_PRIORITY."""
 MAX_APPROVALS_NEEDED = 100
 
-_SYNONYMS = {
-    "verdict": "decision",
-    "effect": "decision",
-    "action": "decision",
-    "then": "decision",
-    "outcome": "decision",
-    "when": "match",
-    "if": "match",
-    "where": "match",
-    "condition": "match",
-    "conditions": "match",
-    "matches": "match",
-    "name": "id",
-    "rule": "id",
-    "order": "priority",
-    "weight": "priority",
-    "timeout": "timeout_seconds",
-    "desc": "description",
-    "message": "reason",
-    "because": "reason",
-    "approver": "approvers",
-    "approvals": "approvals_needed",
-    "quorum": "approvals_needed",
-    "comment": "description",
-}
-_VERDICT_SYNONYMS = {
-    "permit": "allow",
-    "accept": "allow",
-    "pass": "allow",
-    "block": "deny",
-    "reject": "deny",
-    "refuse": "deny",
-    "forbid": "deny",
-    "approve": "approve_required",
-    "approval": "approve_required",
-    "require_approval": "approve_required",
-    "ask": "approve_required",
-    "shadow": "dry_run",
-    "simulate": "dry_run",
-    "rewrite": "transform",
-    "modify": "transform",
-}
+_SYNONYMS = synonyms(
+    {
+        "decision": "verdict effect action then outcome",
+        "match": "when if where condition conditions matches",
+        "id": "name rule",
+        "priority": "order weight",
+        "timeout_seconds": "timeout",
+        "description": "desc comment",
+        "reason": "message because",
+        "approvers": "approver",
+        "approvals_needed": "approvals quorum",
+    }
+)
+_VERDICT_SYNONYMS = synonyms(
+    {
+        "allow": "permit accept pass",
+        "deny": "block reject refuse forbid",
+        "approve_required": "approve approval require_approval ask",
+        "dry_run": "shadow simulate",
+        "transform": "rewrite modify",
+    }
+)
 PEOPLE = ("approvers", "approvals_needed", "timeout_seconds")
 """The keys that only `approve_required` has."""
 

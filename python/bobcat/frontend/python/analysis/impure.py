@@ -19,22 +19,10 @@ _NETWORK = "uses the world outside of the process", _OUTSIDE
 _EFFECTS = "has side effects", "remove it: sinks record every decision with its rules"
 
 _MODULES: dict[str, tuple[str, str]] = {
-    "random": _CHANCE,
-    "secrets": _CHANCE,
-    "uuid": _CHANCE,
-    "socket": _NETWORK,
-    "subprocess": _NETWORK,
-    "urllib.request": _NETWORK,
-    "http.client": _NETWORK,
-    "requests": _NETWORK,
-    "httpx": _NETWORK,
-    "sqlite3": _FILES,
-    "shutil": _FILES,
-    "tempfile": _FILES,
-    "glob": _FILES,
-    "genericpath": _FILES,
-    "logging": _EFFECTS,
-    "warnings": _EFFECTS,
+    **dict.fromkeys(("random", "secrets", "uuid"), _CHANCE),
+    **dict.fromkeys(("socket", "subprocess", "urllib.request", "http.client", "requests", "httpx"), _NETWORK),
+    **dict.fromkeys(("sqlite3", "shutil", "tempfile", "glob", "genericpath"), _FILES),
+    **dict.fromkeys(("logging", "warnings"), _EFFECTS),
 }
 _OS = {"getenv": _ENVIRONMENT, "getcwd": _ENVIRONMENT, "getpid": _ENVIRONMENT, "getuid": _ENVIRONMENT,
        "urandom": _CHANCE, "system": _NETWORK, "popen": _NETWORK}  # fmt: skip
