@@ -6,8 +6,10 @@ This module reads no file and prints nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
 
 class Severity(StrEnum):
@@ -55,3 +57,7 @@ class Diagnostic:
     help: str | None = None
     related: tuple[Related, ...] = ()
     suppressed: str | None = None
+
+
+Findings: TypeAlias = Iterator[Diagnostic]
+"""The diagnostics of one check, in the order in which it finds them."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext, Path, RuleFacts
 from bobcat.lint.texts import TextTest, first_call, permitting_texts
 
 
 def find_open_texts(
     subject: LintContext, code: str, patterns: Callable[[RuleFacts, TextTest], tuple[str, ...]]
-) -> Iterator[Diagnostic]:
+) -> Findings:
     """Find the tests that accept a text matching one of their `patterns`, once for each argument of a rule.
 
     Tests that W0106 reports are omitted.

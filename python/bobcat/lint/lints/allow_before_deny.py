@@ -11,10 +11,9 @@ Fix: by hand.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from itertools import islice
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import NotExpr
 from bobcat.lint.calls import UNDECIDED, ExampleCall
 from bobcat.lint.implication import clash, covers, is_lenient
@@ -23,7 +22,7 @@ from bobcat.lint.subject import ANY_TOOL, LintContext, RuleFacts, shown_call
 CODES = ("W0102",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find denies that an earlier allow may override, each with the first such allow."""
     allows: dict[str, list[RuleFacts]] = defaultdict(list)
     tools: dict[str, None] = {}

@@ -10,16 +10,14 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.lint.subject import LintContext
 
 CODES = ("W0134",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these rules."""
     for facts in subject.searched():
         if any(item.positive for item in facts.leaves):

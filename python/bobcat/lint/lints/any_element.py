@@ -9,9 +9,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.lint.subject import LintContext
 
@@ -19,7 +17,7 @@ CODES = ("W0135",)
 _OTHER = "another element"
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests."""
     for facts in subject.searched():
         for item in facts.leaves:

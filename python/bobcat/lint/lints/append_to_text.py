@@ -10,9 +10,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext, RuleFacts
 from bobcat.lint.texts import about
 
@@ -21,7 +19,7 @@ _UNQUOTED = """^(?:[^'"]|'[^']*'|"[^"]*")*"""
 _GOALS = (rf"{_UNQUOTED} --\z", rf"{_UNQUOTED} #\z", rf"{_UNQUOTED}(?:--|#|/\*)[^\n'\"]*\z")
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these transforms."""
     for facts in subject.searched():
         transform = facts.rule.transform

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import Const
 from bobcat.language.operators import OPERATORS
 from bobcat.lint.lints.negative_only import tests_text, unlisted_call
@@ -23,7 +23,7 @@ from bobcat.lint.texts import is_command, runs_commands
 CODES = ("W0128", "W0129")
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these arguments, once for each rule that permits."""
     for facts in subject.permitting:
         before = subject.restricting_before(facts, "blocklist")

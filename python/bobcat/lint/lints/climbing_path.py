@@ -9,9 +9,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext
 from bobcat.lint.texts import kind_of
@@ -20,6 +18,6 @@ CODES = ("W0122",)
 _GOALS = (r"/\.\./\.\./etc/passwd\z", r"(^|/)\.\.(/|$)")
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
     return find_open_texts(subject, "W0122", lambda facts, test: _GOALS if kind_of(facts, test) == "path" else ())

@@ -9,9 +9,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Leaf
 from bobcat.language.operators import OPERATORS
@@ -21,7 +19,7 @@ from bobcat.lint.subject import LintContext, Path
 CODES = ("W0125",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
     for facts in subject.searched():
         seen: set[Path] = set()

@@ -9,16 +9,14 @@ Fix: remove the line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext
 
 CODES = ("W0104",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Report the value of `on_rule_error`."""
     if subject.policy.defaults.on_rule_error == "continue":
         yield diagnose("W0104", subject.source_map.default_span(2))

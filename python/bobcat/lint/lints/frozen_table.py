@@ -9,14 +9,12 @@ Fix: make it a tuple or a frozenset, or give it an upper-case name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 
 CODES = ("W0117",)
 
 
-def report(span: Span | None, *, name: str, table: str, kind: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, name: str, table: str, kind: str) -> Findings:
     """Report the read of the table."""
     yield diagnose("W0117", span, name=name, table=table, kind=kind)

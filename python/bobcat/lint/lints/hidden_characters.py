@@ -11,16 +11,14 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext
 from bobcat.text.display import hidden_characters
 
 CODES = ("W0220",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find rules with such a text, once each."""
     for facts in subject.rules:
         rule = facts.rule

@@ -10,10 +10,8 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.python.analysis.refusal import RefusalKind
 
 CODES = ("W0115", "W0116")
@@ -22,6 +20,6 @@ CODES = ("W0115", "W0116")
 _BY_KIND: dict[RefusalKind, str] = {"shape": "W0115", "impure": "W0116"}
 
 
-def report(span: Span | None, *, kind: RefusalKind, name: str, problem: str, instead: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, kind: RefusalKind, name: str, problem: str, instead: str) -> Findings:
     """Report one reason."""
     yield diagnose(_BY_KIND[kind], span, name=name, problem=problem, instead=instead)

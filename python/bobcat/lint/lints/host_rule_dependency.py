@@ -9,14 +9,12 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 
 CODES = ("W0114",)
 
 
-def report(span: Span | None, *, name: str, value: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, name: str, value: str) -> Findings:
     """Report the rule and the value."""
     yield diagnose("W0114", span, name=name, value=value)

@@ -11,9 +11,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.lint.lints.negative_only import tests_text
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
@@ -22,7 +20,7 @@ CODES = ("W0130",)
 _UNLISTED = "unlisted"
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these paths, once for each rule that permits."""
     for facts in subject.permitting:
         before = subject.restricting_before(facts, "listed-environments")
@@ -56,7 +54,7 @@ def _is_environment(item: PlacedLeaf) -> bool:
     return (fixed or item.path[:2] == ("context", "extra")) and tests_text(item.leaf)
 
 
-def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
+def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Findings:
     if subject.constrains(facts, item.path):
         return
     leaf = item.leaf

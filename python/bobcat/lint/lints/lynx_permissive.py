@@ -18,7 +18,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode
 
 from bobcat._core import check_pattern
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Diagnostic, Findings, Span
 from bobcat.frontend.lynx.match import OPERATORS, Clause
 from bobcat.frontend.lynx.policy import WrittenPolicy, WrittenRule
 from bobcat.frontend.lynx.source import MERGE, children, entries, value_nodes
@@ -45,7 +45,7 @@ _LOOKALIKES = frozenset(
 _CORE_INT = re.compile(r"[-+]?(?:0|[1-9][0-9]*|0x[0-9a-fA-F]+)\Z")
 
 
-def report(span: Span | None, *, file: str, policy: WrittenPolicy) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, file: str, policy: WrittenPolicy) -> Findings:
     """Yield the warnings about a policy in source order."""
     warnings = _Warnings(file)
     warnings.document(policy)

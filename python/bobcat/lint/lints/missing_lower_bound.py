@@ -10,9 +10,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Leaf
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
@@ -21,7 +19,7 @@ CODES = ("W0126",)
 _FAR_BELOW = -1_000_000_000
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these bounds, once for each argument of a rule."""
     for facts in subject.permitting:
         before = subject.restricting_before(facts, "missing-lower-bound")
@@ -49,7 +47,7 @@ def _is_upper(leaf: Leaf, *, limits: bool) -> bool:
     return reference or (isinstance(leaf.operand, int | float) and not isinstance(leaf.operand, bool))
 
 
-def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Iterator[Diagnostic]:
+def _finding(subject: LintContext, facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> Findings:
     leaf = item.leaf
     below = construct.leaf("args", leaf.path, "eq", _FAR_BELOW)
     if other is not None:

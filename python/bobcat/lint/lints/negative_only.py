@@ -10,9 +10,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Leaf
 from bobcat.language.kinds import OperandForm
@@ -32,7 +30,7 @@ _OF_TEXTS = (
 )
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these arguments, once for each rule; and the principal, if a rule only excludes principals."""
     for facts in subject.searched():
         seen: set[Path] = set()

@@ -9,15 +9,13 @@ Fix: remove the quotes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.report import shown
 
 CODES = ("W0111",)
 
 
-def report(span: Span | None, *, value: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, value: str) -> Findings:
     """Report the bound."""
     yield diagnose("W0111", span, value=shown(value))

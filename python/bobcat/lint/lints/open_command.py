@@ -10,9 +10,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext
 from bobcat.lint.texts import kind_of
@@ -21,6 +19,6 @@ CODES = ("W0119",)
 _GOALS = (r"; id\z", r"\nid\z", "[;&|`<>\n]|\\$\\(")
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
     return find_open_texts(subject, "W0119", lambda facts, test: _GOALS if kind_of(facts, test) == "command" else ())

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree, parse
 from bobcat.lint.subject import LintContext, Path
 from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, permitting_texts
@@ -34,7 +34,7 @@ _FEW = 8
 _UNUSUAL = "[!-+;-?\\[-^`{-~]"
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
     for facts in subject.searched():
         seen: set[Path] = set()

@@ -11,16 +11,15 @@ Fix: by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext, RuleFacts
 from bobcat.lint.texts import TextTest, first_call, kind_of, permitting_texts
 
 CODES = ("W0121",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these prefixes."""
     for facts in subject.searched():
         for test in permitting_texts(subject, facts):
@@ -29,7 +28,7 @@ def check(subject: LintContext) -> Iterator[Diagnostic]:
                 yield from _findings(subject, facts, test)
 
 
-def _findings(subject: LintContext, facts: RuleFacts, test: TextTest) -> Iterator[Diagnostic]:
+def _findings(subject: LintContext, facts: RuleFacts, test: TextTest) -> Findings:
     if test.op == "starts_with" and isinstance(test.operand, dict):
         goals = {".".join(test.operand["ref"]): "^/home/alice/"}
     else:

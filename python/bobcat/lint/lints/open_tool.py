@@ -9,9 +9,7 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.lint.lints.unanchored_allow import permitting_patterns
 from bobcat.lint.pattern_syntax import is_anchored
@@ -21,7 +19,7 @@ CODES = ("W0131",)
 _BY_PART = frozenset(("starts_with", "ends_with", "contains", "contains_any", "contains_all", "matches", "lower"))
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests."""
     for facts in subject.searched():
         for item in facts.leaves:

@@ -11,9 +11,8 @@ Fix: by hand.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext, RuleFacts
 from bobcat.lint.texts import TextTest, kind_of
@@ -23,7 +22,7 @@ _URLS = (r"^https?://(?:[^/?#\\@]*[.@])?evil\.test(?:[/?#\\:]|\z)",)
 _HOSTS = (r"(?:^|[.@])evil\.test\z",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these tests, once for each argument of a rule."""
     return find_open_texts(subject, "W0123", _goals)
 

@@ -9,14 +9,12 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 
 CODES = ("W0118",)
 
 
-def report(span: Span | None, *, name: str, problem: str, instead: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, name: str, problem: str, instead: str) -> Findings:
     """Report one mistake."""
     yield diagnose("W0118", span, name=name, problem=problem, instead=instead)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Diagnostic, Findings
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.ir.schema import AnyExpr, Leaf, Operator
@@ -96,7 +96,7 @@ class _Filed:
         return found[:most], capped or len(found) > most
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find the rules for which an earlier rule leaves no calls."""
     keys = {facts.index: [_filed_keys(item) for item in facts.conditions] for facts in subject.rules}
     rarity = Counter(key for filed_keys in keys.values() for found in filed_keys for key in found)

@@ -12,11 +12,10 @@ Fix: by hand.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.suggest import Names, listed
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.lint.argument_schema import Schema, ToolFacts, Tools, at_path, can_hold, described, names
@@ -29,7 +28,7 @@ MAX_LISTED = 12
 """Maximum number of names in a help line."""
 
 
-def check_tools(subject: LintContext, tools: Tools) -> Iterator[Diagnostic]:
+def check_tools(subject: LintContext, tools: Tools) -> Findings:
     """Yield every finding about a policy and its tools."""
     known = Names(tools)
     met: set[str] = set()
@@ -55,7 +54,7 @@ def _candidates(facts: RuleFacts, tools: Tools) -> list[str]:
     return [name for name in facts.tools if name in tools] if facts.tools else list(tools)
 
 
-def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: Names) -> Iterator[Diagnostic]:
+def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: Names) -> Findings:
     for item in facts.leaves:
         leaf = item.leaf
         if leaf.head != "tool" or leaf.op not in ("eq", "in") or isinstance(leaf.operand, dict):
@@ -67,7 +66,7 @@ def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: 
                 yield subject.at_leaf("W0138", facts, item, help=help, tool=name)
 
 
-def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Iterator[Diagnostic]:
+def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Findings:
     candidates = [tools[name] for name in _candidates(facts, tools) if _may_be(facts, tools[name])]
     if not candidates:
         return

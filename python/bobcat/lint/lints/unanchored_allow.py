@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import Const, Operator
 from bobcat.language.operators import NESTING
 from bobcat.lint.pattern_syntax import is_anchored
@@ -21,7 +21,7 @@ from bobcat.lint.subject import LintContext
 CODES = ("W0106",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these patterns, at their leaves."""
     for facts in subject.permitting:
         own = [(facts, item, item.positive) for item in facts.leaves]

@@ -9,17 +9,15 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.report import shown
 from bobcat.frontend.suggest import closest, listed
 
 CODES = ("W0113",)
 
 
-def report(span: Span | None, *, path: str, value: str, values: tuple[str, ...]) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, path: str, value: str, values: tuple[str, ...]) -> Findings:
     """Report the value; `values` are those of the path."""
     near = closest(value, values)
     help = f"did you mean `{near}`?" if near else None

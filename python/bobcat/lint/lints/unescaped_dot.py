@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree
 from bobcat.lint.subject import LintContext
 from bobcat.lint.texts import first_call, kind_of, permitting_texts
@@ -19,7 +19,7 @@ from bobcat.lint.texts import first_call, kind_of, permitting_texts
 CODES = ("W0124",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these patterns, at their first such `.`."""
     for facts in subject.searched():
         for test in permitting_texts(subject, facts):

@@ -9,15 +9,13 @@ Fix: by hand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from bobcat.diagnostics.model import Diagnostic
+from bobcat.diagnostics.model import Findings
 from bobcat.lint.subject import LintContext
 
 CODES = ("W0133",)
 
 
-def check(subject: LintContext) -> Iterator[Diagnostic]:
+def check(subject: LintContext) -> Findings:
     """Find these rules."""
     for facts in subject.rules:
         needed = facts.rule.approvals_needed

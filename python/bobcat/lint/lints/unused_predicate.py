@@ -9,15 +9,13 @@ Fix: use it or remove it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.report import shown
 
 CODES = ("W0107",)
 
 
-def report(span: Span | None, *, name: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, name: str) -> Findings:
     """Report the predicate."""
     yield diagnose("W0107", span, name=shown(name))

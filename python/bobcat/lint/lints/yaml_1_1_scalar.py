@@ -9,16 +9,14 @@ Fix: quote the string, or write the value in the spelling of YAML 1.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from bobcat.diagnostics.catalogue import diagnose
-from bobcat.diagnostics.model import Diagnostic, Span
+from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.report import shown
 
 CODES = ("W0110",)
 
 
-def report(span: Span | None, *, text: str, other: str) -> Iterator[Diagnostic]:
+def report(span: Span | None, *, text: str, other: str) -> Findings:
     """Report the scalar; `other` describes the reading of YAML 1.1."""
     plain = _plain_spelling(text, other)
     help = f'quote it: `"{text}"`' + (f"; or write `{plain}`" if plain else "")
