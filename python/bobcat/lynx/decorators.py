@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from bobcat import tools
 from bobcat.errors import PolicyWarning
+from bobcat.model.decision import ToolMetadata
 
 __all__ = ["shadow", "tool"]
 
@@ -35,12 +36,5 @@ def tool(
     """
     if isinstance(scope, str):
         warnings.warn(f"scope={scope!r} is one scope per letter; write scope=({scope!r},)", PolicyWarning, stacklevel=2)
-    return tools.declare(
-        cost=cost,
-        reversible=reversible,
-        scope=tuple(scope),
-        blast_radius_hint=blast_radius_hint,
-        isolation=isolation,
-        name=name,
-        description=description,
-    )
+    metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, isolation=isolation)
+    return tools.declare(metadata, name, description)

@@ -352,23 +352,18 @@ class _Action:
 
     def question(self, shown: ActionRequest, decision: Decision) -> ApprovalRequest:
         """The approval request: the question, and the attempt at this step of this run."""
-        setup, correlation_id = self.run.setup, shown.context.correlation_id
-        if not self.key or not self.compat.journals_approvals:
-            return ApprovalRequest(
-                shown, decision, correlation_id, uncertain=self.can_repeat, definition=self.tool.definition
-            )
-        attempt = setup.journal.started_counts.get(self.seq, 0)
-        return ApprovalRequest(
+        setup = self.run.setup
+        asked = ApprovalRequest(
             shown,
             decision,
-            correlation_id,
-            setup.run_id,
-            setup.bundle_id,
-            attempt,
+            shown.context.correlation_id,
             uncertain=self.can_repeat,
             definition=self.tool.definition,
-            asked=setup.journal.asked,
         )
+        if not self.key or not self.compat.journals_approvals:
+            return asked
+        attempt, known = setup.journal.started_counts.get(self.seq, 0), setup.journal.asked
+        return replace(asked, run_id=setup.run_id, bundle_id=setup.bundle_id, round=attempt, asked=known)
 
     def record_approval(self, kind: str, request: ActionRequest, decision: Decision, **more: object) -> Steps[None]:
         """Record that an approval is pending or was granted, and its question."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from inspect import Parameter
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, overload
@@ -108,17 +108,8 @@ def tool(
         )
     scope = tuple(scope)
     _check_declared(cost, reversible, scope, blast_radius_hint, isolation)
-    decorate = declare(
-        cost=cost,
-        reversible=reversible,
-        scope=scope,
-        blast_radius_hint=blast_radius_hint,
-        isolation=isolation,
-        name=name,
-        description=description,
-        effect=effect,
-        opaque_args=tuple(opaque_args),
-    )
+    metadata = ToolMetadata(cost, reversible, scope, blast_radius_hint, False, isolation, effect)
+    decorate = declare(metadata, name, description, tuple(opaque_args))
     return decorate if fn is None else decorate(cast("Callable[..., Awaitable[Any]]", fn))
 
 
@@ -139,21 +130,12 @@ def _check_declared(
 
 
 def declare(
-    *,
-    cost: Cost,
-    reversible: bool,
-    scope: Iterable[str],
-    blast_radius_hint: int | None,
-    isolation: str | None,
-    name: str | None,
-    description: str | None,
-    effect: Effect = "unsafe",
-    opaque_args: Sequence[str] = (),
+    metadata: ToolMetadata, name: str | None, description: str | None, opaque_args: tuple[str, ...] = ()
 ) -> Callable[[Fn], Fn]:
     """`tool`, without checks of the declared values."""
+    effect = metadata.effect
     if effect not in SUPPLIED:
         raise ValueError(f"effect must be one of {', '.join(map(repr, SUPPLIED))}, got {effect!r}")
-    metadata = ToolMetadata(cost, reversible, tuple(scope), blast_radius_hint, False, isolation, effect)
 
     def decorate(fn: Fn) -> Fn:
         label = _label(fn)
@@ -168,7 +150,7 @@ def declare(
                 "because it would silently overwrite metadata."
             )
         text = description or (inspect.getdoc(fn) or "").strip()
-        definition = ToolDef(name or label, text, fn, None, metadata, opaque_args=tuple(opaque_args))
+        definition = ToolDef(name or label, text, fn, None, metadata, opaque_args=opaque_args)
         missing = next(iter(SUPPLIED[effect][:1]), None)
         if missing is not None and missing not in supplied_parameters(definition):
             raise TypeError(f"@tool(effect={effect!r}) requires a parameter `{missing}`, which {label} lacks")
