@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
 from bobcat.journal.index import EFFECTFUL_VERDICTS, JournalIndex, index_journal
 from bobcat.journal.legacy_names import is_refusal
 from bobcat.journal.records import StepRecord
+from bobcat.model.plain_fields import fields_to_json
 from bobcat.runtime.hash_chain import DamagedJournal, check_chain
 
 ONCE = frozenset(("none", "idempotent", "keyed", "transactional", "fenced"))
@@ -119,13 +120,12 @@ class Timeline:
 
     def to_json(self) -> dict[str, Any]:  # Any: JSON
         """Return plain data; points in time are RFC 3339 strings."""
-        data = asdict(replace(self, entries=[]))
+        data = fields_to_json(replace(self, entries=[]))
         for attempt in data["attempts"]:
             if not attempt["restored"]:  # omitted unless true
                 del attempt["restored"]
         del data["entries"]
         for step, row in zip(self.steps, data["steps"], strict=True):
-            row["args"] = dict(step.args)
             row["status"] = step.status
         return data
 

@@ -66,7 +66,7 @@ def trace(
     runs = _read(journal, run_id, store_url)
     lines = [timeline(records) for records in runs.values()]
     if output_format == "json":
-        write_json([_dated(line.to_json()) for line in lines])
+        write_json([line.to_json() for line in lines])
     else:
         for index, line in enumerate(lines):
             if index:
@@ -103,15 +103,6 @@ def _in_store(store_url: str, run_id: str) -> list[StepRecord]:
     if not records:
         raise InputError(f"no records of a run `{run_id}` in this store")
     return records
-
-
-def _dated(value: object) -> object:
-    """Return JSON with points in time as strings."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, dict):
-        return {name: _dated(item) for name, item in value.items()}
-    return [_dated(item) for item in value] if isinstance(value, list) else value
 
 
 def _show(line: Timeline, *, full: bool) -> None:

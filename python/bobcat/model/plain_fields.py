@@ -16,7 +16,7 @@ def fields_to_json(value: Any) -> dict[str, Any]:  # Any: a dataclass; JSON
 def _plain(value: Any) -> Any:  # Any: as above
     if isinstance(value, datetime):
         return value.isoformat()
-    if isinstance(value, tuple):
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)

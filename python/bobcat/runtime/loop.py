@@ -17,6 +17,8 @@ from traceback import walk_tb
 from typing import Any, assert_never
 from uuid import uuid4
 
+import msgspec
+
 from bobcat.aio.cancel import CancelSignal
 from bobcat.aio.tasks import FAULTS, raise_if_cancelled
 from bobcat.approvals import Answer, ApprovalHandler, Pending, ask, ask_lynx_compat, auto_deny, scope
@@ -240,9 +242,9 @@ class _Driver:
             setup = self._setup
             fresh = named or not journal.records
             correlation_id = setup.correlation_id if fresh else f"{setup.run_id}#{str(uuid4())[:8]}"
-            fields = {name: getattr(setup, name) for name in Setup.__struct_fields__}
-            fields |= {"journal": journal, "replies": replies, "correlation_id": correlation_id}
-            self._setup = Setup(**{**fields, "restored": journal_run.restored})
+            self._setup = msgspec.structs.replace(
+                setup, journal=journal, replies=replies, correlation_id=correlation_id, restored=journal_run.restored
+            )
             result = await self._drive(Machine(self._setup))
             await self._interrupts.deliver_cancellation()
             return result
