@@ -16,7 +16,7 @@ GIVEN_UP = (
     "Cruised Express INCUMBENT Manner Tenure Doubt Overtaken GraphManner LoweredInVain Judge Judged Sight Foresight "
     "Exotic Ruling Moment settle_doubt doubt_about doubt_stays investigate give_back procrastinated store_loop "
     "stand_ins lynx_laxness crew_exchange wire_names ask_loosely run_in_manner run_values plain_json python_rule "
-    "incumbent check_sense sifted gave_up PATIENCE honest_key CLUMSY quick.py begun.py cheap.rs inert.rs fewer.rs"
+    "incumbent judging check_sense sifted gave_up PATIENCE honest_key CLUMSY quick.py begun.py cheap.rs inert.rs"
 ).split()
 PHRASES = ("is none", "are none", "[Nn]obody", "[Ww]hoever", "is told", "are told", "[Ww]hat is no")
 OPENINGS = re.compile(r"(What|Whether|Where|Who|Whose|How|Which|That)\b")

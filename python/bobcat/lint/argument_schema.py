@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from bobcat.ir.schema import Const
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import OPERATORS, OperatorSpec
-from bobcat.lint.judging import holds
+from bobcat.lint.evaluate import holds
 
 Schema: TypeAlias = Mapping[str, Any]  # Any: JSON Schema
 OPEN: Schema = {}

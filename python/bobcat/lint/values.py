@@ -11,7 +11,7 @@ from bobcat.ir.schema import Const
 from bobcat.language.kinds import OperandForm, OperandKind
 from bobcat.language.operators import NESTING, OPERATORS, ROWS, OperatorSpec
 from bobcat.language.paths import PATHS, values_at
-from bobcat.lint.judging import holds
+from bobcat.lint.evaluate import holds
 from bobcat.lint.pattern_syntax import Alt, Assert, Cat, Chars, PatternSyntaxError, Repeat, Tree, parse
 from bobcat.lint.text_search import SearchBudget, automaton, find_text
 

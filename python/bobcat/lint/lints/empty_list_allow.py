@@ -13,7 +13,7 @@ from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Leaf
 from bobcat.language.operators import OPERATORS
-from bobcat.lint.judging import holds
+from bobcat.lint.evaluate import holds
 from bobcat.lint.subject import LintContext, Path
 
 CODES = ("W0125",)

@@ -19,8 +19,8 @@ from bobcat.diagnostics.model import Findings, Span
 from bobcat.frontend.suggest import Names, listed
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.lint.argument_schema import Schema, ToolFacts, Tools, at_path, can_hold, described, names
+from bobcat.lint.evaluate import holds
 from bobcat.lint.implication import PERMITS
-from bobcat.lint.judging import holds
 from bobcat.lint.subject import LintContext, RuleFacts
 
 CODES = ("W0138", "W0139", "W0140", "W0141", "N0102")

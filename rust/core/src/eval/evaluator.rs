@@ -321,7 +321,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
     /// The value a clause of the `lynx` profile reads, and its answer.
     #[expect(
         clippy::type_complexity,
-        reason = "reading may fail, and so may judging what was read"
+        reason = "reading the value and evaluating it may both fail"
     )]
     pub(super) fn lynx_clause(
         &mut self,
