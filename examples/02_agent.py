@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, run_agent, tool
+from bobcat import FinalAnswer, Message, Policy, ToolCall, ToolSet, run_agent, tool
 
 POLICY = """
 rules:
@@ -31,7 +31,7 @@ class Agent:
 
 
 async def main() -> None:
-    result = await run_agent(Agent(), "add", tools=ToolSet.from_functions(add), policy=compile_policy(POLICY))
+    result = await run_agent(Agent(), "add", tools=ToolSet.from_functions(add), policy=Policy.compile(POLICY))
     print(result.final_answer)
     print(f"{result.steps_taken} steps, error: {result.error}")
 

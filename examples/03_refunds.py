@@ -7,17 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bobcat import (
-    ApprovalDecision,
-    ApprovalRequest,
-    FinalAnswer,
-    Message,
-    ToolCall,
-    ToolSet,
-    load_policy_file,
-    run_agent,
-    tool,
-)
+from bobcat import ApprovalDecision, ApprovalRequest, FinalAnswer, Message, Policy, ToolCall, ToolSet, run_agent, tool
 
 POLICY = Path(__file__).parent / "policies" / "refunds.yaml"
 # Any: the last of these are what a confused model might send.
@@ -62,7 +52,7 @@ class Agent:
 
 async def main() -> None:
     tools = ToolSet.from_functions(refund)
-    policy = load_policy_file(str(POLICY))
+    policy = Policy.compile(POLICY)
     await run_agent(Agent(), "refunds", tools=tools, policy=policy, on_approval=finance)
 
 

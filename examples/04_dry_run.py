@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, run_agent, shadow, tool
+from bobcat import FinalAnswer, Message, Policy, ToolCall, ToolSet, run_agent, shadow, tool
 from bobcat.shadows import shell_shadow, sql_shadow
 
 POLICY = """
@@ -55,7 +55,7 @@ class Agent:
 
 async def main() -> None:
     tools = ToolSet.from_functions(shell, query)
-    result = await run_agent(Agent(), "clean up", tools=tools, policy=compile_policy(POLICY))
+    result = await run_agent(Agent(), "clean up", tools=tools, policy=Policy.compile(POLICY))
     print(result.final_answer)
 
 

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Sequence
 
-from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, jsonl_sink, run_agent, tool
+from bobcat import FinalAnswer, Message, Policy, ToolCall, ToolSet, jsonl_sink, run_agent, tool
 
 POLICY = """
 rules:
@@ -36,7 +36,7 @@ class Agent:
 async def main() -> None:
     file = io.StringIO()
     tools = ToolSet.from_functions(search)
-    await run_agent(Agent(), "search", tools=tools, policy=compile_policy(POLICY), sinks=[jsonl_sink(file)])
+    await run_agent(Agent(), "search", tools=tools, policy=Policy.compile(POLICY), sinks=[jsonl_sink(file)])
     for line in file.getvalue().splitlines():
         event = json.loads(line)
         body = {key: value for key, value in event["body"].items() if key in SHOWN}

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from bobcat import CancelToken, FinalAnswer, Message, ToolCall, ToolSet, compile_policy, run_agent, tool
+from bobcat import CancelToken, FinalAnswer, Message, Policy, ToolCall, ToolSet, run_agent, tool
 
 
 @tool()
@@ -26,7 +26,7 @@ class Agent:
 async def main() -> None:
     switch = CancelToken()
     asyncio.get_running_loop().call_later(0.2, switch.cancel, "the user pressed stop")
-    policy = compile_policy("rules: [{id: work, match: {tool: work}, decision: allow}]")
+    policy = Policy.compile("rules: [{id: work, match: {tool: work}, decision: allow}]")
     started = time.monotonic()
     result = await run_agent(Agent(), "work", tools=ToolSet.from_functions(work), policy=policy, cancel=switch)
     print(result.error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bobcat import FinalAnswer, MemoryStore, Message, ToolCall, ToolSet, compile_policy, run_agent, tool
+from bobcat import FinalAnswer, MemoryStore, Message, Policy, ToolCall, ToolSet, run_agent, tool
 
 SENT: list[str] = []
 ASKED = 0
@@ -36,7 +36,7 @@ class Agent:
 async def main() -> None:
     store = MemoryStore()
     tools = ToolSet.from_functions(send)
-    policy = compile_policy("rules: [{id: send, match: {tool: send, args.to.in: [ann, bob]}, decision: allow}]")
+    policy = Policy.compile("rules: [{id: send, match: {tool: send, args.to.in: [ann, bob]}, decision: allow}]")
     for fails in (True, False):
         agent = Agent(fails)
         result = await run_agent(agent, "invoices", tools=tools, policy=policy, store=store, run_id="march")

@@ -7,21 +7,21 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bobcat import compile_policy
+from bobcat import Policy
 
 WORKER = """
 import sys
-from bobcat import evaluate, load_bundle, request_from_json
-bundle = load_bundle(sys.argv[1])
-decision = evaluate(bundle, request_from_json({"tool": "ping"}))
+from bobcat import Policy, Request
+policy = Policy.load(sys.argv[1])
+decision = policy.evaluate(Request("ping"))
 print(decision.verdict, decision.reason)
 print("PyYAML loaded:", "yaml" in sys.modules)
 """
 
-bundle = compile_policy("rules: [{id: ping, match: {tool: ping}, decision: allow, reason: shipped}]")
+bundle = Policy.compile("rules: [{id: ping, match: {tool: ping}, decision: allow, reason: shipped}]")
 with tempfile.TemporaryDirectory() as directory:
     path = Path(directory) / "policy.bobcat"
     bundle.save(path)
     subprocess.run([sys.executable, "-c", WORKER, str(path)], check=True)
-same = compile_policy({"rules": [{"reason": "shipped", "decision": "allow", "match": {"tool": "ping"}, "id": "ping"}]})
+same = Policy.compile({"rules": [{"reason": "shipped", "decision": "allow", "match": {"tool": "ping"}, "id": "ping"}]})
 print("another spelling, the same digest:", same.id == bundle.id)

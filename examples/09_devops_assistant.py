@@ -12,10 +12,10 @@ from bobcat import (
     AuditEvent,
     FinalAnswer,
     Message,
+    Policy,
     ToolCall,
     ToolSet,
     callback_sink,
-    load_policy_file,
     run_agent,
     shadow,
     tool,
@@ -78,7 +78,7 @@ def show(event: AuditEvent) -> None:
 
 async def main() -> None:
     tools = ToolSet.from_functions(kubectl, logs, scale)
-    policy = load_policy_file(POLICY)
+    policy = Policy.compile(POLICY)
     for environment in ("staging", "prod"):
         print(f"--- {environment}")
         await run_agent(

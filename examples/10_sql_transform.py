@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from bobcat import FinalAnswer, Message, ToolCall, ToolSet, load_policy_file, run_agent, tool
+from bobcat import FinalAnswer, Message, Policy, ToolCall, ToolSet, run_agent, tool
 
 POLICY = Path(__file__).parent / "policies" / "tenants.yaml"
 WANTED = [
@@ -45,7 +45,7 @@ class Agent:
 
 
 async def main() -> None:
-    await run_agent(Agent(), "report", tools=ToolSet.from_functions(report), policy=load_policy_file(POLICY))
+    await run_agent(Agent(), "report", tools=ToolSet.from_functions(report), policy=Policy.compile(POLICY))
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr
 from pathlib import Path
 
-from bobcat import AuditEvent, FinalAnswer, Message, ToolCall, ToolSet, compile_policy, jsonl_sink, run_agent, tool
+from bobcat import AuditEvent, FinalAnswer, Message, Policy, ToolCall, ToolSet, jsonl_sink, run_agent, tool
 from bobcat import callback_sink as sink_of
 
 DIRECTORY = tempfile.TemporaryDirectory()
 AUDIT = Path(DIRECTORY.name) / "audit.jsonl"
-POLICY = compile_policy("rules: [{id: ok, match: {tool: peek}, decision: allow}]")
+POLICY = Policy.compile("rules: [{id: ok, match: {tool: peek}, decision: allow}]")
 
 
 @tool()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bobcat import Budget, FinalAnswer, Message, ToolCall, ToolSet, Usage, compile_policy, run_agent, tool
+from bobcat import Budget, FinalAnswer, Message, Policy, ToolCall, ToolSet, Usage, run_agent, tool
 
 BUDGETS = [
     Budget(tokens=5000),
@@ -36,7 +36,7 @@ class Agent:
 
 async def main() -> None:
     tools = ToolSet.from_functions(search)
-    policy = compile_policy("rules: [{id: search, match: {tool: search}, decision: allow}]")
+    policy = Policy.compile("rules: [{id: search, match: {tool: search}, decision: allow}]")
     for budget in BUDGETS:
         result = await run_agent(Agent(), "find it", tools=tools, policy=policy, budget=budget)
         ended = result.error or result.final_answer

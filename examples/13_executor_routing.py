@@ -12,10 +12,10 @@ from bobcat import (
     ActionResult,
     FinalAnswer,
     Message,
+    Policy,
     ToolCall,
     ToolDef,
     ToolSet,
-    compile_policy,
     inline_executor,
     route_executor,
     run_agent,
@@ -87,7 +87,7 @@ class Agent:
 
 async def main() -> None:
     tools = ToolSet.from_functions(here, there, spin, email, risky)
-    policy = compile_policy("""
+    policy = Policy.compile("""
 rules:
   - {id: harmless, match: {tool.in: [here, there, spin, risky]}, decision: allow}
   - {id: colleagues, match: {tool: email, args.to.in: [ann, bob]}, decision: allow}

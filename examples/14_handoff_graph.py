@@ -10,11 +10,11 @@ from bobcat import (
     FinalAnswer,
     GraphNode,
     Message,
+    Policy,
     ToolCall,
     ToolSet,
     callback_sink,
     compile_graph,
-    compile_policy,
     run_graph,
     tool,
 )
@@ -71,8 +71,8 @@ def show(event: AuditEvent) -> None:
 
 
 async def main() -> None:
-    reading = compile_policy("rules: [{id: read, match: {tool: read, args.path: sum.txt}, decision: allow}]")
-    writing = compile_policy("rules: [{id: write, match: {tool: write, args.path: sum.txt}, decision: allow}]")
+    reading = Policy.compile("rules: [{id: read, match: {tool: read, args.path: sum.txt}, decision: allow}]")
+    writing = Policy.compile("rules: [{id: write, match: {tool: write, args.path: sum.txt}, decision: allow}]")
     nodes = {
         "reader": GraphNode(Reader(), ToolSet.from_functions(read), reading),
         "writer": GraphNode(Writer(), ToolSet.from_functions(write), writing),

@@ -22,16 +22,16 @@ from bobcat import (
     AuditEvent,
     FinalAnswer,
     Message,
+    Policy,
     Principal,
     RunResult,
     ToolCall,
     ToolSet,
-    compile_policy,
     run_agent,
     tool,
 )
 
-POLICY = compile_policy("""
+POLICY = Policy.compile("""
 rules:
   - {id: status, match: {tool: status, args.service.in: [web, jobs]}, decision: allow}
   - id: restart

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, request
 from flask.typing import ResponseReturnValue
 
-from bobcat import PolicyBundle, RequestError, compile_policy, evaluate, explain, load_bundle, request_from_json
+from bobcat import Policy, RequestError, request_from_json
 
 POLICY = """
 rules:
@@ -27,18 +27,18 @@ rules:
 """
 
 
-def create_app(bundle: PolicyBundle) -> Flask:
+def create_app(bundle: Policy) -> Flask:
     """The service around one bundle. A bundle can be asked from any number of threads."""
     app = Flask(__name__)
 
     @app.post("/decide")
     def decide() -> ResponseReturnValue:
-        decision = evaluate(bundle, request_from_json(request.get_data()))
+        decision = bundle.evaluate(request_from_json(request.get_data()))
         return {"verdict": decision.verdict, "reason": decision.reason, "rules": decision.matched_rules}
 
     @app.post("/explain")
     def say_why() -> ResponseReturnValue:
-        return explain(bundle, request_from_json(request.get_data())).to_json()
+        return bundle.explain(request_from_json(request.get_data())).to_json()
 
     @app.get("/policy")
     def policy() -> ResponseReturnValue:
@@ -54,8 +54,8 @@ def create_app(bundle: PolicyBundle) -> Flask:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:  # a service loads what was compiled and signed off elsewhere
-        compile_policy(POLICY).save(Path(directory) / "policy.bobcat")
-        client = create_app(load_bundle(Path(directory) / "policy.bobcat")).test_client()
+        Policy.compile(POLICY).save(Path(directory) / "policy.bobcat")
+        client = create_app(Policy.load(Path(directory) / "policy.bobcat")).test_client()
     calls: list[Any] = [  # Any: the last two are no requests
         {"tool": "http", "args": {"url": "https://api.example.com/v1/orders"}},
         {"tool": "http", "args": {"url": "https://api.example.com/v1/login?password=hunter2"}},

@@ -15,9 +15,9 @@ from django.http import HttpRequest, JsonResponse
 from django.test import AsyncClient
 from django.urls import path
 
-from bobcat import FinalAnswer, Message, Principal, ToolCall, ToolSet, compile_policy, run_agent, tool
+from bobcat import FinalAnswer, Message, Policy, Principal, ToolCall, ToolSet, run_agent, tool
 
-POLICY = compile_policy("""
+POLICY = Policy.compile("""
 predicates:
   staff: {context.principal.id.in: [ann, bob]}
 rules:

@@ -6,10 +6,10 @@ import asyncio
 import os
 from pathlib import Path
 
-from bobcat import Agent, AuditEvent, Budget, ToolSet, callback_sink, compile_policy, run_agent, tool
+from bobcat import Agent, AuditEvent, Budget, Policy, ToolSet, callback_sink, run_agent, tool
 
 HERE = Path(__file__).parent
-POLICY = compile_policy(r"""
+POLICY = Policy.compile(r"""
 rules:
   - {id: list, match: {tool: list_files}, decision: allow}
   - {id: examples-only, match: {tool: read_file, args.name.matches: '^[0-9a-z_]+[.]py$'}, decision: allow}

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Literal
 
-from bobcat import FinalAnswer, Message, ToolCall, ToolSet, compile_policy, run_agent, tool
+from bobcat import FinalAnswer, Message, Policy, ToolCall, ToolSet, run_agent, tool
 from bobcat.tools.schema import tooldef_to_json_schema
 
 
@@ -48,7 +48,7 @@ async def main() -> None:
     except ValueError as error:
         print(error)
     print(json.dumps(tooldef_to_json_schema(careful.get("convert")), indent=1))
-    policy = compile_policy(
+    policy = Policy.compile(
         "rules: [{id: convert, match: {tool: convert, args.amount.between: [0, 1000]}, decision: allow}]"
     )
     print((await run_agent(Agent(), "pay", tools=careful, policy=policy)).final_answer)

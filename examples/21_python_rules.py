@@ -7,7 +7,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from bobcat import ActionRequest, Decision, ExecutionContext, compile_policy, deny, evaluate, request_from_json
+from bobcat import ActionRequest, Decision, ExecutionContext, Policy, Request, deny
 
 POLICY = """
 rules:
@@ -31,16 +31,16 @@ def no_private_address(request: ActionRequest, context: ExecutionContext) -> Dec
 
 
 def main() -> None:
-    policy = compile_policy(
+    policy = Policy.compile(
         POLICY,
         python_rules=[no_private_address],
         python_rule_priorities={"no_private_address": 10},
         uncompiled="callable",
     )
     for args in ({"url": "https://example.com"}, {"url": "https://10.0.0.7/admin"}, {"url": 7}, {}):
-        decision = evaluate(policy, request_from_json({"tool": "fetch", "args": args}))
+        decision = policy.evaluate(Request("fetch", args))
         print(f"{args}: {decision.verdict}  {', '.join(decision.matched_rules)}")
-    print("the same policy without the rule has another digest:", policy.id != compile_policy(POLICY).id)
+    print("the same policy without the rule has another digest:", policy.id != Policy.compile(POLICY).id)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bobcat import FinalAnswer, Message, ToolCall, compile_policy, run_agent
+from bobcat import FinalAnswer, Message, Policy, ToolCall, run_agent
 from bobcat.adapters.mcp import mcp_tools
 
 SERVER = """
@@ -35,7 +35,7 @@ def delete_note(name: str) -> str:
 
 server.run()
 """
-POLICY = compile_policy("""
+POLICY = Policy.compile("""
 rules:
   - id: read
     match: {tool: read_note, args.name.in: [todo, nothing], declared.scope.contains: "mcp:tool"}

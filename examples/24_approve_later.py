@@ -9,7 +9,7 @@ import bobcat
 from bobcat import Approvals, FinalAnswer, RunResult, ToolCall, ToolSet, durable_approvals, run_agent, tool
 from bobcat.stores import SQLiteStore
 
-POLICY = bobcat.compile_policy("""
+POLICY = bobcat.Policy.compile("""
 rules:
   - id: large-payment
     match: {tool: pay, args.to.in: [acme, globex], args.amount.between: [1001, 100000]}

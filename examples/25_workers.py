@@ -14,7 +14,7 @@ from bobcat import Approvals, FinalAnswer, ToolCall, ToolSet, tool
 from bobcat.stores import SQLiteStore
 from bobcat.workers import Job, Jobs, Runner, StoreDispatcher, Workers
 
-POLICY = bobcat.compile_policy("""
+POLICY = bobcat.Policy.compile("""
 rules:
   - {id: small, match: {tool: refund, args.amount.between: [1, 50]}, decision: allow, priority: 1}
   - {id: large, match: {tool: refund, args.amount.between: [51, 5000]}, decision: approve_required, approvers: [alice]}

@@ -8,11 +8,10 @@ from bobcat import (
     ActionRequest,
     Decision,
     ExecutionContext,
+    Policy,
     allow,
     approve_required,
-    compile_policy,
     deny,
-    load_bundle,
     request_from_json,
     rule,
 )
@@ -72,9 +71,9 @@ CALLS = (
 
 
 def main() -> None:
-    policy = compile_policy(POLICY, python_rules=[recipients, writes_by_day])
+    policy = Policy.compile(POLICY, python_rules=[recipients, writes_by_day])
     # The bundle needs no code: it could be loaded in a process that has never seen these functions.
-    elsewhere = load_bundle(policy.to_bytes())
+    elsewhere = Policy.load(policy.to_bytes())
     for tool, args in CALLS:
         context = {"timestamp": "2026-01-31T22:15:00Z"}
         decision = elsewhere.evaluate(request_from_json({"tool": tool, "args": args, "context": context}))

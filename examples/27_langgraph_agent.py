@@ -7,10 +7,10 @@ import asyncio
 from langchain_core.messages import AIMessage
 from langgraph.graph import END, START, MessagesState, StateGraph
 
-from bobcat import ToolSet, compile_policy, run_agent, tool
+from bobcat import Policy, ToolSet, run_agent, tool
 from bobcat.adapters import LangGraphAgent
 
-POLICY = compile_policy("""
+POLICY = Policy.compile("""
 rules:
   - {id: notes, match: {tool: read_note, args.name.in: [todo, done]}, decision: allow}
 """)

@@ -9,19 +9,9 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
-from bobcat import (
-    FinalAnswer,
-    Message,
-    Reconciled,
-    SQLiteStore,
-    ToolCall,
-    ToolSet,
-    compile_policy,
-    run_agent,
-    tool,
-)
+from bobcat import FinalAnswer, Message, Policy, Reconciled, SQLiteStore, ToolCall, ToolSet, run_agent, tool
 
-POLICY = compile_policy("rules: [{id: pay, match: {tool: pay, args.cents.between: [1, 5000]}, decision: allow}]")
+POLICY = Policy.compile("rules: [{id: pay, match: {tool: pay, args.cents.between: [1, 5000]}, decision: allow}]")
 BANK: dict[str, int] = {}  # what was paid, by idempotency key
 
 

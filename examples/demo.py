@@ -29,13 +29,11 @@ from bobcat import (
     ExecutionContext,
     FinalAnswer,
     Message,
-    PolicyBundle,
+    Policy,
     Principal,
     ToolCall,
     ToolSet,
     jsonl_sink,
-    load_bundle,
-    load_policy_file,
     run_agent,
 )
 
@@ -137,18 +135,18 @@ def new_database(path: Path) -> sqlite3.Connection:
     return database
 
 
-def compile_to_file(console: Console, target: Path) -> PolicyBundle:
+def compile_to_file(console: Console, target: Path) -> Policy:
     """Compile the policy, write the bundle, and load it back: what a worker would do."""
     started = time.perf_counter()
-    load_policy_file(str(POLICY)).save(target)
-    bundle = load_bundle(target)
+    Policy.compile(POLICY).save(target)
+    bundle = Policy.load(target)
     took = (time.perf_counter() - started) * 1000
     console.print(f"compiled [bold]{POLICY.name}[/bold]: {len(bundle.rules)} rules in {took:.0f} ms", highlight=False)
     console.print(f"bundle   {target.name}, digest {bundle.id}", highlight=False, soft_wrap=True)
     return bundle
 
 
-def explain_denied(console: Console, bundle: PolicyBundle, tools: ToolSet, context: ExecutionContext) -> None:
+def explain_denied(console: Console, bundle: Policy, tools: ToolSet, context: ExecutionContext) -> None:
     """Why the change in prod was denied, rule by rule and clause by clause."""
     call = SCRIPT[EXPLAINED - 1]
     request = ActionRequest(call.tool, call.args, tools.get(call.tool).metadata, context)
