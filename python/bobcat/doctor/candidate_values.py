@@ -36,12 +36,12 @@ class ClauseCandidates:
 
     true: Values
     false: Values
-    odd: Values
+    unusual: Values
 
     def all(self) -> Values:
         """Return every candidate once, the plain ones first."""
         found: dict[str, Any] = {}
-        for value in (*self.true, *self.false, *self.odd):
+        for value in (*self.true, *self.false, *self.unusual):
             found.setdefault(repr(value), value)
         return list(found.values())
 
@@ -53,8 +53,8 @@ def candidate_values(leaf: Leaf) -> ClauseCandidates:
     if leaf.head == "context" and leaf.path == ("timestamp",):
         return _moments(operand)
     true, false = [_json(value) for value in true], [_json(value) for value in false]
-    odd = [variant for value in (*true[:2], *false[:1]) for variant in _variants(value)]
-    return ClauseCandidates(true, [*false, MISSING], [*odd, None, "", 0, [], {}])
+    unusual = [variant for value in (*true[:2], *false[:1]) for variant in _variants(value)]
+    return ClauseCandidates(true, [*false, MISSING], [*unusual, None, "", 0, [], {}])
 
 
 def reference_values(leaf: Leaf) -> dict[tuple[str, ...], Any]:  # Any: JSON

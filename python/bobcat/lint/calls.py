@@ -108,26 +108,26 @@ class CallFinder:
             self.exhausted = self._left <= 0
 
     def _find(self, wanted: list[Wanted], by: IrRule, budget: SearchBudget) -> CallSearchResult:
-        unsure = any(next(refs(leaf.operand), None) is not None for expr, _ in wanted for leaf in leaves(expr))
+        uncertain = any(next(refs(leaf.operand), None) is not None for expr, _ in wanted for leaf in leaves(expr))
         for _ in range(MAX_ROUNDS):
             blocker: IrRule | None = None
             found = list(_branches(wanted))
-            unsure = unsure or len(found) >= MAX_BRANCHES
+            uncertain = uncertain or len(found) >= MAX_BRANCHES
             for branch in found:
                 try:
                     request = self._request(branch, budget)
                 except PatternSyntaxError:
-                    unsure = True
+                    uncertain = True
                     continue
                 if request is None:
                     continue
                 deciding = self._permitting(request, by) if self._taken(request) else ""
                 if deciding is None:
                     return ExampleCall(request)
-                unsure = unsure or deciding not in self._rules
+                uncertain = uncertain or deciding not in self._rules
                 blocker = blocker or self._rules.get(deciding)
             if blocker is None or blocker is by:
-                return UNDECIDED if unsure or blocker is by else None
+                return UNDECIDED if uncertain or blocker is by else None
             wanted.append((blocker.match, False))
         return UNDECIDED
 

@@ -124,9 +124,9 @@ def _affix_implies(have: Leaf, wanted: Leaf) -> bool:
     """Return true if every text for which `have` is true has an affix that `wanted` names."""
     if OPERATORS[have.op].anchors not in ("both", OPERATORS[wanted.op].anchors):
         return False
-    mine, ends = texts(have), texts(wanted)
+    held, ends = texts(have), texts(wanted)
     at = str.startswith if OPERATORS[wanted.op].anchors == "start" else str.endswith
-    return bool(mine and ends) and all(at(text, ends) for text in mine)
+    return bool(held and ends) and all(at(text, ends) for text in held)
 
 
 def texts(leaf: Leaf) -> tuple[str, ...]:
@@ -149,11 +149,11 @@ def _values(item: Expr) -> set[bytes] | None:
 
 
 def _bound_implies(have: PathCondition, wanted: PathCondition) -> bool:
-    mine, theirs = have.interval, wanted.interval
-    if mine is None or theirs is None or mine[0] != theirs[0]:
+    held, required = have.interval, wanted.interval
+    if held is None or required is None or held[0] != required[0]:
         return False
-    _, low, high = mine
-    _, wanted_low, wanted_high = theirs
+    _, low, high = held
+    _, wanted_low, wanted_high = required
     return (wanted_low is None or (low is not None and low >= wanted_low)) and (
         wanted_high is None or (high is not None and high <= wanted_high)
     )

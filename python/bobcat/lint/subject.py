@@ -296,5 +296,5 @@ def named_tools(rule: IrRule) -> tuple[str, ...]:
 
 def shared_tools(left: Iterable[str], right: Iterable[str]) -> bool:
     """Return true if two rules may be about one tool, according to the tools that they name."""
-    mine, theirs = set(left), set(right)
-    return not mine or not theirs or bool(mine & theirs)
+    first, second = set(left), set(right)
+    return not first or not second or bool(first & second)

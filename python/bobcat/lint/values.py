@@ -23,7 +23,7 @@ _SOLVED = _NUMBERS | {
     row.name for row in ROWS if row.anchors is not None or row.path_only or row.made is OperandKind.LOWER
 }
 _PARTS = (OperandForm.PART, OperandForm.PARTS, OperandForm.SOME_PARTS)
-_FAR: Final = 10**9
+_DISTANT: Final = 10**9
 
 
 def solve(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBudget) -> Any:  # Any: JSON
@@ -63,7 +63,7 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
         bounds = [bound for op, operand, _ in tests if op in _NUMBERS for bound in _bounds(operand)]
         numbers = [bound for bound in bounds if isinstance(bound, int | float) and not isinstance(bound, bool)]
         yield from (near for bound in numbers for near in (bound, bound - 1, bound + 1, bound - 0.5, bound + 0.5))
-        yield from (-_FAR, _FAR)
+        yield from (-_DISTANT, _DISTANT)
         yield from (near for bound in bounds if isinstance(bound, str) for near in (bound, bound + "a", ""))
         return
     if any(OPERATORS[op].elements for op, _, _ in tests):

@@ -25,7 +25,7 @@ _STR = "tag:yaml.org,2002:str"
 MERGE = "tag:yaml.org,2002:merge"
 
 # Differences of libyaml and PyYAML, found by comparing them on damaged texts: tabs, line breaks, complex keys, tags.
-_UNSURE = re.compile(
+_DIFFERING = re.compile(
     "[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
     r"|(?:^|[\s,\[{-])\?(?:\s|$)"
     r"|(?:^|[\s,\[{:-])!",
@@ -90,7 +90,7 @@ class _Bounded(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[m
 
 def _quickly_read(text: str) -> tuple[Any, Node | None] | None:
     """Read with libyaml, seven times as fast; return None where PyYAML might give another result."""
-    if not hasattr(yaml, "CSafeLoader") or _UNSURE.search(text):
+    if not hasattr(yaml, "CSafeLoader") or _DIFFERING.search(text):
         return None
     try:
         data, node = _read(_Bounded(text))

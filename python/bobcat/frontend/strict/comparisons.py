@@ -44,13 +44,13 @@ class Comparisons:
     def comparison(self, node: Node, key: Key) -> Comparison | None:
         """Lower the comparison of `key` with its operand."""
         op = key.op
-        # PERF: most leaves compare a path with a constant and skip the rest of `_of` (a third of the time).
+        # PERF: most leaves compare a path with a constant and skip the rest of `_derived` (a third of the time).
         if op not in LOWERED_TO and op in COMPARING[key.kind] and not key.chain and not isinstance(node, MappingNode):
             operand = self._operands.take[op](node, key)
             return None if operand is INVALID_VALUE else (op, operand, _dialect(op))
-        return self._of((*key.chain, op), node, key, 0)
+        return self._derived((*key.chain, op), node, key, 0)
 
-    def _of(self, operators: tuple[str, ...], node: Node, key: Key, depth: int) -> Comparison | None:
+    def _derived(self, operators: tuple[str, ...], node: Node, key: Key, depth: int) -> Comparison | None:
         """Lower the operators applied to `key`; at `depth` > 0, `key` is a value derived from the path."""
         op = operators[0]
         if key.op != op or key.chain:  # PERF: a key with one operator is used as parsed; a copy takes 5 us
@@ -76,11 +76,11 @@ class Comparisons:
         if depth > MAX_TEST_DEPTH:
             self._report.add("E0410", node, limit=MAX_TEST_DEPTH)
             return None
-        made = replace(key, kind=_made(OPERATORS[op], key.kind), base=f"{key.base}.{op}", bare=False)
+        made = replace(key, kind=_derived_kind(OPERATORS[op], key.kind), base=f"{key.base}.{op}", bare=False)
         if rest:
-            found = [self._of(rest, node, made, depth)]
+            found = [self._derived(rest, node, made, depth)]
         elif made.kind is OperandKind.COUNT and not isinstance(node, MappingNode):
-            found = [self._of(("eq",), node, made, depth)]
+            found = [self._derived(("eq",), node, made, depth)]
         elif isinstance(node, MappingNode) and node.value:
             found = [self._test(name, entry, made, depth) for name, entry in entries(node, self._report).items()]
         else:
@@ -101,7 +101,7 @@ class Comparisons:
             help = operator_help(wrong, key)
             self._report.add("E0303", name_node, operator=shown(wrong), quoted="", help=help)
             return None
-        return self._of(tuple(names), node, key, depth)
+        return self._derived(tuple(names), node, key, depth)
 
     def _glob(self, node: Node, key: Key) -> Comparison | None:
         text = self._operands.text(node, key, "a glob")
@@ -160,7 +160,7 @@ def _dialect(op: str) -> Dialect | None:
     return "re2" if OPERATORS[op].operand is OperandForm.PATTERN else None
 
 
-def _made(row: OperatorSpec, kind: OperandKind) -> OperandKind:
+def _derived_kind(row: OperatorSpec, kind: OperandKind) -> OperandKind:
     """Return the type of the value that an operator derives from a value of another type."""
     return row.made or (OperandKind.STRING if kind is OperandKind.STRINGS else OperandKind.ANY)
 
@@ -180,23 +180,23 @@ def _ref_problem(op: str, key: Key, other: Key) -> str | None:
     """Return the reason that an operator cannot compare the two paths; None if it can."""
     if not other.bare:
         return "it ends with an operator"
-    mine, theirs = _class(key.kind), _class(other.kind)
+    own, ref = _class(key.kind), _class(other.kind)
     if other.kind is OperandKind.MAPPING:
         return "it is a mapping; name one of its entries"
     wanted: str
     match OPERATORS[op].reference:
         case ReferenceForm.LIST:
-            fits, wanted = theirs in ("any", "list"), "a list"
-            if theirs == "list" and mine not in ("any", "text", "list"):
+            fits, wanted = ref in ("any", "list"), "a list"
+            if ref == "list" and own not in ("any", "text", "list"):
                 return f"it holds strings, and `{key.base}` is {key.kind.value}"
         case ReferenceForm.TEXT:
-            fits, wanted = theirs in ("any", "text"), "a string"
+            fits, wanted = ref in ("any", "text"), "a string"
         case ReferenceForm.PART:
-            fits = theirs == "any" or (theirs == "text" if mine != "any" else theirs != "list")
-            wanted = "a string" if mine != "any" else "a single value"
+            fits = ref == "any" or (ref == "text" if own != "any" else ref != "list")
+            wanted = "a string" if own != "any" else "a single value"
         case _:
-            fits, wanted = theirs == "any" or (theirs != "list" if mine == "any" else theirs == mine), key.kind.value
-            if mine == "list":
+            fits, wanted = ref == "any" or (ref != "list" if own == "any" else ref == own), key.kind.value
+            if own == "list":
                 return f"`{key.base}` is a list, and only single values are compared"
     return None if fits else f"it is {other.kind.value}, and `{key.base}.{op}` takes {wanted}"
 

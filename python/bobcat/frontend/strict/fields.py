@@ -16,12 +16,12 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def check_keys(
-    found: Entries, known: Collection[str], where: str, report: DiagnosticCollector, meant: Mapping[str, str] = _NONE
+    found: Entries, known: Collection[str], where: str, report: DiagnosticCollector, synonyms: Mapping[str, str] = _NONE
 ) -> None:
-    """Report the keys that `where` does not have; `meant` are the known keys that other names are usually meant for."""
+    """Report the keys that `where` does not have; `synonyms` maps common other names to known keys."""
     for key, (key_node, _) in found.items():
         if key not in known:
-            near = meant.get(key.lower()) or closest(key, known)
+            near = synonyms.get(key.lower()) or closest(key, known)
             help = f"did you mean `{near}`?" if near else None
             report.add("E0202", key_node, where=where, key=shown(key), known=listed(known), help=help)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bobcat.frontend.strict.key_syntax import KeySyntaxError, Segment, split, written
-from bobcat.frontend.strict.vocabulary import CONNECTIVES, CONNECTIVES_MEANT, HEADS_MEANT, NEGATED, not_an_operator
+from bobcat.frontend.strict.vocabulary import CONNECTIVE_SYNONYMS, CONNECTIVES, HEAD_SYNONYMS, NEGATED, not_an_operator
 from bobcat.frontend.suggest import closest, listed
 from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import LOWERED_TO, NESTING, OPERATORS
@@ -75,14 +75,14 @@ def _fields(text: str, head: Head, rest: list[Segment], group: int = 0) -> Key |
         return KeyProblem("E0309", {"base": base, "known": listed(f"{base}.{name}" for name in known)})
     name = below[0].text
     if name not in known:
-        near = closest(name, known) or _begun(name, known)
+        near = closest(name, known) or _completed(name, known)
         tail = "".join(f".{segment.text}" for segment in below[1:])
         help = f"did you mean `{base}.{near}{tail}`?" if near else None
         return KeyProblem("E0302", {"base": base, "field": name, "known": listed(known)}, help)
     return _closed(text, head, rest[: group + 1], below[1:], known[name])
 
 
-def _begun(name: str, fields: Iterable[str]) -> str | None:
+def _completed(name: str, fields: Iterable[str]) -> str | None:
     """Return the one field that starts with `name`."""
     found = [field for field in fields if len(name) > 2 and field.startswith(name.lower())]
     return found[0] if len(found) == 1 else None
@@ -99,10 +99,10 @@ def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kin
         return Key(head, steps, operators[-1], False, kind, base, _chain(operators), values)
     last = rest[-1]
     if not last.quoted and all(not step.quoted and step.text in NESTING for step in rest[:-1]):
-        meant = not_an_operator(last.text) or closest(last.text, OPERATORS)
-        if meant:
+        intended = not_an_operator(last.text) or closest(last.text, OPERATORS)
+        if intended:
             whole = ".".join((base, *(step.text for step in rest[:-1])))
-            return KeyProblem("E0303", {"operator": last.text, "quoted": ""}, _meant(whole, last.text, meant))
+            return KeyProblem("E0303", {"operator": last.text, "quoted": ""}, _suggestion(whole, last.text, intended))
     return KeyProblem(
         "E0302",
         {"base": base, "field": ".".join(segment.text for segment in rest), "known": ""},
@@ -124,11 +124,11 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
         return Key(head, whole, operators[-1], False, kind, _base(text, ".".join(operators)), _chain(operators))
     whole = tuple(steps + [segment.text for segment in rest])
     if last is not None and not last.quoted and len(rest) > 1:
-        meant = not_an_operator(last.text)
-        if meant:
+        intended = not_an_operator(last.text)
+        if intended:
             base = _base(text, last.text)
             quoted = f'{base}["{last.text}"]'
-            help = f"{_meant(base, last.text, meant)} For an argument of that name write `{quoted}`"
+            help = f"{_suggestion(base, last.text, intended)} For an argument of that name write `{quoted}`"
             return KeyProblem("E0303", {"operator": last.text, "quoted": quoted}, help)
     return _within_elements(head, steps, rest) or Key(
         head, whole, "eq", True, OperandKind.ANY if rest else OperandKind.MAPPING, text
@@ -168,21 +168,21 @@ def _chain(operators: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(operator for operator in operators[:-1] if operator not in LOWERED_TO)
 
 
-def _meant(base: str, operator: str, meant: str) -> str:
+def _suggestion(base: str, operator: str, intended: str) -> str:
     if operator.lower() in NEGATED:
-        return f"did you mean `not: {{{base}.{meant}: ...}}`?"
-    return f"did you mean `{base}.{meant}`?"
+        return f"did you mean `not: {{{base}.{intended}: ...}}`?"
+    return f"did you mean `{base}.{intended}`?"
 
 
 def _unknown_head(text: str, head: str, rest: list[Segment]) -> KeyProblem:
     if not rest:
-        connective = CONNECTIVES_MEANT.get(head.lower()) or closest(head, CONNECTIVES)
+        connective = CONNECTIVE_SYNONYMS.get(head.lower()) or closest(head, CONNECTIVES)
         if connective:
             return KeyProblem("E0304", {"key": head}, f"did you mean `{connective}`?")
     tail = text[len(head) :]
-    meant = HEADS_MEANT.get(head.lower()) or closest(head, HEADS)
-    if meant:
-        return KeyProblem("E0301", {"head": head}, f"did you mean `{meant}{tail}`?")
+    intended = HEAD_SYNONYMS.get(head.lower()) or closest(head, HEADS)
+    if intended:
+        return KeyProblem("E0301", {"head": head}, f"did you mean `{intended}{tail}`?")
     for group in (("declared",), ("context",), ("context", "principal")):
         if head in fields(*group):
             return KeyProblem("E0301", {"head": head}, f"did you mean `{'.'.join(group)}.{text}`?")

@@ -63,14 +63,14 @@ def argument_help(op: str | None, key: Key) -> str:
 def operator_help(found: Node | str, key: Key) -> str | None:
     """Suggest the spelling of the tests of `key`, a nesting operator."""
     if isinstance(found, str):
-        meant = not_an_operator(found) or closest(found, OPERATORS)
-        if meant is None:
+        near = not_an_operator(found) or closest(found, OPERATORS)
+        if near is None:
             return (
                 "elements are tested as a whole, by operators"
                 if key.kind is OperandKind.ANY
                 else "write `OPERATOR: operand`"
             )
-        return f"did you mean `{meant}`?" if found.lower() not in NEGATED else f"did you mean `not` and `{meant}`?"
+        return f"did you mean `{near}`?" if found.lower() not in NEGATED else f"did you mean `not` and `{near}`?"
     if isinstance(found, ScalarNode):
         return f"write `{key.base}.eq: {shown(found.value)}`"
     return f"write `{key.base}.in`" if isinstance(found, SequenceNode) else "write `OPERATOR: operand`"
@@ -96,6 +96,6 @@ def flat(node: Node, key: Key) -> str:
         if isinstance(name, ScalarNode) and isinstance(name.value, str):
             text = shown(item.value) if isinstance(item, ScalarNode) else "..."
             operator = key.path and name.value in OPERATORS
-            meant = f"{key.base}.{name.value}" if operator else written(key.head, (*key.path, name.value))
-            found.append(f"{meant}: {text}")
+            near = f"{key.base}.{name.value}" if operator else written(key.head, (*key.path, name.value))
+            found.append(f"{near}: {text}")
     return ", ".join(found[:3]) or f"{key.base}.eq: {{}}"

@@ -207,8 +207,8 @@ class Operands:
         return INVALID_VALUE if INVALID_VALUE in found else found
 
     def _not_scalar(self, node: Node, key: Key) -> Const:
-        meant = f"{key.base}.contains_any" if key.op == "contains" and isinstance(node, SequenceNode) else None
-        help = f"write `{meant}` for one of these, `{key.base}.contains_all` for all of them" if meant else None
+        intended = f"{key.base}.contains_any" if key.op == "contains" and isinstance(node, SequenceNode) else None
+        help = f"write `{intended}` for one of these, `{key.base}.contains_all` for all of them" if intended else None
         expected = "null, bools, numbers and strings"
         self._report.add("E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=help)
         return INVALID_VALUE

@@ -12,13 +12,13 @@ _ORDINARY = frozenset(
     "batches catches exits hatches latches lengths lengthy marches matched matcher matchers patches watches".split()
 )
 """English words that differ in one letter from an operator."""
-_OPERATORS_MEANT = {name: row.name for row in ROWS for name in (*row.synonyms, *row.negations)}
-_OPERATORS_MEANT |= {name: f"lower.{row.name}" for row in ROWS for name in row.lowered}
-FOREIGN = tuple(_OPERATORS_MEANT)
+_OPERATOR_SYNONYMS = {name: row.name for row in ROWS for name in (*row.synonyms, *row.negations)}
+_OPERATOR_SYNONYMS |= {name: f"lower.{row.name}" for row in ROWS for name in row.lowered}
+FOREIGN = tuple(_OPERATOR_SYNONYMS)
 """Operators of other languages."""
 NEGATED = frozenset(name for row in ROWS for name in row.negations)
 """Those that negate."""
-CONNECTIVES_MEANT = {
+CONNECTIVE_SYNONYMS = {
     "and": "all_of",
     "all": "all_of",
     "or": "any_of",
@@ -30,7 +30,7 @@ CONNECTIVES_MEANT = {
     "noneof": "not",
     "unless": "not",
 }
-HEADS_MEANT = {
+HEAD_SYNONYMS = {
     "arg": "args",
     "arguments": "args",
     "argument": "args",
@@ -56,8 +56,8 @@ def not_an_operator(text: str) -> str | None:
     lower = text.lower()
     if lower in OPERATORS:
         return lower
-    if lower in _OPERATORS_MEANT:
-        return _OPERATORS_MEANT[lower]
+    if lower in _OPERATOR_SYNONYMS:
+        return _OPERATOR_SYNONYMS[lower]
     if lower in _ORDINARY:
         return None
     return next((name for name in _LONG_OPERATORS if distance(lower, name) == 1), None)

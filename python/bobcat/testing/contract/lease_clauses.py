@@ -240,16 +240,16 @@ async def a_run_has_a_status(subject: StoreUnderTest) -> None:
     """A run is known after its first record, lease or status; statuses and their details are returned, and times are
     the store's."""
     store = await subject.durable()
-    ids = {name: subject.run_id(name) for name in ("appended", "leased", "said", "never")}
+    ids = {name: subject.run_id(name) for name in ("appended", "leased", "queued", "never")}
     before = await store.now()
     await store.append(record(ids["appended"], 0))
     lease = await store.acquire(ids["leased"], owner="a", seconds=LONG)
     await store.append_fenced(record(ids["leased"], 0), lease)
     await store.append_fenced(record(ids["leased"], 1), lease)
-    await store.set_status(ids["said"], "queued", detail={"why": "\ud800 é", "n": 2**70})
+    await store.set_status(ids["queued"], "queued", detail={"why": "\ud800 é", "n": 2**70})
     found = {name: await store.run(run_id) for name, run_id in ids.items()}
     demand(found["never"] is None, "a run that was never mentioned is known")
-    for name, status, count in (("appended", "running", 1), ("leased", "running", 2), ("said", "queued", 0)):
+    for name, status, count in (("appended", "running", 1), ("leased", "running", 2), ("queued", "queued", 0)):
         summary = found[name]
         demand(summary is not None, f"the run that was {name} is unknown")
         assert summary is not None
@@ -257,10 +257,10 @@ async def a_run_has_a_status(subject: StoreUnderTest) -> None:
         demand(seen == (ids[name], status, count), f"the run that was {name} is {summary!r}")
         slack = timedelta(seconds=1)
         demand(before - slack <= summary.created <= summary.updated, f"its times are {summary!r}")
-    said, leased = found["said"], found["leased"]
-    assert said is not None
+    queued, leased = found["queued"], found["leased"]
+    assert queued is not None
     assert leased is not None
-    demand(dict(said.detail) == {"why": "\ud800 é", "n": 2**70}, f"its detail is {dict(said.detail)!a}")
+    demand(dict(queued.detail) == {"why": "\ud800 é", "n": 2**70}, f"its detail is {dict(queued.detail)!a}")
     demand(leased.fence == lease.fence, f"its fence is {leased.fence}, the lease's {lease.fence}")
     await store.set_status(ids["leased"], "succeeded", detail={"answer": 1}, lease=lease)
     await store.set_status(ids["leased"], "failed", lease=lease)

@@ -59,18 +59,18 @@ class _Run:
     def worker(self, *, patient: bool = True) -> Process:
         """Return a new worker process. A patient one retries while another worker has the run."""
         name = f"worker {len(self.workers) + 1}"
-        made = Process(name, self.stage.clock, lambda: self._work(name, patient=patient))
+        created = Process(name, self.stage.clock, lambda: self._work(name, patient=patient))
         if self.traced:
-            made.trace, made.watch = [], self._watch
-        self.workers.append(made)
-        return made
+            created.trace, created.watch = [], self._watch
+        self.workers.append(created)
+        return created
 
     async def _work(self, name: str, *, patient: bool) -> RunResult:
         scenario = self.scenario
         while True:
             result = await run_agent(
                 SimAgent(scenario.agent()), scenario.task,
-                tools=self._made_tools(), policy=scenario.policy, store=self.store, run_id=scenario.run_id,
+                tools=self._create_tools(), policy=scenario.policy, store=self.store, run_id=scenario.run_id,
                 on_approval=scenario.on_approval, lease_seconds=scenario.lease_seconds,
                 **{"correlation_id": scenario.run_id, "owner": name, "clock": self.stage.clock, **scenario.options},
             )  # fmt: skip
@@ -81,7 +81,7 @@ class _Run:
             else:
                 return result
 
-    def _made_tools(self) -> ToolSet:
+    def _create_tools(self) -> ToolSet:
         """Return the tools of one worker, with points."""
         given = self.scenario.tools
         if not isinstance(given, ToolSet):
