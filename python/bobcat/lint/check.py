@@ -20,7 +20,7 @@ NO_PYTHON = PythonRules()
 
 
 def check_source(
-    source: str | Mapping[str, Any] | BuiltPolicy,  # Any: plain data, looked at by the front end
+    source: str | Mapping[str, Any] | BuiltPolicy,  # Any: plain data, inspected by the front end
     source_path: str = "<inline>",
     *,
     profile: Profile = "strict",

@@ -44,7 +44,7 @@ class Interrupts:
         clock: Callable[[], datetime] | None = None,
     ) -> None:
         self._loop = loop = asyncio.get_running_loop()
-        # PERF: the clock behind `time` without a frame around it; every wait with a limit looks at it.
+        # PERF: the clock behind `time` without a frame around it; every wait with a limit reads it.
         self._time = time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
         self.now = clock or WALL_CLOCK
         """The wall clock, for records, events and policies."""

@@ -42,7 +42,7 @@ class LeaseKeeper:
         self._owner = owner or default_owner()
         self._seconds = seconds
         loop = asyncio.get_running_loop()
-        # PERF: the clock behind `time` without a frame around it, a third of the time; every write looks at it.
+        # PERF: the clock behind `time` without a frame around it, a third of the time; every write reads it.
         self._now = time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
         self._append = store.append_fenced
         self._task: asyncio.Task[None] | None = None

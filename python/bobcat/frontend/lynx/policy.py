@@ -55,7 +55,7 @@ class WrittenPolicy:
 
 
 def compile_lynx(
-    source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
+    source: str | Mapping[Any, Any],  # Any: a caller's mapping is inspected, not trusted
     source_path: str,
     python: PythonRules = NO_PYTHON,
 ) -> LoweringResult:

@@ -25,7 +25,7 @@ NO_PYTHON = PythonRules()
 
 
 def compile_strict(
-    source: str | Mapping[Any, Any],  # Any: a caller's mapping is looked at, not trusted
+    source: str | Mapping[Any, Any],  # Any: a caller's mapping is inspected, not trusted
     source_path: str,
     python: PythonRules = NO_PYTHON,
 ) -> LoweringResult:

@@ -227,7 +227,7 @@ def from_mapping(source: Mapping[Any, Any], report: DiagnosticCollector) -> Node
         return None
 
 
-# Any: a caller's data. `sizes` holds the containers already seen, so that shared ones are looked at once.
+# Any: a caller's data. `sizes` holds the containers already seen, so that shared ones are inspected once.
 def _values_in(value: Any, sizes: dict[int, int], depth: int) -> int:
     if not isinstance(value, dict | list | tuple):
         return 1
@@ -251,7 +251,7 @@ class PlainCopy:
         self.report = report
         self._count = 0
 
-    # Any: this is the place where a caller's data is looked at.
+    # Any: this is the place where a caller's data is inspected.
     def node(self, value: Any, path: str, depth: int) -> Node:
         """Return the node of a value; `path` is its path in the data."""
         if depth > MAX_DEPTH:
