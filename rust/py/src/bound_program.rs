@@ -32,6 +32,14 @@ pub(crate) struct BoundProgram {
     pub(crate) missing_shadow: PyOnceLock<Py<PyAny>>,
 }
 
+/// The cell of a rule or a clause.
+#[inline]
+fn cell(cells: &[PyOnceLock<Py<PyAny>>], at: u32) -> PyResult<&PyOnceLock<Py<PyAny>>> {
+    cells
+        .get(at as usize)
+        .ok_or_else(|| PyLookupError::new_err("no such part of the policy"))
+}
+
 impl BoundProgram {
     pub(crate) fn new(
         py: Python<'_>,
@@ -77,10 +85,7 @@ impl BoundProgram {
 
     /// The id of rule `rule`.
     pub(crate) fn rule_id<'py>(&self, py: Python<'py>, rule: u32) -> PyResult<Bound<'py, PyAny>> {
-        let cell = self
-            .ids
-            .get(rule as usize)
-            .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        let cell = cell(&self.ids, rule)?;
         let id = cell.get_or_try_init(py, || {
             Ok::<_, PyErr>(constant::to_python(py, &self.rule(rule)?.id)?.unbind())
         })?;
@@ -90,10 +95,7 @@ impl BoundProgram {
     /// The decision of rule `rule` when nothing else contributes to it.
     #[inline]
     pub(crate) fn decision(&self, py: Python<'_>, rule: u32) -> PyResult<&Py<PyAny>> {
-        let cell = self
-            .decisions
-            .get(rule as usize)
-            .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        let cell = cell(&self.decisions, rule)?;
         if let Some(made) = cell.get(py) {
             return Ok(made);
         }
@@ -193,10 +195,7 @@ impl BoundProgram {
         rule: u32,
         value: &Const,
     ) -> PyResult<&Py<PyAny>> {
-        let cell = self
-            .transform_values
-            .get(rule as usize)
-            .ok_or_else(|| PyLookupError::new_err("no such rule"))?;
+        let cell = cell(&self.transform_values, rule)?;
         cell.get_or_try_init(py, || {
             let plain = constant::to_python(py, value)?;
             Ok(self.names.deep_freeze.bind(py).call1((plain,))?.unbind())
@@ -210,10 +209,7 @@ impl BoundProgram {
         clause: u32,
         info: &ClauseInfo,
     ) -> PyResult<&Py<PyAny>> {
-        let cell = self
-            .operands
-            .get(clause as usize)
-            .ok_or_else(|| PyLookupError::new_err("no such clause"))?;
+        let cell = cell(&self.operands, clause)?;
         cell.get_or_try_init(py, || Ok(operators::prepare(py, info)?.unbind()))
     }
 }

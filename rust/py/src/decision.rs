@@ -1,7 +1,6 @@
 //! Outcomes of the core as `bobcat.model.decision.Decision` objects.
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 
 use bobcat_core::error::ErrorCode;
@@ -27,15 +26,14 @@ pub(crate) fn known(
     bound: &BoundProgram,
     known: StaticOutcome,
 ) -> PyResult<Py<PyAny>> {
-    let made = match known {
-        StaticOutcome::Rule(rule) => bound.decision(py, rule)?,
+    match known {
+        StaticOutcome::Rule(rule) => Ok(bound.decision(py, rule)?.clone_ref(py)),
         StaticOutcome::Function(rule, number) => {
-            return bound.said(py, rule, &FunctionDecision::Always(number));
+            bound.said(py, rule, &FunctionDecision::Always(number))
         }
-        StaticOutcome::NoMatch => no_match(py, bound)?,
-        StaticOutcome::MissingShadow => missing_shadow(py, bound)?,
-    };
-    Ok(made.clone_ref(py))
+        StaticOutcome::NoMatch => default(py, bound, false),
+        StaticOutcome::MissingShadow => default(py, bound, true),
+    }
 }
 
 /// Converts `outcome` to a decision.
@@ -79,8 +77,8 @@ fn made<'py, R: Request>(
         DecidedBy::Rule(rule) => bound.decision(py, *rule)?.clone_ref(py),
         DecidedBy::Function(rule, said) => bound.said(py, *rule, said)?,
         DecidedBy::Host(_, decision) => host(decision).unbind(),
-        DecidedBy::NoMatch => no_match(py, bound)?.clone_ref(py),
-        DecidedBy::MissingShadow => missing_shadow(py, bound)?.clone_ref(py),
+        DecidedBy::NoMatch => default(py, bound, false)?,
+        DecidedBy::MissingShadow => default(py, bound, true)?,
     };
     if outcome.markers.is_empty() && outcome.transforms.is_empty() && args.is_none() {
         return Ok(decision);
@@ -164,35 +162,27 @@ fn error_deny(
     simple(py, Verdict::Deny, &reason, marker(py, bound, rule, code)?)
 }
 
-fn no_match<'l>(py: Python<'_>, bound: &'l BoundProgram) -> PyResult<&'l Py<PyAny>> {
-    let verdict = bound.program.defaults().on_no_match;
-    default(
-        py,
-        &bound.no_match,
-        verdict,
-        (NO_MATCH, "<default:on_no_match>"),
-    )
-}
-
-fn missing_shadow<'l>(py: Python<'_>, bound: &'l BoundProgram) -> PyResult<&'l Py<PyAny>> {
-    let verdict = bound.program.defaults().on_missing_shadow;
-    default(
-        py,
-        &bound.missing_shadow,
-        verdict,
-        (MISSING_SHADOW, "<default:on_missing_shadow>"),
-    )
-}
-
-fn default<'l>(
-    py: Python<'_>,
-    cell: &'l PyOnceLock<Py<PyAny>>,
-    verdict: Verdict,
-    (reason, marker): (&str, &str),
-) -> PyResult<&'l Py<PyAny>> {
-    cell.get_or_try_init(py, || {
+/// The decision when no rule fired: the same object every time.
+fn default(py: Python<'_>, bound: &BoundProgram, missing_shadow: bool) -> PyResult<Py<PyAny>> {
+    let defaults = bound.program.defaults();
+    let (cell, verdict, reason, marker) = match missing_shadow {
+        true => (
+            &bound.missing_shadow,
+            defaults.on_missing_shadow,
+            MISSING_SHADOW,
+            "<default:on_missing_shadow>",
+        ),
+        false => (
+            &bound.no_match,
+            defaults.on_no_match,
+            NO_MATCH,
+            "<default:on_no_match>",
+        ),
+    };
+    let made = cell.get_or_try_init(py, || {
         simple(py, verdict, reason, PyString::new(py, marker).into_any())
-    })
+    })?;
+    Ok(made.clone_ref(py))
 }
 
 /// Builds the answer to a fault of this module itself: a `deny` with the reason.

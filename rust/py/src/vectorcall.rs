@@ -62,19 +62,7 @@ unsafe extern "C" fn evaluate(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls with `count` positional arguments in place, as the definition asks.
-    unsafe {
-        if keywords.is_null() && (count == 2 || count == 3) {
-            let context = if count == 3 {
-                *arguments.add(2)
-            } else {
-                ptr::null_mut()
-            };
-            if let Some(decided) = decide(*arguments, *arguments.add(1), context) {
-                return decided;
-            }
-        }
-        parsed(ptr::null_mut(), arguments, count, keywords)
-    }
+    unsafe { called(ptr::null_mut(), arguments, count, keywords) }
 }
 
 /// The method of `Program`.
@@ -85,18 +73,36 @@ unsafe extern "C" fn evaluate_method(
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     // SAFETY: as above; a method descriptor has checked that `program` is a `Program`.
+    unsafe { called(program, arguments, count, keywords) }
+}
+
+/// Any call. `first`, if it is not null, comes before the `count` positional arguments.
+///
+/// # Safety
+/// Those of [`parsed`].
+#[inline]
+unsafe fn called(
+    first: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    let skipped = usize::from(first.is_null());
+    let least = skipped as ffi::Py_ssize_t + 1;
+    // SAFETY: by the contract of this function; no argument is read that is not counted.
     unsafe {
-        if keywords.is_null() && (count == 1 || count == 2) {
-            let context = if count == 2 {
-                *arguments.add(1)
+        if keywords.is_null() && (count == least || count == least + 1) {
+            let bundle = if skipped == 1 { *arguments } else { first };
+            let context = if count > least {
+                *arguments.add(skipped + 1)
             } else {
                 ptr::null_mut()
             };
-            if let Some(decided) = decide(program, *arguments, context) {
+            if let Some(decided) = decide(bundle, *arguments.add(skipped), context) {
                 return decided;
             }
         }
-        parsed(program, arguments, count, keywords)
+        parsed(first, arguments, count, keywords)
     }
 }
 

@@ -3,11 +3,9 @@
 //! A backtracking walk in the order of `re`, which visits no step twice at one position and so is bounded. It runs after an
 //! automaton has found that there is a match.
 
-use regex_syntax::hir::{Capture, ClassUnicode, Hir, Look, Repetition};
-
 use super::Dialect;
 use super::dialect::python;
-use super::dialect::stack::Build;
+use super::dialect::stack::Built;
 use super::nfa::{Nfa, Place, Step, holds};
 use crate::budget::Steps;
 use crate::error::Fault;
@@ -17,54 +15,6 @@ const VISITS_A_STEP: u64 = 4;
 
 /// Most steps times places that a walk remembers, in bits.
 const MAX_VISITS: usize = 1 << 26;
-
-/// A pattern with its groups and its lazy repetitions.
-pub(super) struct Full(Hir);
-
-impl Build for Full {
-    fn class(class: impl FnOnce() -> ClassUnicode) -> Self {
-        Self(<Hir as Build>::class(class))
-    }
-
-    fn text(text: &str) -> Self {
-        Self(<Hir as Build>::text(text))
-    }
-
-    fn look(look: Look) -> Self {
-        Self(Hir::look(look))
-    }
-
-    fn concat(items: Vec<Self>) -> Self {
-        Self(Hir::concat(items.into_iter().map(|item| item.0).collect()))
-    }
-
-    fn alternation(items: Vec<Self>) -> Self {
-        Self(Hir::alternation(
-            items.into_iter().map(|item| item.0).collect(),
-        ))
-    }
-
-    fn repeated(self, min: u32, max: Option<u32>) -> Self {
-        Self(self.0.repeated(min, max))
-    }
-
-    fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self {
-        Self(Hir::repetition(Repetition {
-            min,
-            max,
-            greedy: false,
-            sub: Box::new(self.0),
-        }))
-    }
-
-    fn captured(self, index: u32) -> Self {
-        Self(Hir::capture(Capture {
-            index,
-            name: None,
-            sub: Box::new(self.0),
-        }))
-    }
-}
 
 /// A pattern as a list of steps, and its groups.
 #[derive(Debug)]
@@ -87,7 +37,7 @@ impl Captures {
     /// The steps of a pattern; `None` where `re` may match in another order than this walk does.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
-        let (piece, names) = python::parse_named::<Full>(text).ok()?;
+        let (piece, names) = python::parse_named::<Built<true>>(text).ok()?;
         let nfa = Nfa::new(&piece.built.0);
         // Where a round may be empty `re` has rules of its own on when it is the last.
         (!nfa.empty_rounds).then_some(Self { nfa, names })

@@ -35,6 +35,7 @@ use regex_syntax::hir::{Hir, HirKind, Look};
 pub use crate::limits::MAX_PATTERN_CHARS;
 pub use cache::CacheBudget;
 pub use captures::{Captures, Groups};
+use dialect::stack::Built;
 pub use dialect::stack::{MAX_COST, MAX_NESTING};
 pub use error::PatternError;
 pub use literal::LiteralKind;
@@ -112,8 +113,10 @@ impl Pattern {
         budget: &CacheBudget,
     ) -> Result<Self, PatternError> {
         let dialect::stack::Piece {
-            built: hir, cost, ..
-        } = parsed::<Hir>(text, dialect)?;
+            built: Built(hir),
+            cost,
+            ..
+        } = parsed::<Built<false>>(text, dialect)?;
         let weight = weight(&hir);
         Ok(Self::new(hir, text, dialect, (cost, weight), budget))
     }

@@ -191,24 +191,15 @@ fn required(hir: &Hir, choices: &mut Vec<Literals>) -> Option<Vec<u8>> {
 
 /// The letter in lower case, of a class of one letter in either case.
 fn one_letter(class: &Class) -> Option<Vec<u8>> {
+    let Class::Unicode(class) = class else {
+        return None;
+    };
     let mut letters = Vec::new();
-    match class {
-        Class::Unicode(class) => {
-            for range in class.iter() {
-                if range.start() != range.end() || !range.start().is_ascii() {
-                    return None;
-                }
-                letters.push(range.start() as u8);
-            }
+    for range in class.iter() {
+        if range.start() != range.end() || !range.start().is_ascii() {
+            return None;
         }
-        Class::Bytes(class) => {
-            for range in class.iter() {
-                if range.start() != range.end() || !range.start().is_ascii() {
-                    return None;
-                }
-                letters.push(range.start());
-            }
-        }
+        letters.push(range.start() as u8);
     }
     letters.make_ascii_lowercase();
     letters.dedup();

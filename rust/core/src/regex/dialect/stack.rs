@@ -3,7 +3,7 @@
 //! Both dialects push items and groups here; nothing recurses, so nesting costs no stack. Groups capture only where
 //! a builder asks for it: mostly no more is asked than whether a pattern is found. Every item carries what it will cost, so that a cap is met before memory is.
 
-use regex_syntax::hir::{Class, ClassUnicode, Hir, Look, Repetition};
+use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
 use crate::regex::PatternError;
 
@@ -24,44 +24,68 @@ pub(in crate::regex) trait Build: Sized {
     /// This, `min` to `max` times.
     fn repeated(self, min: u32, max: Option<u32>) -> Self;
     /// This, as few times as can be: no matter to whether it is found.
-    fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self {
-        self.repeated(min, max)
-    }
+    fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self;
     /// This, as a group that captures: no matter to whether it is found.
-    fn captured(self, index: u32) -> Self {
-        let _ = index;
-        self
+    fn captured(self, index: u32) -> Self;
+}
+
+/// An expression; with its groups and its lazy repetitions where a match is asked for them.
+#[derive(Debug)]
+pub(in crate::regex) struct Built<const GROUPS: bool>(pub(in crate::regex) Hir);
+
+impl<const GROUPS: bool> Built<GROUPS> {
+    fn all(items: Vec<Self>) -> Vec<Hir> {
+        items.into_iter().map(|item| item.0).collect()
+    }
+
+    fn repetition(self, min: u32, max: Option<u32>, greedy: bool) -> Self {
+        Self(Hir::repetition(Repetition {
+            min,
+            max,
+            greedy,
+            sub: Box::new(self.0),
+        }))
     }
 }
 
-impl Build for Hir {
+impl<const GROUPS: bool> Build for Built<GROUPS> {
     fn class(class: impl FnOnce() -> ClassUnicode) -> Self {
-        Self::class(Class::Unicode(class()))
+        Self(Hir::class(Class::Unicode(class())))
     }
 
     fn text(text: &str) -> Self {
-        Self::literal(text.as_bytes())
+        Self(Hir::literal(text.as_bytes()))
     }
 
     fn look(look: Look) -> Self {
-        Self::look(look)
+        Self(Hir::look(look))
     }
 
     fn concat(items: Vec<Self>) -> Self {
-        Self::concat(items)
+        Self(Hir::concat(Self::all(items)))
     }
 
     fn alternation(items: Vec<Self>) -> Self {
-        Self::alternation(items)
+        Self(Hir::alternation(Self::all(items)))
     }
 
     fn repeated(self, min: u32, max: Option<u32>) -> Self {
-        Self::repetition(Repetition {
-            min,
-            max,
-            greedy: true,
-            sub: Box::new(self),
-        })
+        self.repetition(min, max, true)
+    }
+
+    fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self {
+        self.repetition(min, max, !GROUPS)
+    }
+
+    fn captured(self, index: u32) -> Self {
+        if !GROUPS {
+            return self;
+        }
+        Self(Hir::capture(Capture {
+            index,
+            name: None,
+            sub: Box::new(self.0),
+        }))
     }
 }
 
@@ -72,6 +96,8 @@ impl Build for () {
     fn concat(_: Vec<Self>) {}
     fn alternation(_: Vec<Self>) {}
     fn repeated(self, _: u32, _: Option<u32>) {}
+    fn lazily_repeated(self, _: u32, _: Option<u32>) {}
+    fn captured(self, _: u32) {}
 }
 
 /// Groups inside one another.
