@@ -56,7 +56,10 @@ def ranges(name: str, doc: str, test: Callable[[str], bool]) -> Iterator[str]:
 
 
 def runs(name: str, doc: str, simple: dict[int, int]) -> Iterator[str]:
-    """A table of characters and the one character that each is mapped to, as runs with a constant distance."""
+    """A table of characters and the one character that each is mapped to, as runs with a constant distance.
+
+    A run is the gap before it, that distance, the number of its characters, and the step from one to the next.
+    """
     found: list[list[int]] = []
     for source, target in sorted(simple.items()):
         if found:
@@ -66,20 +69,38 @@ def runs(name: str, doc: str, simple: dict[int, int]) -> Iterator[str]:
                 found[-1][2:] = [count + 1, gap]
                 continue
         found.append([source, target, 1, 1])
-    rows = (f"({source:#X}, {target:#X}, {count}, {step}),".replace("X", "x") for source, target, count, step in found)
+    starts = [0, *(source + (count - 1) * step for source, _, count, step in found)]
+    rows = (
+        f"{source - before}, {target - source}, {count}, {step},"
+        for before, (source, target, count, step) in zip(starts, found, strict=False)
+    )
     yield from constant(name, doc, f"[(u32, u32); {len(simple)}]", rows, "pairs(&[{}])")
 
 
 def mapping(name: str, doc: str, of: Callable[[str], str], otherwise: Callable[[str], str]) -> Iterator[str]:
-    """Tables of the characters that `of` maps in another way than `otherwise`: to one character, and to more."""
+    """Tables of the characters that `of` maps in another way than `otherwise`: to one character, and to more.
+
+    More than one are runs: the first character, the number of characters, and the targets of the first. From one to the
+    next the first target ascends by one.
+    """
     found = {char: of(char) for char in map(chr, POINTS) if of(char) != otherwise(char)}
     simple = {ord(char): ord(text) for char, text in found.items() if len(text) == 1}
     if simple:
         yield from runs(name, doc, simple)
         yield ""
     more = [[*map(ord, char + text)] for char, text in found.items() if len(text) > 1]
-    rows = ("[" + ", ".join(f"{point:#x}" for point in row + [0] * (4 - len(row))) + "]," for row in more)
-    yield from constant(f"{name}_MORE", f"{doc}: more than one character", "&[[u16; 4]]", rows)
+    series: list[list[int]] = []
+    for source, target, *rest in more:
+        if series:
+            first, count, to, *others = series[-1]
+            if (source, target, rest) == (first + count, to + count, others):
+                series[-1][1] += 1
+                continue
+        series.append([source, 1, target, *rest])
+    rows = (", ".join(map(str, row + [0] * (5 - len(row)))) + "," for row in series)
+    yield from constant(
+        f"{name}_MORE", f"{doc}: more than one character", f"[[u16; 4]; {len(more)}]", rows, "texts(&[{}])"
+    )
 
 
 def is_ignorable(char: str) -> bool:
@@ -117,7 +138,7 @@ def main() -> None:
 
     parts = [
         [f"//! The characters of Unicode {VERSION}, as CPython 3.11 has them. Written by `generate.py`."],
-        ["use super::expand::{pairs, ranges};"],
+        ["use super::expand::{pairs, ranges, texts};"],
         ranges("ALPHA", "`str.isalpha`", str.isalpha),
         ranges("DIGIT", "`str.isdigit`", str.isdigit),
         ranges("DECIMAL", "`str.isdecimal`", str.isdecimal),

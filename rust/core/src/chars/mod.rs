@@ -117,7 +117,7 @@ fn paired(table: &[(u32, u32)], found: char) -> Option<char> {
 pub(crate) fn push_lower(out: &mut String, found: char) {
     if found.is_ascii() {
         out.push(found.to_ascii_lowercase());
-    } else if let Some(more) = mapped(tables::LOWER_MORE, found) {
+    } else if let Some(more) = mapped(&tables::LOWER_MORE, found) {
         out.extend(more);
     } else {
         out.push(paired(&tables::LOWER, found).unwrap_or(found));
@@ -141,14 +141,14 @@ fn push_mapped(
 pub(crate) fn push_upper(out: &mut String, found: char) {
     if found.is_ascii() {
         out.push(found.to_ascii_uppercase());
-    } else if push_mapped(out, found, (&tables::UPPER, tables::UPPER_MORE)).is_none() {
+    } else if push_mapped(out, found, (&tables::UPPER, &tables::UPPER_MORE)).is_none() {
         out.push(found);
     }
 }
 
 /// Appends the title case of one character.
 pub(crate) fn push_title(out: &mut String, found: char) {
-    if push_mapped(out, found, (&tables::TITLE, tables::TITLE_MORE)).is_none() {
+    if push_mapped(out, found, (&tables::TITLE, &tables::TITLE_MORE)).is_none() {
         push_upper(out, found);
     }
 }
@@ -199,7 +199,7 @@ pub fn upper(text: &str) -> String {
 pub fn folded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for found in text.chars() {
-        if push_mapped(&mut out, found, (&tables::FOLDED, tables::FOLDED_MORE)).is_none() {
+        if push_mapped(&mut out, found, (&tables::FOLDED, &tables::FOLDED_MORE)).is_none() {
             push_lower(&mut out, found);
         }
     }
