@@ -34,51 +34,20 @@ fn untraced(rule: u32, outcome: TraceOutcome, error: Option<ErrorCode>) -> RuleT
 }
 
 /// The result of a part of a match, with the code of an error.
-#[derive(Clone)]
-enum TracedTruth {
-    True,
-    False,
-    Absent,
-    Error(ErrorCode),
-}
+type Seen = (TraceOutcome, Option<ErrorCode>);
 
-impl TracedTruth {
-    fn outcome(&self) -> TraceOutcome {
-        match self {
-            Self::True => TraceOutcome::True,
-            Self::False => TraceOutcome::False,
-            Self::Absent => TraceOutcome::Absent,
-            Self::Error(_) => TraceOutcome::Error,
-        }
-    }
-
-    fn error(&self) -> Option<ErrorCode> {
-        match self {
-            Self::Error(code) => Some(code.clone()),
-            Self::True | Self::False | Self::Absent => None,
-        }
-    }
-
-    fn is_decisive(&self, decisive: bool) -> bool {
-        matches!((self, decisive), (Self::True, true) | (Self::False, false))
+fn seen(truth: Truth) -> Seen {
+    match truth {
+        Truth::True => (TraceOutcome::True, None),
+        Truth::False => (TraceOutcome::False, None),
+        Truth::Absent => (TraceOutcome::Absent, None),
+        Truth::Error(fault) => (TraceOutcome::Error, Some(fault.into())),
     }
 }
 
-impl From<bool> for TracedTruth {
-    fn from(value: bool) -> Self {
-        if value { Self::True } else { Self::False }
-    }
-}
-
-impl From<Truth> for TracedTruth {
-    fn from(truth: Truth) -> Self {
-        match truth {
-            Truth::True => Self::True,
-            Truth::False => Self::False,
-            Truth::Absent => Self::Absent,
-            Truth::Error(fault) => Self::Error(fault.into()),
-        }
-    }
+/// Returns the outcome of a rule that is not a match.
+fn fired(decided: bool) -> TraceOutcome {
+    seen(decided.into()).0
 }
 
 impl Program {
@@ -184,7 +153,7 @@ impl Program {
             }
             let known = markers.len();
             let mut traced = None;
-            let (result, seen, tree) = match &stored.body {
+            let (result, outcome, tree) = match &stored.body {
                 Body::Host(host) => {
                     let result = self.call_host((rule, *host), request, evaluator.work, markers);
                     let decided = matches!(
@@ -193,7 +162,7 @@ impl Program {
                             ScanResult::Decided(DecidedBy::Host(..)) | ScanResult::Transformed(..)
                         )
                     );
-                    (result, decided.into(), None)
+                    (result, fired(decided), None)
                 }
                 Body::Function(function) => {
                     let body = self.written_body(rule, function);
@@ -208,7 +177,7 @@ impl Program {
                                 | ScanResult::Transformed(..)
                         )
                     );
-                    (result, decided.into(), None)
+                    (result, fired(decided), None)
                 }
                 Body::Match(body) => {
                     let mut tracer = Clauses {
@@ -218,13 +187,13 @@ impl Program {
                     };
                     let (seen, tree) = tracer.trace(self.written(body));
                     let matched = match &seen {
-                        TracedTruth::True => MatchResult::Fires,
-                        TracedTruth::False | TracedTruth::Absent => MatchResult::Passes,
-                        TracedTruth::Error(code) => MatchResult::Error(code.clone()),
+                        (TraceOutcome::True, _) => MatchResult::Fires,
+                        (_, Some(code)) => MatchResult::Error(code.clone()),
+                        _ => MatchResult::Passes,
                     };
                     let result =
                         self.on_match((rule, stored), matched, (request, evaluator.work), markers);
-                    (result, seen, Some(tree))
+                    (result, seen.0, Some(tree))
                 }
             };
             // A rule that could not be applied is reported in a marker or in the decision, whatever its match.
@@ -232,10 +201,9 @@ impl Program {
                 Some(ScanResult::Decided(DecidedBy::ErrorDeny(_, code))) => Some(code.clone()),
                 _ => markers.get(known).map(|marker| marker.code.clone()),
             };
-            let outcome = if failed.is_some() {
-                TraceOutcome::Error
-            } else {
-                seen.outcome()
+            let outcome = match failed {
+                Some(_) => TraceOutcome::Error,
+                None => outcome,
             };
             traces.push(RuleTrace {
                 rule,
@@ -260,7 +228,7 @@ struct Clauses<'t, 'r, R: Request> {
 }
 
 impl<R: Request> Clauses<'_, '_, R> {
-    fn trace(&mut self, expr: Part<'_>) -> (TracedTruth, TraceNode) {
+    fn trace(&mut self, expr: Part<'_>) -> (Seen, TraceNode) {
         match expr {
             Part::Leaf(clause) => {
                 let (seen, trace) = self.leaf(clause);
@@ -268,49 +236,43 @@ impl<R: Request> Clauses<'_, '_, R> {
             }
             Part::Of(Connective::Not, items) => {
                 let item = items.last().unwrap_or(Part::Leaf(u32::MAX));
-                let (seen, child) = self.trace(item);
-                let seen = match seen {
-                    TracedTruth::True => TracedTruth::False,
-                    TracedTruth::False => TracedTruth::True,
-                    other @ (TracedTruth::Absent | TracedTruth::Error(_)) => other,
+                let ((outcome, error), child) = self.trace(item);
+                let outcome = match outcome {
+                    TraceOutcome::True => TraceOutcome::False,
+                    TraceOutcome::False => TraceOutcome::True,
+                    other => other,
                 };
-                (
-                    seen.clone(),
-                    TraceNode::Not(seen.outcome(), Box::new(child)),
-                )
+                ((outcome, error), TraceNode::Not(outcome, Box::new(child)))
             }
             Part::Of(Connective::All, items) => {
-                let (seen, children) = self.items(items, false);
-                (seen.clone(), TraceNode::All(seen.outcome(), children))
+                let (seen, children) = self.items(items, TraceOutcome::False);
+                (seen.clone(), TraceNode::All(seen.0, children))
             }
             Part::Of(Connective::Any, items) => {
-                let (seen, children) = self.items(items, true);
-                (seen.clone(), TraceNode::Any(seen.outcome(), children))
+                let (seen, children) = self.items(items, TraceOutcome::True);
+                (seen.clone(), TraceNode::Any(seen.0, children))
             }
         }
     }
 
-    /// `decisive`: the truth of one item that decides the connective.
-    fn items(&mut self, items: Parts<'_>, decisive: bool) -> (TracedTruth, Vec<TraceNode>) {
-        let (seen, children): (Vec<_>, Vec<_>) = items.map(|item| self.trace(item)).unzip();
-        let first =
-            |wanted: fn(&TracedTruth) -> bool| seen.iter().find(|item| wanted(item)).cloned();
-        let result = match self.evaluator.program.profile {
-            Profile::Strict => seen
-                .iter()
-                .find(|item| item.is_decisive(decisive))
-                .cloned()
-                .or_else(|| first(|item| matches!(item, TracedTruth::Error(_))))
-                .or_else(|| first(|item| matches!(item, TracedTruth::Absent))),
-            Profile::Lynx => seen
-                .iter()
-                .find(|item| item.is_decisive(decisive) || matches!(item, TracedTruth::Error(_)))
-                .cloned(),
+    /// `decisive`: the outcome of one item that decides the connective.
+    fn items(&mut self, items: Parts<'_>, decisive: TraceOutcome) -> (Seen, Vec<TraceNode>) {
+        let (seen, children): (Vec<Seen>, Vec<_>) = items.map(|item| self.trace(item)).unzip();
+        let first = |wanted: &[TraceOutcome]| {
+            let found = seen.iter().find(|(outcome, _)| wanted.contains(outcome));
+            found.cloned()
         };
-        (result.unwrap_or_else(|| (!decisive).into()), children)
+        let result = match self.evaluator.program.profile {
+            Profile::Strict => first(&[decisive])
+                .or_else(|| first(&[TraceOutcome::Error]))
+                .or_else(|| first(&[TraceOutcome::Absent])),
+            Profile::Lynx => first(&[decisive, TraceOutcome::Error]),
+        };
+        let none = fired(decisive == TraceOutcome::False);
+        (result.unwrap_or((none, None)), children)
     }
 
-    fn leaf(&mut self, clause: u32) -> (TracedTruth, ClauseTrace) {
+    fn leaf(&mut self, clause: u32) -> (Seen, ClauseTrace) {
         let index = self.leaves;
         self.leaves += 1;
         let program = self.evaluator.program;
@@ -320,10 +282,10 @@ impl<R: Request> Clauses<'_, '_, R> {
                     Some(prepared) => self.evaluator.step(prepared.path),
                     None => Step::Absent,
                 };
-                let seen = match self.evaluator.leaf(clause) {
-                    Truth::Absent if !self.permits => TracedTruth::False,
-                    truth => truth.into(),
-                };
+                let seen = seen(match self.evaluator.leaf(clause) {
+                    Truth::Absent if !self.permits => Truth::False,
+                    truth => truth,
+                });
                 let value = match &step {
                     Step::Found(value) => Some(render::value(value)),
                     Step::Absent | Step::Unreadable => None,
@@ -332,14 +294,15 @@ impl<R: Request> Clauses<'_, '_, R> {
             }
             Profile::Lynx => match self.evaluator.lynx_clause(clause) {
                 Ok((value, answer)) => {
-                    let seen = answer.map_or_else(TracedTruth::Error, TracedTruth::from);
+                    let failed = |code| (TraceOutcome::Error, Some(code));
+                    let seen = answer.map_or_else(failed, |answer| seen(answer.into()));
                     (seen, value.as_ref().map(render::value))
                 }
-                Err(code) => (TracedTruth::Error(code), None),
+                Err(code) => ((TraceOutcome::Error, Some(code)), None),
             },
         };
         let trace = ClauseTrace {
-            outcome: seen.outcome(),
+            outcome: seen.0,
             clause,
             operand: program.clause(clause).map_or_else(String::new, |info| {
                 match (&info.operand, program.reference(clause)) {
@@ -350,7 +313,7 @@ impl<R: Request> Clauses<'_, '_, R> {
                 }
             }),
             value,
-            error: seen.error(),
+            error: seen.1.clone(),
             index,
         };
         (seen, trace)

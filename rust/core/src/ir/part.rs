@@ -132,21 +132,13 @@ fn check(item: Item<'_, '_>, depth: usize) -> Decode<Check> {
 pub(super) type RuleFields<'t, 'a> = Fields<'t, 'a, 10>;
 
 pub(super) const APPROVALS_NEEDED: usize = 0;
-
 pub(super) const APPROVERS: usize = 1;
-
 pub(super) const ID: usize = 2;
-
 pub(super) const MATCH: usize = 4;
-
 pub(super) const PRIORITY: usize = 5;
-
 pub(super) const REASON: usize = 6;
-
 pub(super) const TIMEOUT: usize = 7;
-
 pub(super) const TRANSFORM: usize = 8;
-
 pub(super) const VERDICT: usize = 9;
 
 pub(super) fn rule_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<RuleFields<'t, 'a>> {
@@ -265,7 +257,6 @@ fn check_strict(rule: &RuleInfo) -> Decode<()> {
 pub(super) type LeafFields<'t, 'a> = Fields<'t, 'a, 6>;
 
 pub(super) const LEAF_OPERAND: usize = 4;
-
 pub(super) const LEAF_PATH: usize = 5;
 
 pub(super) fn leaf_fields<'t, 'a>(map: Map<'t, 'a>) -> Decode<LeafFields<'t, 'a>> {
