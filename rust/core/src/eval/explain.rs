@@ -156,13 +156,8 @@ impl Program {
             let (result, outcome, tree) = match &stored.body {
                 Body::Host(host) => {
                     let result = self.call_host((rule, *host), request, evaluator.work, markers);
-                    let decided = matches!(
-                        &result,
-                        Some(
-                            ScanResult::Decided(DecidedBy::Host(..)) | ScanResult::Transformed(..)
-                        )
-                    );
-                    (result, fired(decided), None)
+                    let outcome = fired(result.as_ref().is_some_and(ScanResult::is_answer));
+                    (result, outcome, None)
                 }
                 Body::Function(function) => {
                     let body = self.written_body(rule, function);
@@ -170,14 +165,8 @@ impl Program {
                     let answer = pyfn::interp::walk(function.locals, body, &mut tracer);
                     traced = Some(tracer.finish(matches!(answer, Answer::Failed(_))));
                     let result = self.answered(rule, answer, &mut evaluator, markers);
-                    let decided = matches!(
-                        &result,
-                        Some(
-                            ScanResult::Decided(DecidedBy::Function(..))
-                                | ScanResult::Transformed(..)
-                        )
-                    );
-                    (result, fired(decided), None)
+                    let outcome = fired(result.as_ref().is_some_and(ScanResult::is_answer));
+                    (result, outcome, None)
                 }
                 Body::Match(body) => {
                     let mut tracer = Clauses {

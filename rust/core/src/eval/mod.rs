@@ -84,6 +84,17 @@ impl<R: Request> ScanResult<R> {
         }))
     }
 
+    /// Returns true if it is what a host rule or a function answered.
+    fn is_answer(&self) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::Decided(decided) => {
+                matches!(decided, DecidedBy::Host(..) | DecidedBy::Function(..))
+            }
+            Self::Transformed(_) => true,
+        }
+    }
+
     /// Returns true if a host rule answered, or failed to answer.
     fn is_of_host(&self, program: &Program) -> bool {
         let rule = match self {

@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
 use crate::clause::predicate::Truth;
-use crate::error::Fault;
 use crate::index::{Postings, RuleIndex, exclusion, packed_rules};
 use crate::regex::MatchSet;
 
@@ -14,7 +13,7 @@ use crate::regex::MatchSet;
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Per clause: generation and truth.
-    memo: Vec<u32>,
+    memo: Vec<(u32, Truth)>,
     generation: u32,
     queue: BinaryHeap<Reverse<Queued>>,
     /// Rules without a guard that the exclusion indexes exclude: those of the tool, and of every
@@ -74,8 +73,6 @@ impl<'p> Applicable<'p> {
     }
 }
 
-const CODE_BITS: u32 = 3;
-
 impl Scratch {
     /// New working memory.
     #[must_use]
@@ -88,11 +85,11 @@ impl Scratch {
     pub(crate) fn begin(&mut self, clauses: usize) {
         self.queue.clear();
         if self.memo.len() < clauses {
-            self.memo.resize(clauses, 0);
+            self.memo.resize(clauses, (0, Truth::Absent));
         }
-        self.generation += 1;
-        if self.generation >= 1 << (32 - CODE_BITS) {
-            self.memo.fill(0);
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            self.memo.fill((0, Truth::Absent));
             self.generation = 1;
         }
     }
@@ -182,37 +179,14 @@ impl Scratch {
 
     #[inline]
     pub(crate) fn memo_get(&self, clause: u32) -> Option<Truth> {
-        let cell = *self.memo.get(clause as usize)?;
-        if cell >> CODE_BITS != self.generation {
-            return None;
-        }
-        Some(match cell & ((1 << CODE_BITS) - 1) {
-            0 => Truth::Error(Fault::WrongType),
-            1 => Truth::Error(Fault::Nan),
-            2 => Truth::Error(Fault::BadUnicode),
-            3 => Truth::Error(Fault::OutOfRange),
-            4 => Truth::True,
-            5 => Truth::False,
-            6 => Truth::Absent,
-            _ => Truth::Error(Fault::BudgetExceeded),
-        })
+        let (generation, truth) = *self.memo.get(clause as usize)?;
+        (generation == self.generation).then_some(truth)
     }
 
     #[inline]
     pub(crate) fn memo_set(&mut self, clause: u32, truth: Truth) {
-        // PERF: the numbers that the compiler has for these, so nothing is done.
-        let code = match truth {
-            Truth::Error(Fault::WrongType) => 0,
-            Truth::Error(Fault::Nan) => 1,
-            Truth::Error(Fault::BadUnicode) => 2,
-            Truth::Error(Fault::OutOfRange) => 3,
-            Truth::True => 4,
-            Truth::False => 5,
-            Truth::Absent => 6,
-            Truth::Error(Fault::BudgetExceeded) => 7,
-        };
         if let Some(cell) = self.memo.get_mut(clause as usize) {
-            *cell = (self.generation << CODE_BITS) | code;
+            *cell = (self.generation, truth);
         }
     }
 }
