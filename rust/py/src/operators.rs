@@ -8,8 +8,10 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
+use bobcat_core::clause::lynx::LynxOp;
 use bobcat_core::clause::operand::Operand;
-use bobcat_core::program::{ClauseInfo, Op};
+use bobcat_core::clause::ops::ordering::Relation;
+use bobcat_core::program::ClauseInfo;
 
 use crate::constant::to_python;
 use crate::names::{Names, frozenset};
@@ -24,7 +26,11 @@ pub(crate) fn judge(value: &PyValue<'_, '_>, clause: u32) -> PyResult<bool> {
         .clause(clause)
         .ok_or_else(|| PyRuntimeError::new_err("no such clause"))?;
     let operand = session.bound.operand(py, clause, info)?;
-    apply(info.op, &value.object, operand.bind(py))
+    let op = info
+        .op
+        .lynx
+        .ok_or_else(|| PyRuntimeError::new_err("no such operator"))?;
+    apply(op, &value.object, operand.bind(py))
 }
 
 /// The operand of a clause, as its operator wants it.
@@ -36,10 +42,10 @@ pub(crate) fn prepare<'py>(py: Python<'py>, info: &ClauseInfo) -> PyResult<Bound
             return Err(PyTypeError::new_err("the operand is no constant"));
         }
     };
-    match info.op {
-        Op::Matches => Names::get(py)?.re_compile.bind(py).call1((operand,)),
-        Op::In if all_hashable_scalars(&operand)? => frozenset(py, &operand),
-        Op::In => py.get_type::<pyo3::types::PyTuple>().call1((operand,)),
+    match info.op.lynx {
+        Some(LynxOp::Matches) => Names::get(py)?.re_compile.bind(py).call1((operand,)),
+        Some(LynxOp::In) if all_hashable_scalars(&operand)? => frozenset(py, &operand),
+        Some(LynxOp::In) => py.get_type::<pyo3::types::PyTuple>().call1((operand,)),
         _ => Ok(operand),
     }
 }
@@ -58,39 +64,30 @@ fn all_hashable_scalars(operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(true)
 }
 
-fn apply(op: Op, value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
+fn apply(op: LynxOp, value: &Bound<'_, PyAny>, operand: &Bound<'_, PyAny>) -> PyResult<bool> {
     let compare = |op| value.rich_compare(operand, op)?.is_truthy();
-    if op == Op::Eq {
+    if op == LynxOp::Eq {
         return compare(CompareOp::Eq);
     }
-    if op == Op::In {
+    if op == LynxOp::In {
         return operand.contains(value);
     }
     if value.is_none() {
         return Ok(false);
     }
     match op {
-        Op::Matches => Ok(value.is_instance_of::<PyString>()
+        LynxOp::Matches => Ok(value.is_instance_of::<PyString>()
             && !operand.call_method1("search", (value,))?.is_none()),
-        Op::Contains => value.contains(operand),
-        Op::ContainsAny => some(value, operand, true),
-        Op::ContainsAll => Ok(!some(value, operand, false)?),
-        Op::Gt => compare(CompareOp::Gt),
-        Op::Ge => compare(CompareOp::Ge),
-        Op::Lt => compare(CompareOp::Lt),
-        Op::Le => compare(CompareOp::Le),
-        Op::Between => between(value, operand),
-        Op::NotBetween => Ok(!between(value, operand)?),
-        Op::Eq
-        | Op::In
-        | Op::Exists
-        | Op::StartsWith
-        | Op::EndsWith
-        | Op::Length
-        | Op::Lower
-        | Op::Any
-        | Op::All
-        | Op::None => Ok(true),
+        LynxOp::Contains => value.contains(operand),
+        LynxOp::ContainsAny => some(value, operand, true),
+        LynxOp::ContainsAll => Ok(!some(value, operand, false)?),
+        LynxOp::Order(Relation::Gt) => compare(CompareOp::Gt),
+        LynxOp::Order(Relation::Ge) => compare(CompareOp::Ge),
+        LynxOp::Order(Relation::Lt) => compare(CompareOp::Lt),
+        LynxOp::Order(Relation::Le) => compare(CompareOp::Le),
+        LynxOp::Between => between(value, operand),
+        LynxOp::NotBetween => Ok(!between(value, operand)?),
+        LynxOp::Eq | LynxOp::In => Ok(true),
     }
 }
 

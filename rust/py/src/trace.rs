@@ -91,7 +91,7 @@ fn leaf<'py>(session: &Session<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<
     if let Some(info) = session.bound.program.clause(trace.clause) {
         head = info.head.as_str();
         path = PyTuple::new(session.py, info.path.iter().map(AsRef::<str>::as_ref))?;
-        op = info.op.as_str();
+        op = info.op.name;
     }
     let error = trace.error.as_ref().map(ToString::to_string);
     (

@@ -5,11 +5,11 @@
 
 use std::cmp::Ordering;
 
-use super::predicate::{Relation, Search};
+use super::ops::ordering::Relation;
+use super::ops::pattern::Search;
 use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
 use crate::error::{ErrorCode, Fault};
-use crate::lang::Op;
 use crate::lang::path::Key;
 use crate::num::number::Number;
 use crate::value::compare::compare;
@@ -19,13 +19,28 @@ use crate::value::{Step, Value, View};
 /// A clause of the `lynx` profile.
 #[derive(Debug)]
 pub struct LynxTest {
-    op: Op,
+    op: LynxOp,
     /// `None`: only the host language has this operand.
     operand: Option<PreparedConst>,
     /// The answer for null, which is also that for a missing value.
     on_null: bool,
     /// The pattern of `matches`; `None`: only the host language can search it.
     pattern: Option<Search>,
+}
+
+/// The operators of the profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are the operators of the profile")]
+pub enum LynxOp {
+    Eq,
+    Matches,
+    In,
+    Contains,
+    ContainsAny,
+    ContainsAll,
+    Order(Relation),
+    Between,
+    NotBetween,
 }
 
 /// Items of an operand that are compared in one step.
@@ -52,18 +67,19 @@ type Answered = Result<bool, NoAnswer>;
 impl LynxTest {
     /// Prepares a clause.
     #[must_use]
-    pub fn prepare(op: Op, operand: &Const, pattern: Option<Search>) -> Self {
+    pub fn prepare(op: LynxOp, operand: &Const, pattern: Option<Search>) -> Self {
         let on_null = match (op, operand) {
-            (Op::Eq, Const::Null) => true,
+            (LynxOp::Eq, Const::Null) => true,
             (
-                Op::In,
+                LynxOp::In,
                 Const::List(items)
                 | Const::HostConst(HostConst::Set(items) | HostConst::Tuple(items)),
             ) => items.contains(&Const::Null),
             _ => false,
         };
         let mut operand = PreparedConst::prepare(operand);
-        if let (Op::ContainsAny | Op::ContainsAll, Some(PreparedConst::Str(text))) = (op, &operand)
+        if let (LynxOp::ContainsAny | LynxOp::ContainsAll, Some(PreparedConst::Str(text))) =
+            (op, &operand)
         {
             // Iterating a string gives its characters.
             operand = Some(PreparedConst::List(
@@ -109,7 +125,7 @@ impl LynxTest {
         if let View::Str(text) = view {
             steps.text(text.len(), Pace::Search)?;
         }
-        if self.op == Op::Matches {
+        if self.op == LynxOp::Matches {
             return match (view, &self.pattern) {
                 (View::Str(text), Some(search)) => Ok(search.is_match_within(text, steps)?),
                 (View::Str(_) | View::BadStr | View::Opaque, _) => Err(NoAnswer::Delegate),
@@ -123,26 +139,15 @@ impl LynxTest {
             return Err(NoAnswer::Delegate);
         }
         match self.op {
-            Op::Eq => equal(value, view, operand),
-            Op::In => is_in(value, view, operand, steps),
-            Op::Contains => contains(value, view, operand, steps),
-            Op::ContainsAny => contains_each((value, view), operand, true, steps),
-            Op::ContainsAll => contains_each((value, view), operand, false, steps),
-            Op::Gt => ordered(Relation::Gt, value, view, operand),
-            Op::Ge => ordered(Relation::Ge, value, view, operand),
-            Op::Lt => ordered(Relation::Lt, value, view, operand),
-            Op::Le => ordered(Relation::Le, value, view, operand),
-            Op::Between => between(value, view, operand),
-            Op::NotBetween => between(value, view, operand).map(|inside| !inside),
-            Op::Matches
-            | Op::Exists
-            | Op::StartsWith
-            | Op::EndsWith
-            | Op::Length
-            | Op::Lower
-            | Op::Any
-            | Op::All
-            | Op::None => Err(NoAnswer::Delegate),
+            LynxOp::Eq => equal(value, view, operand),
+            LynxOp::In => is_in(value, view, operand, steps),
+            LynxOp::Contains => contains(value, view, operand, steps),
+            LynxOp::ContainsAny => contains_each((value, view), operand, true, steps),
+            LynxOp::ContainsAll => contains_each((value, view), operand, false, steps),
+            LynxOp::Order(relation) => ordered(relation, value, view, operand),
+            LynxOp::Between => between(value, view, operand),
+            LynxOp::NotBetween => between(value, view, operand).map(|inside| !inside),
+            LynxOp::Matches => Err(NoAnswer::Delegate),
         }
     }
 }

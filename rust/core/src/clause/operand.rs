@@ -1,6 +1,6 @@
 //! Operands of clauses: a constant, the value at another path, or tests of something derived from the value.
 
-use crate::lang::Op;
+use super::ops::Op;
 use crate::lang::path::Head;
 use crate::regex::Dialect;
 use crate::value::constant::Const;

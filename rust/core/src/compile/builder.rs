@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
 
-use super::guard::may_fail;
-use super::lazy::exact_text;
 use crate::bytes::hash::Keyed;
 use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::Part;
-use crate::clause::ops::derived::End;
-use crate::clause::predicate::{Needle, Quantity, Relation, Test};
+use crate::clause::ops::IndexKey;
+use crate::clause::ops::affix::End;
+use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::index::affixes::Affixes;
 use crate::index::exclusion::{ExclusionIndex, Places};
-use crate::index::intervals::{Interval, Intervals};
+use crate::index::intervals::Intervals;
 use crate::index::substrings::SubstringIndex;
 use crate::index::{Kinds, PathIndex, PatternGroup, Postings, RuleIndex};
 use crate::num::number::Number;
@@ -121,55 +120,34 @@ impl<'p> Builder<'p> {
         let path_builder = self.by_path.entry(clause.path).or_default();
         path_builder.guarded = true;
         path_builder.permits |= permits;
-        let test = program.test(index);
-        match test {
-            Test::Exists(false) => {
+        match program.test(index).key() {
+            IndexKey::Missing => {
                 path_builder.missing.push(rule);
                 return;
             }
-            Test::In(set) if !set.has_others() => {
-                for text in set.strings() {
+            IndexKey::Scalars(texts, ints) => {
+                for text in texts {
                     push(&mut path_builder.strings, text.to_string(), rule);
                 }
-                for number in set.ints() {
+                for number in ints {
                     push(&mut path_builder.ints, *number, rule);
                 }
             }
-            Test::Matches(_) => match exact_text(test) {
-                Some(text) => push(&mut path_builder.strings, text, rule),
-                None => path_builder.patterns.entry(index).or_default().push(rule),
-            },
-            Test::Equal(PreparedConst::Str(text)) => {
-                push(&mut path_builder.strings, text.to_string(), rule)
-            }
-            Test::Equal(PreparedConst::Number(Number::Int(number))) => {
-                push(&mut path_builder.ints, *number, rule);
-            }
-            Test::Order(..) | Test::Between { .. } if intervals(test).is_some() => {
+            IndexKey::Pattern(Some(text)) => push(&mut path_builder.strings, text, rule),
+            IndexKey::Pattern(None) => path_builder.patterns.entry(index).or_default().push(rule),
+            IndexKey::Intervals(_) => {
                 path_builder.intervals.push((index, rule));
                 return;
             }
-            Test::Contains(needles, quantity)
-                if wanted(needles, *quantity).is_some()
-                    && (*quantity == Quantity::Any || !self.exact) =>
-            {
+            IndexKey::Needles { exact, .. } if exact || !self.exact => {
                 path_builder.substrings.push((index, rule));
                 return;
             }
-            Test::Affix(..) => {
+            IndexKey::Affixes(..) => {
                 path_builder.affixes.push((index, rule));
                 return;
             }
-            Test::Equal(_)
-            | Test::EqualBool(_)
-            | Test::In(_)
-            | Test::EqualDeep(_)
-            | Test::Contains(..)
-            | Test::Derived(_)
-            | Test::Order(..)
-            | Test::Between { .. }
-            | Test::Exists(true)
-            | Test::Broken => {
+            IndexKey::Needles { .. } | IndexKey::Scan => {
                 // Evaluated by itself on every value that is there: true and error both name the rule.
                 path_builder.clauses.entry(index).or_default().push(rule);
                 return;
@@ -233,7 +211,7 @@ impl<'p> Builder<'p> {
 impl PathBuilder {
     fn errors(&mut self, rule: u32, test: &Test, classes: &[Class]) {
         for &class in classes {
-            if may_fail(test, class)
+            if test.may_fail(class)
                 && let Some(rules) = self.errors.get_mut(class as usize)
             {
                 rules.push(rule);
@@ -294,8 +272,8 @@ impl PathBuilder {
         let mut all = Vec::new();
         for (clause, rule) in std::mem::take(&mut self.intervals) {
             let test = program.test(clause);
-            for interval in intervals(test).into_iter().flatten() {
-                all.push((interval, rule));
+            if let IndexKey::Intervals(intervals) = test.key() {
+                all.extend(intervals.into_iter().map(|interval| (interval, rule)));
             }
             self.errors(rule, test, &Class::ALL);
         }
@@ -309,8 +287,8 @@ impl PathBuilder {
             for end in [End::Start, End::End] {
                 let mut texts = RulesBy::<Box<str>>::default();
                 for (clause, rule) in &self.affixes {
-                    if let Test::Affix(at, affixes) = program.test(*clause)
-                        && *at == end
+                    if let IndexKey::Affixes(at, affixes) = program.test(*clause).key()
+                        && at == end
                     {
                         for affix in affixes {
                             push(&mut texts, affix.clone(), *rule);
@@ -349,10 +327,10 @@ impl PathBuilder {
         let mut all = Vec::new();
         for (clause, rule) in std::mem::take(&mut self.substrings) {
             let test = program.test(clause);
-            let Test::Contains(needles, quantity) = test else {
+            let IndexKey::Needles { needles, .. } = test.key() else {
                 continue;
             };
-            for needle in wanted(needles, *quantity).into_iter().flatten() {
+            for needle in needles {
                 match &needle.operand {
                     PreparedConst::Str(text) => push(&mut texts, text.clone(), rule),
                     PreparedConst::Number(Number::Int(number)) => push(&mut ints, *number, rule),
@@ -385,55 +363,6 @@ fn distinct(pairs: &[(u32, u32)]) -> usize {
 fn singly(clauses: &mut BTreeMap<u32, Rules>, pairs: &mut Vec<(u32, u32)>) {
     for (clause, rule) in pairs.drain(..) {
         clauses.entry(clause).or_default().push(rule);
-    }
-}
-
-/// The intervals of numbers on which a test is true; `None` when it is not about numbers of ordinary size.
-fn intervals(test: &Test) -> Option<Vec<Interval>> {
-    let bound = |operand: &PreparedConst| match operand {
-        PreparedConst::Number(number @ (Number::Int(_) | Number::Float(_))) => Some(number.clone()),
-        _ => None,
-    };
-    let interval = |from, to| Interval { from, to };
-    Some(match test {
-        Test::Order(relation, operand) => {
-            let bound = bound(operand)?;
-            vec![match relation {
-                Relation::Gt => interval(Some((bound, false)), None),
-                Relation::Ge => interval(Some((bound, true)), None),
-                Relation::Lt => interval(None, Some((bound, false))),
-                Relation::Le => interval(None, Some((bound, true))),
-            }]
-        }
-        Test::Between { lo, hi, negated } => {
-            let (lo, hi) = (bound(lo)?, bound(hi)?);
-            if *negated {
-                vec![
-                    interval(None, Some((lo, false))),
-                    interval(Some((hi, false)), None),
-                ]
-            } else {
-                vec![interval(Some((lo, true)), Some((hi, true)))]
-            }
-        }
-        _ => return None,
-    })
-}
-
-/// The needles of which one must be there for a containment test to be true; `None` when they are of a kind that is not
-/// looked up.
-fn wanted(needles: &[Needle], quantity: Quantity) -> Option<Vec<&Needle>> {
-    let fits = |needle: &&Needle| match &needle.operand {
-        PreparedConst::Str(text) => !text.is_empty(),
-        PreparedConst::Number(Number::Int(_)) => true,
-        _ => false,
-    };
-    match quantity {
-        Quantity::Any => needles
-            .iter()
-            .all(|needle| fits(&needle))
-            .then(|| needles.iter().collect()),
-        Quantity::All => needles.iter().find(fits).map(|needle| vec![needle]),
     }
 }
 

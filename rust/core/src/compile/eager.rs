@@ -14,11 +14,7 @@ impl Program {
         }
         for clause in 0..self.clauses.len() as u32 {
             let _ = self.clause(clause);
-            match self.test(clause) {
-                Test::Matches(search) => search.prepare(),
-                Test::Contains(needles, _) => needles.prepare(),
-                _ => {}
-            }
+            self.test(clause).prepare();
         }
         for bucket in self.tools.values() {
             self.prepare_searches(self.indexed(bucket, true));

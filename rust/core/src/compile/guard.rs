@@ -4,10 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::bytes::hash::Keyed;
 use crate::clause::flat_expr::{Connective, Part};
-use crate::clause::predicate::Test;
 use crate::lang::path::Field;
 use crate::program::Program;
-use crate::value::class::Class;
 
 /// Most clauses of one guard.
 const MAX_CLAUSES: usize = 32;
@@ -92,20 +90,7 @@ impl<'p> Guards<'p> {
             return None;
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
-        Some(match self.program.test(index) {
-            Test::Equal(_) | Test::EqualBool(_) => uses,
-            Test::In(set) => uses + set.strings().len() as u32 + set.ints().len() as u32,
-            Test::Matches(_) => uses + 2,
-            Test::Affix(..) => uses + 2,
-            Test::Contains(..) => uses + 3,
-            Test::Between { .. } => uses + 4,
-            Test::EqualDeep(_) | Test::Order(..) => uses + 6,
-            // A clause that is absent although its own path is there would hide the errors of the others.
-            Test::Derived(derived) if derived.refers() => return None,
-            Test::Derived(_) => uses + 8,
-            Test::Exists(_) => uses + 20,
-            Test::Broken => return None,
-        })
+        Some(uses + self.program.test(index).guard_cost()?)
     }
 }
 
@@ -139,42 +124,5 @@ fn settles(expr: Part<'_>, decisive: Connective) -> BTreeSet<u32> {
                 }
             })
             .unwrap_or_default(),
-    }
-}
-
-/// Returns true if a test can fail with an error on a value of a class.
-pub(super) fn may_fail(test: &Test, class: Class) -> bool {
-    use crate::clause::prepared::PreparedConst;
-    let bound = |operand: &PreparedConst| match operand {
-        PreparedConst::Number(_) => Class::Number,
-        PreparedConst::Str(_) => Class::String,
-        PreparedConst::Timestamp(_) => Class::Timestamp,
-        PreparedConst::Null
-        | PreparedConst::Bool(_)
-        | PreparedConst::List(_)
-        | PreparedConst::Map(_) => Class::Broken,
-    };
-    match test {
-        Test::Exists(_) => false,
-        _ if class == Class::Broken => true,
-        Test::EqualBool(_) => !matches!(class, Class::Bool | Class::Null),
-        Test::In(set) if set.has_bools() => !matches!(class, Class::Bool | Class::Null),
-        Test::Equal(_) | Test::In(_) => matches!(class, Class::List | Class::Mapping),
-        Test::EqualDeep(_) => class != Class::Null,
-        Test::Matches(_) | Test::Affix(..) => class != Class::String,
-        Test::Derived(_) => true,
-        Test::Contains(needles, _) => match class {
-            Class::String => needles.iter().any(|needle| needle.text.is_none()),
-            Class::Null
-            | Class::Bool
-            | Class::Number
-            | Class::List
-            | Class::Mapping
-            | Class::Timestamp
-            | Class::Broken => true,
-        },
-        Test::Order(_, operand) => class != bound(operand),
-        Test::Between { lo, .. } => class != bound(lo),
-        Test::Broken => true,
     }
 }

@@ -4,15 +4,17 @@
 //! error on every request and the rule a `deny`.
 
 use crate::clause::lynx::LynxTest;
-use crate::clause::operand::{Check, Operand};
-use crate::clause::ops::derived::{Derived, Each, End, Relative};
-use crate::clause::predicate::{Needles, Quantity, Relation, ScalarSet, Search, Test};
+use crate::clause::operand::Operand;
+use crate::clause::ops::Prepare;
+use crate::clause::ops::nesting::Derived;
+use crate::clause::ops::pattern::Search;
+use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::ir::{self, PathOf};
 use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
 use crate::pyfn::ast::{Function, Statement};
 use crate::pyfn::exception::Exception;
-use crate::regex::{CacheBudget, Dialect, LiteralKind, Pattern};
+use crate::regex::{CacheBudget, Dialect, Pattern};
 use crate::value::constant::Const;
 
 impl Program {
@@ -64,27 +66,25 @@ impl Program {
     #[must_use]
     pub fn clause(&self, index: u32) -> Option<&ClauseInfo> {
         let clause = self.clauses.get(index as usize)?;
-        Some(
-            clause
-                .info
-                .get_or_init(|| Box::new(self.read_clause(clause))),
-        )
+        if clause.info.get().is_none() {
+            let read = self.read_clause(clause)?;
+            return Some(clause.info.get_or_init(|| Box::new(read)));
+        }
+        clause.info.get().map(AsRef::as_ref)
     }
 
-    fn read_clause(&self, clause: &Clause) -> ClauseInfo {
-        let path = self.paths.get(clause.path as usize);
-        let keys = path.map_or(&[][..], |path| &path.keys);
-        let (operand, dialect) = match ir::leaf(self.source.get(clause.span), self.profile) {
-            Ok(leaf) => (leaf.operand, leaf.dialect),
-            Err(_) => (Operand::Const(Const::Null), None),
-        };
-        ClauseInfo {
-            head: path.map_or(crate::lang::path::Head::Args, |path| path.head),
-            path: keys.iter().map(|&id| self.key(id).text.into()).collect(),
-            op: clause.op,
-            operand,
-            dialect,
-        }
+    /// `None` for the clause of a trigger, which no policy wrote.
+    fn read_clause(&self, clause: &Clause) -> Option<ClauseInfo> {
+        let path = self.paths.get(clause.path as usize)?;
+        let leaf = ir::leaf(self.source.get(clause.span), self.profile).ok()?;
+        let keys = path.keys.iter();
+        Some(ClauseInfo {
+            head: path.head,
+            path: keys.map(|&id| self.key(id).text.into()).collect(),
+            op: leaf.op,
+            operand: leaf.operand,
+            dialect: leaf.dialect,
+        })
     }
 
     /// Returns the prepared test of clause `index` in the strict profile.
@@ -144,7 +144,10 @@ impl Program {
             }
             (Profile::Lynx, Operand::Const(operand)) => {
                 let search = searched(operand, leaf.dialect, &self.caches);
-                Prepared::Lynx(LynxTest::prepare(leaf.op, operand, search))
+                match leaf.op.lynx {
+                    Some(op) => Prepared::Lynx(LynxTest::prepare(op, operand, search)),
+                    None => Prepared::Test(Test::Broken),
+                }
             }
             (Profile::Lynx, Operand::Ref(..) | Operand::Tests(_)) => Prepared::Test(Test::Broken),
         }
@@ -167,115 +170,30 @@ fn test(
     refs: &mut impl Iterator<Item = u32>,
     (each, caches): (bool, &CacheBudget),
 ) -> Option<Test> {
-    let mut all = |checks: &[Check], each| {
-        let tests = checks.iter().map(|check| {
-            test(
-                (check.op, &check.operand, check.dialect),
-                refs,
-                (each, caches),
-            )
-        });
-        tests.collect::<Option<Vec<Test>>>()
-    };
-    let derived = match (op, operand) {
-        (_, Operand::Const(operand)) => {
-            return plain(op, operand, searched(operand, dialect, caches));
+    let derived = match (operand, &op.prepare) {
+        (Operand::Const(operand), Prepare::Constant(prepare)) => {
+            return prepare(PreparedConst::prepare(operand)?);
         }
-        (Op::Length, Operand::Tests(checks)) => Derived::Length(all(checks, each)?),
-        (Op::Lower, Operand::Tests(checks)) => Derived::Lower(all(checks, each)?),
-        (Op::Any, Operand::Tests(checks)) => Derived::Elements(Each::Any, all(checks, true)?),
-        (Op::All, Operand::Tests(checks)) => Derived::Elements(Each::All, all(checks, true)?),
-        (Op::None, Operand::Tests(checks)) => Derived::Elements(Each::None, all(checks, true)?),
-        (_, Operand::Tests(_)) => return None,
-        (op, Operand::Ref(..)) => Derived::Ref {
-            relative: match op {
-                Op::Eq => Relative::Equal,
-                Op::In => Relative::In,
-                Op::Contains => Relative::Contains,
-                Op::Gt => Relative::Order(Relation::Gt),
-                Op::Ge => Relative::Order(Relation::Ge),
-                Op::Lt => Relative::Order(Relation::Lt),
-                Op::Le => Relative::Order(Relation::Le),
-                Op::StartsWith => Relative::At(End::Start),
-                Op::EndsWith => Relative::At(End::End),
-                _ => return None,
-            },
+        (Operand::Const(operand), Prepare::Search) => {
+            return searched(operand, dialect, caches).map(Test::Matches);
+        }
+        (Operand::Tests(checks), Prepare::Tests(prepare, elements)) => {
+            let tests = checks.iter().map(|check| {
+                test(
+                    (check.op, &check.operand, check.dialect),
+                    refs,
+                    (each || *elements, caches),
+                )
+            });
+            prepare(tests.collect::<Option<_>>()?)
+        }
+        (Operand::Ref(..), _) => Derived::Ref {
+            relative: op.relative?,
             path: refs.next()?,
             each,
         },
+        (Operand::Const(_), Prepare::Tests(..))
+        | (Operand::Tests(_), Prepare::Constant(_) | Prepare::Search) => return None,
     };
     Some(Test::Derived(Box::new(derived)))
-}
-
-/// Prepares a comparison with a constant.
-fn plain(op: Op, operand: &Const, search: Option<Search>) -> Option<Test> {
-    let texts = |operand: PreparedConst| match operand {
-        PreparedConst::Str(text) => Some(vec![text]),
-        PreparedConst::List(items) => items
-            .into_iter()
-            .map(|item| match item {
-                PreparedConst::Str(text) => Some(text),
-                _ => None,
-            })
-            .collect(),
-        _ => None,
-    };
-    let prepared = PreparedConst::prepare(operand)?;
-    Some(match (op, prepared) {
-        (Op::Eq, operand @ (PreparedConst::List(_) | PreparedConst::Map(_))) => {
-            Test::EqualDeep(operand)
-        }
-        (Op::Eq, PreparedConst::Bool(wanted)) => Test::EqualBool(wanted),
-        (Op::Eq, operand) => Test::Equal(operand),
-        (Op::Matches, _) => Test::Matches(search?),
-        (Op::In, PreparedConst::List(items)) => Test::In(ScalarSet::new(items)),
-        (Op::Contains, operand) => Test::Contains(Needles::new(vec![operand]), Quantity::Any),
-        (Op::ContainsAny, PreparedConst::List(items)) => {
-            Test::Contains(Needles::new(items), Quantity::Any)
-        }
-        (Op::ContainsAll, PreparedConst::List(items)) => {
-            Test::Contains(Needles::new(items), Quantity::All)
-        }
-        (Op::Gt, operand) => Test::Order(Relation::Gt, operand),
-        (Op::Ge, operand) => Test::Order(Relation::Ge, operand),
-        (Op::Lt, operand) => Test::Order(Relation::Lt, operand),
-        (Op::Le, operand) => Test::Order(Relation::Le, operand),
-        (Op::Between | Op::NotBetween, PreparedConst::List(bounds)) => {
-            let [lo, hi] = <[PreparedConst; 2]>::try_from(bounds).ok()?;
-            Test::Between {
-                lo,
-                hi,
-                negated: op == Op::NotBetween,
-            }
-        }
-        (Op::Exists, PreparedConst::Bool(wanted)) => Test::Exists(wanted),
-        (Op::StartsWith, operand) => Test::Affix(End::Start, End::Start.fewest(texts(operand)?)),
-        (Op::EndsWith, operand) => Test::Affix(End::End, End::End.fewest(texts(operand)?)),
-        (
-            Op::In
-            | Op::ContainsAny
-            | Op::ContainsAll
-            | Op::Between
-            | Op::NotBetween
-            | Op::Exists
-            | Op::Length
-            | Op::Lower
-            | Op::Any
-            | Op::All
-            | Op::None,
-            _,
-        ) => return None,
-    })
-}
-
-/// The text a test is true for, when it is true for one text only.
-pub(super) fn exact_text(test: &Test) -> Option<String> {
-    match test {
-        Test::Equal(PreparedConst::Str(text)) => Some(text.to_string()),
-        Test::Matches(search) => match search.pattern.literal_kind()? {
-            LiteralKind::Exact(text) => Some(text),
-            LiteralKind::Prefix(_) | LiteralKind::Suffix(_) | LiteralKind::Contains(_) => None,
-        },
-        _ => None,
-    }
 }

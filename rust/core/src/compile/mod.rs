@@ -19,7 +19,7 @@ use crate::bytes::interner::Interner;
 use crate::error::DecodeError;
 use crate::ir::{self, Kind, Policy};
 use crate::lang::path::{Field, Path};
-use crate::program::{Body, Clause, Match, Op, Prepared, Program, Rule, Verdict};
+use crate::program::{Body, Clause, Match, Prepared, Program, Rule, Verdict};
 use crate::pyfn::trigger::Trigger;
 use crate::regex::CacheBudget;
 use crate::source::Source;
@@ -72,7 +72,6 @@ fn compile(policy: Policy, source: Source) -> Program {
     let paths: Vec<Path> = paths.collect();
     let clauses = policy.leaves.iter().map(|leaf| Clause {
         path: leaf.path,
-        op: leaf.op,
         refs: leaf.refs,
         tools: None,
         span: leaf.span,
@@ -143,7 +142,6 @@ fn attach_triggers(program: &mut Program) {
             clause: wanted.test.map(|test| {
                 clauses.push(Clause {
                     path: wanted.path,
-                    op: Op::Eq,
                     refs: 0,
                     tools: None,
                     span: rule.span,

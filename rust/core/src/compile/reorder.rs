@@ -3,8 +3,6 @@
 
 use super::tool_scope;
 use crate::clause::flat_expr::{self, Connective, Part, Word};
-use crate::clause::ops::derived::Derived;
-use crate::clause::predicate::Test;
 use crate::program::Program;
 
 /// The words of `expr`, cheap items first. `tool_known`: the rule is listed by tool, which answers what pinned it.
@@ -60,27 +58,7 @@ fn connective<'c>(
 /// Returns the cost of evaluating an expression, roughly in equality comparisons.
 fn cost(program: &Program, expr: Part<'_>) -> u32 {
     match expr {
-        Part::Leaf(clause) => match program.test(clause) {
-            Test::Equal(_)
-            | Test::EqualBool(_)
-            | Test::Order(..)
-            | Test::Between { .. }
-            | Test::Exists(_)
-            | Test::Broken => 1,
-            Test::In(_) => 2,
-            Test::Contains(needles, _) => 4 + needles.len() as u32,
-            Test::Affix(_, texts) => 1 + texts.len() as u32,
-            Test::EqualDeep(_) => 6,
-            Test::Derived(derived) => match derived.as_ref() {
-                Derived::Ref { .. } => 4,
-                Derived::Length(_) => 4,
-                Derived::Lower(_) | Derived::Elements(..) => 20,
-            },
-            Test::Matches(search) => match search.pattern.literal_kind() {
-                Some(_) => 3,
-                None => 20,
-            },
-        },
+        Part::Leaf(clause) => program.test(clause).cost(),
         Part::Of(_, items) => items
             .map(|item| cost(program, item))
             .fold(0, u32::saturating_add),

@@ -3,14 +3,14 @@
 
 use std::borrow::Cow;
 
-use super::lazy::exact_text;
 use crate::bytes::interner::Interner;
 use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::{Connective, Part};
+use crate::clause::lynx::LynxOp;
 use crate::clause::operand::Operand;
-use crate::clause::predicate::Test;
+use crate::clause::ops::IndexKey;
 use crate::lang::path::Field;
-use crate::program::{Body, Op, Profile, Program, ToolBucket};
+use crate::program::{Body, Profile, Program, ToolBucket};
 use crate::pyfn::analysis::tool_scope_fn;
 use crate::value::constant::Const;
 
@@ -104,17 +104,18 @@ fn names_of(program: &Program, index: u32) -> Option<Vec<String>> {
         return None;
     }
     let names: Vec<String> = match program.profile {
-        Profile::Strict => match program.test(index) {
-            // Any other tool is an error there, not a mismatch.
-            Test::In(set) if set.has_bools() => return None,
-            Test::In(set) => set.strings().iter().map(ToString::to_string).collect(),
-            test => vec![exact_text(test)?],
+        Profile::Strict => match program.test(index).key() {
+            IndexKey::Scalars(texts, []) => texts.iter().map(ToString::to_string).collect(),
+            IndexKey::Pattern(Some(text)) => vec![text],
+            _ => return None,
         },
         Profile::Lynx => {
             let info = program.clause(index)?;
-            match (info.op, &info.operand) {
-                (Op::Eq, Operand::Const(Const::Str(text))) => vec![text.to_string()],
-                (Op::In, Operand::Const(list @ Const::List(items))) if !list.has_host_const() => {
+            match (info.op.lynx?, &info.operand) {
+                (LynxOp::Eq, Operand::Const(Const::Str(text))) => vec![text.to_string()],
+                (LynxOp::In, Operand::Const(list @ Const::List(items)))
+                    if !list.has_host_const() =>
+                {
                     items
                         .iter()
                         .filter_map(|item| match item {

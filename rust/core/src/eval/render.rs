@@ -226,7 +226,7 @@ fn write_operand(operand: &Operand, out: &mut Shown) {
         }
         Operand::Tests(checks) => {
             write_row(out, ("{", "}"), checks.iter(), |check, out| {
-                write_text(check.op.as_str(), out);
+                write_text(check.op.name, out);
                 out.push_str(": ");
                 write_operand(&check.operand, out);
             });

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Postings;
 use crate::bytes::strmap::StrMap;
-use crate::clause::ops::derived::End;
+use crate::clause::ops::affix::End;
 
 /// Most different lengths of the affixes of one end.
 const MAX_LENGTHS: usize = 64;

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use super::Postings;
+use crate::clause::ops::Interval;
 use crate::num::number::Number;
 use crate::value::View;
 use crate::value::compare::{compare, order};
@@ -17,13 +18,6 @@ pub(crate) struct Intervals {
     bounds: Vec<Number>,
     /// The lists of the nodes: node 1 is the root, those of the slots come last.
     nodes: Vec<Postings>,
-}
-
-/// From bound to bound, each with whether it is within; `None` is no bound.
-#[derive(Clone, Debug)]
-pub(crate) struct Interval {
-    pub(crate) from: Option<(Number, bool)>,
-    pub(crate) to: Option<(Number, bool)>,
 }
 
 impl Intervals {

@@ -10,10 +10,11 @@ use super::{IR_VERSION, Kind, LeafAt, PathOf, Policy, RuleAt, function, operand}
 use crate::bytes::hash::Keyed;
 use crate::clause::flat_expr::{self, Connective};
 use crate::clause::operand::Operand;
+use crate::clause::ops::{Op, Prepare};
 use crate::error::DecodeError;
 use crate::json::tape::{self, Item, Node, Tape};
 use crate::lang::path::{Field, Head};
-use crate::lang::{Defaults, Op, Profile, Verdict};
+use crate::lang::{Defaults, Profile, Verdict};
 use crate::limits::{
     MAX_EXPR_DEPTH, MAX_IR_BYTES, MAX_PATTERN_BYTES_TOTAL, MAX_PATTERN_CHARS,
     MAX_PATTERN_COST_TOTAL, MAX_RULES,
@@ -297,10 +298,10 @@ impl<'a> Decoder<'a> {
                     operand::check(op, operand, head, keys.map_or(&[], |path| &path.keys))?;
                 }
             }
-            Profile::Lynx if op.is_strict_only() => {
+            Profile::Lynx if op.lynx.is_none() => {
                 return Err(bad(format!(
                     "`{}` is not an operator of the `lynx` profile",
-                    op.as_str()
+                    op.name
                 )));
             }
             Profile::Lynx => {}
@@ -312,12 +313,7 @@ impl<'a> Decoder<'a> {
         }
         let index =
             u32::try_from(self.policy.leaves.len()).map_err(|_| limit("too many clauses"))?;
-        self.policy.leaves.push(LeafAt {
-            span,
-            path,
-            op,
-            refs,
-        });
+        self.policy.leaves.push(LeafAt { span, path, refs });
         self.leaves.insert(raw, index);
         Ok(index)
     }
@@ -394,9 +390,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn pattern(&mut self, op: Op, text: Option<&str>, dialect: Option<Dialect>) -> Decode<()> {
-        let (dialect, text) = match (op, dialect, text) {
-            (Op::Matches, Some(dialect), Some(text)) => (dialect, text),
-            (Op::Matches, _, _) => return Err(bad("`matches` needs a pattern and a dialect")),
+        let (dialect, text) = match (&op.prepare, dialect, text) {
+            (Prepare::Search, Some(dialect), Some(text)) => (dialect, text),
+            (Prepare::Search, _, _) => return Err(bad("`matches` needs a pattern and a dialect")),
             (_, None, _) => return Ok(()),
             (_, Some(_), _) => return Err(bad("a dialect without `matches`")),
         };

@@ -13,7 +13,7 @@ mod part;
 
 use crate::clause::flat_expr::Word;
 use crate::lang::path::Head;
-use crate::lang::{Defaults, Op, Profile, Verdict};
+use crate::lang::{Defaults, Profile, Verdict};
 use crate::pyfn::PyFn;
 use crate::pyfn::decision::DecisionTemplate;
 use crate::regex::CacheBudget;
@@ -76,8 +76,6 @@ pub struct LeafAt {
     pub span: Span,
     /// Its path.
     pub path: u32,
-    /// Its operator.
-    pub op: Op,
     /// The start of the paths that its operand refers to, among all of them.
     pub refs: u32,
 }

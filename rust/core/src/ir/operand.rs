@@ -2,9 +2,9 @@
 
 use super::constant::is_plain;
 use super::node::{Decode, bad};
-use crate::clause::operand::{Check, Operand};
+use crate::clause::operand::Operand;
+use crate::clause::ops::{Op, OperandType};
 use crate::json::tape::{Item, Items, Node};
-use crate::lang::Op;
 use crate::lang::path::{Field, Head};
 use crate::value::constant::Const;
 
@@ -13,23 +13,22 @@ use crate::value::constant::Const;
 pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
     let number = |item: Item<'_, '_>| matches!(item.node(), Node::Int(_) | Node::Float(_));
     let text = |item: Item<'_, '_>| matches!(item.node(), Node::Text(..));
-    match op {
-        Op::Eq | Op::Contains => is_plain(operand),
-        Op::Matches => is_plain(operand) && text(operand),
-        Op::In | Op::ContainsAny => plain_items(operand).is_some(),
-        Op::ContainsAll => plain_items(operand).is_some_and(|mut items| items.next().is_some()),
-        Op::Gt | Op::Ge | Op::Lt | Op::Le => {
-            is_plain(operand) && (number(operand) || text(operand))
+    match op.operand {
+        OperandType::Any | OperandType::Scalar => is_plain(operand),
+        OperandType::Text | OperandType::Texts => is_plain(operand) && text(operand),
+        OperandType::Scalars => plain_items(operand).is_some(),
+        OperandType::SomeScalars => {
+            plain_items(operand).is_some_and(|mut items| items.next().is_some())
         }
-        Op::Between | Op::NotBetween => plain_items(operand).is_some_and(|mut bounds| {
+        OperandType::Bound => is_plain(operand) && (number(operand) || text(operand)),
+        OperandType::Bounds => plain_items(operand).is_some_and(|mut bounds| {
             match (bounds.next(), bounds.next(), bounds.next()) {
                 (Some(lo), Some(hi), None) => (number(lo) && number(hi)) || (text(lo) && text(hi)),
                 _ => false,
             }
         }),
-        Op::Exists => matches!(operand.node(), Node::Bool(_)),
-        Op::StartsWith | Op::EndsWith => is_plain(operand) && text(operand),
-        Op::Length | Op::Lower | Op::Any | Op::All | Op::None => false,
+        OperandType::Bool => matches!(operand.node(), Node::Bool(_)),
+        OperandType::Tests(_) => false,
     }
 }
 
@@ -48,74 +47,48 @@ pub(super) fn check(op: Op, operand: &Operand, head: Head, path: &[Box<str>]) ->
 }
 
 fn operand_of(op: Op, operand: &Operand, is_time: bool) -> Decode<()> {
-    let accepted = match (operand, op) {
+    let accepted = match (operand, op.operand) {
         (Operand::Const(operand), _) => constant(op, operand, is_time),
-        (
-            Operand::Ref(..),
-            Op::Eq
-            | Op::In
-            | Op::Contains
-            | Op::Gt
-            | Op::Ge
-            | Op::Lt
-            | Op::Le
-            | Op::StartsWith
-            | Op::EndsWith,
-        ) => true,
-        (Operand::Tests(checks), Op::Length | Op::Lower | Op::Any | Op::All | Op::None) => {
+        (Operand::Ref(..), _) => op.relative.is_some(),
+        (Operand::Tests(checks), OperandType::Tests(derived)) => {
             for test in checks {
                 operand_of(test.op, &test.operand, false)?;
             }
-            !checks.is_empty() && checks.iter().all(|test| is_test_of(op, test))
+            !checks.is_empty() && checks.iter().all(|test| test.op.inside >= derived)
         }
-        _ => false,
+        (Operand::Tests(_), _) => false,
     };
     if accepted {
         Ok(())
     } else {
-        Err(bad(format!("`{}` does not take this operand", op.as_str())))
-    }
-}
-
-/// Returns true if a nesting operator can have such tests: it derives a number, a string or an element from the value.
-fn is_test_of(outer: Op, test: &Check) -> bool {
-    match outer {
-        Op::Length => matches!(
-            test.op,
-            Op::Eq | Op::In | Op::Gt | Op::Ge | Op::Lt | Op::Le | Op::Between | Op::NotBetween
-        ),
-        Op::Lower => !matches!(
-            test.op,
-            Op::Exists | Op::Length | Op::Lower | Op::Any | Op::All | Op::None
-        ),
-        _ => test.op != Op::Exists,
+        Err(bad(format!("`{}` does not take this operand", op.name)))
     }
 }
 
 fn constant(op: Op, operand: &Const, is_time: bool) -> bool {
-    match op {
-        Op::Eq => accepts_deep(operand, is_time),
-        Op::Matches => matches!(operand, Const::Str(_)),
-        Op::In | Op::ContainsAny => scalars(operand).is_some(),
-        Op::Contains => is_scalar(operand),
-        Op::ContainsAll => scalars(operand).is_some_and(|items| !items.is_empty()),
-        Op::Gt | Op::Ge | Op::Lt | Op::Le => rank(operand, is_time).is_some(),
-        Op::Between | Op::NotBetween => match operand {
+    match op.operand {
+        OperandType::Any => accepts_deep(operand, is_time),
+        OperandType::Text => matches!(operand, Const::Str(_)),
+        OperandType::Scalars => scalars(operand).is_some(),
+        OperandType::Scalar => is_scalar(operand),
+        OperandType::SomeScalars => scalars(operand).is_some_and(|items| !items.is_empty()),
+        OperandType::Bound => rank(operand, is_time).is_some(),
+        OperandType::Bounds => match operand {
             Const::List(bounds) => match bounds.as_slice() {
                 [lo, hi] => rank(lo, is_time).is_some() && rank(lo, is_time) == rank(hi, is_time),
                 _ => false,
             },
             _ => false,
         },
-        Op::Exists => matches!(operand, Const::Bool(_)),
-        Op::StartsWith | Op::EndsWith => match operand {
+        OperandType::Bool => matches!(operand, Const::Bool(_)),
+        OperandType::Texts => match operand {
             Const::Str(_) => true,
             Const::List(items) => {
                 !items.is_empty() && items.iter().all(|item| matches!(item, Const::Str(_)))
             }
             _ => false,
         },
-        Op::Length | Op::Lower | Op::Any | Op::All | Op::None => false,
+        OperandType::Tests(_) => false,
     }
 }
 

@@ -5,9 +5,10 @@
 use super::constant::{constant, string};
 use super::node::{CAPS, Decode, Fields, Map, bad, list, syntax};
 use crate::clause::operand::{Check, Operand};
+use crate::clause::ops::{Op, Operator};
 use crate::json::tape::{Item, Node, Tape};
 use crate::lang::path::Head;
-use crate::lang::{Op, Profile, Verdict};
+use crate::lang::{Profile, Verdict};
 use crate::limits::{MAX_APPROVALS_NEEDED, MAX_TEST_DEPTH};
 use crate::regex::Dialect;
 use crate::value::constant::Const;
@@ -285,7 +286,7 @@ pub(super) fn op(fields: &LeafFields<'_, '_>) -> Decode<Op> {
 }
 
 fn op_of(name: &str) -> Decode<Op> {
-    Op::from_name(name).ok_or_else(|| bad(format!("`{name}` is not an operator")))
+    Operator::from_name(name).ok_or_else(|| bad(format!("`{name}` is not an operator")))
 }
 
 pub(super) fn dialect(fields: &LeafFields<'_, '_>) -> Decode<Option<Dialect>> {

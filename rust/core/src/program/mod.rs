@@ -10,11 +10,12 @@ use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::{Part, Word, expression};
 use crate::clause::lynx::LynxTest;
 use crate::clause::operand::Operand;
+pub use crate::clause::ops::Op;
 use crate::clause::predicate::Test;
 use crate::index::RuleIndex;
 pub use crate::ir::RuleInfo;
 use crate::lang::path::{Head, Key, Keys, Path};
-pub use crate::lang::{Defaults, Op, Profile, Verdict};
+pub use crate::lang::{Defaults, Profile, Verdict};
 use crate::pyfn::ast::Function;
 pub use crate::pyfn::decision::{DecisionTemplate, FunctionDecision};
 use crate::regex::{CacheBudget, Dialect};
@@ -80,7 +81,6 @@ pub(crate) struct Match {
 pub(crate) struct Clause {
     /// Its path, an index into the program's paths.
     pub(crate) path: u32,
-    pub(crate) op: Op,
     /// The start of the paths that its operand refers to, among all of them.
     pub(crate) refs: u32,
     /// Of a clause on the tool that is true for some tools only: their list, an index into the program's tool sets.

@@ -1,5 +1,183 @@
-//! Operators with their own prepared form.
+//! The operators of the policy language: one [`Operator`] row each, in the file of its family, with the tests that its
+//! operands are prepared as.
+//!
+//! To add an operator, add its row to `OPERATORS` of a family, and to the family what the row prepares. A new family is a line
+//! of [`FAMILIES`] and, if it has a prepared form of its own, a line of [`Test`].
 
-pub mod contains;
-pub mod derived;
-pub(crate) mod scalar_set;
+pub mod affix;
+pub mod containment;
+pub mod equality;
+pub mod membership;
+pub mod nesting;
+pub mod ordering;
+pub mod pattern;
+pub mod presence;
+pub mod reference;
+
+use std::fmt;
+
+use super::lynx::LynxOp;
+use super::predicate::Test;
+use super::prepared::PreparedConst;
+use crate::budget::{Pace, Steps};
+use crate::error::Fault;
+use crate::num::number::Number;
+use crate::value::class::Class;
+use crate::value::{Value, View};
+use affix::End;
+use containment::Needle;
+use nesting::Derived;
+use reference::Relative;
+
+/// The families, frequent ones first: names are looked up in this order.
+const FAMILIES: [&[Operator]; 8] = [
+    equality::OPERATORS,
+    membership::OPERATORS,
+    pattern::OPERATORS,
+    containment::OPERATORS,
+    ordering::OPERATORS,
+    affix::OPERATORS,
+    presence::OPERATORS,
+    nesting::OPERATORS,
+];
+
+/// One operator.
+pub struct Operator {
+    /// Its name in a policy.
+    pub name: &'static str,
+    /// The operands of the strict profile.
+    pub operand: OperandType,
+    /// The comparison with the value at another path, of an operator that takes `{ref: ..}`.
+    pub(crate) relative: Option<Relative>,
+    /// The derived values that it can test.
+    pub inside: Inside,
+    /// Its meaning in the `lynx` profile; `None`: the profile does not have it.
+    pub lynx: Option<LynxOp>,
+    pub(crate) prepare: Prepare,
+}
+
+/// An operator of a clause.
+pub type Op = &'static Operator;
+
+impl Operator {
+    /// The operator a policy calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Op> {
+        let mut operators = FAMILIES.into_iter().flatten();
+        operators.find(|operator| operator.name == name)
+    }
+
+    /// Every operator.
+    pub fn all() -> impl Iterator<Item = Op> {
+        FAMILIES.into_iter().flatten()
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The operands that an operator takes in the strict profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandType {
+    /// Any constant.
+    Any,
+    /// A scalar.
+    Scalar,
+    /// A list of scalars.
+    Scalars,
+    /// A list of scalars that is not empty.
+    SomeScalars,
+    /// A number, a string or an instant.
+    Bound,
+    /// Two of the same type.
+    Bounds,
+    /// A bool.
+    Bool,
+    /// A string.
+    Text,
+    /// A string, or a list of strings that is not empty.
+    Texts,
+    /// Tests of a value derived from the value, each by an operator that tests such values.
+    Tests(Inside),
+}
+
+/// The derived values that an operator can test, each kind including those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Inside {
+    /// No derived values: the operator tests the path.
+    Nothing,
+    /// Elements of a list.
+    Element,
+    /// A string in lower case.
+    Text,
+    /// A length.
+    Count,
+}
+
+/// Preparation of a clause by the form of its operand.
+pub(crate) enum Prepare {
+    /// From a constant.
+    Constant(fn(PreparedConst) -> Option<Test>),
+    /// From a pattern.
+    Search,
+    /// From tests of a derived value. `true`: the values are elements.
+    Tests(fn(Vec<Test>) -> Derived, bool),
+}
+
+/// A prepared comparison with a constant: the properties that compilation and evaluation need.
+pub(crate) trait OperatorTest {
+    /// Steps that a long text takes.
+    const PACE: Pace = Pace::Compare;
+
+    /// Evaluates a sound value: a cell of the table of operators in `docs/reference/semantics.md`.
+    fn eval<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Result<bool, Fault>;
+
+    /// The cost of evaluation, roughly in equality comparisons.
+    fn cost(&self) -> u32;
+
+    /// The cost as a guard beside the rules that share it: the more values pass, the higher.
+    fn guard_cost(&self) -> u32;
+
+    /// Returns true if a value of a class can be in error.
+    fn may_fail(&self, class: Class) -> bool;
+
+    /// The key under which an index lists the rules that have it as a guard.
+    fn key(&self) -> IndexKey<'_> {
+        IndexKey::Scan
+    }
+
+    /// Builds what the first evaluation would build.
+    fn prepare(&self) {}
+}
+
+/// The values for which a test is true, as far as an index can list them.
+#[derive(Debug)]
+pub(crate) enum IndexKey<'t> {
+    /// Unknown: the test is evaluated on every value that is there.
+    Scan,
+    /// No value: the path is missing.
+    Missing,
+    /// These strings and integers.
+    Scalars(&'t [Box<str>], &'t [i64]),
+    /// The matches of a pattern; the one text that it matches, if there is one only.
+    Pattern(Option<String>),
+    /// The numbers of intervals.
+    Intervals(Vec<Interval>),
+    /// Values that contain one of these needles. `exact`: one is enough.
+    Needles {
+        needles: Vec<&'t Needle>,
+        exact: bool,
+    },
+    /// Strings with one of these affixes.
+    Affixes(End, &'t [Box<str>]),
+}
+
+/// From bound to bound, each with whether it is within; `None` is no bound.
+#[derive(Clone, Debug)]
+pub(crate) struct Interval {
+    pub(crate) from: Option<(Number, bool)>,
+    pub(crate) to: Option<(Number, bool)>,
+}

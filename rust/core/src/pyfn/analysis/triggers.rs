@@ -7,8 +7,13 @@
 //! INVARIANT: long texts ([`crate::limits::LONG_TEXT`]) satisfy every trigger, so that no function is spared the steps that
 //! would have stopped it.
 
-use crate::clause::ops::derived::End;
-use crate::clause::predicate::{Needles, Quantity, Relation, ScalarSet, Test};
+use crate::clause::ops::affix::{Affix, End};
+use crate::clause::ops::containment::{Needles, Quantity};
+use crate::clause::ops::equality::Scalar;
+use crate::clause::ops::membership::Membership;
+use crate::clause::ops::ordering::{Order, Relation};
+use crate::clause::ops::presence::Presence;
+use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::num::number::Number;
 use crate::pyfn::ast::{Code, Comparison, Function, Method, Statement, Target};
@@ -192,7 +197,7 @@ impl<'f> Inference<'f> {
                 match (operator, &**first, other) {
                     (Comparison::Eq, one, Code::Const(PyConst::Str(text)))
                     | (Comparison::Eq, Code::Const(PyConst::Str(text)), one) => {
-                        let test = Test::Equal(PreparedConst::Str(text.clone()));
+                        let test = Test::Equal(Scalar(PreparedConst::Str(text.clone())));
                         let default = |default: &PyConst| match default {
                             PyConst::None => false,
                             default => default.text().is_none_or(|found| found == &**text),
@@ -200,7 +205,7 @@ impl<'f> Inference<'f> {
                         Some((self.read(one)?.trigger(Some(test), none, default), 1))
                     }
                     (Comparison::Eq, one, Code::Const(PyConst::Int(number))) => {
-                        let test = Test::Equal(PreparedConst::Number(Number::Int(*number)));
+                        let test = Test::Equal(Scalar(PreparedConst::Number(Number::Int(*number))));
                         let classes = none.with(Class::Bool);
                         let read = self.read(one)?;
                         let default = |default: &PyConst| !matches!(default, PyConst::None);
@@ -209,8 +214,7 @@ impl<'f> Inference<'f> {
                     (Comparison::In, one, Code::Const(constant)) => {
                         let texts = texts(constant)?;
                         let cost = texts.len() as u32;
-                        let operands = texts.iter().map(|text| PreparedConst::Str((*text).into()));
-                        let test = Test::In(ScalarSet::new(operands.collect()));
+                        let test = Test::Membership(Membership::of_texts(texts.iter().copied()));
                         let default = |default: &PyConst| match default {
                             PyConst::None => false,
                             default => default.text().is_none_or(|text| texts.contains(&text)),
@@ -218,19 +222,20 @@ impl<'f> Inference<'f> {
                         Some((self.read(one)?.trigger(Some(test), none, default), cost))
                     }
                     (Comparison::In, Code::Const(PyConst::Str(text)), other) => {
-                        let needle = Needles::new(vec![PreparedConst::Str(text.clone())]);
-                        let test = Test::Contains(needle, Quantity::Any);
+                        let needles = vec![PreparedConst::Str(text.clone())];
+                        let test = Test::Contains(Needles::new(needles, Quantity::Any));
                         let default = |default: &PyConst| {
                             default.text().is_none_or(|found| found.contains(&**text))
                         };
                         Some((self.read(other)?.trigger(Some(test), none, default), 4))
                     }
                     (operator, one, Code::Const(constant)) => {
-                        let test = Test::Order(relation(*operator)?, number(constant)?);
+                        let test = Test::Order(Order(relation(*operator)?, number(constant)?));
                         Some((self.read(one)?.trigger(Some(test), none, |_| true), 6))
                     }
                     (operator, Code::Const(constant), other) => {
-                        let test = Test::Order(mirrored(relation(*operator)?), number(constant)?);
+                        let test =
+                            Test::Order(Order(mirrored(relation(*operator)?), number(constant)?));
                         Some((self.read(other)?.trigger(Some(test), none, |_| true), 6))
                     }
                     _ => None,
@@ -257,7 +262,10 @@ impl<'f> Inference<'f> {
                         End::End => text.ends_with(affix),
                     })
                 };
-                let test = Test::Affix(end, affixes.iter().map(|&text| text.into()).collect());
+                let test = Test::Affix(Affix::new(
+                    end,
+                    affixes.iter().map(|&text| text.into()).collect(),
+                ));
                 let default = |default: &PyConst| default.text().is_none_or(has);
                 Some((self.read(owner)?.trigger(Some(test), none, default), 3))
             }
@@ -265,7 +273,7 @@ impl<'f> Inference<'f> {
                 Code::Compare(_, others) if matches!(&**others, [(Comparison::In, _)]) => {
                     let wanted = TriggerSpec {
                         path: *path,
-                        test: Some(Test::Exists(true)),
+                        test: Some(Test::Presence(Presence::Exists(true))),
                         missing: false,
                         classes: Classes::ALL,
                     };

@@ -1,21 +1,61 @@
-//! Containment: which of some needles a text, a list or a mapping holds, in one pass over it however many needles there are.
+//! `contains`, `contains_any`, `contains_all`: which of some needles a text, a list or a mapping holds, in one pass over it
+//! however many needles there are.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::sync::OnceLock;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 
+use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
 use crate::budget::{Pace, Steps};
 use crate::bytes::strmap::StrMap;
 use crate::bytes::substrings::Substrings;
-use crate::clause::predicate::sound;
+use crate::clause::lynx::LynxOp;
+use crate::clause::ops::reference::{self, Relative, single};
+use crate::clause::predicate::{Test, sound};
 use crate::clause::prepared::{self, PreparedConst};
 use crate::error::Fault;
 use crate::lang::path::Key;
 use crate::num::number::Number;
+use crate::value::class::Class;
 use crate::value::compare::{number, order};
 use crate::value::{Step, Value, View};
+
+pub(super) const OPERATORS: &[Operator] = &[
+    Operator {
+        name: "contains",
+        operand: OperandType::Scalar,
+        relative: Some(Relative::Contains),
+        inside: Inside::Text,
+        lynx: Some(LynxOp::Contains),
+        prepare: Prepare::Constant(|operand| {
+            Some(Test::Contains(Needles::new(vec![operand], Quantity::Any)))
+        }),
+    },
+    Operator {
+        name: "contains_any",
+        operand: OperandType::Scalars,
+        relative: None,
+        inside: Inside::Text,
+        lynx: Some(LynxOp::ContainsAny),
+        prepare: Prepare::Constant(|operand| several(operand, Quantity::Any)),
+    },
+    Operator {
+        name: "contains_all",
+        operand: OperandType::SomeScalars,
+        relative: None,
+        inside: Inside::Text,
+        lynx: Some(LynxOp::ContainsAll),
+        prepare: Prepare::Constant(|operand| several(operand, Quantity::All)),
+    },
+];
+
+fn several(operand: PreparedConst, quantity: Quantity) -> Option<Test> {
+    match operand {
+        PreparedConst::List(items) => Some(Test::Contains(Needles::new(items, quantity))),
+        _ => None,
+    }
+}
 
 /// Up to this many needles are searched for one by one.
 const FEW: usize = 8;
@@ -44,9 +84,9 @@ impl Needle {
 /// The quantifier over several needles: any or all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// `contains`, `contains_any`
+    /// At least one.
     Any,
-    /// `contains_all`
+    /// All.
     All,
 }
 
@@ -54,6 +94,7 @@ pub enum Quantity {
 #[derive(Debug)]
 pub struct Needles {
     list: Vec<Needle>,
+    quantity: Quantity,
     /// By the value that an element equals; built when many needles are searched for in a list.
     by_value: OnceLock<ByValue>,
     /// The searcher for the needles that are strings; built when many are searched for in a text. `None`: it could not be
@@ -61,37 +102,15 @@ pub struct Needles {
     searcher: OnceLock<Option<Box<Searcher>>>,
 }
 
-impl Deref for Needles {
-    type Target = [Needle];
-
-    fn deref(&self) -> &[Needle] {
-        &self.list
-    }
-}
-
 impl Needles {
     /// These needles.
     #[must_use]
-    pub fn new(operands: Vec<PreparedConst>) -> Self {
+    pub fn new(operands: Vec<PreparedConst>, quantity: Quantity) -> Self {
         Self {
+            quantity,
             list: operands.into_iter().map(Needle::new).collect(),
             by_value: OnceLock::new(),
             searcher: OnceLock::new(),
-        }
-    }
-
-    /// Returns true if the value contains as many needles as `quantity` requires.
-    pub(crate) fn judge<V: Value>(
-        &self,
-        value: &V,
-        view: &View<'_>,
-        (quantity, steps): (Quantity, &Steps),
-    ) -> Result<bool, Fault> {
-        match view {
-            View::Str(text) if self.list.len() > FEW => self.in_text(text, quantity, steps),
-            View::List if self.list.len() > FEW => self.in_list(value, quantity, steps),
-            View::Str(_) | View::List | View::Map => self.one_by_one(value, view, quantity, steps),
-            _ => Err(Fault::WrongType),
         }
     }
 
@@ -164,11 +183,19 @@ impl Needles {
         self.searcher.get_or_init(build).as_deref()
     }
 
-    /// Makes what the first searches would make.
-    pub(crate) fn prepare(&self) {
-        if self.list.len() > FEW {
-            self.searcher();
-            self.by_value.get_or_init(|| ByValue::new(&self.list));
+    /// The needles of which one must be there; `None` if they are of a kind that is not looked up.
+    fn wanted(&self) -> Option<Vec<&Needle>> {
+        let fits = |needle: &&Needle| match &needle.operand {
+            PreparedConst::Str(text) => !text.is_empty(),
+            PreparedConst::Number(Number::Int(_)) => true,
+            _ => false,
+        };
+        let mut needles = self.list.iter();
+        match self.quantity {
+            Quantity::Any => needles
+                .all(|needle| fits(&needle))
+                .then(|| self.list.iter().collect()),
+            Quantity::All => needles.find(fits).map(|needle| vec![needle]),
         }
     }
 
@@ -205,6 +232,83 @@ impl Needles {
             missing > 0
         })?;
         if missing == 0 { others } else { Ok(false) }
+    }
+}
+
+impl OperatorTest for Needles {
+    #[inline]
+    fn eval<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Result<bool, Fault> {
+        match view {
+            View::Str(text) if self.list.len() > FEW => self.in_text(text, self.quantity, steps),
+            View::List if self.list.len() > FEW => self.in_list(value, self.quantity, steps),
+            View::Str(_) | View::List | View::Map => {
+                self.one_by_one(value, view, self.quantity, steps)
+            }
+            _ => Err(Fault::WrongType),
+        }
+    }
+
+    fn cost(&self) -> u32 {
+        4 + self.list.len() as u32
+    }
+
+    fn guard_cost(&self) -> u32 {
+        3
+    }
+
+    fn may_fail(&self, class: Class) -> bool {
+        match class {
+            Class::String => self.list.iter().any(|needle| needle.text.is_none()),
+            Class::Null
+            | Class::Bool
+            | Class::Number
+            | Class::List
+            | Class::Mapping
+            | Class::Timestamp
+            | Class::Broken => true,
+        }
+    }
+
+    fn key(&self) -> IndexKey<'_> {
+        match self.wanted() {
+            Some(needles) => IndexKey::Needles {
+                needles,
+                exact: self.quantity == Quantity::Any,
+            },
+            None => IndexKey::Scan,
+        }
+    }
+
+    fn prepare(&self) {
+        if self.list.len() > FEW {
+            self.searcher();
+            self.by_value.get_or_init(|| ByValue::new(&self.list));
+        }
+    }
+}
+
+/// Searches a value for the scalar at another path.
+pub(super) fn related<V: Value>(
+    (left, here): (&V, &View<'_>),
+    there: &View<'_>,
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    match (here, single(there)?) {
+        (View::Str(text), View::Str(part)) => {
+            steps.text(part.len(), Pace::Compare)?;
+            Ok(memmem::find(text.as_bytes(), part.as_bytes()).is_some())
+        }
+        (View::List, part) => reference::holds(left, part, steps),
+        (View::Map, View::Str(key)) => has_key(left, key),
+        _ => Err(Fault::WrongType),
+    }
+}
+
+fn has_key<V: Value>(map: &V, key: &str) -> Result<bool, Fault> {
+    match map.get(Key::unprepared(key)) {
+        Step::Found(_) => Ok(true),
+        Step::Absent => Ok(false),
+        Step::Unreadable => Err(Fault::WrongType),
     }
 }
 
@@ -304,11 +408,7 @@ fn holds<V: Value>(
     steps: &Steps,
 ) -> Result<bool, Fault> {
     if let (View::Map, PreparedConst::Str(key)) = (view, &needle.operand) {
-        return match value.get(Key::unprepared(key)) {
-            Step::Found(_) => Ok(true),
-            Step::Absent => Ok(false),
-            Step::Unreadable => Err(Fault::WrongType),
-        };
+        return has_key(value, key);
     }
     match (view, &needle.text) {
         (View::Str(text), Some(finder)) => {

@@ -1,0 +1,206 @@
+//! `in`: a value among those of a list, found without walking the list.
+
+use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use crate::budget::Steps;
+use crate::clause::context::Referent;
+use crate::clause::lynx::LynxOp;
+use crate::clause::ops::reference::{self, Relative, charge, single};
+use crate::clause::predicate::{Test, sound};
+use crate::clause::prepared::{PreparedConst, scalar_equal};
+use crate::error::Fault;
+use crate::num::number::{Number, integral};
+use crate::value::class::Class;
+use crate::value::compare::{number, order};
+use crate::value::{Value, View};
+
+pub(super) const OPERATORS: &[Operator] = &[Operator {
+    name: "in",
+    operand: OperandType::Scalars,
+    relative: Some(Relative::Member(Member::In)),
+    inside: Inside::Count,
+    lynx: Some(LynxOp::In),
+    prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::In)),
+}];
+
+/// The relation of a value to a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// The value is an element.
+    In,
+}
+
+/// A comparison with a list of scalars.
+#[derive(Debug)]
+pub struct Membership {
+    set: ScalarSet,
+    member: Member,
+}
+
+impl Membership {
+    fn prepared(operand: PreparedConst, member: Member) -> Option<Test> {
+        let PreparedConst::List(items) = operand else {
+            return None;
+        };
+        let set = ScalarSet::new(items);
+        Some(Test::Membership(Self { set, member }))
+    }
+
+    /// The test that a value is one of some texts.
+    #[must_use]
+    pub fn of_texts<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
+        let texts = texts
+            .into_iter()
+            .map(|text| PreparedConst::Str(text.into()));
+        Self {
+            set: ScalarSet::new(texts.collect()),
+            member: Member::In,
+        }
+    }
+}
+
+impl OperatorTest for Membership {
+    #[inline]
+    fn eval<V: Value>(&self, _: &V, view: &View<'_>, _: &Steps) -> Result<bool, Fault> {
+        match (self.member, view) {
+            (Member::In, View::List | View::Map) => Err(Fault::WrongType),
+            (Member::In, view) => self.set.find(view),
+        }
+    }
+
+    fn cost(&self) -> u32 {
+        2
+    }
+
+    fn guard_cost(&self) -> u32 {
+        (self.set.strings.len() + self.set.ints.len()) as u32
+    }
+
+    fn may_fail(&self, class: Class) -> bool {
+        match self.member {
+            Member::In if self.set.bools => !matches!(class, Class::Bool | Class::Null),
+            Member::In => matches!(class, Class::List | Class::Mapping | Class::Broken),
+        }
+    }
+
+    fn key(&self) -> IndexKey<'_> {
+        match self.member {
+            Member::In if self.set.numbers.is_empty() && self.set.rest.is_empty() => {
+                IndexKey::Scalars(&self.set.strings, &self.set.ints)
+            }
+            Member::In => IndexKey::Scan,
+        }
+    }
+}
+
+/// Compares with the list at another path.
+pub(super) fn related<V: Value, W: Value>(
+    member: Member,
+    (left, here): (&V, &View<'_>),
+    (right, there): (&W, &View<'_>),
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    let _ = left;
+    if !matches!(there, View::List) {
+        return Err(Fault::WrongType);
+    }
+    match member {
+        Member::In => reference::holds(right, single(here)?, steps),
+    }
+}
+
+/// The same for elements, which share the set of the list.
+pub(super) fn related_each<V: Value, W: Value>(
+    member: Member,
+    left: &W,
+    right: &V,
+    held: &Referent<V>,
+    steps: &Steps,
+) -> Result<bool, Fault> {
+    let (here, there) = (sound(left.view())?, sound(right.view())?);
+    if !matches!(there, View::List) {
+        return Err(Fault::WrongType);
+    }
+    reference::within(right.len())?;
+    match member {
+        Member::In => {
+            let wanted = single(&here)?;
+            charge(wanted, steps)?;
+            held.set(right, steps)?.holds(wanted)
+        }
+    }
+}
+
+/// Scalars, by type.
+#[derive(Debug, Default)]
+struct ScalarSet {
+    strings: Vec<Box<str>>,
+    ints: Vec<i64>,
+    /// Fractions and large numbers, sorted.
+    numbers: Vec<Number>,
+    /// Everything rare: null, booleans, instants.
+    rest: Vec<PreparedConst>,
+    /// True if a boolean is among the other scalars.
+    bools: bool,
+}
+
+impl ScalarSet {
+    fn new(operands: Vec<PreparedConst>) -> Self {
+        let mut set = Self::default();
+        for operand in operands {
+            match operand {
+                PreparedConst::Str(text) => set.strings.push(text),
+                PreparedConst::Number(Number::Int(value)) => set.ints.push(value),
+                PreparedConst::Number(number) => set.numbers.push(number),
+                other => {
+                    set.bools |= matches!(other, PreparedConst::Bool(_));
+                    set.rest.push(other);
+                }
+            }
+        }
+        set.strings.sort_unstable();
+        set.strings.dedup();
+        set.ints.sort_unstable();
+        set.ints.dedup();
+        set.numbers.sort_unstable_by(order);
+        set.numbers.dedup_by(|a, b| order(a, b).is_eq());
+        set.rest.dedup();
+        set
+    }
+
+    /// Finds a sound scalar: the `any_of` of equality.
+    ///
+    /// # Errors
+    /// The scalar equals no operand, and one of them is a bool, which compares with bools only.
+    #[inline]
+    fn find(&self, view: &View<'_>) -> Result<bool, Fault> {
+        match self.holds(view) {
+            false if self.bools && !matches!(view, View::Bool(_) | View::Null) => {
+                Err(Fault::WrongType)
+            }
+            held => Ok(held),
+        }
+    }
+
+    fn holds(&self, view: &View<'_>) -> bool {
+        match view {
+            View::Str(text) => self
+                .strings
+                .binary_search_by(|item| item.as_ref().cmp(text))
+                .is_ok(),
+            View::Int(value) => self.ints.binary_search(value).is_ok(),
+            View::Float(value) => match integral(*value) {
+                Some(value) => self.ints.binary_search(&value).is_ok(),
+                None => self.holds_number(view),
+            },
+            View::BigInt(_) => self.holds_number(view),
+            view => self.rest.iter().any(|item| scalar_equal(view, item)),
+        }
+    }
+
+    fn holds_number(&self, view: &View<'_>) -> bool {
+        number(view).is_some_and(|wanted| {
+            let found = self.numbers.binary_search_by(|held| order(held, &wanted));
+            found.is_ok()
+        })
+    }
+}

@@ -1,0 +1,249 @@
+//! `length`, `lower`, `any`, `all`, `none`: tests of something made from the value.
+
+use super::reference::{Relative, refer};
+use super::{Inside, OperandType, Operator, Prepare};
+use crate::budget::{Pace, Steps};
+use crate::chars;
+use crate::clause::context::Around;
+use crate::clause::predicate::{Test, Truth, judge_value, sound};
+use crate::error::Fault;
+use crate::lang::path::Key;
+use crate::value::{Step, Value, View};
+
+pub(super) const OPERATORS: &[Operator] = &[
+    nesting("length", Inside::Count, false, Derived::Length),
+    nesting("lower", Inside::Text, false, Derived::Lower),
+    nesting("any", Inside::Element, true, |tests| {
+        Derived::Elements(Each::Any, tests)
+    }),
+    nesting("all", Inside::Element, true, |tests| {
+        Derived::Elements(Each::All, tests)
+    }),
+    nesting("none", Inside::Element, true, |tests| {
+        Derived::Elements(Each::None, tests)
+    }),
+];
+
+/// The row of an operator that derives values of one kind.
+const fn nesting(
+    name: &'static str,
+    derived: Inside,
+    elements: bool,
+    prepare: fn(Vec<Test>) -> Derived,
+) -> Operator {
+    Operator {
+        name,
+        operand: OperandType::Tests(derived),
+        relative: None,
+        inside: Inside::Element,
+        lynx: None,
+        prepare: Prepare::Tests(prepare, elements),
+    }
+}
+
+/// The quantifier over elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// At least one.
+    Any,
+    /// All; of an empty list, true.
+    All,
+    /// No one; of an empty list, true.
+    None,
+}
+
+/// A prepared test that needs more than a value and a constant.
+#[derive(Debug)]
+pub enum Derived {
+    /// Of the length.
+    Length(Vec<Test>),
+    /// Of the text in lower case.
+    Lower(Vec<Test>),
+    /// Of each element.
+    Elements(Each, Vec<Test>),
+    /// A comparison with the value at another path.
+    Ref {
+        /// The comparison.
+        relative: Relative,
+        /// An index into the paths of the program.
+        path: u32,
+        /// True if the comparison runs once for every element of a list.
+        each: bool,
+    },
+}
+
+impl Derived {
+    pub(crate) fn cost(&self) -> u32 {
+        match self {
+            Self::Ref { .. } | Self::Length(_) => 4,
+            Self::Lower(_) | Self::Elements(..) => 20,
+        }
+    }
+
+    /// Returns true if the operand reads another path.
+    #[must_use]
+    pub fn refers(&self) -> bool {
+        let refer = |tests: &[Test]| {
+            tests.iter().any(|test| match test {
+                Test::Derived(derived) => derived.refers(),
+                _ => false,
+            })
+        };
+        match self {
+            Self::Length(tests) | Self::Lower(tests) | Self::Elements(_, tests) => refer(tests),
+            Self::Ref { .. } => true,
+        }
+    }
+
+    /// Evaluates a value that is there. `around` reads other paths.
+    pub(crate) fn judge<V: Value>(&self, value: &V, around: &impl Around<V>) -> Truth {
+        let view = match sound(value.view()) {
+            Ok(view) => view,
+            Err(fault) => return Truth::Error(fault),
+        };
+        match self {
+            Self::Length(tests) => match length(value, &view, around.steps()) {
+                Ok(length) => every(tests, |test| scalar(test, &Scalar::Count(length), around)),
+                Err(fault) => Truth::Error(fault),
+            },
+            Self::Lower(tests) => match view {
+                View::Str(text) => {
+                    if let Err(fault) = around.steps().text(text.len(), Pace::Make) {
+                        return Truth::Error(fault);
+                    }
+                    let lower = chars::lower(text);
+                    every(tests, |test| scalar(test, &Scalar::Text(&lower), around))
+                }
+                _ => Truth::Error(Fault::WrongType),
+            },
+            Self::Elements(each, tests) => match view {
+                View::List => elements(*each, value, tests, around),
+                _ => Truth::Error(Fault::WrongType),
+            },
+            Self::Ref {
+                relative,
+                path,
+                each,
+            } => refer((*relative, *path, *each), value, around),
+        }
+    }
+}
+
+/// A value made from another one.
+#[derive(Clone)]
+enum Scalar<'a> {
+    Count(i64),
+    Text(&'a str),
+}
+
+impl Value for Scalar<'_> {
+    fn view(&self) -> View<'_> {
+        match self {
+            Self::Count(count) => View::Int(*count),
+            Self::Text(text) => View::Str(text),
+        }
+    }
+
+    fn get(&self, _: Key<'_>) -> Step<Self> {
+        Step::Unreadable
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn item(&self, _: usize) -> Option<Self> {
+        None
+    }
+
+    fn each_entry(&self, _: &mut dyn FnMut(View<'_>, &Self) -> bool) {}
+}
+
+fn length<V: Value>(value: &V, view: &View<'_>, steps: &Steps) -> Result<i64, Fault> {
+    let length = match view {
+        View::Str(text) => {
+            steps.text(text.len(), Pace::Compare)?;
+            text.chars().count()
+        }
+        View::List => value.len(),
+        View::Map => value.checked_len().ok_or(Fault::WrongType)?,
+        _ => return Err(Fault::WrongType),
+    };
+    i64::try_from(length).map_err(|_| Fault::OutOfRange)
+}
+
+/// Evaluates what was made from a value. The tests of it make nothing more.
+fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, around: &impl Around<V>) -> Truth {
+    match test {
+        Test::Derived(derived) => match derived.as_ref() {
+            Derived::Ref {
+                relative,
+                path,
+                each,
+            } => refer((*relative, *path, *each), value, around),
+            Derived::Length(_) | Derived::Lower(_) | Derived::Elements(..) => {
+                Truth::Error(Fault::WrongType)
+            }
+        },
+        test => judge_value(test, value, around.steps()).into(),
+    }
+}
+
+/// The conjunction of tests.
+fn every(tests: &[Test], mut judge: impl FnMut(&Test) -> Truth) -> Truth {
+    let mut result = Truth::True;
+    for test in tests {
+        result = both(result, judge(test));
+        if result == Truth::False {
+            break;
+        }
+    }
+    result
+}
+
+fn both(left: Truth, right: Truth) -> Truth {
+    match (left, right) {
+        (Truth::False, _) | (_, Truth::False) => Truth::False,
+        (Truth::Error(fault), _) | (_, Truth::Error(fault)) => Truth::Error(fault),
+        (Truth::Absent, _) | (_, Truth::Absent) => Truth::Absent,
+        (Truth::True, Truth::True) => Truth::True,
+    }
+}
+
+fn negated(truth: Truth) -> Truth {
+    match truth {
+        Truth::True => Truth::False,
+        Truth::False => Truth::True,
+        other @ (Truth::Absent | Truth::Error(_)) => other,
+    }
+}
+
+fn elements<V: Value>(each: Each, list: &V, tests: &[Test], around: &impl Around<V>) -> Truth {
+    let mut result = Truth::True;
+    let mut index = 0;
+    while let Some(element) = list.item(index) {
+        if let Err(fault) = around.steps().take(1) {
+            return Truth::Error(fault);
+        }
+        let passes = every(tests, |test| match test {
+            Test::Derived(derived) => derived.judge(&element, around),
+            test => judge_value(test, &element, around.steps()).into(),
+        });
+        // `any` is the negation of `none`, so that one fold does for the three.
+        result = both(
+            result,
+            match each {
+                Each::All => passes,
+                Each::Any | Each::None => negated(passes),
+            },
+        );
+        if result == Truth::False {
+            break;
+        }
+        index += 1;
+    }
+    match each {
+        Each::All | Each::None => result,
+        Each::Any => negated(result),
+    }
+}
