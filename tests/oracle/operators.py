@@ -190,6 +190,8 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
             if tests[0].kind is Kind.ERROR:
                 return tests[0]
             return any_of([_attempt(functools.partial(equals, value, item)) for item in operand])
+        case "subset_of":
+            return _elements(value, "all", [Test("in", operand)], at)
         case "matches":
             return _attempt(lambda: search(value, operand))
         case "contains":
@@ -293,6 +295,17 @@ def _related(left: Any, op: str, right: Any, each: bool) -> bool:
             raise CannotEvaluate("wrong_type")
         _bounded(each, len(right))
         return contains(right, _single(left))
+    if op == "subset_of":
+        if type_name(right) != "list":
+            raise CannotEvaluate("wrong_type")
+        _bounded(each, len(right))
+        if type_name(left) != "list":
+            raise CannotEvaluate("wrong_type")
+        outcomes = [_attempt(functools.partial(_contains_single, right, item)) for item in left]
+        outcome = all_of(outcomes)
+        if outcome.code:
+            raise CannotEvaluate(outcome.code)
+        return outcome is TRUE
     if op == "contains":
         wanted = _single(right)
         if each and isinstance(left, str) and isinstance(wanted, str):
@@ -303,6 +316,10 @@ def _related(left: Any, op: str, right: Any, each: bool) -> bool:
     if type_name(right) not in ("number", "string", "timestamp"):
         raise CannotEvaluate("wrong_type")
     return compare(left, op, right)
+
+
+def _contains_single(items: list[Any], value: Any) -> bool:
+    return contains(items, _single(checked(value)))
 
 
 def _single(value: Any) -> Any:

@@ -101,6 +101,12 @@ ROWS = (
         synonyms=("one_of", "oneof", "is_in"), negations=("not_in", "notin", "nin"),
     ),
     OperatorSpec(
+        "subset_of", OperandForm.PARTS, _LISTS,
+        lambda value, items: truth.every(value, lambda item: truth.is_one_of(item, items)),
+        lambda items: probes.every((probes.items(items), [probes.other(items)])),
+        reference=ReferenceForm.LIST, unordered=True, types=("array",), synonyms=("subset", "is_subset_of", "issubset"),
+    ),
+    OperatorSpec(
         "exists", OperandForm.BOOL, _PATHS, lambda _, wanted: wanted is True, probes.equal,
         whole=True, path_only=True, constrains=False,
     ),
@@ -228,6 +234,12 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
         path.
         """
         return self._listed("in", values)
+
+    def subset_of(self, *values: Any) -> _ConditionT:
+        """Test that the value is a list of which each element equals one of these values, or of one list of them, or
+        is an element of the list at a path.
+        """
+        return self._listed("subset_of", values)
 
     def contains(self, value: Any) -> _ConditionT:
         """Test that `value` is a part, an element or a key of the value."""

@@ -1,8 +1,8 @@
-//! `in`: a value among those of a list, found without walking the list.
+//! `in`, `subset_of`: a value, or each element of one, among those of a list, found without walking the list.
 
 use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
 use crate::budget::Steps;
-use crate::clause::context::Referent;
+use crate::clause::context::{ElementSet, Referent};
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::{self, Relative, charge, single};
 use crate::clause::predicate::{Test, sound};
@@ -13,20 +13,32 @@ use crate::value::class::Class;
 use crate::value::compare::{number, order};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[Operator {
-    name: "in",
-    operand: OperandType::Scalars,
-    relative: Some(Relative::Member(Member::In)),
-    inside: Inside::Count,
-    lynx: Some(LynxOp::In),
-    prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::In)),
-}];
+pub(super) const OPERATORS: &[Operator] = &[
+    Operator {
+        name: "in",
+        operand: OperandType::Scalars,
+        relative: Some(Relative::Member(Member::In)),
+        inside: Inside::Count,
+        lynx: Some(LynxOp::In),
+        prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::In)),
+    },
+    Operator {
+        name: "subset_of",
+        operand: OperandType::Scalars,
+        relative: Some(Relative::Member(Member::Subset)),
+        inside: Inside::Element,
+        lynx: None,
+        prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::Subset)),
+    },
+];
 
 /// The relation of a value to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {
     /// The value is an element.
     In,
+    /// The value is a list whose elements are all elements.
+    Subset,
 }
 
 /// A comparison with a list of scalars.
@@ -60,23 +72,33 @@ impl Membership {
 
 impl OperatorTest for Membership {
     #[inline]
-    fn eval<V: Value>(&self, _: &V, view: &View<'_>, _: &Steps) -> Result<bool, Fault> {
+    fn eval<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Result<bool, Fault> {
         match (self.member, view) {
+            (Member::Subset, _) => {
+                is_subset((value, view), steps, |item| self.set.find(single(item)?))
+            }
             (Member::In, View::List | View::Map) => Err(Fault::WrongType),
             (Member::In, view) => self.set.find(view),
         }
     }
 
     fn cost(&self) -> u32 {
-        2
+        match self.member {
+            Member::In => 2,
+            Member::Subset => 20,
+        }
     }
 
     fn guard_cost(&self) -> u32 {
-        (self.set.strings.len() + self.set.ints.len()) as u32
+        match self.member {
+            Member::In => (self.set.strings.len() + self.set.ints.len()) as u32,
+            Member::Subset => 8,
+        }
     }
 
     fn may_fail(&self, class: Class) -> bool {
         match self.member {
+            Member::Subset => true,
             Member::In if self.set.bools => !matches!(class, Class::Bool | Class::Null),
             Member::In => matches!(class, Class::List | Class::Mapping | Class::Broken),
         }
@@ -87,9 +109,36 @@ impl OperatorTest for Membership {
             Member::In if self.set.numbers.is_empty() && self.set.rest.is_empty() => {
                 IndexKey::Scalars(&self.set.strings, &self.set.ints)
             }
-            Member::In => IndexKey::Scan,
+            Member::In | Member::Subset => IndexKey::Scan,
         }
     }
+}
+
+/// Returns true if each element of a list is found.
+fn is_subset<V: Value>(
+    (list, view): (&V, &View<'_>),
+    steps: &Steps,
+    find: impl Fn(&View<'_>) -> Result<bool, Fault>,
+) -> Result<bool, Fault> {
+    if !matches!(view, View::List) {
+        return Err(Fault::WrongType);
+    }
+    let (mut index, mut fault) = (0, None);
+    while let Some(item) = list.item(index) {
+        steps.take(1)?;
+        let found = sound(item.view()).and_then(|view| {
+            charge(&view, steps)?;
+            find(&view)
+        });
+        match found {
+            Ok(true) => {}
+            Ok(false) => return Ok(false),
+            Err(Fault::BudgetExceeded) => return Err(Fault::BudgetExceeded),
+            Err(error) => fault = fault.or(Some(error)),
+        }
+        index += 1;
+    }
+    fault.map_or(Ok(true), Err)
 }
 
 /// Compares with the list at another path.
@@ -99,12 +148,16 @@ pub(super) fn related<V: Value, W: Value>(
     (right, there): (&W, &View<'_>),
     steps: &Steps,
 ) -> Result<bool, Fault> {
-    let _ = left;
     if !matches!(there, View::List) {
         return Err(Fault::WrongType);
     }
     match member {
         Member::In => reference::holds(right, single(here)?, steps),
+        Member::Subset => {
+            steps.take(right.len() as u64)?;
+            let set = ElementSet::new(right);
+            is_subset((left, here), steps, |item| set.holds(single(item)?))
+        }
     }
 }
 
@@ -126,6 +179,10 @@ pub(super) fn related_each<V: Value, W: Value>(
             let wanted = single(&here)?;
             charge(wanted, steps)?;
             held.set(right, steps)?.holds(wanted)
+        }
+        Member::Subset => {
+            let set = held.set(right, steps)?;
+            is_subset((left, &here), steps, |item| set.holds(single(item)?))
         }
     }
 }
