@@ -190,6 +190,8 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
             if tests[0].kind is Kind.ERROR:
                 return tests[0]
             return any_of([_attempt(functools.partial(equals, value, item)) for item in operand])
+        case "not_in":
+            return negate(operate(value, "in", operand, at, each=each))
         case "subset_of":
             return _elements(value, "all", [Test("in", operand)], at)
         case "matches":
@@ -295,6 +297,8 @@ def _related(left: Any, op: str, right: Any, each: bool) -> bool:
             raise CannotEvaluate("wrong_type")
         _bounded(each, len(right))
         return contains(right, _single(left))
+    if op == "not_in":
+        return not _related(left, "in", right, each)
     if op == "subset_of":
         if type_name(right) != "list":
             raise CannotEvaluate("wrong_type")

@@ -116,7 +116,7 @@ def test_the_fields_of_elements_are_out_of_reach_with_a_reason(text: str) -> Non
     ("text", "help"),
     [
         ("args.cmd.regex", "args.cmd.matches"),
-        ("args.cmd.not_in", "not: {args.cmd.in: ...}"),
+        ("args.cmd.nin", "args.cmd.not_in"),
         ("args.cmd.ne", "not: {args.cmd.eq: ...}"),
         ("args.cmd.startswith", "args.cmd.starts_with"),
         ("args.cmd.endsWith", "args.cmd.ends_with"),
@@ -133,7 +133,7 @@ def test_the_fields_of_elements_are_out_of_reach_with_a_reason(text: str) -> Non
         ("args.cmd.matchs", "args.cmd.matches"),
         ("args.n.betwen", "args.n.between"),
         ("args.cmd.not", "not: {args.cmd.eq: ...}"),
-        ("tool.not_in", "not: {tool.in: ...}"),
+        ("tool.notin", "tool.not_in"),
         ("declared.cost.equals", "declared.cost.eq"),
     ],
 )

@@ -83,7 +83,7 @@ def test_misspelt_combinators_are_refused(key: str) -> None:
     refusal(one_rule(f"{{{key}: [{{tool: a}}]}}"))
 
 
-@pytest.mark.parametrize("name", ["regex", "not_in", "ne", "startswith", "equals", "any", "GT", "MATCHES", "matchs"])
+@pytest.mark.parametrize("name", ["regex", "nin", "ne", "startswith", "equals", "any", "GT", "MATCHES", "matchs"])
 # lynx-agent defect 16
 def test_operators_of_other_languages_are_refused(name: str) -> None:
     refusal(one_rule(f"{{args.cmd.{name}: x}}"))

@@ -98,7 +98,12 @@ ROWS = (
     OperatorSpec(
         "in", OperandForm.SCALARS, _EQUALITY, truth.is_one_of, probes.one_of,
         reference=ReferenceForm.LIST, lynx=True, whole=True, unordered=True, single="eq", anchors="both",
-        synonyms=("one_of", "oneof", "is_in"), negations=("not_in", "notin", "nin"),
+        synonyms=("one_of", "oneof", "is_in"),
+    ),
+    OperatorSpec(
+        "not_in", OperandForm.SCALARS, _EQUALITY, lambda value, items: truth.negated(truth.is_one_of(value, items)),
+        probes.swapped(probes.one_of), reference=ReferenceForm.LIST, unordered=True, excludes=True,
+        synonyms=("notin", "nin", "not_one_of"),
     ),
     OperatorSpec(
         "subset_of", OperandForm.PARTS, _LISTS,
@@ -234,6 +239,12 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
         path.
         """
         return self._listed("in", values)
+
+    def not_in(self, *values: Any) -> _ConditionT:
+        """Test that the value is there and equals none of these values, or of one list of them, or is no element of the
+        list at a path.
+        """
+        return self._listed("not_in", values)
 
     def subset_of(self, *values: Any) -> _ConditionT:
         """Test that the value is a list of which each element equals one of these values, or of one list of them, or

@@ -1,4 +1,4 @@
-//! `in`, `subset_of`: a value, or each element of one, among those of a list, found without walking the list.
+//! `in`, `not_in`, `subset_of`: a value, or each element of one, among those of a list, found without walking the list.
 
 use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
 use crate::budget::Steps;
@@ -23,6 +23,14 @@ pub(super) const OPERATORS: &[Operator] = &[
         prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::In)),
     },
     Operator {
+        name: "not_in",
+        operand: OperandType::Scalars,
+        relative: Some(Relative::Member(Member::NotIn)),
+        inside: Inside::Count,
+        lynx: None,
+        prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::NotIn)),
+    },
+    Operator {
         name: "subset_of",
         operand: OperandType::Scalars,
         relative: Some(Relative::Member(Member::Subset)),
@@ -37,6 +45,8 @@ pub(super) const OPERATORS: &[Operator] = &[
 pub enum Member {
     /// The value is an element.
     In,
+    /// The value is no element.
+    NotIn,
     /// The value is a list whose elements are all elements.
     Subset,
 }
@@ -77,14 +87,15 @@ impl OperatorTest for Membership {
             (Member::Subset, _) => {
                 is_subset((value, view), steps, |item| self.set.find(single(item)?))
             }
-            (Member::In, View::List | View::Map) => Err(Fault::WrongType),
+            (Member::In | Member::NotIn, View::List | View::Map) => Err(Fault::WrongType),
+            (Member::NotIn, view) => self.set.find(view).map(|found| !found),
             (Member::In, view) => self.set.find(view),
         }
     }
 
     fn cost(&self) -> u32 {
         match self.member {
-            Member::In => 2,
+            Member::In | Member::NotIn => 2,
             Member::Subset => 20,
         }
     }
@@ -93,14 +104,19 @@ impl OperatorTest for Membership {
         match self.member {
             Member::In => (self.set.strings.len() + self.set.ints.len()) as u32,
             Member::Subset => 8,
+            Member::NotIn => 20,
         }
     }
 
     fn may_fail(&self, class: Class) -> bool {
         match self.member {
             Member::Subset => true,
-            Member::In if self.set.bools => !matches!(class, Class::Bool | Class::Null),
-            Member::In => matches!(class, Class::List | Class::Mapping | Class::Broken),
+            Member::In | Member::NotIn if self.set.bools => {
+                !matches!(class, Class::Bool | Class::Null)
+            }
+            Member::In | Member::NotIn => {
+                matches!(class, Class::List | Class::Mapping | Class::Broken)
+            }
         }
     }
 
@@ -109,7 +125,7 @@ impl OperatorTest for Membership {
             Member::In if self.set.numbers.is_empty() && self.set.rest.is_empty() => {
                 IndexKey::Scalars(&self.set.strings, &self.set.ints)
             }
-            Member::In | Member::Subset => IndexKey::Scan,
+            Member::In | Member::NotIn | Member::Subset => IndexKey::Scan,
         }
     }
 }
@@ -153,6 +169,7 @@ pub(super) fn related<V: Value, W: Value>(
     }
     match member {
         Member::In => reference::holds(right, single(here)?, steps),
+        Member::NotIn => reference::holds(right, single(here)?, steps).map(|found| !found),
         Member::Subset => {
             steps.take(right.len() as u64)?;
             let set = ElementSet::new(right);
@@ -175,10 +192,11 @@ pub(super) fn related_each<V: Value, W: Value>(
     }
     reference::within(right.len())?;
     match member {
-        Member::In => {
+        Member::In | Member::NotIn => {
             let wanted = single(&here)?;
             charge(wanted, steps)?;
-            held.set(right, steps)?.holds(wanted)
+            let found = held.set(right, steps)?.holds(wanted)?;
+            Ok(found == (member == Member::In))
         }
         Member::Subset => {
             let set = held.set(right, steps)?;
