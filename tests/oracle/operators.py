@@ -190,6 +190,8 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
             if tests[0].kind is Kind.ERROR:
                 return tests[0]
             return any_of([_attempt(functools.partial(equals, value, item)) for item in operand])
+        case "empty":
+            return _attempt(lambda: _is_empty(value) is operand)
         case "not_in":
             return negate(operate(value, "in", operand, at, each=each))
         case "subset_of":
@@ -245,6 +247,11 @@ def length(value: Any) -> int:
             except Exception:
                 raise CannotEvaluate("wrong_type") from None
     raise CannotEvaluate("wrong_type")
+
+
+def _is_empty(value: Any) -> bool:
+    kind = type_name(checked(value))
+    return kind == "null" or (kind in ("string", "list", "mapping") and length(value) == 0)
 
 
 def lower(value: Any) -> str:

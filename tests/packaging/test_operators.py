@@ -44,7 +44,7 @@ NAMED: dict[str, str] = {
 }
 CONNECTIVES = frozenset(("all", "any"))
 """Names of nodes of the IR and of a trace, too."""
-ORDINARY = frozenset(("all", "any", "exists", "length", "none"))
+ORDINARY = frozenset(("all", "any", "empty", "exists", "length", "none"))
 """Words that have other meanings outside of the compiler: the effect `none`, the status `all`."""
 COMPILER = ("python/bobcat/build/", "python/bobcat/diagnostics/", "python/bobcat/frontend/", "python/bobcat/ir/")
 

@@ -21,6 +21,8 @@ _TEXT = frozenset((OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STR
 _CONTAINERS = _TEXT | {OperandKind.STRINGS, OperandKind.MAPPING}
 _LISTS = frozenset((OperandKind.ANY, OperandKind.STRINGS))
 _ORDER = _EQUALITY - {OperandKind.BOOL}
+_EMPTY: probes.Values = [None, "", [], {}]
+_FILLED: probes.Values = ["x", ["x"], {"x": 1}]
 _PATHS = frozenset(OperandKind) - {OperandKind.COUNT, OperandKind.LOWER}
 
 
@@ -114,6 +116,12 @@ ROWS = (
     OperatorSpec(
         "exists", OperandForm.BOOL, _PATHS, lambda _, wanted: wanted is True, probes.equal,
         whole=True, path_only=True, constrains=False,
+    ),
+    OperatorSpec(
+        "empty", OperandForm.BOOL, _CONTAINERS - {OperandKind.MAPPING} | {OperandKind.NULLABLE_NUMBER},
+        lambda value, wanted: (value in ("", [], {}) or value is None) is wanted,
+        lambda wanted: (_EMPTY, _FILLED) if wanted else (_FILLED, _EMPTY),
+        constrains=False, synonyms=("is_empty", "isempty", "blank"), negations=("not_empty", "nonempty"),
     ),
     OperatorSpec(
         "gt", OperandForm.BOUND, _ORDER, truth.ordered(operator.gt), probes.ordered(up=True, within=False),
@@ -283,6 +291,10 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
     def exists(self, there: bool = True) -> _ConditionT:
         """Test that the path has a value; with `False`, that it has no value."""
         return self._compared("exists", there)
+
+    def empty(self, is_empty: bool = True) -> _ConditionT:
+        """Test that the value is null, or a text, list or mapping without content; with `False`, that it is not."""
+        return self._compared("empty", is_empty)
 
     @overload
     def length(self) -> _PathT: ...

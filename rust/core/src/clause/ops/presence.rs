@@ -1,4 +1,4 @@
-//! `exists`: the one operator that tests the path, not its value.
+//! `exists`, which tests the path, not its value, and `empty`, which is true of null, too.
 
 use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
 use crate::budget::Steps;
@@ -8,31 +8,61 @@ use crate::error::Fault;
 use crate::value::class::Class;
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[Operator {
-    name: "exists",
-    operand: OperandType::Bool,
-    relative: None,
-    inside: Inside::Nothing,
-    lynx: None,
-    prepare: Prepare::Constant(|operand| match operand {
-        PreparedConst::Bool(wanted) => Some(Test::Presence(Presence::Exists(wanted))),
-        _ => None,
+pub(super) const OPERATORS: &[Operator] = &[
+    row("exists", Inside::Nothing, |operand| {
+        prepared(operand, Presence::Exists)
     }),
-}];
+    row("empty", Inside::Text, |operand| {
+        prepared(operand, Presence::Empty)
+    }),
+];
+
+const fn row(
+    name: &'static str,
+    inside: Inside,
+    prepare: fn(PreparedConst) -> Option<Test>,
+) -> Operator {
+    Operator {
+        name,
+        operand: OperandType::Bool,
+        relative: None,
+        inside,
+        lynx: None,
+        prepare: Prepare::Constant(prepare),
+    }
+}
+
+fn prepared(operand: PreparedConst, test: impl Fn(bool) -> Presence) -> Option<Test> {
+    match operand {
+        PreparedConst::Bool(wanted) => Some(Test::Presence(test(wanted))),
+        _ => None,
+    }
+}
 
 /// A test of what is there at all.
 #[derive(Debug)]
 pub enum Presence {
     /// The path exists, or does not. Evaluated before the value is read: see [`crate::clause::predicate::judge`].
     Exists(bool),
+    /// The value is null or has no characters, items or entries; or it has.
+    Empty(bool),
 }
 
 impl OperatorTest for Presence {
     #[inline]
-    fn eval<V: Value>(&self, _: &V, _: &View<'_>, _: &Steps) -> Result<bool, Fault> {
-        match self {
-            Self::Exists(wanted) => Ok(*wanted),
-        }
+    fn eval<V: Value>(&self, value: &V, view: &View<'_>, _: &Steps) -> Result<bool, Fault> {
+        let wanted = match self {
+            Self::Exists(wanted) => return Ok(*wanted),
+            Self::Empty(wanted) => *wanted,
+        };
+        let empty = match view {
+            View::Null => true,
+            View::Str(text) => text.is_empty(),
+            View::List => value.len() == 0,
+            View::Map => value.checked_len().ok_or(Fault::WrongType)? == 0,
+            _ => false,
+        };
+        Ok(empty == wanted)
     }
 
     fn cost(&self) -> u32 {
@@ -43,16 +73,17 @@ impl OperatorTest for Presence {
         20
     }
 
-    fn may_fail(&self, _: Class) -> bool {
+    fn may_fail(&self, class: Class) -> bool {
         match self {
             Self::Exists(_) => false,
+            Self::Empty(_) => matches!(class, Class::Mapping | Class::Broken),
         }
     }
 
     fn key(&self) -> IndexKey<'_> {
         match self {
             Self::Exists(false) => IndexKey::Missing,
-            Self::Exists(true) => IndexKey::Scan,
+            Self::Exists(true) | Self::Empty(_) => IndexKey::Scan,
         }
     }
 }
