@@ -11,11 +11,11 @@ use super::ops::nesting::Derived;
 use super::ops::ordering::{Between, Order};
 use super::ops::pattern::Search;
 use super::ops::presence::Presence;
-use super::ops::{IndexKey, OperatorTest};
+use super::ops::{Facts, IndexKey, OperatorTest};
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
 use crate::limits::FREE_TEXT;
-use crate::value::class::Class;
+use crate::value::class::Classes;
 use crate::value::{Step, Value, View};
 
 /// The four truth values. A missing path is [`Truth::Absent`] here for every rule; `eval` makes it false where a rule
@@ -60,30 +60,22 @@ macro_rules! tests {
         }
 
         impl Test {
-            /// The cost of evaluation, roughly in equality comparisons.
-            pub(crate) fn cost(&self) -> u32 {
+            /// The facts that compilation needs.
+            pub(crate) fn facts(&self) -> Facts {
                 match self {
-                    $(Self::$name(test) => test.cost(),)*
-                    Self::Derived(test) => test.cost(),
-                    Self::Broken => 1,
+                    $(Self::$name(test) => test.facts(),)*
+                    Self::Derived(test) => test.facts(),
+                    Self::Broken => Facts { cost: 1, guard_cost: 0, fails: Classes::ALL },
                 }
             }
 
-            /// The cost as a guard beside the rules that share it; `None`: it is no guard.
-            pub(crate) fn guard_cost(&self) -> Option<u32> {
+            /// Returns true if it can be a guard.
+            pub(crate) fn guards(&self) -> bool {
                 match self {
-                    $(Self::$name(test) => Some(test.guard_cost()),)*
+                    $(Self::$name(_) => true,)*
                     // A clause that is absent although its own path is there would hide the errors of the others.
-                    Self::Derived(test) => (!test.refers()).then_some(8),
-                    Self::Broken => None,
-                }
-            }
-
-            /// Returns true if a value of a class can be in error.
-            pub(crate) fn may_fail(&self, class: Class) -> bool {
-                match self {
-                    $(Self::$name(test) => test.may_fail(class),)*
-                    Self::Derived(_) | Self::Broken => true,
+                    Self::Derived(test) => !test.refers(),
+                    Self::Broken => false,
                 }
             }
 

@@ -210,8 +210,9 @@ impl<'p> Builder<'p> {
 
 impl PathBuilder {
     fn errors(&mut self, rule: u32, test: &Test, classes: &[Class]) {
+        let fails = test.facts().fails;
         for &class in classes {
-            if test.may_fail(class)
+            if fails.has(class)
                 && let Some(rules) = self.errors.get_mut(class as usize)
             {
                 rules.push(rule);

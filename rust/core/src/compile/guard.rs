@@ -90,7 +90,8 @@ impl<'p> Guards<'p> {
             return None;
         }
         let uses = self.uses.get(&index).copied().unwrap_or(1);
-        Some(uses + self.program.test(index).guard_cost()?)
+        let test = self.program.test(index);
+        test.guards().then(|| uses + test.facts().guard_cost)
     }
 }
 

@@ -58,7 +58,7 @@ fn connective<'c>(
 /// Returns the cost of evaluating an expression, roughly in equality comparisons.
 fn cost(program: &Program, expr: Part<'_>) -> u32 {
     match expr {
-        Part::Leaf(clause) => program.test(clause).cost(),
+        Part::Leaf(clause) => program.test(clause).facts().cost,
         Part::Of(_, items) => items
             .map(|item| cost(program, item))
             .fold(0, u32::saturating_add),

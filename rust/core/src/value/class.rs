@@ -34,6 +34,11 @@ pub(crate) struct Classes(u8);
 
 impl Classes {
     pub(crate) const ALL: Self = Self(u8::MAX);
+    /// Those that are no scalars.
+    pub(crate) const SHAPES: Self = Self(0)
+        .with(Class::List)
+        .with(Class::Mapping)
+        .with(Class::Broken);
 
     pub(crate) const fn with(self, class: Class) -> Self {
         Self(self.0 | 1 << class as u8)

@@ -2,37 +2,20 @@
 
 use std::cmp::Ordering;
 
-use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::Steps;
 use crate::clause::ops::reference::Relative;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::error::Fault;
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[
-    affix("starts_with", End::Start, |operand| {
-        Affix::prepared(End::Start, operand)
-    }),
-    affix("ends_with", End::End, |operand| {
-        Affix::prepared(End::End, operand)
-    }),
-];
-
-const fn affix(
-    name: &'static str,
-    end: End,
-    prepare: fn(PreparedConst) -> Option<Test>,
-) -> Operator {
-    Operator {
-        name,
-        operand: OperandType::Texts,
-        relative: Some(Relative::At(end)),
-        inside: Inside::Text,
-        lynx: None,
-        prepare: Prepare::Constant(prepare),
-    }
+operators! {
+    "starts_with" OperandType::Texts, Text, Some(Relative::At(End::Start)), None,
+        Prepare::Constant(|operand| Affix::prepared(End::Start, operand));
+    "ends_with" OperandType::Texts, Text, Some(Relative::At(End::End)), None,
+        Prepare::Constant(|operand| Affix::prepared(End::End, operand));
 }
 
 /// Texts of which one must be at an end.
@@ -73,16 +56,12 @@ impl OperatorTest for Affix {
         }
     }
 
-    fn cost(&self) -> u32 {
-        1 + self.texts.len() as u32
-    }
-
-    fn guard_cost(&self) -> u32 {
-        2
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        class != Class::String
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 1 + self.texts.len() as u32,
+            guard_cost: 2,
+            fails: Classes::ALL.without(Class::String),
+        }
     }
 
     fn key(&self) -> IndexKey<'_> {

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use memchr::memmem::{self, Finder};
 
-use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::bytes::strmap::StrMap;
 use crate::bytes::substrings::Substrings;
@@ -17,38 +17,18 @@ use crate::clause::prepared::{self, PreparedConst};
 use crate::error::Fault;
 use crate::lang::path::Key;
 use crate::num::number::Number;
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::compare::{number, order};
 use crate::value::{Step, Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[
-    Operator {
-        name: "contains",
-        operand: OperandType::Scalar,
-        relative: Some(Relative::Contains),
-        inside: Inside::Text,
-        lynx: Some(LynxOp::Contains),
-        prepare: Prepare::Constant(|operand| {
-            Some(Test::Contains(Needles::new(vec![operand], Quantity::Any)))
-        }),
-    },
-    Operator {
-        name: "contains_any",
-        operand: OperandType::Scalars,
-        relative: None,
-        inside: Inside::Text,
-        lynx: Some(LynxOp::ContainsAny),
-        prepare: Prepare::Constant(|operand| several(operand, Quantity::Any)),
-    },
-    Operator {
-        name: "contains_all",
-        operand: OperandType::SomeScalars,
-        relative: None,
-        inside: Inside::Text,
-        lynx: Some(LynxOp::ContainsAll),
-        prepare: Prepare::Constant(|operand| several(operand, Quantity::All)),
-    },
-];
+operators! {
+    "contains" OperandType::Scalar, Text, Some(Relative::Contains), Some(LynxOp::Contains),
+        Prepare::Constant(|operand| Some(Test::Contains(Needles::new(vec![operand], Quantity::Any))));
+    "contains_any" OperandType::Scalars, Text, None, Some(LynxOp::ContainsAny),
+        Prepare::Constant(|operand| several(operand, Quantity::Any));
+    "contains_all" OperandType::SomeScalars, Text, None, Some(LynxOp::ContainsAll),
+        Prepare::Constant(|operand| several(operand, Quantity::All));
+}
 
 fn several(operand: PreparedConst, quantity: Quantity) -> Option<Test> {
     match operand {
@@ -248,24 +228,16 @@ impl OperatorTest for Needles {
         }
     }
 
-    fn cost(&self) -> u32 {
-        4 + self.list.len() as u32
-    }
-
-    fn guard_cost(&self) -> u32 {
-        3
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        match class {
-            Class::String => self.list.iter().any(|needle| needle.text.is_none()),
-            Class::Null
-            | Class::Bool
-            | Class::Number
-            | Class::List
-            | Class::Mapping
-            | Class::Timestamp
-            | Class::Broken => true,
+    fn facts(&self) -> Facts {
+        let texts = self.list.iter().all(|needle| needle.text.is_some());
+        Facts {
+            cost: 4 + self.list.len() as u32,
+            guard_cost: 3,
+            fails: if texts {
+                Classes::ALL.without(Class::String)
+            } else {
+                Classes::ALL
+            },
         }
     }
 

@@ -1,6 +1,6 @@
 //! `eq`: equality of scalars, of bools, and of lists and mappings as a whole.
 
-use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::Steps;
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::{Relative, equal, single};
@@ -8,23 +8,16 @@ use crate::clause::predicate::Test;
 use crate::clause::prepared::{PreparedConst, deep_equal, scalar_equal};
 use crate::error::Fault;
 use crate::num::number::Number;
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[Operator {
-    name: "eq",
-    operand: OperandType::Any,
-    relative: Some(Relative::Equal),
-    inside: Inside::Count,
-    lynx: Some(LynxOp::Eq),
-    prepare: Prepare::Constant(|operand| {
-        Some(match operand {
-            PreparedConst::List(_) | PreparedConst::Map(_) => Test::EqualDeep(Deep(operand)),
-            PreparedConst::Bool(wanted) => Test::EqualBool(Flag(wanted)),
-            operand => Test::Equal(Scalar(operand)),
-        })
-    }),
-}];
+operators! {
+    "eq" OperandType::Any, Count, Some(Relative::Equal), Some(LynxOp::Eq), Prepare::Constant(|operand| Some(match operand {
+        PreparedConst::List(_) | PreparedConst::Map(_) => Test::EqualDeep(Deep(operand)),
+        PreparedConst::Bool(wanted) => Test::EqualBool(Flag(wanted)),
+        operand => Test::Equal(Scalar(operand)),
+    }));
+}
 
 /// A scalar that is no bool.
 #[derive(Debug)]
@@ -39,16 +32,12 @@ impl OperatorTest for Scalar {
         }
     }
 
-    fn cost(&self) -> u32 {
-        1
-    }
-
-    fn guard_cost(&self) -> u32 {
-        0
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        matches!(class, Class::List | Class::Mapping | Class::Broken)
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 1,
+            guard_cost: 0,
+            fails: Classes::SHAPES,
+        }
     }
 
     fn key(&self) -> IndexKey<'_> {
@@ -77,16 +66,12 @@ impl OperatorTest for Flag {
         }
     }
 
-    fn cost(&self) -> u32 {
-        1
-    }
-
-    fn guard_cost(&self) -> u32 {
-        0
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        !matches!(class, Class::Bool | Class::Null)
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 1,
+            guard_cost: 0,
+            fails: Classes::ALL.without(Class::Bool).without(Class::Null),
+        }
     }
 }
 
@@ -104,16 +89,12 @@ impl OperatorTest for Deep {
         }
     }
 
-    fn cost(&self) -> u32 {
-        6
-    }
-
-    fn guard_cost(&self) -> u32 {
-        6
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        class != Class::Null
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 6,
+            guard_cost: 6,
+            fails: Classes::ALL.without(Class::Null),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `in`, `not_in`, `subset_of`: a value, or each element of one, among those of a list, found without walking the list.
 
-use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::Steps;
 use crate::clause::context::{ElementSet, Referent};
 use crate::clause::lynx::LynxOp;
@@ -9,36 +9,18 @@ use crate::clause::predicate::{Test, sound};
 use crate::clause::prepared::{PreparedConst, scalar_equal};
 use crate::error::Fault;
 use crate::num::number::{Number, integral};
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::compare::{number, order};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[
-    Operator {
-        name: "in",
-        operand: OperandType::Scalars,
-        relative: Some(Relative::Member(Member::In)),
-        inside: Inside::Count,
-        lynx: Some(LynxOp::In),
-        prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::In)),
-    },
-    Operator {
-        name: "not_in",
-        operand: OperandType::Scalars,
-        relative: Some(Relative::Member(Member::NotIn)),
-        inside: Inside::Count,
-        lynx: None,
-        prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::NotIn)),
-    },
-    Operator {
-        name: "subset_of",
-        operand: OperandType::Scalars,
-        relative: Some(Relative::Member(Member::Subset)),
-        inside: Inside::Element,
-        lynx: None,
-        prepare: Prepare::Constant(|operand| Membership::prepared(operand, Member::Subset)),
-    },
-];
+operators! {
+    "in" OperandType::Scalars, Count, Some(Relative::Member(Member::In)), Some(LynxOp::In),
+        Prepare::Constant(|operand| Membership::prepared(operand, Member::In));
+    "not_in" OperandType::Scalars, Count, Some(Relative::Member(Member::NotIn)), None,
+        Prepare::Constant(|operand| Membership::prepared(operand, Member::NotIn));
+    "subset_of" OperandType::Scalars, Element, Some(Relative::Member(Member::Subset)), None,
+        Prepare::Constant(|operand| Membership::prepared(operand, Member::Subset));
+}
 
 /// The relation of a value to a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,30 +75,20 @@ impl OperatorTest for Membership {
         }
     }
 
-    fn cost(&self) -> u32 {
-        match self.member {
-            Member::In | Member::NotIn => 2,
-            Member::Subset => 20,
-        }
-    }
-
-    fn guard_cost(&self) -> u32 {
-        match self.member {
-            Member::In => (self.set.strings.len() + self.set.ints.len()) as u32,
-            Member::Subset => 8,
-            Member::NotIn => 20,
-        }
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        match self.member {
-            Member::Subset => true,
-            Member::In | Member::NotIn if self.set.bools => {
-                !matches!(class, Class::Bool | Class::Null)
-            }
-            Member::In | Member::NotIn => {
-                matches!(class, Class::List | Class::Mapping | Class::Broken)
-            }
+    fn facts(&self) -> Facts {
+        let fails = match self.set.bools {
+            true => Classes::ALL.without(Class::Bool).without(Class::Null),
+            false => Classes::SHAPES,
+        };
+        let (cost, guard_cost, fails) = match self.member {
+            Member::In => (2, self.set.strings.len() + self.set.ints.len(), fails),
+            Member::NotIn => (2, 20, fails),
+            Member::Subset => (20, 8, Classes::ALL),
+        };
+        Facts {
+            cost,
+            guard_cost: guard_cost as u32,
+            fails,
         }
     }
 

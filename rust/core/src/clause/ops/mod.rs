@@ -22,7 +22,7 @@ use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
 use crate::num::number::Number;
-use crate::value::class::Class;
+use crate::value::class::Classes;
 use crate::value::{Value, View};
 use affix::End;
 use containment::Needle;
@@ -72,6 +72,22 @@ impl Operator {
         FAMILIES.into_iter().flatten()
     }
 }
+
+/// The rows of a family: of each operator the name, the operand, the derived values that it tests, the comparison with the
+/// value at another path, the meaning in the `lynx` profile, the preparation.
+macro_rules! operators {
+    ($($name:literal $operand:expr, $inside:ident, $relative:expr, $lynx:expr, $prepare:expr;)*) => {
+        pub(super) const OPERATORS: &[Operator] = &[$(Operator {
+            name: $name,
+            operand: $operand,
+            inside: Inside::$inside,
+            relative: $relative,
+            lynx: $lynx,
+            prepare: $prepare,
+        }),*];
+    };
+}
+use operators;
 
 impl fmt::Debug for Operator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -135,14 +151,8 @@ pub(crate) trait OperatorTest {
     /// Evaluates a sound value: a cell of the table of operators in `docs/reference/semantics.md`.
     fn eval<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Result<bool, Fault>;
 
-    /// The cost of evaluation, roughly in equality comparisons.
-    fn cost(&self) -> u32;
-
-    /// The cost as a guard beside the rules that share it: the more values pass, the higher.
-    fn guard_cost(&self) -> u32;
-
-    /// Returns true if a value of a class can be in error.
-    fn may_fail(&self, class: Class) -> bool;
+    /// The facts that compilation needs.
+    fn facts(&self) -> Facts;
 
     /// The key under which an index lists the rules that have it as a guard.
     fn key(&self) -> IndexKey<'_> {
@@ -151,6 +161,17 @@ pub(crate) trait OperatorTest {
 
     /// Builds what the first evaluation would build.
     fn prepare(&self) {}
+}
+
+/// Facts of a prepared test.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// The cost of evaluation, roughly in equality comparisons.
+    pub(crate) cost: u32,
+    /// The cost as a guard beside the rules that share it: the more values pass, the higher.
+    pub(crate) guard_cost: u32,
+    /// The classes of values that can be in error.
+    pub(crate) fails: Classes,
 }
 
 /// The values for which a test is true, as far as an index can list them.

@@ -1,44 +1,25 @@
 //! `length`, `lower`, `any`, `all`, `none`: tests of something made from the value.
 
 use super::reference::{Relative, refer};
-use super::{Inside, OperandType, Operator, Prepare};
+use super::{Facts, Inside, OperandType, Operator, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::chars;
 use crate::clause::context::Around;
 use crate::clause::predicate::{Test, Truth, judge_value, sound};
 use crate::error::Fault;
 use crate::lang::path::Key;
+use crate::value::class::Classes;
 use crate::value::{Step, Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[
-    nesting("length", Inside::Count, false, Derived::Length),
-    nesting("lower", Inside::Text, false, Derived::Lower),
-    nesting("any", Inside::Element, true, |tests| {
-        Derived::Elements(Each::Any, tests)
-    }),
-    nesting("all", Inside::Element, true, |tests| {
-        Derived::Elements(Each::All, tests)
-    }),
-    nesting("none", Inside::Element, true, |tests| {
-        Derived::Elements(Each::None, tests)
-    }),
-];
-
-/// The row of an operator that derives values of one kind.
-const fn nesting(
-    name: &'static str,
-    derived: Inside,
-    elements: bool,
-    prepare: fn(Vec<Test>) -> Derived,
-) -> Operator {
-    Operator {
-        name,
-        operand: OperandType::Tests(derived),
-        relative: None,
-        inside: Inside::Element,
-        lynx: None,
-        prepare: Prepare::Tests(prepare, elements),
-    }
+operators! {
+    "length" OperandType::Tests(Inside::Count), Element, None, None, Prepare::Tests(Derived::Length, false);
+    "lower" OperandType::Tests(Inside::Text), Element, None, None, Prepare::Tests(Derived::Lower, false);
+    "any" OperandType::Tests(Inside::Element), Element, None, None,
+        Prepare::Tests(|tests| Derived::Elements(Each::Any, tests), true);
+    "all" OperandType::Tests(Inside::Element), Element, None, None,
+        Prepare::Tests(|tests| Derived::Elements(Each::All, tests), true);
+    "none" OperandType::Tests(Inside::Element), Element, None, None,
+        Prepare::Tests(|tests| Derived::Elements(Each::None, tests), true);
 }
 
 /// The quantifier over elements.
@@ -73,10 +54,15 @@ pub enum Derived {
 }
 
 impl Derived {
-    pub(crate) fn cost(&self) -> u32 {
-        match self {
+    pub(crate) fn facts(&self) -> Facts {
+        let cost = match self {
             Self::Ref { .. } | Self::Length(_) => 4,
             Self::Lower(_) | Self::Elements(..) => 20,
+        };
+        Facts {
+            cost,
+            guard_cost: 8,
+            fails: Classes::ALL,
         }
     }
 

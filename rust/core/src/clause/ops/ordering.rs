@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::{IndexKey, Inside, Interval, OperandType, Operator, OperatorTest, Prepare};
+use super::{
+    Facts, IndexKey, Inside, Interval, OperandType, Operator, OperatorTest, Prepare, operators,
+};
 use crate::budget::Steps;
 use crate::clause::lynx::LynxOp;
 use crate::clause::ops::reference::Relative;
@@ -10,61 +12,23 @@ use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::error::Fault;
 use crate::num::number::Number;
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::compare::{compare, number};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[
-    order("gt", Relation::Gt, |bound| {
-        Some(Test::Order(Order(Relation::Gt, bound)))
-    }),
-    order("ge", Relation::Ge, |bound| {
-        Some(Test::Order(Order(Relation::Ge, bound)))
-    }),
-    order("lt", Relation::Lt, |bound| {
-        Some(Test::Order(Order(Relation::Lt, bound)))
-    }),
-    order("le", Relation::Le, |bound| {
-        Some(Test::Order(Order(Relation::Le, bound)))
-    }),
-    between("between", LynxOp::Between, |bounds| {
-        Between::prepared(bounds, false)
-    }),
-    between("not_between", LynxOp::NotBetween, |bounds| {
-        Between::prepared(bounds, true)
-    }),
-];
-
-/// The row of a comparison with one bound.
-const fn order(
-    name: &'static str,
-    relation: Relation,
-    prepare: fn(PreparedConst) -> Option<Test>,
-) -> Operator {
-    Operator {
-        name,
-        operand: OperandType::Bound,
-        relative: Some(Relative::Order(relation)),
-        inside: Inside::Count,
-        lynx: Some(LynxOp::Order(relation)),
-        prepare: Prepare::Constant(prepare),
-    }
-}
-
-/// The row of a comparison with two bounds.
-const fn between(
-    name: &'static str,
-    lynx: LynxOp,
-    prepare: fn(PreparedConst) -> Option<Test>,
-) -> Operator {
-    Operator {
-        name,
-        operand: OperandType::Bounds,
-        relative: None,
-        inside: Inside::Count,
-        lynx: Some(lynx),
-        prepare: Prepare::Constant(prepare),
-    }
+operators! {
+    "gt" OperandType::Bound, Count, Some(Relative::Order(Relation::Gt)), Some(LynxOp::Order(Relation::Gt)),
+        Prepare::Constant(|bound| Some(Test::Order(Order(Relation::Gt, bound))));
+    "ge" OperandType::Bound, Count, Some(Relative::Order(Relation::Ge)), Some(LynxOp::Order(Relation::Ge)),
+        Prepare::Constant(|bound| Some(Test::Order(Order(Relation::Ge, bound))));
+    "lt" OperandType::Bound, Count, Some(Relative::Order(Relation::Lt)), Some(LynxOp::Order(Relation::Lt)),
+        Prepare::Constant(|bound| Some(Test::Order(Order(Relation::Lt, bound))));
+    "le" OperandType::Bound, Count, Some(Relative::Order(Relation::Le)), Some(LynxOp::Order(Relation::Le)),
+        Prepare::Constant(|bound| Some(Test::Order(Order(Relation::Le, bound))));
+    "between" OperandType::Bounds, Count, None, Some(LynxOp::Between),
+        Prepare::Constant(|bounds| Between::prepared(bounds, false));
+    "not_between" OperandType::Bounds, Count, None, Some(LynxOp::NotBetween),
+        Prepare::Constant(|bounds| Between::prepared(bounds, true));
 }
 
 /// The order an ordering operator asks for.
@@ -103,16 +67,12 @@ impl OperatorTest for Order {
         to_bound(view, &self.1).map(|order| self.0.holds(order))
     }
 
-    fn cost(&self) -> u32 {
-        1
-    }
-
-    fn guard_cost(&self) -> u32 {
-        6
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        class_of(&self.1) != Some(class)
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 1,
+            guard_cost: 6,
+            fails: other_than(&self.1),
+        }
     }
 
     fn key(&self) -> IndexKey<'_> {
@@ -155,16 +115,12 @@ impl OperatorTest for Between {
         Ok(inside != self.negated)
     }
 
-    fn cost(&self) -> u32 {
-        1
-    }
-
-    fn guard_cost(&self) -> u32 {
-        4
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        class_of(&self.lo) != Some(class)
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 1,
+            guard_cost: 4,
+            fails: other_than(&self.lo),
+        }
     }
 
     fn key(&self) -> IndexKey<'_> {
@@ -202,16 +158,16 @@ fn to_bound(view: &View<'_>, bound: &PreparedConst) -> Result<Ordering, Fault> {
     }
 }
 
-/// The class of the values that compare with a bound.
-fn class_of(bound: &PreparedConst) -> Option<Class> {
+/// The classes of the values that do not compare with a bound.
+fn other_than(bound: &PreparedConst) -> Classes {
     match bound {
-        PreparedConst::Number(_) => Some(Class::Number),
-        PreparedConst::Str(_) => Some(Class::String),
-        PreparedConst::Timestamp(_) => Some(Class::Timestamp),
+        PreparedConst::Number(_) => Classes::ALL.without(Class::Number),
+        PreparedConst::Str(_) => Classes::ALL.without(Class::String),
+        PreparedConst::Timestamp(_) => Classes::ALL.without(Class::Timestamp),
         PreparedConst::Null
         | PreparedConst::Bool(_)
         | PreparedConst::List(_)
-        | PreparedConst::Map(_) => None,
+        | PreparedConst::Map(_) => Classes::ALL,
     }
 }
 

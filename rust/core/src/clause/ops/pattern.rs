@@ -1,21 +1,16 @@
 //! `matches`: a pattern, searched anywhere in a text.
 
-use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::clause::lynx::LynxOp;
 use crate::error::Fault;
 use crate::regex::{LiteralKind, Matcher, Pattern};
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[Operator {
-    name: "matches",
-    operand: OperandType::Text,
-    relative: None,
-    inside: Inside::Text,
-    lynx: Some(LynxOp::Matches),
-    prepare: Prepare::Search,
-}];
+operators! {
+    "matches" OperandType::Text, Text, None, Some(LynxOp::Matches), Prepare::Search;
+}
 
 /// A pattern, and what searches it.
 #[derive(Debug)]
@@ -58,19 +53,12 @@ impl OperatorTest for Search {
         }
     }
 
-    fn cost(&self) -> u32 {
-        match self.pattern.literal_kind() {
-            Some(_) => 3,
-            None => 20,
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: self.pattern.literal_kind().map_or(20, |_| 3),
+            guard_cost: 2,
+            fails: Classes::ALL.without(Class::String),
         }
-    }
-
-    fn guard_cost(&self) -> u32 {
-        2
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        class != Class::String
     }
 
     fn key(&self) -> IndexKey<'_> {

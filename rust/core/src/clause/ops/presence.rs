@@ -1,35 +1,16 @@
 //! `exists`, which tests the path, not its value, and `empty`, which is true of null, too.
 
-use super::{IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, OperatorTest, Prepare, operators};
 use crate::budget::Steps;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::error::Fault;
-use crate::value::class::Class;
+use crate::value::class::{Class, Classes};
 use crate::value::{Value, View};
 
-pub(super) const OPERATORS: &[Operator] = &[
-    row("exists", Inside::Nothing, |operand| {
-        prepared(operand, Presence::Exists)
-    }),
-    row("empty", Inside::Text, |operand| {
-        prepared(operand, Presence::Empty)
-    }),
-];
-
-const fn row(
-    name: &'static str,
-    inside: Inside,
-    prepare: fn(PreparedConst) -> Option<Test>,
-) -> Operator {
-    Operator {
-        name,
-        operand: OperandType::Bool,
-        relative: None,
-        inside,
-        lynx: None,
-        prepare: Prepare::Constant(prepare),
-    }
+operators! {
+    "exists" OperandType::Bool, Nothing, None, None, Prepare::Constant(|operand| prepared(operand, Presence::Exists));
+    "empty" OperandType::Bool, Text, None, None, Prepare::Constant(|operand| prepared(operand, Presence::Empty));
 }
 
 fn prepared(operand: PreparedConst, test: impl Fn(bool) -> Presence) -> Option<Test> {
@@ -65,18 +46,14 @@ impl OperatorTest for Presence {
         Ok(empty == wanted)
     }
 
-    fn cost(&self) -> u32 {
-        1
-    }
-
-    fn guard_cost(&self) -> u32 {
-        20
-    }
-
-    fn may_fail(&self, class: Class) -> bool {
-        match self {
-            Self::Exists(_) => false,
-            Self::Empty(_) => matches!(class, Class::Mapping | Class::Broken),
+    fn facts(&self) -> Facts {
+        Facts {
+            cost: 1,
+            guard_cost: 20,
+            fails: match self {
+                Self::Exists(_) => Classes::default(),
+                Self::Empty(_) => Classes::default().with(Class::Mapping).with(Class::Broken),
+            },
         }
     }
 
