@@ -71,6 +71,18 @@ DECISIONS: dict[str, tuple[str, Any, Callable[[int], ActionRequest]]] = {
     "all of many in a list": ("args.own.contains_all", NEEDLES, lambda n: call(own=["x"] * n)),
     "any of many in a text": ("args.own.contains_any", NEEDLES, lambda n: call(own="x" * n * 10)),
     "all of many in a text": ("args.own.contains_all", NEEDLES, lambda n: call(own="w1" * n * 5)),
+    "a subset of many": ("args.own.subset_of", NEEDLES, lambda n: call(own=["w1"] * n)),
+    "a subset of a list at another path": (
+        "args.own.subset_of",
+        {"ref": "args.other"},
+        lambda n: call(own=["w1"] * n, other=words(1_000)),
+    ),
+    "subsets of a list at another path": (
+        "args.own.all",
+        {"subset_of": {"ref": "args.other"}},
+        lambda n: call(own=[["w1", "w2"]] * n, other=words(1_000)),
+    ),
+    "none of many": ("args.own.all", {"not_in": NEEDLES}, lambda n: call(own=["x"] * n)),
     "one of many as an element": ("args.own.any", {"in": NEEDLES}, lambda n: call(own=["x"] * n)),
     "one of many fractions": ("args.own.any", {"in": [i + 0.5 for i in range(1_000)]}, lambda n: call(own=[0.25] * n)),
     "beginnings of elements": ("args.own.any", {"starts_with": NEEDLES}, lambda n: call(own=["x"] * n)),

@@ -82,6 +82,13 @@ def test_any_number_of_needles_is_looked_for_in_a_long_list(op: str) -> None:
     assert bundle.evaluate(call(items=found)).verdict == "deny"
 
 
+def test_a_long_list_is_a_subset_within_the_budget() -> None:
+    texts = [f"n{i}" for i in range(1_000)]
+    bundle = policy(clause("args.items.subset_of", texts, "deny", "r"))
+    assert bundle.evaluate(call(items=texts * 20)).matched_rules == ("r",)
+    assert bundle.evaluate(call(items=[*texts * 20, "x"])).verdict != "deny"
+
+
 def test_any_number_of_needles_is_looked_for_in_a_long_text() -> None:
     bundle = policy(clause("args.text.contains_any", [f"n{i}" for i in range(1_000)], "deny", "r"))
     assert bundle.evaluate(call(text="x" * 1_000_000 + "n500")).verdict == "deny"
