@@ -62,7 +62,7 @@ class Reconciled:
 
     @staticmethod
     def unknown(reason: str = "") -> Unknown:
-        """Answer that the reconciler cannot tell."""
+        """Answer that the outcome is unknown."""
         return Unknown(reason)
 
 
