@@ -3,7 +3,7 @@
 `Program` is the base of `bobcat.bundle.PolicyBundle`: evaluation reads a bundle without a Python call.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, Literal, Self, TypeVar, final
 
 from typing_extensions import disjoint_base
@@ -17,6 +17,8 @@ __all__ = [
     "CoreError",
     "Pattern",
     "Program",
+    "RecordTemplate",
+    "Requests",
     "SlotConstructor",
     "__version__",
     "_conformance_for_tests",
@@ -30,6 +32,7 @@ __all__ = [
     "evaluate_json",
     "evaluate_many",
     "explain",
+    "first_step",
     "frozen_if_flat",
     "is_printable",
     "lower",
@@ -154,8 +157,28 @@ class Chain(Generic[_T]):
     def record(self, kind: str, body: dict[str, Any], key: str, at: object, /) -> _T:
         """Return the next record; the position does not advance until `kept`. `body` gets the hash."""
 
+    def fill(self, form: RecordTemplate, values: tuple[Any, ...], key: str, at: object, /) -> _T:
+        """Call `record` with the kind of `form`, with `values` for its unfixed names, in order."""
+
+    def key(self, step: int, tool: str, args: Mapping[str, Any], /) -> str | None:
+        """Return `bobcat.journal.keys.idempotency_key` of an action of this run with plain arguments and plain names;
+        None otherwise."""
+
+    def keep(self, writing: Awaitable[object], /) -> tuple[Any, ...] | None:
+        """Run the first step of `writing`, the store's call that appends the last record; call `kept` if it is done."""
+
     def kept(self) -> None:
         """Confirm that the last record is stored: the next one follows it."""
+
+@final
+class RecordTemplate:
+    """Template of record bodies of one kind: `names`, in this order, some of them with `fixed` plain values. For
+    `Chain.fill`.
+
+    Raises `ValueError` for a duplicate name, for `chain`, and for a fixed value that has no name or is not plain.
+    """
+
+    def __new__(cls, kind: str, names: Sequence[str], fixed: dict[str, Any], /) -> Self: ...
 
 @final
 class ComposerLimits:
@@ -175,8 +198,33 @@ class ComposerLimits:
     def resolve(self, kind: object, value: object, implicit: object, /) -> str:
         """Return the empty tag for a value without an explicit tag."""
 
+@final
+class Requests(Generic[_T]):
+    """Factory of the requests of one run, with constructors of `ExecutionContext` and of `ActionRequest`."""
+
+    def __new__(
+        cls,
+        make_context: SlotConstructor[Any],
+        make_request: SlotConstructor[_T],
+        /,
+        *,
+        principal: object,
+        environment: object,
+        workspace: object,
+        correlation_id: object,
+        extra: object,
+    ) -> Self: ...
+    def of(self, tool: str, args: object, declared: object, step: int, at: object, /) -> _T:
+        """Return the request for a call of `tool` at a step."""
+
 def frozen_if_flat(value: object) -> FrozenDict[Any, Any] | None:
     """Return `bobcat.model.frozen.deep_freeze` of a dict of plain values under plain strings; None otherwise."""
+
+def first_step(coroutine: Awaitable[object]) -> tuple[Any, ...] | None:
+    """Run `coroutine` until it suspends or ends: return None if it ended, else a tuple of the one value it yielded.
+
+    An object that is not a coroutine is left untouched, and `()` returned. Raises the exceptions of the coroutine.
+    """
 
 def check_pattern(pattern: str, dialect: Literal["re2", "python"]) -> list[tuple[str, int, int, str]]:
     """Return the reasons that the dialect rejects `pattern`: (code, start, end, message), offsets in code points."""

@@ -64,7 +64,7 @@ def exact_arguments(args: Mapping[Any, Any], opaque: Collection[str] = ()) -> Fr
     the type of an inexact value, and for more than `MAX_DEPTH` levels or `MAX_VALUES` values; `ValueError` for a
     container that contains itself. Exceptions of a foreign mapping propagate.
     """
-    flat = None if opaque else exact_if_flat(args)
+    flat = None if opaque else _flat(args)
     if flat is not None:
         return flat
     found = _ArgumentFreezer(opaque).arguments(args)
@@ -136,12 +136,7 @@ class _ArgumentFreezer:
         if kind in self.leaves:
             self._count += 1
             return value
-        if (
-            self.reads_flat
-            and issubclass(kind, dict)
-            and depth < self.max_depth
-            and (flat := exact_if_flat(value)) is not None
-        ):
+        if self.reads_flat and issubclass(kind, dict) and depth < self.max_depth and (flat := _flat(value)) is not None:
             self._add(1 + len(flat))
             return flat
         self._path.append(step)
@@ -258,7 +253,7 @@ def is_flat(args: FrozenDict[Any, Any]) -> bool:
     return LEAVES.issuperset(map(type, dict.values(args))) and _STRINGS.issuperset(map(type, dict.keys(args)))
 
 
-def exact_if_flat(value: Any) -> FrozenDict[str, Any] | None:
+def _flat(value: Any) -> FrozenDict[str, Any] | None:
     """A mapping of plain values, frozen; None for any other value. PERF: 10 µs -> 0.4 µs."""
     if type(value) is FrozenDict:
         return value if is_flat(value) else None

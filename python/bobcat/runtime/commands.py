@@ -32,7 +32,10 @@ class ReadClock(msgspec.Struct, frozen=True):
 
 
 class AskModel(msgspec.Struct, frozen=True):
-    """Ask the agent for its next step. Answer: `ModelReplied`, `ModelFailed`, `Interrupted`."""
+    """Ask the agent for its next step. Answer: `ModelReplied`, `ModelFailed`, `Interrupted`.
+
+    A driver that takes fast-path steps itself answers `StepsTaken`, or a store's failure in one of those steps.
+    """
 
     conversation: Sequence[Message]
 
@@ -117,6 +120,10 @@ class ModelFailed(msgspec.Struct, frozen=True):
     code: RunErrorCode = "agent_failed"
 
 
+class StepsTaken(msgspec.Struct, frozen=True):
+    """Steps that the driver took itself; the run continues from its new state. See `fast_path`."""
+
+
 class Decided(msgspec.Struct, frozen=True):
     """The policy's decision. `completed` holds the transformed arguments, once for each time defaults were added."""
 
@@ -196,13 +203,13 @@ Command: TypeAlias = (
     ReadClock | AskModel | GetExtra | Decide | AskApproval | Append | Execute | Reconcile | Emit | Finish
 )  # fmt: skip
 Event: TypeAlias = (
-    ClockReading | ModelReplied | ModelFailed | ExtraGiven | ExtraFailed | Decided | Approved | Suspended
+    ClockReading | ModelReplied | ModelFailed | StepsTaken | ExtraGiven | ExtraFailed | Decided | Approved | Suspended
     | ToolReturned | ReconcilerReplied | StoreAcked | StoreFailed | Superseded | Interrupted
 )  # fmt: skip
 
 ANSWERS: dict[type[Command], tuple[type[Event | None], ...]] = {
     ReadClock: (ClockReading,),
-    AskModel: (ModelReplied, ModelFailed, Interrupted),
+    AskModel: (ModelReplied, ModelFailed, StepsTaken, StoreFailed, Superseded, Interrupted),
     GetExtra: (ExtraGiven, ExtraFailed, Interrupted),
     Decide: (Decided,),
     AskApproval: (Approved, Suspended, Interrupted),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -43,22 +42,20 @@ class Interrupts:
         ends_waits: bool = True,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self._loop = loop = asyncio.get_running_loop()
-        # PERF: the clock behind `time` without a frame around it; every wait with a limit reads it.
-        self._time = time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
+        self._loop = asyncio.get_running_loop()
         self.now = clock or WALL_CLOCK
         """The wall clock, for records, events and policies."""
         self._switch = switch
         self._ends_waits = ends_waits
-        self._started = self._time()
+        self._started = self._loop.time()
         bounded = duration_seconds is not None and math.isfinite(duration_seconds)
         self._deadline = self._started + duration_seconds if bounded and duration_seconds is not None else math.inf
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a run needs an asyncio task")
         self._task: asyncio.Task[Any] = task  # Any: a task is generic in its result, which is unused here
-        self._cancelling = task.cancelling
         self._waiting = False
+        self._outer = 0
         self._shielded = False
         self._limit = math.inf
         self.fired: Interrupted | None = None
@@ -68,6 +65,8 @@ class Interrupts:
         self._poller: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] | None = None
         self._lost: Interrupted | None = None
+        self.lease_ok = True
+        """True while the lease is neither lost nor about to expire."""
 
     def __enter__(self) -> Self:
         if self._switch is not None and self._ends_waits:
@@ -90,21 +89,26 @@ class Interrupts:
     @property
     def elapsed(self) -> float:
         """Seconds since the run began."""
-        return self._time() - self._started
+        return self._loop.time() - self._started
 
     @property
     def cancelled(self) -> str | None:
         """The reason of the kill switch when it was thrown."""
         return None if self._switch is None else cancelled_reason(self._switch)
 
+    def is_unlimited(self) -> bool:
+        """Return true if nothing but a lost lease can interrupt: there is neither a switch nor a deadline."""
+        return self._switch is None and self._deadline == math.inf
+
     def notify_lease_lost(self, why: Superseded | StoreFailed) -> None:
         """End the wait in progress: the lease is lost or about to expire. After a loss no new action may start."""
+        self.lease_ok = False
         if isinstance(why, Superseded):
             self._lost = Interrupted(lost=why, started=False)
         if not self._shielded:
             self._fire(Interrupted(lost=why))
 
-    def due(self) -> Interrupted | None:
+    def due(self, *, deadline: bool = True) -> Interrupted | None:
         """Reason for which no new action may start, if there is one."""
         if self.fired is not None:
             return self.fired
@@ -114,47 +118,82 @@ class Interrupts:
             reason = cancelled_reason(self._switch)
             if reason is not None:
                 return Interrupted(cancelled=reason, started=False)
-        if self._deadline != math.inf and self._time() >= self._deadline:
+        if deadline and self._deadline != math.inf and self._loop.time() >= self._deadline:
             return Interrupted(started=False)
         return None
 
+    def being_cancelled(self) -> bool:
+        """Return true if the task is being cancelled, false if user code raised the `CancelledError`."""
+        return self._task.cancelling() > 0
+
+    @property
+    def cancelling(self) -> Callable[[], int]:
+        """The function that counts the cancellation requests of the task.
+
+        A request made while the task ran, for example by Ctrl-C, is delivered at its next suspension; code that never
+        suspends must `await asyncio.sleep(0)`.
+        """
+        return self._task.cancelling
+
     async def deliver_cancellation(self) -> None:
         """Deliver a cancellation that was requested while the task ran."""
-        if self._cancelling():
+        if self._task.cancelling():
             await asyncio.sleep(0)
 
+    def shield(self, seconds: float | None) -> None:
+        """Shield the wait in progress until `unshield`: only the timeout of `seconds` can end it."""
+        self._shielded = True
+        if seconds is not None:
+            self._limit = limit = self._loop.time() + seconds
+            if limit < self._timer_at:
+                self._set_timer()
+
+    def unshield(self) -> None:
+        """Let the switch and the deadline interrupt the wait in progress again."""
+        self._shielded = not self._ends_waits
+        self._limit = math.inf
+        if self._deadline < self._timer_at:
+            self._set_timer()
+
+    def count_late(self, seconds: float | None) -> None:
+        """Accept the result of a shielded wait that timed out; the next wait gets `seconds`."""
+        if self.fired is not None:
+            self._undo_cancellation(self._outer)
+            self.shield(seconds)
+
     # Any: arguments of any call.
-    def wait(
+    async def wait(
         self, call: Callable[..., Awaitable[T]], *args: Any, seconds: float | None = None, accept_late: bool = False
-    ) -> Awaitable[T | Interrupted]:
+    ) -> T | Interrupted:
         """Await `call(*args)` until it is interrupted, or takes longer than `seconds`.
 
         With `accept_late`, an answer that arrives after the interruption still counts.
         """
-        return self._bounded(call, args, seconds, not self._ends_waits, accept_late)
+        return await self._bounded(call, args, seconds, shielded=not self._ends_waits, accept_late=accept_late)
 
-    def wait_uninterruptible(
+    async def wait_uninterruptible(
         self, call: Callable[..., Awaitable[T]], *args: Any, seconds: float | None = None
-    ) -> Awaitable[T | Interrupted]:
+    ) -> T | Interrupted:
         """Await `call(*args)` for at most `seconds`, regardless of the switch and the deadline."""
-        return self._bounded(call, args, seconds, True, True)
+        return await self._bounded(call, args, seconds, shielded=True, accept_late=True)
 
     async def _bounded(
         self,
         call: Callable[..., Awaitable[T]],
         args: tuple[Any, ...],
         seconds: float | None,
+        *,
         shielded: bool,
         accept_late: bool,
     ) -> T | Interrupted:
         if seconds is not None and seconds <= 0:
             return Interrupted(step=True, started=False)
-        if self._cancelling():
+        if self._task.cancelling():
             await asyncio.sleep(0)  # without a suspension, a cancellation would arrive after the last effect
-        outer = self._cancelling()
+        outer = self._outer = self._task.cancelling()
         self._shielded = shielded
-        limit = self._limit = math.inf if seconds is None else self._time() + seconds
-        if limit < self._timer_at or (self._deadline < self._timer_at and not shielded):
+        self._limit = math.inf if seconds is None else self._loop.time() + seconds
+        if self._limit != math.inf or not shielded:
             self._set_timer()
         self._waiting = True
         try:
@@ -162,7 +201,7 @@ class Interrupts:
         except asyncio.CancelledError:
             self._waiting = False
             cause = self._undo_cancellation(outer)
-            if cause is None or self._cancelling() > outer:
+            if cause is None or self._task.cancelling() > outer:
                 raise
             return cause
         except BaseException:
@@ -178,7 +217,7 @@ class Interrupts:
     def _undo_cancellation(self, outer: int) -> Interrupted | None:
         """Undo the one cancellation that this wait requested, and return its cause."""
         cause, self.fired = self.fired, None
-        if cause is not None and self._cancelling() > outer:
+        if cause is not None and self._task.cancelling() > outer:
             self._task.uncancel()
         return cause
 
@@ -197,7 +236,7 @@ class Interrupts:
         self._timer, self._timer_at = None, math.inf
         if not self._waiting:
             return
-        now = self._time()
+        now = self._loop.time()
         if now >= self._limit:
             self._fire(Interrupted(step=True))
         elif not self._shielded and now >= self._deadline:

@@ -1,6 +1,6 @@
 """The journal of a run in progress: opened under a lease, verified, appended to, and closed with the run's status.
 
-The machine defines the records; the driver writes them through `RunJournal.write`. A store with only
+The machine defines the records; the driver and the fast path write them through `RunJournal.write`. A store with only
 `append` and `load` has no lease and no status; the lynx-agent compatibility mode uses neither, and no hashes.
 """
 
@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from bobcat._core import Chain
-from bobcat.aio.tasks import FAULTS, raise_if_cancelled
 from bobcat.journal.index import EMPTY_JOURNAL, JournalIndex, index_journal
 from bobcat.journal.records import RunStore, StepRecord
 from bobcat.logs import logger
@@ -80,7 +79,8 @@ class RunJournal:
         self._run_id = run_id
         self._compat = compat
         self._interrupts = interrupts
-        self._append: Callable[[StepRecord], Awaitable[None]] = store.append
+        self.append: Callable[[StepRecord], Awaitable[None]] = store.append
+        """Append a record built by `chain`, outside of a transaction. `chain.kept` must follow."""
         self._opened = False
         """True when this attempt has begun. Else the run is unchanged."""
         self.restored = False
@@ -88,7 +88,7 @@ class RunJournal:
         self._transaction: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
         if compat.guards_journal and has_leases(store):
             self.lease_keeper = LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
-            self._append = self.lease_keeper.write
+            self.append = self.lease_keeper.write
 
     async def open(self, binding: Binding, allow_changed: frozenset[str]) -> Opened:
         """Acquire the run and read its state. Raises `CannotOpen`."""
@@ -153,8 +153,11 @@ class RunJournal:
                 raise TimeoutError
         except RunBusy as busy:
             raise CannotOpen(str(busy), "busy") from busy
-        except FAULTS as error:
-            raise_if_cancelled(error)
+        except asyncio.CancelledError as error:
+            if self._interrupts.being_cancelled():
+                raise
+            raise CannotOpen(f"{operation} failed: {format_exception(error)}", "store_failed") from error
+        except (Exception, SystemExit) as error:
             raise CannotOpen(f"{operation} failed: {format_exception(error)}", "store_failed") from error
         return answer
 
@@ -166,14 +169,14 @@ class RunJournal:
         """Renew the lease if it is due; return the reason when no new action may start."""
         return None if self.lease_keeper is None else await self.lease_keeper.ensure_valid()
 
-    def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> Awaitable[None]:
-        """Append one record; `chain.kept` must follow. Raises the store's exceptions, and `LeaseLost` when another
-        worker holds the run.
-        """
+    async def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> None:
+        """Append one record. Raises the store's exceptions, and `LeaseLost` when another worker holds the run."""
         record = self.chain.record(kind, body, key, at)
         if self._transaction is not None and kind == "action.result":
-            return self._commit(record)
-        return self._append(record)
+            await self._commit(record)
+        else:
+            await self.append(record)
+        self.chain.kept()
 
     async def begin_transaction(self) -> Transaction:
         """Begin the transaction that the next result commits with. Raises the store's exceptions."""

@@ -13,21 +13,20 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from math import isfinite
-from traceback import walk_tb
 from typing import Any, assert_never
 from uuid import uuid4
 
 import msgspec
 
 from bobcat.aio.cancel import CancelSignal
-from bobcat.aio.tasks import FAULTS, raise_if_cancelled
+from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import Answer, ApprovalHandler, Pending, ask, ask_lynx_compat, auto_deny, scope
 from bobcat.bundle import Policy
 from bobcat.executors import Executor
 from bobcat.executors.inline import run_inline
 from bobcat.journal.index import EMPTY_JOURNAL
 from bobcat.journal.records import DuplicateRecord, RunStore
-from bobcat.logs import logger, traceback_of
+from bobcat.logs import logger
 from bobcat.model.agent import Agent
 from bobcat.model.decision import ActionRequest, Decision, Principal
 from bobcat.model.exact import for_tool
@@ -40,6 +39,7 @@ from bobcat.model.run import (
     NotHappened,
     RunOutcome,
     RunResult,
+    ToolDef,
     Unknown,
 )
 from bobcat.runtime.arguments import check_actors, check_surroundings
@@ -74,6 +74,7 @@ from bobcat.runtime.commands import (
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
 from bobcat.runtime.evaluate import complete_transform, evaluate_or_deny
 from bobcat.runtime.extra import EXTRA_SECONDS, Extra, ExtraProvider, ask_provider, facts_of
+from bobcat.runtime.fast_path import FastPath, model_failed
 from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.journaling import CannotOpen, RunJournal
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
@@ -86,7 +87,7 @@ from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
-from bobcat.tools.signature import SUPPLIED, signature_of, supplied_parameters
+from bobcat.tools.signature import signature_of, supplied_parameters
 from bobcat.tools.toolset import ToolSet
 
 log = logger("runtime")
@@ -154,8 +155,13 @@ async def run_agent(
     return await run_with(DEFAULTS, agent, task, options)
 
 
-async def run_with(compat: CompatOptions, agent: Agent, task: str, options: Options) -> RunResult:
-    """Run an agent with other compatibility options; see `docs/migrating-from-lynx.md`."""
+async def run_with(
+    compat: CompatOptions, agent: Agent, task: str, options: Options, *, use_fast_path: bool = True
+) -> RunResult:
+    """Run an agent with other compatibility options; see `docs/migrating-from-lynx.md`.
+
+    Without `use_fast_path`, every step goes through the machine.
+    """
     budget, policy, run_id = options.budget, options.policy, options.run_id
     allowed = checked(options, compat)
     facts, provider = facts_of(options.extra)
@@ -181,13 +187,13 @@ async def run_with(compat: CompatOptions, agent: Agent, task: str, options: Opti
         extra=facts,
         asks_extra=provider is not None,
         renews_extra="extra" in allowed,
-        stoppable=options.cancel is not None,
     )
     interrupting = Interrupts(
         options.cancel, budget.duration_seconds, ends_waits=compat.interrupts, clock=options.clock
     )
     with scope(str(run_id or setup.correlation_id)), interrupting as interrupts:
         driver = _Driver(setup, agent, options, fanout, interrupts)
+        driver.use_fast_path = use_fast_path
         driver.provider = provider
         try:
             result = await driver.run(named=options.correlation_id is not None, allowed=allowed)
@@ -210,9 +216,6 @@ class _Driver:
         self._fanout = fanout
         self._on_approval = options.on_approval or auto_deny("no on_approval handler configured")
         self._executor = options.executor
-        self._run_inline = partial(
-            run_inline, timeout_seconds=None, distinguishes_timeouts=setup.compat.distinguishes_timeouts
-        )
         self._interrupts = interrupts
         self._events = 0
         self._journal: RunJournal | None = None
@@ -225,7 +228,9 @@ class _Driver:
                 owner=options.owner,
                 lease_seconds=options.lease_seconds,
             )
+        self.use_fast_path = True
         self.provider: ExtraProvider | None = None
+        self._fast_path: FastPath | None = None
 
     async def run(self, *, named: bool, allowed: frozenset[str]) -> RunResult:
         """Execute the run, from its journal to its result. `named`: the caller set the correlation id."""
@@ -260,12 +265,19 @@ class _Driver:
             log.log(level, "run %s: %s%s", result.correlation_id, result.status, error, extra=fields)
 
     async def _drive(self, machine: Machine) -> RunResult:
+        if self._executor is None and self.use_fast_path:
+            fast_path = FastPath(
+                machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, journal=self._journal
+            )
+            self._fast_path = fast_path if fast_path.is_eligible() else None
         command = machine.start()
         while True:
             event: Event | None
             match command:  # the usual ones first
                 case AskModel():
-                    event = await self._ask_model(command)
+                    event = await (
+                        self._ask_model(command) if self._fast_path is None else self._run_fast_path(self._fast_path)
+                    )
                 case Decide():
                     event = self._decide(command.request)
                 case Execute():
@@ -315,8 +327,15 @@ class _Driver:
         gaps = self._fanout.gaps
         return replace(result, audit_gaps=gaps) if gaps else result
 
+    async def _run_fast_path(self, fast_path: FastPath) -> Event:
+        """Take fast-path steps, and ask the model for the first step that does not qualify."""
+        outcome = await self._interrupts.wait(fast_path.run, accept_late=True)
+        if isinstance(outcome, Interrupted) and outcome.step and self._compat.store_timeout_seconds is not None:
+            return StoreFailed("store.append failed: TimeoutError: ")  # model calls have no timeout of their own there
+        return outcome
+
     def _decide(self, request: ActionRequest) -> Decided:
-        decision = evaluate_or_deny(self._policy, request)
+        decision = self._decided_already() or evaluate_or_deny(self._policy, request)
         tool = self._setup.tools.tools.get(request.tool)
         completed: list[Mapping[str, Any]] = []  # Any: arguments of any call
         if decision.transform_args is not None and tool is not None and self._compat.binds_arguments:
@@ -338,6 +357,13 @@ class _Driver:
         position = f"run {context.correlation_id} step {context.step_seq}"
         log.debug("%s: %s is decided %s", position, request.tool, decision.verdict, extra=fields)
 
+    def _decided_already(self) -> Decision | None:
+        """The decision on the call that stopped the fast path."""
+        if self._fast_path is None:
+            return None
+        decision, self._fast_path.decided = self._fast_path.decided, None
+        return decision
+
     async def _ask_model(self, command: AskModel) -> Event:
         if self._fanout.failure is not None:  # here and below: a run stops without its required sinks
             return ModelFailed(self._fanout.failure, self._fanout.failure, code="sink_failed")
@@ -352,8 +378,11 @@ class _Driver:
                 seconds=self._setup.budget.step_timeout_seconds,
                 accept_late=late,
             )
-        except FAULTS as error:
-            raise_if_cancelled(error)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return model_failed(error)
+        except (Exception, SystemExit) as error:
             if late and isinstance(error, TimeoutError):
                 return Interrupted(step=True)
             return model_failed(error, explain=self._compat.strict_replies)
@@ -368,8 +397,11 @@ class _Driver:
             return due
         try:
             facts = await self._interrupts.wait(ask_provider, self.provider, command.request, seconds=EXTRA_SECONDS)
-        except FAULTS as error:
-            raise_if_cancelled(error)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return ExtraFailed(format_exception(error))
+        except (Exception, SystemExit) as error:
             fields = {"run_id": self._setup.run_id, "correlation_id": self._setup.correlation_id}
             log.warning("run %s: extra failed", self._setup.correlation_id, exc_info=error, extra=fields)
             return ExtraFailed(format_exception(error))
@@ -404,11 +436,10 @@ class _Driver:
             act = partial(preview, request, tool, trim=self._compat.trims_shadow_args)
             result = await self._interrupts.wait(act, accept_late=True)
         else:
-            if self._journal is not None and self._journal.is_due():
-                lost = await self._renew_lease(self._journal)
-                if lost is not None:
-                    return lost
-            supplied = self._supplied_arguments(command) if SUPPLIED.get(tool.metadata.effect) else {}
+            lost = await self._ensure_lease()
+            if lost is not None:
+                return lost
+            supplied = self._supplied_arguments(command)
             if tool.metadata.effect == "transactional":
                 return await self._execute_in_transaction(command, supplied)
             result = await self._run(command, supplied)
@@ -416,16 +447,10 @@ class _Driver:
 
     async def _run(self, command: Execute, supplied: dict[str, Any]) -> ActionResult | Interrupted:
         request, tool, wait = command.request, command.tool, self._interrupts.wait
-        if self._executor is not None:
-            whole = with_args(request, {**request.args, **supplied}) if supplied else request
-            return await wait(execute, whole, tool, self._executor, accept_late=True)
-        args = for_tool(request.args)
-        args.update(supplied)
-        try:
-            return await wait(self._run_inline, tool, args, accept_late=True)
-        except asyncio.CancelledError as error:
-            raise_if_cancelled(error)
-            return ActionResult(False, error=f"executor raised {format_exception(error)}")
+        if self._executor is None:
+            return await wait(self._run_inline, tool, {**for_tool(request.args), **supplied}, accept_late=True)
+        whole = with_args(request, {**request.args, **supplied}) if supplied else request
+        return await wait(execute, whole, tool, self._executor, accept_late=True)
 
     async def _execute_in_transaction(self, command: Execute, supplied: dict[str, Any]) -> Event:
         """Run a tool in a transaction, which commits with its result or rolls back."""
@@ -438,8 +463,11 @@ class _Driver:
             )
         except LeaseLost as lost:
             return Interrupted(lost=Superseded(str(lost)), started=False)
-        except FAULTS as error:
-            raise_if_cancelled(error)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return ToolReturned(ActionResult(False, error=f"the transaction did not begin: {format_exception(error)}"))
+        except (Exception, SystemExit) as error:
             return ToolReturned(ActionResult(False, error=f"the transaction did not begin: {format_exception(error)}"))
         if isinstance(transaction, Interrupted):
             return ToolReturned(ActionResult(False, error="the transaction did not begin: the store took too long"))
@@ -478,8 +506,11 @@ class _Driver:
             return ReconcilerReplied(Unknown())
         try:
             answer: object = await self._interrupts.wait(ask_it, command.key, for_tool(command.args))
-        except FAULTS as error:
-            raise_if_cancelled(error)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return ReconcilerReplied(Unknown(f"reconcile raised {format_exception(error)}"))
+        except (Exception, SystemExit) as error:
             return ReconcilerReplied(Unknown(f"reconcile raised {format_exception(error)}"))
         if isinstance(answer, Interrupted):
             return answer
@@ -487,12 +518,22 @@ class _Driver:
             return ReconcilerReplied(answer)
         return ReconcilerReplied(Unknown(f"reconcile returned {type(answer).__name__}, not a Reconciled"))
 
-    async def _renew_lease(self, journal: RunJournal) -> Interrupted | None:
-        """Renew a lease that is due; return the interruption when the lease is lost."""
-        lost = await self._interrupts.wait_uninterruptible(journal.ensure_valid)
+    async def _ensure_lease(self) -> Interrupted | None:
+        """Renew the lease if it is due; return the interruption when the lease is lost."""
+        if self._journal is None or not self._journal.is_due():
+            return None
+        lost = await self._interrupts.wait_uninterruptible(self._journal.ensure_valid)
         if isinstance(lost, Interrupted):
             return lost
         return None if lost is None else Interrupted(lost=lost, started=False)
+
+    async def _run_inline(self, tool: ToolDef, args: Mapping[str, Any]) -> ActionResult:
+        try:
+            return await run_inline(tool, args, distinguishes_timeouts=self._compat.distinguishes_timeouts)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
+            return ActionResult(False, error=f"executor raised {format_exception(error)}")
 
     def _due(self) -> Interrupted | None:
         """Reason for which an effect or an approval may not start, where the switch and the deadline apply."""
@@ -501,22 +542,22 @@ class _Driver:
     async def _append(self, command: Append) -> Event:
         if self._journal is None:
             return StoreFailed("store.append failed: there is no store")
-        chain, interrupts = self._journal.chain, self._interrupts
+        write, now = self._journal.write, self._interrupts.now()
         try:
-            late = await interrupts.wait_uninterruptible(
-                self._journal.write, command.kind, command.body, command.key, interrupts.now(),
-                seconds=self._compat.store_timeout_seconds,
-            )  # fmt: skip
+            journal_run = await self._interrupts.wait_uninterruptible(
+                write, command.kind, command.body, command.key, now, seconds=self._compat.store_timeout_seconds
+            )
         except (DuplicateRecord, LeaseLost) as lost:
             return Superseded(str(lost))
-        except FAULTS as error:
-            raise_if_cancelled(error)
+        except asyncio.CancelledError as error:
+            if being_cancelled():
+                raise
             return StoreFailed(f"store.append failed: {format_exception(error)}")
-        if late is not None:
+        except (Exception, SystemExit) as error:
+            return StoreFailed(f"store.append failed: {format_exception(error)}")
+        if isinstance(journal_run, Interrupted):
             return StoreFailed("store.append failed: TimeoutError: ")
-        position = chain.seq
-        chain.kept()
-        return StoreAcked(position)
+        return StoreAcked(self._journal.chain.seq - 1)
 
     async def _not_opened(self, problem: CannotOpen) -> RunResult:
         """The result of a run that could not resume. No action ran, and nothing was recorded."""
@@ -544,23 +585,3 @@ def _frozen(value: Any) -> Any:  # Any: as above
     if type(value) is list:
         return FrozenList(value)
     return FrozenDict(value) if type(value) is dict else value
-
-
-def model_failed(error: BaseException, *, explain: bool = False) -> ModelFailed:
-    """The machine's event for an agent that raised. With `explain`, the error names a `step` that is not async."""
-    if explain and isinstance(error, TypeError) and _awaited_here(error):
-        text = f"agent.step must be async: `async def step(self, conversation)`; {format_exception(error)}"
-        return ModelFailed(text, text, traceback_of(error), "invalid_reply")
-    try:
-        shown = repr(error)
-    except Exception:
-        shown = format_exception(error)
-    return ModelFailed(
-        f"agent.step raised: {format_exception(error)}", f"agent.step raised: {shown}", traceback_of(error)
-    )
-
-
-def _awaited_here(error: TypeError) -> bool:
-    """Return true if this package itself could not await the value: no frame of the agent is in between."""
-    frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
-    return bool(frames and frames[-1].startswith("bobcat.runtime.")) and "in 'await' expression" in str(error)

@@ -27,6 +27,9 @@ from bobcat.runtime.commands import (
     Interrupted,
     ModelFailed,
     ModelReplied,
+    StepsTaken,
+    StoreFailed,
+    Superseded,
 )
 from bobcat.runtime.reply import InvalidReply, Proposal, read_reply, reply_to_body
 from bobcat.runtime.state import Ended, RunState, Setup, Steps, expect
@@ -49,20 +52,24 @@ class Machine:
         """Start the run; return the first command."""
         if self.command is not None:
             raise ProtocolError("the run was started already")
-        return self._advance(None)
+        self.command = next(self._steps)
+        return self.command
 
     def send(self, event: Event | None) -> Command:
         """Answer the last command; return the next one. Raises `ProtocolError` for an event that does not answer it."""
-        if self.command is None or type(event) not in ANSWERS[type(self.command)]:
+        if self.command is None or not isinstance(event, ANSWERS[type(self.command)]):
             raise ProtocolError(f"{type(event).__name__} does not answer {type(self.command).__name__}")
-        return self._advance(event)
+        self.command = self._steps.send(event)
+        return self.command
 
-    def _advance(self, event: Event | None) -> Command:
-        try:
-            self.command = command = self._steps.send(event)
-        except Ended as ended:
-            self.command = command = Finish(ended.result)
-        return command
+
+def _protocol(run: RunState) -> Steps[None]:
+    """The whole run; ends in `Finish`."""
+    try:
+        yield from _begin(run)
+        yield from _loop(run)
+    except Ended as ended:
+        yield Finish(ended.result)
 
 
 def _begin(run: RunState) -> Steps[None]:
@@ -93,22 +100,24 @@ def _begin(run: RunState) -> Steps[None]:
         yield from run.append("run.started", {"task": setup.task, "bundle_id": setup.bundle_id, **bound})
 
 
-def _protocol(run: RunState) -> Steps[None]:
-    """The whole run; raises `Ended` at its end. A reply of several calls is several steps."""
-    yield from _begin(run)
-    append, journaled_replies = run.conversation.append, run.setup.replies
+def _loop(run: RunState) -> Steps[None]:
+    """Take steps until the run ends. A reply of several calls is several steps."""
+    append = run.conversation.append
     while True:
-        journaled = journaled_replies.get(run.step)
+        journaled = run.setup.replies.get(run.step)
         # PERF: where the model is asked next, the driver checks the switch and the clock before the request, and
         # reports them.
-        if journaled is not None or (run.capped and run.budget_exceeded(0.0) is not None):
+        if journaled is not None or run.budget_exceeded(0.0) is not None:
             wall = yield from run.check_boundary()
         if journaled is not None:
             reply = journaled
             for usage in _usages(reply):
                 run.meter.add(usage)
         else:
-            reply, wall = yield from _reply(run)
+            received = yield from _reply(run)
+            if received is None:
+                continue
+            reply, wall = received
         if isinstance(reply, FinalAnswer):
             stop = run.final_overrun()
             raise (yield from _succeed(run, reply) if stop is None else run.fail(stop))
@@ -123,9 +132,11 @@ def _protocol(run: RunState) -> Steps[None]:
             run.step += 1
 
 
-def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, datetime]]:
-    """The agent's reply, journaled at once, and its time."""
+def _reply(run: RunState) -> Steps[tuple[tuple[Proposal, ...] | FinalAnswer, datetime] | None]:
+    """The agent's reply, journaled at once, and its time. None when the driver took steps itself."""
     event = yield AskModel(run.conversation_view())
+    if isinstance(event, StepsTaken):
+        return None
     if not isinstance(event, ModelReplied):
         raise (yield from _no_reply(run, event))
     reply = read_reply(event.reply, strict=run.compat.strict_replies, tools=run.setup.tools.tools)
@@ -146,6 +157,8 @@ def _no_reply(run: RunState, event: Event | None) -> Steps[Ended]:
             text = f"agent.step timed out after {run.setup.budget.step_timeout_seconds}s"
             return (yield from run.fail(BudgetStop(text, text, "agent_timed_out")))
         return (yield from run.interrupted(event, "model" if event.started else "step_boundary"))
+    if isinstance(event, (StoreFailed, Superseded)):
+        return (yield from run.append_failed(event))
     failed = expect(event, ModelFailed)
     run.traceback = failed.traceback
     return (yield from run.fail(BudgetStop(failed.error, failed.reason, failed.code)))

@@ -7,11 +7,12 @@ approval handler never raises here: it is an `ActionResult` that is not ok.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping
 from typing import Any, assert_never
 
-from bobcat.aio.tasks import FAULTS, raise_if_cancelled
+from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import ApprovalHandler, Pending, ask
 from bobcat.errors import ArgumentError
 from bobcat.executors import Executor, inline_executor
@@ -117,8 +118,11 @@ async def execute(request: ActionRequest, tool: ToolDef, executor: Executor) -> 
     """Run a permitted action through `executor`, on a copy of the arguments that the tool may change."""
     try:
         outcome: object = await executor(with_args(request, for_tool(request.args)), tool)
-    except FAULTS as error:
-        raise_if_cancelled(error)
+    except asyncio.CancelledError as error:
+        if being_cancelled():
+            raise
+        return ActionResult(False, error=f"executor raised {format_exception(error)}")
+    except (Exception, SystemExit) as error:
         return ActionResult(False, error=f"executor raised {format_exception(error)}")
     if not isinstance(outcome, ActionResult):
         return ActionResult(
@@ -136,8 +140,11 @@ async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -
     try:
         args = for_tool(request.args)
         value = await shadow(**(accepted_arguments(shadow, args) if trim else args))
-    except FAULTS as error:
-        raise_if_cancelled(error)
+    except asyncio.CancelledError as error:
+        if being_cancelled():
+            raise
+        return ActionResult(False, error=format_exception(error), duration_ms=_since(started))
+    except (Exception, SystemExit) as error:
         return ActionResult(False, error=format_exception(error), duration_ms=_since(started))
     return ActionResult(True, {"dry_run": True, "preview": value}, None, _since(started))
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from bobcat.errors import ArgumentError
 from bobcat.journal.records import usage_from_body, usage_to_body
-from bobcat.model.exact import exact_arguments, exact_if_flat
+from bobcat.model.exact import exact_arguments
 from bobcat.model.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.model.run import FinalAnswer, ToolCall, ToolDef, Usage
 from bobcat.text.json_text import format_exception
@@ -112,13 +112,10 @@ def reply_from_body(body: Mapping[str, Any]) -> tuple[Proposal, ...] | FinalAnsw
 
 
 def _read_call(call: ToolCall, strict: bool, tools: Mapping[str, ToolDef]) -> Proposal | InvalidReply:
-    data = call.provider_data
-    if type(call.tool) is type(call.call_id) is type(call.text) is str and call.usage is None is call.problem:
-        flat = exact_if_flat(call.args) if strict and data is None else None
-        if flat is not None and not _opaque(tools.get(call.tool)):  # PERF: most replies, in half of the time
-            return Proposal(call.tool, flat, call.call_id, None, None, call.text)
-    elif (invalid := _invalid_field(call, strict)) is not None:
+    invalid = _invalid_field(call, strict)
+    if invalid is not None:
         return invalid
+    data = call.provider_data
     if data is not None:
         try:
             data = _provider_data(data)
@@ -170,6 +167,8 @@ def _is_pairs(args: object) -> bool:
 
 def _invalid_field(call: ToolCall, strict: bool) -> InvalidReply | None:
     """The problem with the fields of a call, its arguments aside, or None."""
+    if type(call.tool) is type(call.call_id) is type(call.text) is str and call.usage is None is call.problem:
+        return None
     if strict:
         for name in ("tool", "call_id", "text"):
             invalid = _checked(call, name)

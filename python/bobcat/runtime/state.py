@@ -68,8 +68,6 @@ class Setup(msgspec.Struct, frozen=True):
     """A provider gives the facts of each step."""
     renews_extra: bool = False
     """The provider is asked again for a step whose facts are on record."""
-    stoppable: bool = True
-    """False for a run without a kill switch."""
     restored: bool = False
     """True when the store was restored since the run began: every action without a record may already have run."""
 
@@ -88,7 +86,6 @@ class RunState:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.compat = setup.compat
-        self.capped = not setup.budget.is_unbounded()
         self.step = 0
         self.meter = Meter()
         self.conversation = Conversation(Message("user", setup.task))

@@ -19,7 +19,6 @@ from bobcat.errors import ArgumentError
 from bobcat.journal.legacy_names import is_refusal
 from bobcat.journal.records import StepRecord
 from bobcat.model.decision import ActionRequest, Decision, ExecutionContext, Verdict
-from bobcat.model.fast_init import positional_factory
 from bobcat.model.frozen import FrozenDict, deep_freeze, thaw
 from bobcat.model.run import ActionResult, ApprovalRequest, Happened, ToolDef, Unknown
 from bobcat.runtime.audit import (
@@ -65,7 +64,6 @@ from bobcat.runtime.uncertainty import (
 from bobcat.text.json_text import format_exception, safe_str
 from bobcat.tools.signature import SUPPLIED, supplied_parameters
 
-_context, _request = positional_factory(ExecutionContext), positional_factory(ActionRequest)
 NO_EXTRA = "the facts for this call cannot be obtained"
 
 
@@ -150,11 +148,11 @@ class _Action:
         if self.uncertain and self.compat.resolves_uncertain and (yield from self.resolve_uncertain()):
             return
         self.extra = self.run.setup.extra
-        request = _request(self.call.tool, args, self.tool.metadata, self.context(wall))
+        request = ActionRequest(self.call.tool, args, self.tool.metadata, self.context(wall))
         error = None
         if self.run.setup.asks_extra:
             self.extra, error = yield from self.facts(request)
-            request = _request(self.call.tool, args, self.tool.metadata, self.context(wall))
+            request = ActionRequest(self.call.tool, args, self.tool.metadata, self.context(wall))
         if error is None:
             request, decision = yield from self.decide(request)
         else:
@@ -183,8 +181,7 @@ class _Action:
             request = approved
         if self.compat.intent_follows_approval and (self.observed or self.key):
             # PERF: without an intent or an event to hold back, the driver's own check before `Execute` suffices.
-            if self.run.setup.stoppable:
-                yield from self.stop_if_cancelled()
+            yield from self.stop_if_cancelled()
             yield from self.write_intent(request, decision)
         yield from self.execute(request, decision)
 
@@ -193,7 +190,7 @@ class _Action:
         setup, extra = self.run.setup, self.extra
         if self.uncertain:
             extra = FrozenDict({**extra, **UNCERTAIN})
-        return _context(
+        return ExecutionContext(
             setup.principal, setup.environment, setup.workspace, setup.correlation_id, self.seq, wall, extra
         )
 
@@ -242,7 +239,7 @@ class _Action:
 
     def guard_uncertain_retry(self, request: ActionRequest, decision: Decision) -> Steps[Decision]:
         """The decision, unless it would repeat an unsafe action without a rule about uncertain retries."""
-        if decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
+        if not self.can_repeat or decision.verdict not in (Verdict.ALLOW, Verdict.TRANSFORM):
             return decision
         context = replace(request.context, extra=self.extra)
         certain_request = ActionRequest(request.tool, request.args, request.declared, context)
@@ -259,12 +256,11 @@ class _Action:
         """The decision, announced by an event of `kind`, and the request with the arguments it is about."""
         evaluated = request if self.compat.read_only else with_args(request, thaw(request.args))
         self.completed.clear()
-        decision = with_known_verdict((yield from self.evaluate(evaluated)))
-        if self.can_repeat:
-            decision = yield from self.guard_uncertain_retry(request, decision)
+        decision = yield from self.evaluate(evaluated)
+        decision = yield from self.guard_uncertain_retry(request, with_known_verdict(decision))
         code = None
-        effective = decision.transform_args
-        if isinstance(effective, Mapping) and self.transforms(decision):
+        effective = decision.transform_args if self.transforms(decision) else None
+        if isinstance(effective, Mapping):
             try:
                 request = with_args(request, self.effective_args(dict(effective)))
             except Exception as error:
@@ -432,7 +428,7 @@ class _Action:
     def execute(self, request: ActionRequest, decision: Decision) -> Steps[None]:
         """Run the tool, or its shadow for a dry run, and record the outcome."""
         shadow = decision.verdict is Verdict.DRY_RUN
-        if self.observed and decision.verdict is not Verdict.APPROVE_REQUIRED:
+        if decision.verdict is not Verdict.APPROVE_REQUIRED:
             yield from self.emit_started("action.dry_run" if shadow else "action.started", request, decision)
         event = yield Execute(request, self.tool, shadow, self.key or self.key_without_journal())
         if isinstance(event, Interrupted):
@@ -459,22 +455,21 @@ class _Action:
         strict = self.compat.strict_results
         ok = result.ok is True if strict else result.ok
         error: object = result.error
+        body: dict[str, Any] = {"seq": self.seq}
         if ok:
-            dry, value = decision.verdict is Verdict.DRY_RUN, result.value
+            dry = decision.verdict is Verdict.DRY_RUN
             kind = "action.dry_run_completed" if dry else "action.completed"
-            message = f"{'[dry_run]' if dry else '[ok]'} {value if type(value) is str else safe_str(value)}"
+            body["duration_ms"] = result.duration_ms
+            message = f"{'[dry_run]' if dry else '[ok]'} {safe_str(result.value)}"
         else:
             if strict and not isinstance(error, str):
                 error = safe_str(error)
             kind = "action.denied" if denied else "action.failed"
+            body["reason"] = error
             text = safe_str(error)
             if denied and self.compat.single_denied_prefix:
                 text = text.removeprefix("denied: ")
             message = f"{'[denied]' if denied else '[error]'} {text}"
-        if not self.observed and not self.key:
-            append_tool_message(self.run, self.call, message)
-            return
-        body = {"seq": self.seq, "duration_ms": result.duration_ms} if ok else {"seq": self.seq, "reason": error}
         record: dict[str, Any] = {
             "step": self.seq,
             "tool": self.call.tool,

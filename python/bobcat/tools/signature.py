@@ -8,6 +8,7 @@ that a rule or an approver has changed. The result is exact (`bobcat.model.exact
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from inspect import Parameter
@@ -15,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from bobcat.errors import ArgumentError
-from bobcat.model.exact import LEAVES, Opaque, exact_arguments, is_flat, path_text
+from bobcat.model.exact import Opaque, exact_arguments, is_flat, path_text
 from bobcat.model.frozen import FrozenDict, deep_freeze, type_name
 from bobcat.model.run import INPUT_SCHEMA, ToolDef
 
@@ -56,10 +57,10 @@ class ToolSignature:
         "_opaque",
         "_opaque_args",
         "_open",
-        "_plain",
         "_positional_only",
         "_required",
         "_tool",
+        "exact",
         "given",
     )
 
@@ -90,9 +91,10 @@ class ToolSignature:
             for name, p in named.items()
             if p.default is not Parameter.empty
         }
+        any_name = self._open or self._positional_only or self._opaque or self._declared is not None
+        self.exact = None if any_name else self._accepted
+        """The names of arguments that are complete as given; None where any name is accepted."""
         self._check: _Check | None = None
-        self._plain: Mapping[str, frozenset[type]] | None = None
-        """The types whose every value fits, by argument, for a tool that takes exactly these arguments."""
 
     def belongs_to(self, definition: ToolDef) -> bool:
         """Return true if it was read from this tool's own function, not from a wrapped one, and for this tool."""
@@ -104,19 +106,30 @@ class ToolSignature:
             and self._declared is getattr(definition.fn, INPUT_SCHEMA, None)
         )
 
+    def kinds(self) -> Mapping[str, frozenset[type]] | None:
+        """The types whose every plain value fits, by argument, for a tool that takes exactly these arguments.
+
+        `bind` returns arguments with these names and types unchanged. None for a tool of another kind, and for one that
+        cannot be called.
+        """
+        if self.exact is None:
+            return None
+        check = self._check or self._compiled()
+        return check.kinds if check.problem is None else None
+
+    def fits(self, args: Mapping[str, Any]) -> bool:
+        """Return true if `bind` returns these arguments unchanged: plain values, of a tool that has `kinds`."""
+        check = self._check or self._compiled()
+        return args.keys() == check.kinds.keys() and all(
+            type(value) in check.kinds[name] or check.fits(name, value) for name, value in args.items()
+        )
+
     def bind(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
         """`args`, exact and with the defaults added; `args` itself when it is frozen and complete.
 
         Raises `ArgumentError` for an argument the tool does not take, for one it needs and did not get, for a value
         that is not exact or that the tool's schema refuses, and for a tool with positional-only parameters.
         """
-        plain = self._plain
-        if plain is not None and type(args) is FrozenDict and len(args) == len(plain):  # PERF: 2 µs -> 0.4 µs
-            for name, value in args.items():
-                if type(value) not in plain.get(name, _NONE):
-                    break
-            else:
-                return args
         if self._positional_only:  # its default would be effective, and no rule can see it
             raise ArgumentError(
                 f"tool {self._tool!r} cannot be called: its {_quoted(self._positional_only)} has no name in a call",
@@ -209,10 +222,8 @@ class ToolSignature:
         return args
 
     def _compiled(self) -> _Check:
-        self._check = check = _Check(self)
-        if self._declared is None and not (self._open or self._positional_only or self._opaque or check.problem):
-            self._plain = {name: kinds & LEAVES for name, kinds in check.kinds.items()}
-        return check
+        self._check = _Check(self)
+        return self._check
 
     def _checked(self) -> _Check:
         check = self._check or self._compiled()
@@ -311,6 +322,15 @@ class _Check:
             self.problem = "it is nested too deeply"
         self.kinds = dict.fromkeys(signature._accepted, frozenset[type]())
         self.kinds.update((name, node.kinds) for name, node in self._nodes.items())
+
+    def fits(self, name: str, value: Any) -> bool:
+        """Return true if a flat value is exact and provably fits an argument."""
+        if type(value) is float and not math.isfinite(value):
+            return False
+        try:
+            return self.mismatch(name, value) is None
+        except ArgumentError:
+            return False
 
     def mismatch(self, name: str, value: Any) -> Mismatch | None:
         """Reason why a value does not fit an argument, or None."""

@@ -3,11 +3,15 @@
 use pyo3::Borrowed;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::canonical::{Text, exact_text};
-use crate::hashing::{Hash, before_body, digits, first, hashed, parsed};
+use crate::coroutine::first_step;
+use crate::hashing::{
+    Hash, Kind, before_body, digits, first, hashed, key_of, parsed, write_action,
+};
 use crate::names::Names;
+use crate::record_template::RecordTemplate;
 use crate::slot_constructor::SlotConstructor;
 use crate::tracking::{is_tracked, untrack};
 
@@ -80,7 +84,9 @@ impl Chain {
         let py = body.py();
         if self.link.is_some() {
             let plain = body.as_any().as_borrowed();
-            let hash = match self.hash(py, kind, key, plain)? {
+            let hash = match self.hash(py, Kind::Name(kind.as_borrowed()), key, |text| {
+                text.value(plain)
+            })? {
                 Some(hash) => hash,
                 None => self.linked(body, kind, key)?,
             };
@@ -89,11 +95,75 @@ impl Chain {
         self.finished(kind, body, key, at)
     }
 
+    #[pyo3(signature = (form, values, key, at, /))]
+    fn fill<'py>(
+        &mut self,
+        form: &Bound<'py, RecordTemplate>,
+        values: &Bound<'py, PyTuple>,
+        key: &Bound<'py, PyAny>,
+        at: &Bound<'py, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let (py, form) = (values.py(), form.get());
+        let kind = form.kind.bind(py).as_any();
+        if !form.fits(values) {
+            return Err(PyTypeError::new_err(
+                "a form takes a value for each name that has none",
+            ));
+        }
+        if self.link.is_none() {
+            return self.finished(kind, &form.body(values, None)?, key, at);
+        }
+        let Some(hash) = self.hash(py, Kind::Framed(&form.framed_kind), key, |text| {
+            form.write(text, values)
+        })?
+        else {
+            return self.record(kind, &form.body(values, None)?, key, at);
+        };
+        let body = form.body(values, Some(&hash))?;
+        self.finished(kind, &body, key, at)
+    }
+
+    #[pyo3(signature = (step, tool, args, /))]
+    fn key<'py>(
+        &mut self,
+        step: &Bound<'py, PyAny>,
+        tool: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyString>>> {
+        let py = args.py();
+        let run_id = self.run_id.bind(py).as_borrowed();
+        let mut text = Text::over(Names::get(py)?, std::mem::take(&mut self.buffer));
+        text.out.clear();
+        let made = [run_id, tool.as_borrowed()]
+            .into_iter()
+            .all(|name| exact_text(name).is_some_and(|name| !name.contains('|')))
+            .then(|| {
+                let (step, tool) = (step.as_borrowed(), tool.as_borrowed());
+                write_action(&mut text, run_id, step, tool, args.as_borrowed())
+            })
+            .flatten()
+            .and_then(|()| key_of(py, &text.out));
+        self.buffer = text.out;
+        Ok(made)
+    }
+
     fn kept(&mut self) {
         self.seq += 1;
         if let Some(made) = self.made.take() {
             (self.head, self.follows) = (made.digits, made.hash);
         }
+    }
+
+    #[pyo3(signature = (writing, /))]
+    fn keep<'py>(
+        slf: &Bound<'py, Self>,
+        writing: &Bound<'py, PyAny>,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let waits = first_step(writing)?; // runs the store's code, which may ask for `seq` and `head`
+        if waits.is_none() {
+            slf.try_borrow_mut()?.kept();
+        }
+        Ok(waits)
     }
 }
 
@@ -107,23 +177,22 @@ impl Chain {
         };
     }
 
-    /// The hash of the next record; `None` where only `link` can compute it.
+    /// The hash of the next record, whose body `write` writes; `None` where only `link` can compute it.
     fn hash<'a, 'py: 'a>(
         &mut self,
         py: Python<'py>,
-        kind: &'a Bound<'py, PyAny>,
+        kind: Kind<'a, 'py>,
         key: &'a Bound<'py, PyAny>,
-        body: Borrowed<'a, 'py, PyAny>,
+        write: impl FnOnce(&mut Text<'a, 'py>) -> Option<()>,
     ) -> PyResult<Option<Bound<'py, PyString>>> {
         let Some(follows) = self.follows else {
             return Ok(None);
         };
         let mut text = Text::over(Names::get(py)?, std::mem::take(&mut self.buffer));
         text.out.clear();
-        let (kind, key) = (kind.as_borrowed(), key.as_borrowed());
-        let written = before_body(&mut text, &follows, self.seq, kind, key);
+        let written = before_body(&mut text, &follows, self.seq, kind, key.as_borrowed());
         let hash = written
-            .and_then(|()| text.value(body))
+            .and_then(|()| write(&mut text))
             .map(|()| hashed(&text.out));
         self.buffer = text.out;
         let spelled = hash.and_then(|hash| digits(py, hash));

@@ -78,7 +78,7 @@ pub(crate) fn chained_hash<'py>(
             &mut text,
             &head,
             position,
-            kind.as_borrowed(),
+            Kind::Name(kind.as_borrowed()),
             key.as_borrowed(),
         )?;
         text.value(body.as_borrowed())
@@ -97,17 +97,28 @@ pub(crate) fn before_body<'a, 'py>(
     text: &mut Text<'a, 'py>,
     previous: &Hash,
     seq: u64,
-    kind: Inside<'a, 'py>,
+    kind: Kind<'a, 'py>,
     key: Inside<'a, 'py>,
 ) -> Option<()> {
     text.out.extend_from_slice(previous);
     text.out.extend_from_slice(&seq.to_be_bytes());
-    write_framed(text, kind)?;
+    match kind {
+        Kind::Name(name) => write_framed(text, name)?,
+        Kind::Framed(bytes) => text.out.extend_from_slice(bytes),
+    }
     write_framed(text, key)
 }
 
+/// The kind of a record.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind<'a, 'py> {
+    Name(Inside<'a, 'py>),
+    /// As `write_framed` writes it.
+    Framed(&'a [u8]),
+}
+
 /// Writes an exact string after its length.
-fn write_framed<'a, 'py>(text: &mut Text<'a, 'py>, part: Inside<'a, 'py>) -> Option<()> {
+pub(crate) fn write_framed<'a, 'py>(text: &mut Text<'a, 'py>, part: Inside<'a, 'py>) -> Option<()> {
     let part = exact_text(part)?.as_bytes();
     let length = u32::try_from(part.len()).ok()?;
     text.out.extend_from_slice(&length.to_be_bytes());
@@ -116,7 +127,7 @@ fn write_framed<'a, 'py>(text: &mut Text<'a, 'py>, part: Inside<'a, 'py>) -> Opt
 }
 
 /// Writes what the key of an action is of.
-fn write_action<'a, 'py>(
+pub(crate) fn write_action<'a, 'py>(
     text: &mut Text<'a, 'py>,
     run_id: Inside<'a, 'py>,
     step: Inside<'a, 'py>,
@@ -133,7 +144,7 @@ fn write_action<'a, 'py>(
 }
 
 /// The key that `text` is the key of.
-fn key_of<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyString>> {
+pub(crate) fn key_of<'py>(py: Python<'py>, text: &[u8]) -> Option<Bound<'py, PyString>> {
     ascii(py, spelled(hashed(text)).get(..32)?)
 }
 

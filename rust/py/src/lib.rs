@@ -12,6 +12,7 @@ mod chars;
 mod composer_limits;
 mod conformance;
 mod constant;
+mod coroutine;
 mod decision;
 mod error;
 mod freeze;
@@ -22,7 +23,9 @@ mod operators;
 mod pattern;
 mod program;
 mod proxy;
+mod record_template;
 mod request;
+mod requests;
 mod session;
 mod slot_constructor;
 mod trace;
@@ -55,6 +58,8 @@ mod _core {
     #[pymodule_export]
     use crate::conformance::_conformance_for_tests;
     #[pymodule_export]
+    use crate::coroutine::first_step;
+    #[pymodule_export]
     use crate::error::CoreError;
     #[pymodule_export]
     use crate::freeze::frozen_if_flat;
@@ -64,6 +69,10 @@ mod _core {
     use crate::pattern::{Pattern, check_pattern, pattern_cost};
     #[pymodule_export]
     use crate::program::{_panic_for_tests, Program, evaluate_json, evaluate_many, explain};
+    #[pymodule_export]
+    use crate::record_template::RecordTemplate;
+    #[pymodule_export]
+    use crate::requests::Requests;
     #[pymodule_export]
     use crate::slot_constructor::SlotConstructor;
 

@@ -37,6 +37,7 @@ pub(crate) struct Names {
     /// `collections.abc.Mapping`
     pub(crate) mapping: Py<PyAny>,
     /// `types.CoroutineType`
+    pub(crate) coroutine: Py<PyType>,
     /// `datetime.datetime`
     pub(crate) datetime: Py<PyType>,
     /// `datetime.datetime.__sub__`
@@ -142,6 +143,7 @@ impl Names {
             decision,
             verdicts,
             verdict_type,
+            coroutine: class(&py.import("types")?, "CoroutineType")?,
             frozen_dict,
             frozen_list: class(&frozen, "FrozenList")?,
             deep_freeze: frozen.getattr("deep_freeze")?.unbind(),

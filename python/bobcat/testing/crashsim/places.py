@@ -7,9 +7,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from bobcat.runtime.coroutine import await_started
 from bobcat.testing.crashsim.loop import SimLoop
 
 _ASYNCIO = str(Path(asyncio.__file__).parent)
+_RESUMED = await_started.__code__.co_filename
 
 
 def place_of(what: object, loop: SimLoop) -> str:
@@ -38,7 +40,10 @@ def _frames(found: Any) -> list[FrameType]:  # Any: coroutines, generators and w
         if frame is None:
             break
         frames.append(frame)
-        found = _attribute(found, "cr_await", "gi_yieldfrom", "ag_await")
+        inner = _attribute(found, "cr_await", "gi_yieldfrom", "ag_await")
+        if inner is None and frame.f_code.co_filename == _RESUMED:
+            inner = frame.f_locals.get("running")  # it sends by hand
+        found = inner
     return frames
 
 
