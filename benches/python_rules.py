@@ -1,10 +1,11 @@
-"""Twenty rules three ways: Python that is called back, the same Python compiled, and YAML.
+"""Twenty rules three ways: Python that is called back, the same Python compiled, and YAML; and fifty rules on texts.
 
 `python benches/python_rules.py` prints a table; `--json > benches/python_rules_results.json` keeps the figures.
 
 The three policies decide on the same calls, and must agree before they are timed. They take turns, and each figure is
-the best of many short rounds, so that what else the machine does is in none of them. `corpus_compiled` is how many of
-the rules of `tests/pyrules/corpus` are compiled.
+the best of many short rounds, so that what else the machine does is in none of them. `texts` are the figures of fifty
+rules on one tool that read a text in lower case or search it for a pattern. `corpus_compiled` is how many of the rules
+of `tests/pyrules/corpus` are compiled.
 """
 
 from __future__ import annotations
@@ -188,6 +189,52 @@ def calls() -> list[bobcat.ActionRequest]:
     return [request_from_json(call) for call in json_calls()]
 
 
+def begins(word: str) -> Rule:
+    """A rule on the beginning of a command in lower case."""
+    return lambda req, ctx: deny("no") if req.tool == "shell" and req.args["cmd"].lower().startswith(word) else None
+
+
+def contains(word: str) -> Rule:
+    """A rule on a part of a command in lower case."""
+    return lambda req, ctx: deny("no") if req.tool == "shell" and word in req.args["cmd"].lower() else None
+
+
+def matches(pattern: re.Pattern[str]) -> Rule:
+    """A rule on a pattern in a command."""
+    return lambda req, ctx: deny("no") if req.tool == "shell" and pattern.search(req.args["cmd"]) else None
+
+
+def text_rules() -> tuple[tuple[Rule, ...], str]:
+    """Fifty rules on the text of one tool, and the same in YAML: half of them in lower case, half by a pattern."""
+    rules: list[Rule] = []
+    lines: list[str] = []
+
+    def add(rule: Rule, condition: str) -> None:
+        rule.__name__ = f"t{len(rules):02}"
+        rules.append(rule)
+        lines.append(f"  - {{id: {rule.__name__}, match: {{tool: shell, {condition}}}, decision: deny, reason: no}}")
+
+    for number in range(25):
+        word, pattern = f"tool-{number} ", re.compile(rf"(?i)\b(drop|truncate)\s+table\s+t{number}\b")
+        if number % 2:
+            add(begins(word), f"args.cmd.lower: {{starts_with: '{word}'}}")
+        else:
+            add(contains(word), f"args.cmd.lower: {{contains: '{word}'}}")
+        add(matches(pattern), f"args.cmd.matches: '{pattern.pattern}'")
+    return tuple(rules), "rules:\n" + "\n".join(lines)
+
+
+def text_calls() -> list[bobcat.ActionRequest]:
+    """Commands, one in ten of which a rule denies."""
+    rng = random.Random(11)
+    plain = ("git log --oneline -n 20 -- src/main.py", "ls -la /srv/data", "psql -c 'SELECT 1 FROM t7'", "Make All")
+    odd = ("Tool-7 --now", "sudo TOOL-12 x", "psql -c 'DROP  TABLE t9'", "truncate table T13")
+    return [
+        request_from_json({"tool": "shell", "args": {"cmd": rng.choice(odd if rng.random() < 0.1 else plain)}})
+        for _ in range(CALLS)
+    ]
+
+
 def hosted(rules: tuple[Rule, ...]) -> PolicyBundle:
     """The rules as callables."""
     codes = [host_code(rule) for rule in rules]
@@ -197,12 +244,25 @@ def hosted(rules: tuple[Rule, ...]) -> PolicyBundle:
 
 def measure() -> dict[str, Any]:
     """The figures."""
-    ways = {
-        "host": hosted(RULES),
-        "compiled": compile_policy("rules: []", python_rules=RULES),
-        "yaml": compile_policy(YAML),
+    rules, text = text_rules()
+    few = timed({"host": RULES, "compiled": RULES, "yaml": YAML}, calls())
+    return {
+        "python": platform.python_version(),
+        "rules": len(RULES),
+        "calls": CALLS,
+        **few,
+        "texts": {"rules": len(rules), **timed({"host": rules, "compiled": rules, "yaml": text}, text_calls())},
+        **compiling(),
     }
-    requests = calls()
+
+
+def timed(written: dict[str, Any], requests: list[bobcat.ActionRequest]) -> dict[str, Any]:
+    """The figures of one policy written in three ways."""
+    ways = {
+        "host": hosted(written["host"]),
+        "compiled": compile_policy("rules: []", python_rules=written["compiled"]),
+        "yaml": compile_policy(written["yaml"]),
+    }
     decided = {name: [bundle.evaluate(request) for request in requests] for name, bundle in ways.items()}
     for name, decisions in decided.items():
         for request, one, other in zip(requests, decided["host"], decisions, strict=True):
@@ -221,13 +281,9 @@ def measure() -> dict[str, Any]:
         "compiled / yaml": figures["compiled"] / figures["yaml"],
     }
     return {
-        "python": platform.python_version(),
-        "rules": len(RULES),
-        "calls": len(requests),
         "fired": sum(bool(item.matched_rules) and "<" not in item.matched_rules[0] for item in decided["host"]),
         "nanoseconds_per_decision": {name: round(value * 1e9) for name, value in figures.items()},
         "ratios": {name: round(value, 2) for name, value in ratio.items()},
-        **compiling(),
     }
 
 
@@ -263,10 +319,12 @@ def main() -> None:
     if options.json:
         print(json.dumps(figures, indent=2))
         return
-    for name, value in figures["nanoseconds_per_decision"].items():
-        print(f"{name:10} {value:>8,} ns per decision")
-    for name, value in figures["ratios"].items():
-        print(f"{name:16} {value}")
+    for rules, part in ((figures["rules"], figures), (figures["texts"]["rules"], figures["texts"])):
+        print(f"{rules} rules:")
+        for name, value in part["nanoseconds_per_decision"].items():
+            print(f"  {name:10} {value:>8,} ns per decision")
+        for name, value in part["ratios"].items():
+            print(f"  {name:16} {value}")
     print(f"{figures['corpus_compiled']} of {figures['corpus']} rules of the corpus are compiled")
     print(f"{figures['milliseconds_per_function']} ms to compile a function")
 

@@ -85,8 +85,11 @@ pub const MAX_SCRIPT_STEPS: u64 = 1_000_000;
 /// Bytes of all values that one evaluation of a function makes.
 pub const MAX_SCRIPT_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bytes of a text that is short enough to look through it once per turn of a function and take few steps.
+/// Bytes of a text that is short enough to be searched by every test of a function.
 pub const LONG_TEXT: usize = 64 * 1024;
+
+/// Elements of a list that is short enough to be gone over without an interpreter.
+pub const LONG_LIST: usize = 4096;
 
 /// Containers in one another that a function makes or compares.
 pub const MAX_SCRIPT_DEPTH: u16 = 100;

@@ -20,7 +20,8 @@ use crate::error::DecodeError;
 use crate::ir::{self, Kind, Policy};
 use crate::lang::path::{Field, Path};
 use crate::program::{Body, Clause, Match, Prepared, Program, Rule, Verdict};
-use crate::pyfn::trigger::Trigger;
+use crate::pyfn::analysis::triggers::infer;
+use crate::pyfn::predicate::{FastNode, Predicate};
 use crate::regex::CacheBudget;
 use crate::source::Source;
 
@@ -122,37 +123,42 @@ fn compile(policy: Policy, source: Source) -> Program {
     };
     program.host_count = host_count;
     tool_scope::list(&mut program);
-    attach_triggers(&mut program);
+    attach_tests(&mut program);
     program
 }
 
-/// Finds out what functions are watched by; the tests of it are clauses that the policy has not.
-fn attach_triggers(program: &mut Program) {
+/// Infers the triggers of functions, and makes clauses of their tests, which the policy does not have.
+fn attach_tests(program: &mut Program) {
     for rule in &mut program.rules {
         let Body::Function(function) = &mut rule.body else {
             continue;
         };
-        let start = function.pinned.unwrap_or(function.start);
-        let Some(wanted) = crate::pyfn::analysis::triggers::infer(function, start) else {
-            continue;
-        };
-        let clauses = &mut program.clauses;
-        let triggers = wanted.into_iter().map(|wanted| Trigger {
-            path: wanted.path,
-            clause: wanted.test.map(|test| {
-                clauses.push(Clause {
-                    path: wanted.path,
-                    refs: 0,
-                    tools: None,
-                    span: rule.span,
-                    prepared: OnceLock::from(Box::new(Prepared::Test(test))),
-                    info: OnceLock::new(),
-                });
-                clauses.len() as u32 - 1
-            }),
-            missing: wanted.missing,
-            classes: wanted.classes,
-        });
-        function.triggers = Some(triggers.collect());
+        let mut triggers = infer(function, function.pinned.unwrap_or(function.start));
+        for (at, node) in (0..).zip(&mut function.fast_nodes) {
+            let FastNode::Test(read, predicate, ..) = node else {
+                continue;
+            };
+            let clause = program.clauses.len() as u32;
+            *predicate = match std::mem::replace(predicate, Predicate::Clause(clause)) {
+                Predicate::Test(test) => {
+                    program.clauses.push(Clause {
+                        path: read.path,
+                        refs: 0,
+                        tools: None,
+                        span: rule.span,
+                        prepared: OnceLock::from(Box::new(Prepared::Test(*test))),
+                        info: OnceLock::new(),
+                    });
+                    Predicate::Clause(clause)
+                }
+                other => other,
+            };
+            for trigger in triggers.iter_mut().flatten() {
+                if trigger.node == Some(at) {
+                    trigger.clause = Some(clause);
+                }
+            }
+        }
+        function.triggers = triggers.map(Into::into);
     }
 }

@@ -159,7 +159,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
 
     /// Returns true if the cell of a path is cached.
     #[inline]
-    fn is_cached(&self, path: u32) -> bool {
+    pub(super) fn is_cached(&self, path: u32) -> bool {
         self.paths.get(path as usize % PATH_CACHE) == Some(&path)
     }
 
@@ -372,11 +372,6 @@ impl<R: Request> Env for Evaluator<'_, R> {
     #[inline]
     fn step(&mut self, path: u32) -> &Step<R::Value> {
         self.cached(path)
-    }
-
-    #[inline]
-    fn holds(&self, path: u32) -> bool {
-        self.is_cached(path)
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 mod candidates;
 mod evaluator;
 mod explain;
+mod fast_path;
 mod function_trace;
 mod render;
 mod search;
@@ -25,7 +26,6 @@ use crate::program::{
 };
 use crate::pyfn;
 use crate::pyfn::ast::Function;
-use crate::pyfn::cfg::Start;
 use crate::pyfn::decision::FunctionDecision;
 use crate::pyfn::interp::answer::Answer;
 use crate::value::request::{HostAnswer, Request, Transform};
@@ -43,7 +43,7 @@ pub struct ShortCuts {
     pub memo: bool,
     /// The patterns of a path are searched together.
     pub sets: bool,
-    /// A function looks at values where they are.
+    /// A function is evaluated without the interpreter as far as it goes.
     pub fast_path: bool,
     /// Rules without a guard are excluded by what they negate.
     pub exclusion: bool,
@@ -492,13 +492,13 @@ impl Program {
     fn call_function<R: Request>(
         &self,
         rule: u32,
-        (function, start): (&Function, Start),
+        (function, start): (&Function, u32),
         evaluator: &mut Evaluator<'_, R>,
         markers: &mut Vec<Marker>,
     ) -> Option<ScanResult<R>> {
         let mut start = start;
         if evaluator.cuts.fast_path {
-            match pyfn::fast_path::try_fast_path(function, evaluator, start) {
+            match evaluator.try_fast_path(function, start) {
                 Ok(None) => return None,
                 Ok(Some(number)) => {
                     return Some(ScanResult::Decided(DecidedBy::Function(
@@ -517,12 +517,11 @@ impl Program {
     fn run<R: Request>(
         &self,
         rule: u32,
-        (function, start): (&Function, Start),
+        (function, start): (&Function, u32),
         evaluator: &mut Evaluator<'_, R>,
         markers: &mut Vec<Marker>,
     ) -> Option<ScanResult<R>> {
-        let fast_path = evaluator.cuts.fast_path;
-        let answer = pyfn::interp::call(function, (&mut *evaluator, start), fast_path);
+        let answer = pyfn::interp::call(function, start, evaluator);
         self.answered(rule, answer, evaluator, markers)
     }
 

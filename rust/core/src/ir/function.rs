@@ -51,6 +51,9 @@ pub(super) fn written(
     Ok((slots, body))
 }
 
+/// Nodes of the body of a loop that a turn evaluates in a step, besides the turn itself.
+const NODES_A_STEP: usize = 4;
+
 struct Reader<'d, 'b> {
     decoder: &'d mut Decoder<'b>,
     slots: usize,
@@ -77,6 +80,11 @@ impl Reader<'_, '_> {
             )));
         }
         Ok(())
+    }
+
+    /// The fuel of a turn of a loop whose nodes begin after the first `before`.
+    fn weight(&self, before: usize) -> usize {
+        (self.nodes - before) / NODES_A_STEP
     }
 
     fn each<T>(
@@ -185,11 +193,14 @@ impl Reader<'_, '_> {
         let fields = map.fields("`for`", &["body", "k", "otherwise", "over", "target"])?;
         let over = self.code(fields.need(3)?, below)?.gone_over();
         let target = self.target(fields.need(4)?, below)?;
+        let before = self.nodes;
         let body = self.looped(fields.need(0)?, below)?;
+        let weight = self.weight(before);
         let otherwise = self.body(fields.need(2)?, below)?;
         Ok(Statement::For(Box::new(For {
             target,
             over,
+            weight,
             body,
             otherwise,
         })))
@@ -491,6 +502,7 @@ impl Reader<'_, '_> {
             &["default", "k", "key", "kind", "loops", "value"],
         )?;
         let kind = word(fields.text(3)?, "comprehension", Collection::from_name)?;
+        let before = self.nodes;
         let loops = self.each(fields.need(4)?, "`loops`", |reader, item| {
             let map = Map::of(item, "the loop")?;
             let fields = map.fields("the loop", &["conditions", "over", "target"])?;
@@ -511,6 +523,7 @@ impl Reader<'_, '_> {
             return Err(bad("`key` goes with `dict`, and only with it"));
         }
         let value = self.code(fields.need(5)?, depth)?;
+        let weight = self.weight(before);
         let default = match self.optional(fields.get(0), depth)? {
             None if kind == Collection::First => return Err(bad("`first` needs a `default`")),
             None => None,
@@ -526,6 +539,7 @@ impl Reader<'_, '_> {
             key,
             value,
             loops,
+            weight,
             default,
         })))
     }

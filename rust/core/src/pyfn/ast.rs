@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::cfg::{Node, Start};
+use super::cfg::Node;
 use super::consts::PyConst;
 use super::exception::Exception;
 use super::pattern::Pattern;
@@ -17,9 +17,9 @@ pub(crate) struct Function {
     /// The number of locals.
     pub(crate) locals: usize,
     /// The node it begins with.
-    pub(crate) start: Start,
+    pub(crate) start: u32,
     /// The node it begins with for the tools that it is listed under.
-    pub(crate) pinned: Option<Start>,
+    pub(crate) pinned: Option<u32>,
     /// The nodes of the CFG.
     pub(crate) nodes: Box<[Node]>,
     /// The same nodes, as far as the fast path supports them.
@@ -116,6 +116,8 @@ pub(crate) struct Collect {
     pub(crate) key: Option<Code>,
     pub(crate) value: Code,
     pub(crate) loops: Box<[Loop]>,
+    /// The fuel of a turn of one of its loops.
+    pub(crate) weight: usize,
     /// The result without arguments.
     pub(crate) default: Option<PyConst>,
 }
@@ -191,6 +193,8 @@ pub(crate) enum Statement {
 pub(crate) struct For {
     pub(crate) target: Target,
     pub(crate) over: Code,
+    /// The fuel of a turn.
+    pub(crate) weight: usize,
     pub(crate) body: Box<[Statement]>,
     pub(crate) otherwise: Box<[Statement]>,
 }

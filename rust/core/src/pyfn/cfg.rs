@@ -35,7 +35,7 @@ impl Function {
         let nodes: Box<[Node]> = builder.nodes.into();
         Self {
             locals,
-            start: Start { at, fuel: 0 },
+            start: at,
             pinned: None,
             triggers: None,
             template,
@@ -50,13 +50,6 @@ impl Function {
     pub(crate) fn node(&self, at: u32) -> &Node {
         self.nodes.get(at as usize).unwrap_or(&Node::ReturnNone)
     }
-}
-
-/// The start of a walk, and the number of steps of the budget already taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    pub(crate) at: u32,
-    pub(crate) fuel: u32,
 }
 
 /// The node that passes.

@@ -1,7 +1,8 @@
 //! The walk over the nodes of a function.
 //!
-//! INVARIANT: it recurses no deeper than the code does, whose depth the decoder bounds, and every loop takes steps of a
-//! budget: whatever a request holds, a function ends.
+//! INVARIANT: it recurses no deeper than the code does, whose depth the decoder bounds. Every turn of a loop takes fuel by the
+//! size of its body, and so does a builtin by the size of its input; code outside of loops, whose size the decoder bounds,
+//! takes none. Whatever a request holds, a function ends.
 
 pub(crate) mod answer;
 pub(crate) mod compare;
@@ -23,11 +24,10 @@ use super::ast::{
     Inline, Member, Method, Part, Statement, Target, Try, Types,
 };
 use super::builtins::{self, format, method};
-use super::cfg::{Node, Start};
+use super::cfg::Node;
 use super::consts::PyConst;
 use super::decision::FunctionDecision;
 use super::exception::{Exception, Failure};
-use super::inline_eval::Ctx;
 use super::pattern::Pattern;
 use crate::lang::path::Field;
 use crate::value::{Step, Value};
@@ -40,21 +40,15 @@ use sequence::{Cursor, Entries};
 use table::Table;
 use value::{Budget, Run, Val};
 
-/// The answer of a function. `fast_path`: by the short cuts of [`super::inline_eval`], too.
-pub(crate) fn call<W: Env>(
-    function: &Function,
-    (env, start): (&mut W, Start),
-    fast_path: bool,
-) -> Answer<W::Value> {
+/// The answer of a function, from node `start` of its CFG on.
+pub(crate) fn call<W: Env>(function: &Function, start: u32, env: &mut W) -> Answer<W::Value> {
     let left = env.fuel_left();
     let mut interp = Interp {
         env,
         locals: Locals::new(function.locals),
-        budget: Budget::within(left, start.fuel),
-        fast_path,
-        buffer: String::new(),
+        budget: Budget::within(left),
     };
-    let mut at = start.at;
+    let mut at = start;
     let returned = loop {
         match function.node(at) {
             Node::Test(test, yes, no) => match interp.truth(test) {
@@ -87,9 +81,7 @@ pub(crate) fn walk<W: Env>(locals: usize, body: &[Statement], env: &mut W) -> An
     let mut interp = Interp {
         env,
         locals: Locals::new(locals),
-        budget: Budget::within(left, 0),
-        fast_path: false,
-        buffer: String::new(),
+        budget: Budget::within(left),
     };
     let answered = match interp.run(body) {
         Ok(Flow::Return(value)) => answer(value, &mut interp.budget),
@@ -114,8 +106,6 @@ struct Interp<'m, 'p, W: Env> {
     env: &'m mut W,
     locals: Locals<'p, W::Value>,
     budget: Budget,
-    fast_path: bool,
-    buffer: String,
 }
 
 type Entry<'p, V> = (Val<'p, V>, Val<'p, V>);
@@ -127,7 +117,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
     #[inline]
     fn done(&mut self, answer: Answer<W::Value>) -> Answer<W::Value> {
         // INVARIANT: no more were taken than were left.
-        let _ = self.env.took(self.budget.taken().0);
+        let _ = self.env.took(self.budget.taken());
         answer
     }
 
@@ -189,7 +179,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
         }
     }
 
-    /// `return code`. Which of two values it is, and what is always the same, takes no steps: in a CFG it is no node.
+    /// `return code`.
     fn leave(&mut self, mut code: &'p Code) -> Run<Flow<'p, W::Value>> {
         while let Code::IfElse(node) = code {
             let (test, then, otherwise) = &**node;
@@ -209,6 +199,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
         let over = self.eval(&node.over)?;
         let mut cursor = Cursor::new(over, &mut self.budget)?;
         while let Some(item) = cursor.next(&mut self.budget)? {
+            self.budget.fuel(node.weight)?;
             self.assign(&node.target, item)?;
             match self.run(&node.body)? {
                 Flow::Next | Flow::Continue => {}
@@ -344,33 +335,8 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                     self.truth(otherwise)
                 }
             }
-            code => match self.try_inline(code) {
-                Some(truth) => Ok(truth),
-                None => self.walked(code),
-            },
-        }
-    }
-
-    /// The truth of `code`, if inline evaluation can compute it.
-    #[inline]
-    fn try_inline(&mut self, code: &'p Code) -> Option<bool> {
-        if !self.fast_path {
-            return None;
-        }
-        let mut ctx = Ctx {
-            env: &mut *self.env,
-            locals: &self.locals,
-            budget: &mut self.budget,
-            buffer: &mut self.buffer,
-        };
-        ctx.truth(code)
-    }
-
-    #[inline(never)]
-    fn walked(&mut self, code: &'p Code) -> Run<bool> {
-        match code {
             Code::Compare(first, others) => self.comparison(first, others),
-            Code::Has(_, _, compare) => self.walked(compare),
+            Code::Has(_, _, compare) => self.truth(compare),
             Code::Regex(node) => {
                 let (pattern, text) = &**node;
                 let text = self.eval(text)?;
@@ -380,7 +346,6 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                 }
             }
             Code::Collect(node) if matches!(node.kind, Collection::Any | Collection::All) => {
-                self.budget.fuel(1)?;
                 self.quantified(node)
             }
             code => self.eval(code)?.truth(),
@@ -389,7 +354,12 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
 
     #[inline(never)]
     fn comparison(&mut self, first: &'p Code, others: &'p [(Comparison, Code)]) -> Run<bool> {
-        self.budget.fuel(1)?;
+        if let [(operator, Code::Const(constant))] = others {
+            let right = Val::constant(constant);
+            return self.with(first, |left, budget| {
+                compare(*operator, left, &right, budget)
+            });
+        }
         let mut left = self.eval(first)?;
         for (operator, code) in others {
             let right = self.eval(code)?;
@@ -407,7 +377,6 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
     /// into its parts is in a function that has returned, or in a frame of its own. A function is a hundred levels deep at
     /// most, and threads may have 256 KiB; `tests/engine/stack.rs` runs all kinds of nodes in that.
     fn eval(&mut self, code: &'p Code) -> Out<'p, W> {
-        self.budget.fuel(1)?;
         match code {
             Code::Const(constant) => Ok(Val::constant(constant)),
             Code::Local(slot) => self.local(*slot),
@@ -464,6 +433,22 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
             Code::Inline(node) => self.inline(node),
             Code::Decide(node) => self.decide(node),
         }
+    }
+
+    /// Calls `work` with the value of an expression. PERF: the value of a local is not copied.
+    fn with<T>(
+        &mut self,
+        code: &'p Code,
+        work: impl FnOnce(&Val<'p, W::Value>, &mut Budget) -> Run<T>,
+    ) -> Run<T> {
+        if let Code::Local(slot) = code
+            && let Some(value) = self.locals.get(*slot)
+        {
+            self.env.local(*slot, || repr::seen(value));
+            return work(value, &mut self.budget);
+        }
+        let value = self.eval(code)?;
+        work(&value, &mut self.budget)
     }
 
     #[inline(never)]
@@ -606,11 +591,21 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
 
     #[inline(never)]
     fn method(&mut self, owner: &'p Code, method: Method, args: &'p [Code]) -> Out<'p, W> {
+        // PERF: most methods have no argument, or a constant.
+        let constant = match args {
+            [] => Some(None),
+            [Code::Const(one)] => Some(Some(Val::constant(one))),
+            _ => None,
+        };
+        if let Some(args) = constant {
+            return self.with(owner, |owner, budget| {
+                method::look_up(method, owner)?;
+                method::call(method, owner, args.as_slice(), budget)
+            });
+        }
         let owner = self.eval(owner)?;
         method::look_up(method, &owner)?;
-        // PERF: most methods have no argument or one.
         match args {
-            [] => method::call(method, &owner, &[], &mut self.budget),
             [one] => {
                 let one = self.eval(one)?;
                 method::call(method, &owner, std::slice::from_ref(&one), &mut self.budget)

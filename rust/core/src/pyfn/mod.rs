@@ -6,8 +6,8 @@
 //! decides by guess.
 //!
 //! Two layers. Code, below the decoder: the nodes ([`ast`], [`consts`], [`pattern`], [`format_spec`], [`fold`], [`walk`]), the
-//! control-flow graph ([`mod@cfg`]), the predicates of the fast path ([`predicate`]), static [`analysis`]. Execution, above the
-//! program: the interpreter and its values ([`interp`]), the [`builtins`], and two shortcuts ([`fast_path`], [`inline_eval`]).
+//! control-flow graph ([`mod@cfg`]), the nodes of the fast path ([`predicate`]), static [`analysis`]. Execution, above the
+//! program: the interpreter and its values ([`interp`]), the [`builtins`]. `eval` follows the fast path.
 
 pub(crate) mod analysis;
 pub(crate) mod ast;
@@ -16,10 +16,8 @@ pub(crate) mod cfg;
 pub(crate) mod consts;
 pub(crate) mod decision;
 pub(crate) mod exception;
-pub(crate) mod fast_path;
 pub(crate) mod fold;
 pub(crate) mod format_spec;
-pub(crate) mod inline_eval;
 pub(crate) mod interp;
 pub(crate) mod pattern;
 pub(crate) mod predicate;

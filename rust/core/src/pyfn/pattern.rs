@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::regex::{CacheBudget, Captures, Dialect, Matcher, PatternError};
+use crate::regex::{CacheBudget, Captures, Dialect, PatternError};
 
 /// The place where a pattern must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,12 +12,11 @@ pub(crate) enum How {
     FullMatch,
 }
 
-/// A pattern, and what searches it.
+/// A pattern.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     pub(crate) how: How,
     pub(crate) parsed: crate::regex::Pattern,
-    pub(crate) matcher: OnceLock<Matcher>,
     /// The engine that finds its groups; `None`: there is no such engine for this pattern.
     pub(crate) captures: OnceLock<Option<Captures>>,
 }
@@ -37,7 +36,6 @@ impl Pattern {
         Ok(Self {
             how,
             parsed,
-            matcher: OnceLock::new(),
             captures: OnceLock::new(),
         })
     }

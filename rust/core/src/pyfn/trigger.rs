@@ -6,7 +6,9 @@ use crate::value::class::Classes;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trigger {
     pub(crate) path: u32,
-    /// A clause: holds for a value that it is true of, or cannot evaluate.
+    /// The node whose test it is.
+    pub(crate) node: Option<u32>,
+    /// The clause of that test: holds for a value that it is true of, or cannot evaluate.
     pub(crate) clause: Option<u32>,
     /// True if an absent value satisfies the trigger, too.
     pub(crate) missing: bool,

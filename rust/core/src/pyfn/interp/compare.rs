@@ -290,6 +290,7 @@ pub(in crate::pyfn) fn contains<'p, V: Value>(
     if let Some((_, items)) = sequence::items_of(owner) {
         let length = items.len()?;
         for index in 0..length {
+            budget.fuel(1)?;
             if let Some(held) = items.get(index)
                 && equal_held(&held, item, budget)?
             {

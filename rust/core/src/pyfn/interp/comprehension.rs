@@ -21,6 +21,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
         let over = self.eval(&only.over)?;
         let mut cursor = Cursor::new(over, &mut self.budget)?;
         'items: while let Some(item) = cursor.next(&mut self.budget)? {
+            self.budget.fuel(node.weight)?;
             self.assign(&only.target, item)?;
             for condition in &only.conditions {
                 if !self.truth(condition)? {
@@ -70,6 +71,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
         let over = self.eval(&first.over)?;
         let mut cursor = Cursor::new(over, &mut self.budget)?;
         'items: while let Some(item) = cursor.next(&mut self.budget)? {
+            self.budget.fuel(node.weight)?;
             self.assign(&first.target, item)?;
             for condition in &first.conditions {
                 if !self.truth(condition)? {

@@ -10,10 +10,6 @@ pub(crate) trait Env {
     type Value: Value;
     /// Reads a path of the program.
     fn step(&mut self, path: u32) -> &Step<Self::Value>;
-    /// Returns true if the result of [`Self::step`] for a path is still current, without reading it again.
-    fn holds(&self, _path: u32) -> bool {
-        false
-    }
     /// The value of a fixed field; `own`: of the request itself, whatever context was passed beside it.
     fn field(&mut self, field: Field, own: bool) -> Step<Self::Value>;
 

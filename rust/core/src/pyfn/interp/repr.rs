@@ -67,7 +67,7 @@ pub(in crate::pyfn) fn seen<V: Value>(value: &Val<'_, V>) -> LocalValue<V> {
         Val::Made(text) => write_string(text, &mut out),
         other => {
             // What a budget cuts off is not shown.
-            if repr_of(other, &mut out, &mut Budget::within(MAX_SCRIPT_STEPS, 0)).is_err()
+            if repr_of(other, &mut out, &mut Budget::within(MAX_SCRIPT_STEPS)).is_err()
                 && out.is_empty()
             {
                 return LocalValue::Nothing;

@@ -20,13 +20,7 @@ impl Pattern {
     #[inline]
     pub(in crate::pyfn) fn is_match(&self, text: &str, budget: &mut Budget) -> Run<bool> {
         budget.scan(text)?;
-        self.matches(text, budget)
-    }
-
-    /// [`Self::is_match`], but for the steps of looking through the text, which are counted elsewhere.
-    #[inline]
-    pub(in crate::pyfn) fn matches(&self, text: &str, budget: &mut Budget) -> Run<bool> {
-        let matcher = self.matcher.get_or_init(|| self.parsed.compile());
+        let matcher = self.parsed.compile();
         budget.metered(|fuel| matcher.is_match_within(text, fuel))
     }
 

@@ -116,20 +116,20 @@ pub(in crate::pyfn) struct Budget {
 }
 
 impl Budget {
-    /// The bounds of a function when so many steps are left of the decision, but for steps that need not be taken again.
+    /// The bounds of a function when so many steps are left of the decision.
     #[inline]
-    pub(in crate::pyfn) fn within(left: u64, fuel: u32) -> Self {
+    pub(in crate::pyfn) fn within(left: u64) -> Self {
         let all = left.min(MAX_SCRIPT_STEPS);
         Self {
-            fuel: all.saturating_sub(u64::from(fuel)),
+            fuel: all,
             bytes: MAX_SCRIPT_BYTES,
             all,
         }
     }
 
-    /// The steps and bytes that were taken of all there are.
-    pub(in crate::pyfn) fn taken(&self) -> (u64, usize) {
-        (self.all - self.fuel, MAX_SCRIPT_BYTES - self.bytes)
+    /// The steps that were taken.
+    pub(in crate::pyfn) fn taken(&self) -> u64 {
+        self.all - self.fuel
     }
 
     /// Takes some steps.
@@ -165,31 +165,10 @@ impl Budget {
         done.map_err(|_| self.spent())
     }
 
-    /// Takes steps and bytes, or nothing at all.
-    #[inline]
-    pub(in crate::pyfn) fn both(&mut self, fuel: usize, bytes: usize) -> Option<()> {
-        let fuel = self.fuel.checked_sub(fuel as u64)?;
-        self.bytes = self.bytes.checked_sub(bytes)?;
-        self.fuel = fuel;
-        Some(())
-    }
-
     /// Takes the steps of looking through a text.
     #[inline]
     pub(in crate::pyfn) fn scan(&mut self, text: &str) -> Result<(), Failure> {
-        self.fuel(Self::scanned(text))
-    }
-
-    /// Returns the number of steps of scanning a text.
-    #[inline]
-    pub(in crate::pyfn) fn scanned(text: &str) -> usize {
-        text.len() / 16
-    }
-
-    /// Returns the number of bytes charged for a text that is built.
-    #[inline]
-    pub(in crate::pyfn) fn made(text: &str) -> usize {
-        text.len() + ELEMENT
+        self.fuel(text.len() / 16)
     }
 
     /// Takes some bytes that a value will have.
@@ -260,7 +239,7 @@ impl<'p, V: Value> Val<'p, V> {
 
     /// A string made here.
     pub(in crate::pyfn) fn made(text: &str, budget: &mut Budget) -> Run<Self> {
-        budget.bytes(Budget::made(text))?;
+        budget.bytes(text.len() + ELEMENT)?;
         Ok(Self::Made(text.into()))
     }
 

@@ -1,14 +1,27 @@
-//! Predicates of the fast path: tests on single values, prepared when a function is decoded.
+//! The fast path of a function: the nodes of its CFG that need no interpreter, with their tests prepared.
+//!
+//! A test that an operator of the policy language has too is a clause of the program: it shares the memory, the pattern
+//! sets and the index of the clauses of other rules. The other tests are [`Predicate`]s of their own. `eval` walks the
+//! nodes; [`super::analysis`] follows them to find out which requests a function has to see.
+//!
+//! INVARIANT: a test is true or false here only where Python finds it so, without an exception. Where it is neither, the
+//! interpreter evaluates the node.
 
 pub(crate) mod prepare;
 
+use std::cmp::Ordering;
+
 use super::ast::{Comparison, Types};
 use super::consts::PyConst;
+use crate::clause::predicate::Test;
+use crate::lang::path::Key;
+use crate::value::compare::{compare, number};
+use crate::value::{Step, Value, View};
 
 /// A node of the fast path.
 #[derive(Debug)]
 pub(crate) enum FastNode {
-    /// It does not.
+    /// The interpreter evaluates it.
     Interp,
     /// None is returned.
     ReturnNone,
@@ -16,8 +29,6 @@ pub(crate) enum FastNode {
     ReturnStatic(u32),
     /// A local takes what is read; what follows.
     Bind(Read, u32),
-    /// A test that [`super::inline_eval`] evaluates; what follows when it is true, and when it is false.
-    Written(u32, u32),
     /// A test; what follows when it is true, and when it is false.
     Test(Read, Predicate, u32, u32),
 }
@@ -33,15 +44,16 @@ pub(crate) struct Read {
 }
 
 /// `owner.get(key, default)` of a mapping without the key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Otherwise {
     pub(crate) owner: u32,
     pub(crate) default: Scalar,
-    pub(crate) fuel: u64,
+    /// The result of the test for the default; `None`: it raises, or the interpreter finds out.
+    pub(crate) truth: Option<bool>,
 }
 
 /// A constant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Scalar {
     None,
     Bool(bool),
@@ -53,30 +65,22 @@ pub(crate) enum Scalar {
 /// A test of a value.
 #[derive(Debug)]
 pub(crate) enum Predicate {
+    /// A test of the policy language, in a loop or before it is a clause.
+    Test(Box<Test>),
+    /// A clause of the program, by its index.
+    Clause(u32),
+    /// Both tests hold, the first one before the second: a chain of comparisons.
+    Both(Box<[Test; 2]>),
     /// Its truth.
     Truth,
-    /// The value is None; false: it is not None.
-    Null(bool),
-    /// `value == text`; false: `value != text`.
-    Text(Box<str>, bool),
-    /// `value operator number`
-    Int(Order, i64),
-    /// `value operator constant`
-    Compare(Comparison, Scalar),
-    /// `constant operator value operator constant`, as two comparisons of the value.
-    Between(Box<[(Comparison, Scalar); 2]>),
-    /// `value operator value`
-    With(Comparison, Read),
-    /// The value is one of these; true: it is not one of them.
-    Among(Box<[Box<str>]>, bool),
-    /// The value contains this; true: it does not.
-    Finds(Box<str>, bool),
-    /// The value begins with one of these; true: it ends with one of them.
-    Affix(Box<[Box<str>]>, bool),
-    /// The value is a key of the mapping that another path leads to; true: it is not.
-    Has(u32, bool),
+    /// The value is None.
+    Null,
     /// The value is of one of these types.
     Is(Types),
+    /// `value operator constant`
+    Compare(Comparison, Scalar),
+    /// `value operator value`
+    With(Comparison, Read),
     /// The test holds for each of its elements, or for any.
     Each(Box<Each>),
 }
@@ -90,47 +94,10 @@ pub(crate) struct Each {
     pub(crate) negated: bool,
 }
 
-/// An order or an equality, and the orders of two numbers that it holds for. PERF: these are looked up, not branched on.
-#[derive(Debug)]
-pub(crate) struct Order {
-    pub(crate) operator: Comparison,
-    pub(crate) less: bool,
-    pub(crate) equal: bool,
-    pub(crate) greater: bool,
-}
-
-impl Order {
-    pub(crate) fn new(operator: Comparison) -> Option<Self> {
-        use Comparison::{Eq, Ge, Gt, In, Is, IsNot, Le, Lt, Ne, NotIn};
-        let (less, equal, greater) = match operator {
-            Eq => (false, true, false),
-            Ne => (true, false, true),
-            Lt => (true, false, false),
-            Le => (true, true, false),
-            Gt => (false, false, true),
-            Ge => (false, true, true),
-            In | NotIn | Is | IsNot => return None,
-        };
-        Some(Self {
-            operator,
-            less,
-            equal,
-            greater,
-        })
-    }
-
-    /// Returns true if `number operator bound`.
-    #[inline]
-    pub(crate) fn holds(&self, number: i64, bound: i64) -> bool {
-        (self.less & (number < bound))
-            | (self.equal & (number == bound))
-            | (self.greater & (number > bound))
-    }
-
-    /// Returns the steps that the walk takes to compare two numbers beyond reading them: finding that they are not texts.
-    #[inline]
-    pub(crate) fn fuel(&self) -> u64 {
-        u64::from(matches!(self.operator, Comparison::Eq | Comparison::Ne))
+impl Read {
+    /// Returns true if both have the same value.
+    fn reads_as(&self, other: &Self) -> bool {
+        self.path == other.path && self.otherwise == other.otherwise
     }
 }
 
@@ -145,4 +112,103 @@ impl Scalar {
             _ => return None,
         })
     }
+}
+
+impl Value for Scalar {
+    fn view(&self) -> View<'_> {
+        match self {
+            Self::None => View::Null,
+            Self::Bool(flag) => View::Bool(*flag),
+            Self::Int(number) => View::Int(*number),
+            Self::Float(number) => View::Float(*number),
+            Self::Str(text) => View::Str(text),
+        }
+    }
+
+    fn get(&self, _: Key<'_>) -> Step<Self> {
+        Step::Unreadable
+    }
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn item(&self, _: usize) -> Option<Self> {
+        None
+    }
+
+    fn each_entry(&self, _: &mut dyn FnMut(View<'_>, &Self) -> bool) {}
+}
+
+/// `bool(value)` of a scalar.
+#[inline]
+pub(crate) fn truth(view: &View<'_>) -> Option<bool> {
+    Some(match view {
+        View::Null => false,
+        View::Bool(flag) => *flag,
+        View::Int(number) => *number != 0,
+        View::Float(number) => *number != 0.0,
+        View::Str(text) => !text.is_empty(),
+        _ => return None,
+    })
+}
+
+/// The types `isinstance` finds a scalar to be.
+#[inline]
+pub(crate) fn types(view: &View<'_>) -> Option<Types> {
+    Some(match view {
+        View::Null => Types::NONE,
+        View::Bool(_) => Types::BOOL.and(Types::INT),
+        View::Int(_) => Types::INT,
+        View::Float(_) => Types::FLOAT,
+        View::Str(_) => Types::STR.and(Types::SEQUENCE),
+        _ => return None,
+    })
+}
+
+/// `left operator right` of scalars, but for membership.
+#[inline]
+pub(crate) fn compared(left: &View<'_>, operator: Comparison, right: &View<'_>) -> Option<bool> {
+    use Comparison::{Eq, Ge, Gt, In, Is, IsNot, Le, Lt, Ne, NotIn};
+    let numbers = plain_number(left).zip(plain_number(right));
+    // Of NaN and another number there is no order.
+    let order = match (left, right, numbers) {
+        (View::Str(left), View::Str(right), _) => Some(Some((*left).cmp(right))),
+        (_, _, Some((left, right))) => {
+            Some(number(&right).and_then(|right| compare(&left, &right)))
+        }
+        _ => None,
+    };
+    let same = match (left, right) {
+        (View::Null, View::Null) => Some(true),
+        (View::Bool(left), View::Bool(right)) => Some(left == right),
+        (View::Null | View::Bool(_), _) | (_, View::Null | View::Bool(_)) => Some(false),
+        _ => None,
+    };
+    match operator {
+        Eq | Ne => {
+            truth(left).and(truth(right))?;
+            let equal = match order {
+                Some(order) => order == Some(Ordering::Equal),
+                None => same == Some(true),
+            };
+            Some(equal == (operator == Eq))
+        }
+        Is | IsNot => Some(same? == (operator == Is)),
+        Lt => order.map(|order| order.is_some_and(Ordering::is_lt)),
+        Le => order.map(|order| order.is_some_and(Ordering::is_le)),
+        Gt => order.map(|order| order.is_some_and(Ordering::is_gt)),
+        Ge => order.map(|order| order.is_some_and(Ordering::is_ge)),
+        In | NotIn => None,
+    }
+}
+
+/// A number of 64 bits; a boolean is the integer it is.
+fn plain_number(view: &View<'_>) -> Option<View<'static>> {
+    Some(match view {
+        View::Bool(flag) => View::Int(i64::from(*flag)),
+        View::Int(number) => View::Int(*number),
+        View::Float(number) => View::Float(*number),
+        _ => return None,
+    })
 }

@@ -1,18 +1,32 @@
-//! Building the fast nodes of a CFG: the nodes that the fast path supports, and their predicates.
+//! Building the fast nodes of a CFG: the nodes that the fast path supports, and their tests.
 //!
-//! INVARIANT: what a local holds is followed along every way to a node; where two ways differ, or anything but a path is
-//! assigned, a test of the local is left to the interpreter.
+//! INVARIANT: the content of a local is followed along every edge to a node; where two edges differ, or anything but a
+//! path is assigned, a test of the local is left to the interpreter.
 
-use super::{Each, FastNode, Order, Otherwise, Predicate, Read, Scalar};
+use super::{Each, FastNode, Otherwise, Predicate, Read, Scalar, compared, truth, types};
+use crate::budget::Steps;
+use crate::chars;
+use crate::clause::ops::affix::{Affix, End};
+use crate::clause::ops::containment::{Needles, Quantity};
+use crate::clause::ops::equality;
+use crate::clause::ops::membership::Membership;
+use crate::clause::ops::nesting::Derived;
+use crate::clause::ops::ordering::{Order, Relation};
+use crate::clause::ops::pattern::Search;
+use crate::clause::ops::presence::Presence;
+use crate::clause::predicate::{Test, judge_value};
+use crate::clause::prepared::PreparedConst;
+use crate::num::number::Number;
 use crate::pyfn::ast::{Builtin, Code, Collect, Collection, Comparison, Method, Statement, Target};
 use crate::pyfn::cfg::Node;
 use crate::pyfn::consts::PyConst;
-
-/// Sets of more strings are left to the interpreter, which hashes them.
-const FEW: usize = 8;
+use crate::value::Value as _;
 
 /// The locals that hold what was read, at one node.
 type Held = Vec<(u32, Read)>;
+
+/// A test of what is read; true: its result is negated.
+type Tested = (Read, Predicate, bool);
 
 /// The fast nodes of the nodes of a CFG, which are made last node first.
 pub(in crate::pyfn) fn prepare(nodes: &[Node], start: u32) -> Box<[FastNode]> {
@@ -59,13 +73,13 @@ pub(in crate::pyfn) fn prepare(nodes: &[Node], start: u32) -> Box<[FastNode]> {
     fast_nodes.into()
 }
 
-/// Notes that a node is come to with these: what all ways to it have in common is held there.
+/// Dataflow meet: keeps the locals that hold the same along every edge to a node.
 fn merge(held: &mut [Option<Held>], at: u32, known: &Held) {
     match held.get_mut(at as usize) {
         Some(Some(held)) => held.retain(|(slot, read)| {
             known
                 .iter()
-                .any(|(other, known)| slot == other && read.path == known.path)
+                .any(|(other, known)| slot == other && read.reads_as(known))
         }),
         Some(none) => *none = Some(known.clone()),
         None => {}
@@ -79,10 +93,9 @@ fn fast_node(node: &Node, held: &Held) -> Option<FastNode> {
         Node::Run(Statement::Assign(Target::Slot(_), code @ Code::Path(..)), next) => {
             FastNode::Bind(read(code, held)?, *next)
         }
-        Node::Test(code, yes, no) => match predicate(code, held) {
-            Some((read, predicate)) => FastNode::Test(read, predicate, *yes, *no),
-            None if is_inline(code) => FastNode::Written(*yes, *no),
-            None => return None,
+        Node::Test(code, yes, no) => match tested(code, held)? {
+            (read, predicate, false) => FastNode::Test(read, predicate, *yes, *no),
+            (read, predicate, true) => FastNode::Test(read, predicate, *no, *yes),
         },
         Node::Run(..) | Node::Return(_) => return None,
     })
@@ -110,23 +123,85 @@ fn otherwise(get: &Code) -> Option<Otherwise> {
     let Code::Path(owner, _) = &**owner else {
         return None;
     };
-    // The path, the call, its owner and its arguments.
-    let (default, fuel) = match &**args {
-        [_] => (Scalar::None, 4),
-        [_, Code::Const(default)] => (Scalar::of(default)?, 5),
+    let default = match &**args {
+        [_] => Scalar::None,
+        [_, Code::Const(default)] => Scalar::of(default)?,
         _ => return None,
     };
     Some(Otherwise {
         owner: *owner,
         default,
-        fuel,
+        truth: None,
     })
 }
 
-fn predicate(code: &Code, held: &Held) -> Option<(Read, Predicate)> {
+/// What a test compares: a value, or something made from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Made {
+    Itself,
+    Lower,
+    Length,
+}
+
+fn operand(code: &Code, held: &Held) -> Option<(Read, Made)> {
     match code {
-        Code::Path(..) | Code::Local(_) => Some((read(code, held)?, Predicate::Truth)),
-        Code::IsInstance(of, types) => Some((read(of, held)?, Predicate::Is(*types))),
+        Code::Method(of, Method::Lower, args) if args.is_empty() => {
+            Some((read(of, held)?, Made::Lower))
+        }
+        Code::Call(Builtin::Len, args) => match &**args {
+            [of] => Some((read(of, held)?, Made::Length)),
+            _ => None,
+        },
+        code => Some((read(code, held)?, Made::Itself)),
+    }
+}
+
+/// A predicate of a value, and its result for the default of the value.
+fn on((mut read, made): (Read, Made), predicate: Predicate, negated: bool) -> Option<Tested> {
+    if let Some(otherwise) = read.otherwise.as_mut() {
+        let default = match (made, &otherwise.default) {
+            (Made::Itself, default) => Some(default.clone()),
+            (Made::Lower, Scalar::Str(text)) => Some(Scalar::Str(chars::lower(text).into())),
+            (Made::Length, Scalar::Str(text)) => Some(Scalar::Int(text.chars().count() as i64)),
+            (Made::Lower | Made::Length, _) => None,
+        };
+        otherwise.truth = default.and_then(|default| of_default(&predicate, &default));
+    }
+    let derived = |test| match made {
+        Made::Itself => test,
+        Made::Lower => Test::Derived(Box::new(Derived::Lower(vec![test]))),
+        Made::Length => Test::Derived(Box::new(Derived::Length(vec![test]))),
+    };
+    let predicate = match predicate {
+        Predicate::Test(test) => Predicate::Test(Box::new(derived(*test))),
+        predicate if made == Made::Itself => predicate,
+        _ => return None,
+    };
+    Some((read, predicate, negated))
+}
+
+fn of_default(predicate: &Predicate, default: &Scalar) -> Option<bool> {
+    let holds = |test: &Test| judge_value(test, default, &Steps::endless()).ok();
+    match predicate {
+        Predicate::Test(test) => holds(test),
+        Predicate::Both(tests) => {
+            let [one, two] = &**tests;
+            Some(holds(one)? && holds(two)?)
+        }
+        Predicate::Truth => truth(&default.view()),
+        Predicate::Null => Some(default.is_null()),
+        Predicate::Is(wanted) => Some(types(&default.view())?.meets(*wanted)),
+        Predicate::Compare(operator, constant) => {
+            compared(&default.view(), *operator, &constant.view())
+        }
+        Predicate::Clause(_) | Predicate::With(..) | Predicate::Each(_) => None,
+    }
+}
+
+fn tested(code: &Code, held: &Held) -> Option<Tested> {
+    match code {
+        Code::Path(..) | Code::Local(_) => on(operand(code, held)?, Predicate::Truth, false),
+        Code::IsInstance(of, types) => on(operand(of, held)?, Predicate::Is(*types), false),
         Code::Has(path, of, compare) => {
             let Code::Compare(_, others) = &**compare else {
                 return None;
@@ -134,22 +209,43 @@ fn predicate(code: &Code, held: &Held) -> Option<(Read, Predicate)> {
             let read = Read {
                 path: *path,
                 held: false,
-                otherwise: None,
+                otherwise: Some(Box::new(Otherwise {
+                    owner: *of,
+                    default: Scalar::None,
+                    truth: Some(false),
+                })),
             };
             let negated = matches!(&**others, [(Comparison::NotIn, _)]);
-            Some((read, Predicate::Has(*of, negated)))
+            Some((
+                read,
+                Predicate::Test(Box::new(Test::Presence(Presence::Exists(true)))),
+                negated,
+            ))
         }
         Code::Method(owner, method @ (Method::StartsWith | Method::EndsWith), args) => {
             let [Code::Const(affix)] = &**args else {
                 return None;
             };
             let affixes = match affix {
-                PyConst::Str(affix) => Box::new([affix.clone()]),
+                PyConst::Str(affix) => vec![affix.clone()],
                 PyConst::Tuple(affixes) => texts(affixes)?,
                 _ => return None,
             };
-            let predicate = Predicate::Affix(affixes, *method == Method::EndsWith);
-            Some((read(owner, held)?, predicate))
+            let end = match method {
+                Method::StartsWith => End::Start,
+                _ => End::End,
+            };
+            let test = Test::Affix(Affix::new(end, affixes));
+            on(
+                operand(owner, held)?,
+                Predicate::Test(Box::new(test)),
+                false,
+            )
+        }
+        Code::Regex(node) => {
+            let (pattern, text) = &**node;
+            let test = Test::Matches(Search::new(pattern.parsed.clone()));
+            on(operand(text, held)?, Predicate::Test(Box::new(test)), false)
         }
         Code::Collect(node) => each(node, held),
         Code::Compare(first, others) => match &**others {
@@ -158,19 +254,15 @@ fn predicate(code: &Code, held: &Held) -> Option<(Read, Predicate)> {
                 let Code::Const(first) = &**first else {
                     return None;
                 };
-                let both = [(mirrored(*one)?, first), (*two, last)];
-                if both
-                    .iter()
-                    .any(|(operator, _)| Order::new(*operator).is_none())
-                {
-                    return None;
-                }
-                let [one, two] =
-                    both.map(|(operator, constant)| Some((operator, Scalar::of(constant)?)));
-                Some((
-                    read(value, held)?,
-                    Predicate::Between(Box::new([one?, two?])),
-                ))
+                let both = [
+                    Test::Order(Order(mirrored(relation(*one)?), bound(first)?)),
+                    Test::Order(Order(relation(*two)?, bound(last)?)),
+                ];
+                on(
+                    operand(value, held)?,
+                    Predicate::Both(Box::new(both)),
+                    false,
+                )
             }
             _ => None,
         },
@@ -181,7 +273,7 @@ fn predicate(code: &Code, held: &Held) -> Option<(Read, Predicate)> {
 /// The path that denotes an element.
 const ELEMENT: u32 = u32::MAX;
 
-fn each(node: &Collect, held: &Held) -> Option<(Read, Predicate)> {
+fn each(node: &Collect, held: &Held) -> Option<Tested> {
     let any = match node.kind {
         Collection::Any => true,
         Collection::All => false,
@@ -198,113 +290,133 @@ fn each(node: &Collect, held: &Held) -> Option<(Read, Predicate)> {
         held: true,
         otherwise: None,
     };
-    let (negated, test) = match &node.value {
+    let (inverted, test) = match &node.value {
         Code::Not(test) => (true, &**test),
         test => (false, test),
     };
-    let (of, predicate) = predicate(test, &vec![(*slot, element)])?;
+    let (of, predicate, negated) = tested(test, &vec![(*slot, element)])?;
     let is_of_element =
         of.path == ELEMENT && !matches!(predicate, Predicate::With(..) | Predicate::Each(_));
+    is_of_element.then_some(())?;
     let each = Each {
         any,
         predicate,
-        negated,
+        negated: negated != inverted,
     };
-    is_of_element.then_some(())?;
-    Some((read(&only.over, held)?, Predicate::Each(Box::new(each))))
+    Some((
+        read(&only.over, held)?,
+        Predicate::Each(Box::new(each)),
+        false,
+    ))
 }
 
-fn comparison(
-    first: &Code,
-    operator: Comparison,
-    other: &Code,
-    held: &Held,
-) -> Option<(Read, Predicate)> {
-    let contains = matches!(operator, Comparison::In | Comparison::NotIn);
-    let negated = operator == Comparison::NotIn;
-    match (first, other) {
-        (first, Code::Const(constant)) => {
-            let among = match constant {
-                PyConst::Tuple(items) | PyConst::List(items) if contains => Some(items),
-                PyConst::Set(set) if contains => Some(&set.items),
-                _ => None,
+fn comparison(first: &Code, operator: Comparison, other: &Code, held: &Held) -> Option<Tested> {
+    use Comparison::{Eq, In, Is, IsNot, Ne, NotIn};
+    let negated = matches!(operator, Ne | NotIn | IsNot);
+    match (first, operator, other) {
+        (value, In | NotIn, Code::Const(constant)) => {
+            let items = match constant {
+                PyConst::Tuple(items) | PyConst::List(items) => items,
+                PyConst::Set(set) => &set.items,
+                _ => return None,
             };
-            let predicate = match among {
-                Some(items) => Predicate::Among(texts(items)?, negated),
-                None => compared(operator, constant)?,
+            let texts = texts(items)?;
+            let test = Test::Membership(Membership::of_texts(texts.iter().map(AsRef::as_ref)));
+            on(
+                operand(value, held)?,
+                Predicate::Test(Box::new(test)),
+                negated,
+            )
+        }
+        (Code::Const(PyConst::Str(text)), In | NotIn, value) => {
+            let needles = Needles::new(vec![PreparedConst::Str(text.clone())], Quantity::Any);
+            let test = Test::Contains(needles);
+            on(
+                operand(value, held)?,
+                Predicate::Test(Box::new(test)),
+                negated,
+            )
+        }
+        (_, In | NotIn, _) => None,
+        (value, Eq | Ne | Is | IsNot, Code::Const(constant))
+        | (Code::Const(constant), Eq | Ne | Is | IsNot, value) => {
+            let of = operand(value, held)?;
+            let predicate = match (operator, constant) {
+                (Is | IsNot, PyConst::None) => Predicate::Null,
+                (Eq | Ne, constant) if is_no_flag(constant) || of.1 == Made::Length => {
+                    Predicate::Test(Box::new(Test::Equal(equality::Scalar(bound(constant)?))))
+                }
+                (Eq | Ne, constant) => Predicate::Compare(Eq, Scalar::of(constant)?),
+                (_, constant) => Predicate::Compare(Is, Scalar::of(constant)?),
             };
-            Some((read(first, held)?, predicate))
+            on(of, predicate, negated)
         }
-        (Code::Const(PyConst::Str(text)), other) if contains => {
-            Some((read(other, held)?, Predicate::Finds(text.clone(), negated)))
+        (value, operator, Code::Const(constant)) => {
+            let test = Test::Order(Order(relation(operator)?, bound(constant)?));
+            on(
+                operand(value, held)?,
+                Predicate::Test(Box::new(test)),
+                false,
+            )
         }
-        (Code::Const(constant), other) => {
-            let predicate = compared(mirrored(operator)?, constant)?;
-            Some((read(other, held)?, predicate))
+        (Code::Const(constant), operator, value) => {
+            let test = Test::Order(Order(mirrored(relation(operator)?), bound(constant)?));
+            on(
+                operand(value, held)?,
+                Predicate::Test(Box::new(test)),
+                false,
+            )
         }
-        (first, other) if !contains => Some((
-            read(first, held)?,
-            Predicate::With(operator, read(other, held)?),
-        )),
+        (first, operator, other) => {
+            let with = Predicate::With(operator, read(other, held)?);
+            Some((read(first, held)?, with, false))
+        }
+    }
+}
+
+/// Returns true if a constant is a text, or a number that equals no boolean.
+fn is_no_flag(constant: &PyConst) -> bool {
+    match constant {
+        PyConst::Str(_) => true,
+        PyConst::Int(number) => !(0..=1).contains(number),
+        PyConst::Float(number) => number.is_finite() && *number != 0.0 && *number != 1.0,
+        _ => false,
+    }
+}
+
+/// The text or the number that a value is compared with.
+fn bound(constant: &PyConst) -> Option<PreparedConst> {
+    match constant {
+        PyConst::Str(text) => Some(PreparedConst::Str(text.clone())),
+        PyConst::Int(number) => Some(PreparedConst::Number(Number::Int(*number))),
+        PyConst::Float(number) if number.is_finite() => {
+            Some(PreparedConst::Number(Number::from_float(*number)))
+        }
         _ => None,
     }
 }
 
-/// `value operator constant`
-fn compared(operator: Comparison, constant: &PyConst) -> Option<Predicate> {
-    use Comparison::{Eq, Is, IsNot, Ne};
-    Some(match (operator, constant) {
-        (Is, PyConst::None) => Predicate::Null(true),
-        (IsNot, PyConst::None) => Predicate::Null(false),
-        (Eq | Ne, PyConst::Str(text)) => Predicate::Text(text.clone(), operator == Eq),
-        (operator, PyConst::Int(number)) if Order::new(operator).is_some() => {
-            Predicate::Int(Order::new(operator)?, *number)
-        }
-        (operator, constant) => Predicate::Compare(operator, Scalar::of(constant)?),
-    })
-}
-
-/// Returns true if a test consists of expressions that [`crate::pyfn::inline_eval`] evaluates, and reads no local.
-fn is_inline(code: &Code) -> bool {
-    let of_path = |code: &Code| match code {
-        Code::Path(..) => true,
-        Code::Method(of, Method::Lower | Method::Strip, args) => {
-            args.is_empty() && matches!(**of, Code::Path(..))
-        }
-        Code::Call(Builtin::Len, args) => matches!(&**args, [Code::Path(..)]),
-        _ => false,
-    };
-    match code {
-        Code::Regex(node) => of_path(&node.1),
-        Code::Method(owner, Method::StartsWith | Method::EndsWith, args) => {
-            of_path(owner) && matches!(&**args, [Code::Const(_)])
-        }
-        Code::Compare(first, others) => match (&**first, &**others) {
-            (first, [(_, Code::Const(_))]) => of_path(first),
-            (Code::Const(_), [(_, other)] | [(_, other), (_, Code::Const(_))]) => of_path(other),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// `b operator a` for `a operator b`.
-fn mirrored(operator: Comparison) -> Option<Comparison> {
+fn relation(operator: Comparison) -> Option<Relation> {
     Some(match operator {
-        Comparison::Lt => Comparison::Gt,
-        Comparison::Le => Comparison::Ge,
-        Comparison::Gt => Comparison::Lt,
-        Comparison::Ge => Comparison::Le,
-        Comparison::Eq | Comparison::Ne | Comparison::Is | Comparison::IsNot => operator,
-        Comparison::In | Comparison::NotIn => return None,
+        Comparison::Lt => Relation::Lt,
+        Comparison::Le => Relation::Le,
+        Comparison::Gt => Relation::Gt,
+        Comparison::Ge => Relation::Ge,
+        _ => return None,
     })
 }
 
-/// A few texts.
-fn texts(items: &[PyConst]) -> Option<Box<[Box<str>]>> {
-    if items.len() > FEW {
-        return None;
+/// The relation of `b` to `a` where that of `a` to `b` is this one.
+fn mirrored(relation: Relation) -> Relation {
+    match relation {
+        Relation::Lt => Relation::Gt,
+        Relation::Le => Relation::Ge,
+        Relation::Gt => Relation::Lt,
+        Relation::Ge => Relation::Le,
     }
+}
+
+fn texts(items: &[PyConst]) -> Option<Vec<Box<str>>> {
     let texts = items.iter().map(|item| item.text().map(Into::into));
     texts.collect()
 }
