@@ -227,6 +227,8 @@ _ROWS: tuple[tuple[str, ...], ...] = (
      "`{path}` is {has}"),
     ("W0141", "unmet-rule", "no tool can make the match of the rule `{id}` true",
      "compare it with the tools' declarations, or remove it"),
+    ("W0142", "operator-or-argument", "`{operator}` in `{key}` is an operator; earlier versions compared an argument",
+     "write `{quoted}` for the argument; ignore the finding if the operator is intended"),
     ("N0101", "capped-comparisons", "the lints have compared only part of the policy: {what}",
      "split the policy so that all of it is compared"),
     ("N0102", "tool-by-default", "no rule is about the tool `{tool}`: `on_no_match` decides its calls, `{verdict}`",

@@ -40,6 +40,7 @@ class OperatorSpec:
     * `lynx`: the `lynx` profile has it, too; `whole`: directly under `args` it is not the name of an argument;
       `path_only`: it does not test derived values.
     * `unordered`: a list operand is a set; `single`: the operator whose operand is the only item of the list.
+    * `recent`: earlier versions read its name at the end of a key as the name of an argument.
     * `made`: of an operator that nests, the kind of the derived value; None is that of the elements of the list.
     * `sign`: its sign in listings.
     * `synonyms`: names of it in other languages; `lowered` of it after `lower`; `negations` of its negation.
@@ -62,6 +63,7 @@ class OperatorSpec:
     path_only: bool = False
     unordered: bool = False
     single: str | None = None
+    recent: bool = False
     made: OperandKind | None = None
     sign: str = ""
     synonyms: tuple[str, ...] = ()
@@ -111,7 +113,8 @@ ROWS = (
         "subset_of", OperandForm.PARTS, _LISTS,
         lambda value, items: truth.every(value, lambda item: truth.is_one_of(item, items)),
         lambda items: probes.every((probes.items(items), [probes.other(items)])),
-        reference=ReferenceForm.LIST, unordered=True, types=("array",), synonyms=("subset", "is_subset_of", "issubset"),
+        reference=ReferenceForm.LIST, unordered=True, recent=True, types=("array",),
+        synonyms=("subset", "is_subset_of", "issubset"),
     ),
     OperatorSpec(
         "exists", OperandForm.BOOL, _PATHS, lambda _, wanted: wanted is True, probes.equal,
@@ -121,7 +124,7 @@ ROWS = (
         "empty", OperandForm.BOOL, _CONTAINERS - {OperandKind.MAPPING} | {OperandKind.NULLABLE_NUMBER},
         lambda value, wanted: (value in ("", [], {}) or value is None) is wanted,
         lambda wanted: (_EMPTY, _FILLED) if wanted else (_FILLED, _EMPTY),
-        constrains=False, synonyms=("is_empty", "isempty", "blank"), negations=("not_empty", "nonempty"),
+        recent=True, constrains=False, synonyms=("is_empty", "isempty", "blank"), negations=("not_empty", "nonempty"),
     ),
     OperatorSpec(
         "gt", OperandForm.BOUND, _ORDER, truth.ordered(operator.gt), probes.ordered(up=True, within=False),

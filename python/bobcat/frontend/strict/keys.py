@@ -21,7 +21,8 @@ class Key:
     """A valid key. `base` is the key without its operators; `bare` is true if it has no operators.
 
     `chain` holds the operators between the path and the last one: `any` in `args.tags.any.eq`. `values` are the strings
-    that the path can hold, if they are a closed set.
+    that the path can hold, if they are a closed set. `quoted` is the key with an argument as its last segment, if
+    earlier versions read it so.
     """
 
     head: Head
@@ -32,6 +33,7 @@ class Key:
     base: str
     chain: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
+    quoted: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,10 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
         below = [segment.text for segment in rest[: -len(operators)]]
         whole = tuple(steps + below)
         kind = OperandKind.ANY if below else OperandKind.MAPPING
-        return Key(head, whole, operators[-1], False, kind, _base(text, ".".join(operators)), _chain(operators))
+        base, name = _base(text, ".".join(operators)), operators[-1]
+        was_argument = OPERATORS[name].recent and not any(OPERATORS[outer].elements for outer in operators[:-1])
+        quoted = f'{_base(text, name)}["{name}"]' if was_argument else ""
+        return Key(head, whole, name, False, kind, base, _chain(operators), quoted=quoted)
     whole = tuple(steps + [segment.text for segment in rest])
     if last is not None and not last.quoted and len(rest) > 1:
         intended = not_an_operator(last.text)

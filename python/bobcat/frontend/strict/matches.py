@@ -212,6 +212,8 @@ class MatchLowering:
             }
             self._report.add(key.code, key_node, help=self._key_help(text, key, node), **params)
             return None
+        if key.quoted:
+            self._report.observe("operator-or-argument", key_node, key=text, operator=key.op, quoted=key.quoted)
         comparison = self._comparisons.comparison(node, key)
         if comparison is None:
             return None
