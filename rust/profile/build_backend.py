@@ -1,14 +1,15 @@
-"""Build backend of `pyproject.toml`: maturin with the compiler's profile."""
+"""Build backend of `pyproject.toml`: maturin with the compiler's profile, and the native hook as a script."""
 
 from __future__ import annotations
 
 import os
 import shlex
+from pathlib import Path
 from typing import Any
 
 import maturin  # type: ignore[import-untyped]
+from hook_script import add_to_sdist, add_to_wheel, build
 from maturin import (
-    build_sdist,
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
@@ -35,6 +36,7 @@ def build_wheel(directory: str, settings: Settings = None, metadata_directory: s
     """Build a wheel in `directory` and return its file name."""
     _add_profile()
     made: str = maturin.build_wheel(directory, settings, metadata_directory)
+    add_to_wheel(Path(directory, made), build())
     return made
 
 
@@ -42,6 +44,14 @@ def build_editable(directory: str, settings: Settings = None, metadata_directory
     """Build an editable wheel in `directory` and return its file name."""
     _add_profile()
     made: str = maturin.build_editable(directory, settings, metadata_directory)
+    add_to_wheel(Path(directory, made), build())
+    return made
+
+
+def build_sdist(directory: str, settings: Settings = None) -> str:
+    """Build a source distribution in `directory` and return its file name."""
+    made: str = maturin.build_sdist(directory, settings)
+    add_to_sdist(Path(directory, made))
     return made
 
 

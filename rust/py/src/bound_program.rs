@@ -129,13 +129,13 @@ impl BoundProgram {
     }
 
     /// Returns the decision of the function of rule `rule`. A static decision is the same object every time.
-    pub(crate) fn said(
+    pub(crate) fn function_decision(
         &self,
         py: Python<'_>,
         rule: u32,
-        said: &FunctionDecision,
+        decision: &FunctionDecision,
     ) -> PyResult<Py<PyAny>> {
-        match said {
+        match decision {
             FunctionDecision::Made(template) => self.ruled(py, rule, template),
             FunctionDecision::Always(number) => {
                 let missing = || PyLookupError::new_err("no such decision");

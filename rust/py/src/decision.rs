@@ -6,7 +6,8 @@ use pyo3::types::{PyString, PyTuple};
 use bobcat_core::error::ErrorCode;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::program::{
-    DecidedBy, FunctionDecision, Marker, Origin, Outcome, StaticOutcome, TransformStep, Verdict,
+    DecidedBy, FunctionDecision, MISSING_SHADOW, Marker, NO_MATCH, Origin, Outcome, StaticOutcome,
+    TransformStep, Verdict, rule_error,
 };
 use bobcat_core::value::request::Request;
 
@@ -15,9 +16,6 @@ use crate::bound_program::BoundProgram;
 use crate::names::Names;
 use crate::request::PyRequest;
 use crate::session::Session;
-
-const MISSING_SHADOW: &str = "irreversible action with no shadow; default policy";
-const NO_MATCH: &str = "no rule matched; default policy";
 
 /// A decision that was there before its request: the same object every time.
 #[inline]
@@ -29,7 +27,7 @@ pub(crate) fn known(
     match known {
         StaticOutcome::Rule(rule) => Ok(bound.decision(py, rule)?.clone_ref(py)),
         StaticOutcome::Function(rule, number) => {
-            bound.said(py, rule, &FunctionDecision::Always(number))
+            bound.function_decision(py, rule, &FunctionDecision::Always(number))
         }
         StaticOutcome::NoMatch => default(py, bound, false),
         StaticOutcome::MissingShadow => default(py, bound, true),
@@ -75,7 +73,7 @@ fn made<'py, R: Request>(
         DecidedBy::Aborted => return internal_error(py),
         DecidedBy::ErrorDeny(rule, code) => error_deny(py, bound, *rule, code)?,
         DecidedBy::Rule(rule) => bound.decision(py, *rule)?.clone_ref(py),
-        DecidedBy::Function(rule, said) => bound.said(py, *rule, said)?,
+        DecidedBy::Function(rule, decision) => bound.function_decision(py, *rule, decision)?,
         DecidedBy::Host(_, decision) => host(decision).unbind(),
         DecidedBy::NoMatch => default(py, bound, false)?,
         DecidedBy::MissingShadow => default(py, bound, true)?,
@@ -91,8 +89,10 @@ fn made<'py, R: Request>(
         match origin {
             Origin::Match => rules.push(bound.rule_id(py, *rule)?),
             Origin::Host(decision) => rules.extend(matched_rules(&host(decision))?),
-            Origin::Function(said) => {
-                rules.extend(matched_rules(bound.said(py, *rule, said)?.bind(py))?);
+            Origin::Function(decision) => {
+                rules.extend(matched_rules(
+                    bound.function_decision(py, *rule, decision)?.bind(py),
+                )?);
             }
         }
     }
@@ -155,10 +155,7 @@ fn error_deny(
     rule: u32,
     code: &ErrorCode,
 ) -> PyResult<Py<PyAny>> {
-    let reason = format!(
-        "rule `{}` could not be judged ({code}); denied",
-        bound.rule_id(py, rule)?
-    );
+    let reason = rule_error(bound.rule_id(py, rule)?, code);
     simple(py, Verdict::Deny, &reason, marker(py, bound, rule, code)?)
 }
 

@@ -18,7 +18,7 @@ use crate::names::{Names, frozenset};
 use crate::value::PyValue;
 
 /// Clause `clause` of the program, evaluated on `value`.
-pub(crate) fn judge(value: &PyValue<'_, '_>, clause: u32) -> PyResult<bool> {
+pub(crate) fn evaluate(value: &PyValue<'_, '_>, clause: u32) -> PyResult<bool> {
     let (session, py) = (value.session, value.object.py());
     let info = session
         .bound

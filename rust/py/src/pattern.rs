@@ -3,7 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use bobcat_core::regex::{Dialect, Matcher, Pattern as CorePattern};
+use bobcat_core::regex::{Dialect, Pattern as CorePattern, PatternError};
 
 /// Returns the reason why the dialect rejects `pattern`: (code, start, end, message), offsets in code points; empty when it
 /// is accepted.
@@ -35,31 +35,30 @@ pub(crate) fn check_pattern(
 /// The size of a pattern with its repetitions written out; ValueError for one that the dialect rejects.
 #[pyfunction]
 pub(crate) fn pattern_cost(pattern: &str, dialect: &str) -> PyResult<usize> {
-    CorePattern::check(pattern, dialect_named(dialect)?)
-        .map_err(|error| PyValueError::new_err(format!("{}: {}", error.code, error.message)))
+    CorePattern::check(pattern, dialect_named(dialect)?).map_err(rejected)
 }
 
 /// One compiled pattern as `matches` uses it, for tests and tools.
 #[pyclass(frozen, module = "bobcat._core")]
-pub(crate) struct Pattern {
-    matcher: Matcher,
-}
+pub(crate) struct Pattern(CorePattern);
 
 #[pymethods]
 impl Pattern {
     #[new]
     fn new(pattern: &str, dialect: &str) -> PyResult<Self> {
-        let parsed = CorePattern::parse(pattern, dialect_named(dialect)?)
-            .map_err(|error| PyValueError::new_err(format!("{}: {}", error.code, error.message)))?;
-        Ok(Self {
-            matcher: parsed.compile(),
-        })
+        CorePattern::parse(pattern, dialect_named(dialect)?)
+            .map(Self)
+            .map_err(rejected)
     }
 
     /// Returns true if the pattern matches somewhere in `text`.
     fn search(&self, text: &str) -> bool {
-        self.matcher.is_match(text)
+        self.0.is_match(text)
     }
+}
+
+fn rejected(error: PatternError) -> PyErr {
+    PyValueError::new_err(format!("{}: {}", error.code, error.message))
 }
 
 fn dialect_named(name: &str) -> PyResult<Dialect> {

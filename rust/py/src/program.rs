@@ -244,7 +244,7 @@ fn panicked(session: &Session<'_, '_>) -> PyResult<Py<PyAny>> {
     decision::internal_error(session.py)
 }
 
-/// Runs `judge` on a request and builds a decision from its result.
+/// Runs `evaluate` on a request and builds a decision from its result.
 ///
 /// INVARIANT: whatever fails in here, short of an interrupt, is answered with a `deny`.
 #[inline(always)]
@@ -252,21 +252,21 @@ fn guarded<'py>(
     py: Python<'py>,
     bound: &BoundProgram,
     (request, context): (&Bound<'py, PyAny>, Option<&Bound<'py, PyAny>>),
-    judge: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Evaluated<'r, 'py>,
+    evaluate: impl for<'r> FnOnce(&PyRequest<'r, 'py>, &mut Scratch) -> Evaluated<'r, 'py>,
 ) -> PyResult<Py<PyAny>> {
     let session = Session::new(py, bound, context);
-    let judged = catch_unwind(AssertUnwindSafe(|| {
+    let evaluated = catch_unwind(AssertUnwindSafe(|| {
         let tool = PyRequest::tool_of(&session, request).map_err(Box::new)?;
         let request = PyRequest::with_tool(&session, request, tool);
         request.read_all().map_err(Box::new)?;
-        let judged = SCRATCH.with(|kept| {
+        let evaluated = SCRATCH.with(|kept| {
             let mut scratch = kept.take().unwrap_or_default();
-            let judged = judge(&request, &mut scratch);
+            let evaluated = evaluate(&request, &mut scratch);
             kept.set(Some(scratch));
-            judged
+            evaluated
         });
         session.finish().map_err(Box::new)?;
-        match judged {
+        match evaluated {
             Ok(known) => decision::known(py, bound, known),
             Err(outcome) => decision::of(&session, *outcome),
         }
@@ -274,7 +274,7 @@ fn guarded<'py>(
         .map_err(Box::new)
     }));
     // PERF: an error is boxed in there, so that a decision takes two words to hand out.
-    match judged {
+    match evaluated {
         Ok(decided) => decided.map_err(|error| *error),
         Err(_) => panicked(&session),
     }

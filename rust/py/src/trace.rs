@@ -27,7 +27,7 @@ pub(crate) fn to_python<'py>(
             .as_ref()
             .map(|done| function(session, done))
             .transpose()?;
-        list.append((rule.rule, outcome(rule.outcome), error, tree, done))?;
+        list.append((rule.rule, rule.outcome.as_str(), error, tree, done))?;
     }
     Ok(list)
 }
@@ -44,7 +44,7 @@ fn function<'py>(
         }
         conditions.append((
             condition.statement,
-            outcome(condition.outcome),
+            condition.outcome.as_str(),
             condition.times,
             reads,
         ))?;
@@ -83,7 +83,7 @@ fn connective<'py>(
         .iter()
         .map(|child| node(session, child))
         .collect::<PyResult<Vec<_>>>()?;
-    (kind, outcome(result), PyTuple::new(session.py, children)?).into_pyobject(session.py)
+    (kind, result.as_str(), PyTuple::new(session.py, children)?).into_pyobject(session.py)
 }
 
 fn leaf<'py>(session: &Session<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<'py, PyTuple>> {
@@ -96,7 +96,7 @@ fn leaf<'py>(session: &Session<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<
     let error = trace.error.as_ref().map(ToString::to_string);
     (
         "leaf",
-        outcome(trace.outcome),
+        trace.outcome.as_str(),
         head,
         path,
         op,
@@ -106,14 +106,4 @@ fn leaf<'py>(session: &Session<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<
         trace.index,
     )
         .into_pyobject(session.py)
-}
-
-fn outcome(outcome: TraceOutcome) -> &'static str {
-    match outcome {
-        TraceOutcome::True => "true",
-        TraceOutcome::False => "false",
-        TraceOutcome::Absent => "absent",
-        TraceOutcome::Error => "error",
-        TraceOutcome::NotReached => "not_reached",
-    }
 }

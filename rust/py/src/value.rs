@@ -464,8 +464,8 @@ impl Value for PyValue<'_, '_> {
         self.each_pair(&mut |key, value| visit(key.key_view(), &value));
     }
 
-    fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
-        crate::operators::judge(self, clause).map_err(|error| self.session.error_code(error))
+    fn eval_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
+        crate::operators::evaluate(self, clause).map_err(|error| self.session.error_code(error))
     }
 }
 

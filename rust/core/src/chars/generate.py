@@ -103,11 +103,6 @@ def mapping(name: str, doc: str, of: Callable[[str], str], otherwise: Callable[[
     )
 
 
-def is_ignorable(char: str) -> bool:
-    """Whether a final sigma looks past the character: nothing else in Python asks for this property."""
-    return f"A{char}Σ".lower().endswith("ς") and not f"1{char}Σ".lower().endswith("ς")
-
-
 def check_patterns(lower: dict[int, int]) -> None:
     """Assert what the `python` dialect of patterns derives from these tables."""
     for char in map(chr, range(sys.maxunicode + 1)):
@@ -139,14 +134,8 @@ def main() -> None:
     parts = [
         [f"//! The characters of Unicode {VERSION}, as CPython 3.11 has them. Written by `generate.py`."],
         ["use super::expand::{pairs, ranges, texts};"],
-        ranges("ALPHA", "`str.isalpha`", str.isalpha),
         ranges("DIGIT", "`str.isdigit`", str.isdigit),
-        ranges("DECIMAL", "`str.isdecimal`", str.isdecimal),
         ranges("NUMERIC", "`str.isnumeric`", str.isnumeric),
-        ranges("UNPRINTABLE", "Not `str.isprintable`", lambda char: not char.isprintable()),
-        ranges("LOWERCASE", "`str.islower`", str.islower),
-        ranges("UPPERCASE", "`str.isupper`", str.isupper),
-        ranges("IGNORABLE", "What a final sigma looks past", is_ignorable),
         runs("LOWER", "Characters and the one that is their lower case", lower),
         runs("UPPER", "Characters beyond ASCII and the one that is their upper case", upper),
         mapping("LOWER", "`str.lower` of characters", str.lower, simply_lower),

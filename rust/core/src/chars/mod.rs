@@ -1,12 +1,18 @@
 //! Properties of characters in Unicode 14.0, as in CPython 3.11.
 //!
 //! INVARIANT: decisions use no other tables. Those of the standard library are the compiler's, so the same bundle would
-//! decide otherwise in a build by another one; `clippy.toml` forbids them. [`tables`] is generated.
+//! decide otherwise in a build by another one; `clippy.toml` forbids them. [`tables`] is generated, and a test has the
+//! fingerprints of [`classes`].
 
+pub(crate) mod classes;
 mod expand;
 mod tables;
 
-pub(crate) use tables::{ALPHA, DECIMAL, LOWER, NUMERIC, SAME_IN_PATTERNS};
+use regex_syntax::hir::ClassUnicode;
+
+use classes::range_of;
+pub(crate) use classes::{ALPHA, DECIMAL};
+pub(crate) use tables::{LOWER, NUMERIC, SAME_IN_PATTERNS};
 
 /// The version of Unicode.
 pub const UNICODE_VERSION: (u8, u8, u8) = (14, 0, 0);
@@ -17,6 +23,11 @@ pub(crate) fn is_space(found: char) -> bool {
     matches!(found,
         '\t'..='\r' | '\x1c'..=' ' | '\u{85}' | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{2028}'
         | '\u{2029}' | '\u{202f}' | '\u{205f}' | '\u{3000}')
+}
+
+/// Returns true if a character is in a class.
+fn is_of(class: &ClassUnicode, found: char) -> bool {
+    range_of(class, found).is_some()
 }
 
 /// Returns true if a character is in a table.
@@ -31,21 +42,18 @@ fn is_in(table: &[(u32, u32)], found: char) -> bool {
 
 /// `str.isalpha` of one character.
 pub(crate) fn is_alpha(found: char) -> bool {
-    found.is_ascii_alphabetic() || (!found.is_ascii() && is_in(&tables::ALPHA, found))
+    found.is_ascii_alphabetic() || (!found.is_ascii() && is_of(&ALPHA, found))
 }
 
 /// `str.isdecimal` of one character.
 pub(crate) fn is_decimal(found: char) -> bool {
-    found.is_ascii_digit() || (!found.is_ascii() && is_in(&tables::DECIMAL, found))
+    found.is_ascii_digit() || (!found.is_ascii() && is_of(&DECIMAL, found))
 }
 
 /// The value of a decimal digit beyond ASCII. The digits of a script are consecutive, from zero.
 pub(crate) fn decimal(found: char) -> Option<u8> {
-    let point = u32::from(found);
-    tables::DECIMAL
-        .iter()
-        .find(|(low, high)| (*low..=*high).contains(&point))
-        .and_then(|(low, _)| u8::try_from((point - low) % 10).ok())
+    let first = range_of(&DECIMAL, found)?.start();
+    u8::try_from((u32::from(found) - u32::from(first)) % 10).ok()
 }
 
 /// `str.isdigit` of one character.
@@ -63,18 +71,18 @@ pub fn is_printable(found: char) -> bool {
     if found.is_ascii() {
         (' '..='~').contains(&found)
     } else {
-        !is_in(&tables::UNPRINTABLE, found)
+        is_of(&classes::PRINTABLE, found)
     }
 }
 
 /// Returns true if a character is a lower-case letter.
 pub(crate) fn is_lower(found: char) -> bool {
-    found.is_ascii_lowercase() || (!found.is_ascii() && is_in(&tables::LOWERCASE, found))
+    found.is_ascii_lowercase() || (!found.is_ascii() && is_of(&classes::LOWERCASE, found))
 }
 
 /// Returns true if a character is an upper-case letter.
 pub(crate) fn is_upper(found: char) -> bool {
-    found.is_ascii_uppercase() || (!found.is_ascii() && is_in(&tables::UPPERCASE, found))
+    found.is_ascii_uppercase() || (!found.is_ascii() && is_of(&classes::UPPERCASE, found))
 }
 
 /// Returns true if a character is a letter of any case.
@@ -85,7 +93,7 @@ pub(crate) fn is_cased(found: char) -> bool {
 /// Returns true if the final-sigma rule skips a character.
 fn is_ignorable(found: char) -> bool {
     matches!(found, '\'' | '.' | ':' | '^' | '`')
-        || (!found.is_ascii() && is_in(&tables::IGNORABLE, found))
+        || (!found.is_ascii() && is_of(&classes::IGNORABLE, found))
 }
 
 /// Returns true if a character is a title-case letter.

@@ -123,8 +123,7 @@ impl<V: Value> ElementSet<V> {
             bools: [false; 2],
             fault: None,
         };
-        let mut index = 0;
-        while let Some(item) = list.item(index) {
+        for item in list.items() {
             match sound(item.view()) {
                 Err(fault) => {
                     set.fault = Some(fault);
@@ -138,7 +137,6 @@ impl<V: Value> ElementSet<V> {
                 Ok(View::Timestamp(at)) => set.instants.push(at),
                 Ok(view) => set.numbers.extend(number(&view)),
             }
-            index += 1;
         }
         set.numbers.sort_unstable_by(order);
         set.instants.sort_unstable();

@@ -1,17 +1,17 @@
 //! The operators of the `lynx` profile: Python's own, on the types this crate has exactly.
 //!
 //! Whatever has no exact counterpart here (tuples, sets, dates, strings with lone surrogates, patterns that need
-//! backtracking) is evaluated by the host language through [`Value::judge_opaque`].
+//! backtracking) is evaluated by the host language through [`Value::eval_opaque`].
 
 use std::cmp::Ordering;
 
 use super::ops::ordering::Relation;
-use super::ops::pattern::Search;
 use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
 use crate::error::{ErrorCode, Fault};
 use crate::lang::path::Key;
 use crate::num::number::Number;
+use crate::regex::Pattern;
 use crate::value::compare::compare;
 use crate::value::constant::{Const, HostConst};
 use crate::value::{Step, Value, View};
@@ -22,10 +22,10 @@ pub struct LynxTest {
     op: LynxOp,
     /// `None`: only the host language has this operand.
     operand: Option<PreparedConst>,
-    /// The answer for null, which is also that for a missing value.
+    /// The result for null and for a missing value.
     on_null: bool,
     /// The pattern of `matches`; `None`: only the host language can search it.
-    pattern: Option<Search>,
+    pattern: Option<Pattern>,
 }
 
 /// The operators of the profile.
@@ -46,28 +46,28 @@ pub enum LynxOp {
 /// Items of an operand that are compared in one step.
 const ITEMS_A_STEP: u64 = 8;
 
-/// The reason why a clause has no answer here.
-enum NoAnswer {
+/// The reason why a clause is not evaluated here.
+enum Undecided {
     /// Python raises `TypeError`.
     TypeError,
-    /// Only the host language has the answer.
+    /// Only the host language can evaluate it.
     Delegate,
     /// There are no steps left.
     Spent,
 }
 
-impl From<Fault> for NoAnswer {
+impl From<Fault> for Undecided {
     fn from(_: Fault) -> Self {
         Self::Spent
     }
 }
 
-type Answered = Result<bool, NoAnswer>;
+type LynxResult = Result<bool, Undecided>;
 
 impl LynxTest {
     /// Prepares a clause.
     #[must_use]
-    pub fn prepare(op: LynxOp, operand: &Const, pattern: Option<Search>) -> Self {
+    pub fn prepare(op: LynxOp, operand: &Const, pattern: Option<Pattern>) -> Self {
         let on_null = match (op, operand) {
             (LynxOp::Eq, Const::Null) => true,
             (
@@ -100,7 +100,7 @@ impl LynxTest {
     ///
     /// # Errors
     /// The name of the exception.
-    pub fn judge<V: Value>(
+    pub fn evaluate<V: Value>(
         &self,
         clause: u32,
         value: Option<&V>,
@@ -113,30 +113,30 @@ impl LynxTest {
         if matches!(view, View::Null) {
             return Ok(self.on_null);
         }
-        match self.answer(value, &view, steps) {
-            Ok(answer) => Ok(answer),
-            Err(NoAnswer::TypeError) => Err(ErrorCode::TypeError),
-            Err(NoAnswer::Spent) => Err(ErrorCode::BudgetExceeded),
-            Err(NoAnswer::Delegate) => value.judge_opaque(clause),
+        match self.compare_value(value, &view, steps) {
+            Ok(truth) => Ok(truth),
+            Err(Undecided::TypeError) => Err(ErrorCode::TypeError),
+            Err(Undecided::Spent) => Err(ErrorCode::BudgetExceeded),
+            Err(Undecided::Delegate) => value.eval_opaque(clause),
         }
     }
 
-    fn answer<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> Answered {
+    fn compare_value<V: Value>(&self, value: &V, view: &View<'_>, steps: &Steps) -> LynxResult {
         if let View::Str(text) = view {
             steps.text(text.len(), Pace::Search)?;
         }
         if self.op == LynxOp::Matches {
             return match (view, &self.pattern) {
-                (View::Str(text), Some(search)) => Ok(search.is_match_within(text, steps)?),
-                (View::Str(_) | View::BadStr | View::Opaque, _) => Err(NoAnswer::Delegate),
+                (View::Str(text), Some(pattern)) => Ok(pattern.is_match_within(text, steps)?),
+                (View::Str(_) | View::BadStr | View::Opaque, _) => Err(Undecided::Delegate),
                 _ => Ok(false),
             };
         }
         let Some(operand) = &self.operand else {
-            return Err(NoAnswer::Delegate);
+            return Err(Undecided::Delegate);
         };
         if matches!(view, View::Opaque) {
-            return Err(NoAnswer::Delegate);
+            return Err(Undecided::Delegate);
         }
         match self.op {
             LynxOp::Eq => equal(value, view, operand),
@@ -147,7 +147,7 @@ impl LynxTest {
             LynxOp::Order(relation) => ordered(relation, value, view, operand),
             LynxOp::Between => between(value, view, operand),
             LynxOp::NotBetween => between(value, view, operand).map(|inside| !inside),
-            LynxOp::Matches => Err(NoAnswer::Delegate),
+            LynxOp::Matches => Err(Undecided::Delegate),
         }
     }
 }
@@ -168,10 +168,10 @@ fn operand_number(operand: &PreparedConst) -> Option<Number> {
     }
 }
 
-fn equal<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> Answered {
+fn equal<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> LynxResult {
     match (view, operand) {
         (View::Opaque | View::Timestamp(_), _) | (_, PreparedConst::Timestamp(_)) => {
-            Err(NoAnswer::Delegate)
+            Err(Undecided::Delegate)
         }
         (View::Null, PreparedConst::Null) => Ok(true),
         (View::Str(left), PreparedConst::Str(right)) => Ok(*left == right.as_ref()),
@@ -209,7 +209,7 @@ fn equal<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> Answe
                         }
                     }
                     Step::Absent => return Ok(false),
-                    Step::Unreadable => return Err(NoAnswer::Delegate),
+                    Step::Unreadable => return Err(Undecided::Delegate),
                 }
             }
             Ok(true)
@@ -219,9 +219,14 @@ fn equal<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> Answe
 }
 
 /// `value in operand`: by hash when every item is a str, int, float or bool, else one by one.
-fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst, steps: &Steps) -> Answered {
+fn is_in<V: Value>(
+    value: &V,
+    view: &View<'_>,
+    operand: &PreparedConst,
+    steps: &Steps,
+) -> LynxResult {
     let PreparedConst::List(items) = operand else {
-        return Err(NoAnswer::Delegate);
+        return Err(Undecided::Delegate);
     };
     let hashed = items.iter().all(|item| {
         matches!(
@@ -230,7 +235,7 @@ fn is_in<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst, steps: &
         )
     });
     if hashed && matches!(view, View::List | View::Map) {
-        return Err(NoAnswer::TypeError);
+        return Err(Undecided::TypeError);
     }
     steps.take(items.len() as u64 / ITEMS_A_STEP)?;
     for item in items {
@@ -247,26 +252,24 @@ fn contains<V: Value>(
     view: &View<'_>,
     operand: &PreparedConst,
     steps: &Steps,
-) -> Answered {
+) -> LynxResult {
     if let View::Str(text) = view {
         steps.text(text.len(), Pace::Compare)?;
     }
     steps.take(value.len() as u64)?;
     match (view, operand) {
         (View::Opaque | View::Timestamp(_) | View::BadStr, _)
-        | (_, PreparedConst::Timestamp(_)) => Err(NoAnswer::Delegate),
+        | (_, PreparedConst::Timestamp(_)) => Err(Undecided::Delegate),
         (View::Str(text), PreparedConst::Str(needle)) => Ok(text.contains(needle.as_ref())),
         (View::List, operand) => {
-            let mut index = 0;
-            while let Some(item) = value.item(index) {
+            for item in value.items() {
                 if equal(&item, &item.view(), operand)? {
                     return Ok(true);
                 }
-                index += 1;
             }
             Ok(false)
         }
-        (View::Map, PreparedConst::List(_) | PreparedConst::Map(_)) => Err(NoAnswer::TypeError),
+        (View::Map, PreparedConst::List(_) | PreparedConst::Map(_)) => Err(Undecided::TypeError),
         (View::Map, operand) => {
             let (mut found, mut plain) = (false, true);
             value.each_entry(&mut |key, _| {
@@ -280,10 +283,10 @@ fn contains<V: Value>(
             if found || plain {
                 Ok(found)
             } else {
-                Err(NoAnswer::Delegate)
+                Err(Undecided::Delegate)
             }
         }
-        _ => Err(NoAnswer::TypeError),
+        _ => Err(Undecided::TypeError),
     }
 }
 
@@ -293,11 +296,11 @@ fn contains_each<V: Value>(
     operand: &PreparedConst,
     decisive: bool,
     steps: &Steps,
-) -> Answered {
+) -> LynxResult {
     let items = match operand {
         PreparedConst::List(items) => items,
-        PreparedConst::Map(_) => return Err(NoAnswer::Delegate),
-        _ => return Err(NoAnswer::TypeError),
+        PreparedConst::Map(_) => return Err(Undecided::Delegate),
+        _ => return Err(Undecided::TypeError),
     };
     for item in items {
         if contains(value, view, item, steps)? == decisive {
@@ -312,10 +315,10 @@ fn ordered<V: Value>(
     value: &V,
     view: &View<'_>,
     operand: &PreparedConst,
-) -> Answered {
+) -> LynxResult {
     match (view, operand) {
         (View::Opaque | View::Timestamp(_) | View::BadStr | View::HugeInt, _)
-        | (_, PreparedConst::Timestamp(_)) => Err(NoAnswer::Delegate),
+        | (_, PreparedConst::Timestamp(_)) => Err(Undecided::Delegate),
         (View::Str(left), PreparedConst::Str(right)) => Ok(relation.holds((*left).cmp(right))),
         (
             View::Bool(_) | View::Int(_) | View::BigInt(_) | View::Float(_),
@@ -335,17 +338,17 @@ fn ordered<V: Value>(
             }
             Ok(relation.holds(value.len().cmp(&items.len())))
         }
-        _ => Err(NoAnswer::TypeError),
+        _ => Err(Undecided::TypeError),
     }
 }
 
 /// `lo <= value <= hi`
-fn between<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> Answered {
+fn between<V: Value>(value: &V, view: &View<'_>, operand: &PreparedConst) -> LynxResult {
     let PreparedConst::List(bounds) = operand else {
-        return Err(NoAnswer::Delegate);
+        return Err(Undecided::Delegate);
     };
     let [lo, hi] = bounds.as_slice() else {
-        return Err(NoAnswer::Delegate);
+        return Err(Undecided::Delegate);
     };
     Ok(ordered(Relation::Ge, value, view, lo)? && ordered(Relation::Le, value, view, hi)?)
 }

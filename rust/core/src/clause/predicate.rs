@@ -9,12 +9,12 @@ use super::ops::equality::{Deep, Flag, Scalar};
 use super::ops::membership::Membership;
 use super::ops::nesting::Derived;
 use super::ops::ordering::{Between, Order};
-use super::ops::pattern::Search;
 use super::ops::presence::Presence;
 use super::ops::{Facts, IndexKey, OperatorTest};
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
 use crate::limits::FREE_TEXT;
+use crate::regex::Pattern;
 use crate::value::class::Classes;
 use crate::value::{Step, Value, View};
 
@@ -30,6 +30,31 @@ pub enum Truth {
     Absent,
     /// The value cannot be evaluated.
     Error(Fault),
+}
+
+impl Truth {
+    /// The negation; what is neither true nor false stays.
+    #[inline]
+    #[must_use]
+    pub(crate) fn negated(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+            other @ (Self::Absent | Self::Error(_)) => other,
+        }
+    }
+
+    /// The conjunction: false before the first error, an error before absence.
+    #[inline]
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::False, _) | (_, Self::False) => Self::False,
+            (Self::Error(fault), _) | (_, Self::Error(fault)) => Self::Error(fault),
+            (Self::Absent, _) | (_, Self::Absent) => Self::Absent,
+            (Self::True, Self::True) => Self::True,
+        }
+    }
 }
 
 impl From<bool> for Truth {
@@ -130,7 +155,7 @@ tests! {
     /// A value and a list of scalars.
     Membership(Membership),
     /// A pattern.
-    Matches(Search),
+    Matches(Pattern),
     /// Containment.
     Contains(Needles),
     /// A comparison with a bound.
@@ -165,11 +190,11 @@ fn check(view: &View<'_>) -> Result<(), Fault> {
 
 /// Evaluates what a path led to. `around` reads the paths that operands refer to, and has the budget.
 #[inline]
-pub(crate) fn judge<V: Value>(test: &Test, step: &Step<V>, around: &impl Around<V>) -> Truth {
+pub(crate) fn evaluate<V: Value>(test: &Test, step: &Step<V>, around: &impl Around<V>) -> Truth {
     match (step, test) {
         (_, Test::Broken) => Truth::Error(Fault::WrongType),
-        (Step::Found(value), Test::Derived(test)) => test.judge(value, around),
-        (Step::Found(value), test) => judge_value(test, value, around.steps()).into(),
+        (Step::Found(value), Test::Derived(test)) => test.evaluate(value, around),
+        (Step::Found(value), test) => eval_value(test, value, around.steps()).into(),
         (_, Test::Presence(Presence::Exists(wanted))) => (!wanted).into(),
         (Step::Absent, _) => Truth::Absent,
         (Step::Unreadable, _) => Truth::Error(Fault::WrongType),
@@ -177,21 +202,21 @@ pub(crate) fn judge<V: Value>(test: &Test, step: &Step<V>, around: &impl Around<
 }
 
 #[inline]
-pub(crate) fn judge_value<V: Value>(test: &Test, value: &V, steps: &Steps) -> Result<bool, Fault> {
+pub(crate) fn eval_value<V: Value>(test: &Test, value: &V, steps: &Steps) -> Result<bool, Fault> {
     if let Test::Presence(Presence::Exists(wanted)) = test {
         return Ok(*wanted);
     }
     // PERF: a view stays where it is made. Moving one copies it in pieces, which the processor cannot read back as a
     // whole without waiting for them.
     if let Some(text) = value.text() {
-        return judge_view(test, value, &View::Str(text), steps);
+        return eval_view(test, value, &View::Str(text), steps);
     }
     let view = value.view();
     check(&view)?;
-    judge_view(test, value, &view, steps)
+    eval_view(test, value, &view, steps)
 }
 
-fn judge_view<V: Value>(
+fn eval_view<V: Value>(
     test: &Test,
     value: &V,
     view: &View<'_>,

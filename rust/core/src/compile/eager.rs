@@ -38,7 +38,7 @@ impl Program {
         group.set.get_or_init(|| {
             let patterns = group.members.iter();
             let patterns = patterns.filter_map(|(clause, _)| match self.test(*clause) {
-                Test::Matches(search) => Some(&search.pattern),
+                Test::Matches(pattern) => Some(pattern),
                 _ => None,
             });
             PatternSet::build_within(&patterns.collect::<Vec<_>>(), &self.caches)

@@ -7,7 +7,6 @@ use crate::clause::lynx::LynxTest;
 use crate::clause::operand::Operand;
 use crate::clause::ops::Prepare;
 use crate::clause::ops::nesting::Derived;
-use crate::clause::ops::pattern::Search;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
 use crate::ir::{self, PathOf};
@@ -143,9 +142,9 @@ impl Program {
                 )
             }
             (Profile::Lynx, Operand::Const(operand)) => {
-                let search = searched(operand, leaf.dialect, &self.caches);
+                let pattern = pattern(operand, leaf.dialect, &self.caches);
                 match leaf.op.lynx {
-                    Some(op) => Prepared::Lynx(LynxTest::prepare(op, operand, search)),
+                    Some(op) => Prepared::Lynx(LynxTest::prepare(op, operand, pattern)),
                     None => Prepared::Test(Test::Broken),
                 }
             }
@@ -154,11 +153,9 @@ impl Program {
     }
 }
 
-fn searched(operand: &Const, dialect: Option<Dialect>, caches: &CacheBudget) -> Option<Search> {
+fn pattern(operand: &Const, dialect: Option<Dialect>, caches: &CacheBudget) -> Option<Pattern> {
     match (operand, dialect) {
-        (Const::Str(text), Some(dialect)) => Pattern::parse_within(text, dialect, caches)
-            .ok()
-            .map(Search::new),
+        (Const::Str(text), Some(dialect)) => Pattern::parse_within(text, dialect, caches).ok(),
         _ => None,
     }
 }
@@ -175,7 +172,7 @@ fn test(
             return prepare(PreparedConst::prepare(operand)?);
         }
         (Operand::Const(operand), Prepare::Search) => {
-            return searched(operand, dialect, caches).map(Test::Matches);
+            return pattern(operand, dialect, caches).map(Test::Matches);
         }
         (Operand::Tests(checks), Prepare::Tests(prepare, elements)) => {
             let tests = checks.iter().map(|check| {

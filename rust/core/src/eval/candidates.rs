@@ -92,7 +92,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
             Step::Unreadable => {
                 sink.add(self.scratch, path_index.missing);
                 self.fail(sink, path_index, Class::Broken);
-                self.judge_singly(sink, path_index, &Step::Unreadable);
+                self.eval_clauses(sink, path_index, &Step::Unreadable);
                 return false;
             }
         };
@@ -162,15 +162,15 @@ impl<'r, R: Request> Evaluator<'r, R> {
             }
         }
         if kinds.has(Kinds::CLAUSES) {
-            self.judge_singly(sink, path_index, &Step::Found(value.clone()));
+            self.eval_clauses(sink, path_index, &Step::Found(value.clone()));
         }
         false
     }
 
-    fn judge_singly<S: Sink>(&mut self, sink: S, path_index: &PathIndex, step: &Step<R::Value>) {
+    fn eval_clauses<S: Sink>(&mut self, sink: S, path_index: &PathIndex, step: &Step<R::Value>) {
         let program = self.program;
         for (index, rules) in &path_index.clauses {
-            let truth = predicate::judge(program.test(*index), step, self);
+            let truth = predicate::evaluate(program.test(*index), step, self);
             self.scratch.memo_set(*index, truth);
             match truth {
                 Truth::True => sink.add(self.scratch, *rules),
@@ -199,8 +199,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
 
     /// Queues the rules whose needle is an element of a list. An element that cannot be evaluated names all of them.
     fn look_through<S: Sink>(&mut self, sink: S, substrings: &SubstringIndex, list: &R::Value) {
-        let mut index = 0;
-        while let Some(item) = list.item(index) {
+        for item in list.items() {
             if self.work.steps.take(1).is_err() {
                 if S::ERRORS {
                     sink.add(self.scratch, substrings.all);
@@ -230,7 +229,6 @@ impl<'r, R: Request> Evaluator<'r, R> {
                     return;
                 }
             }
-            index += 1;
         }
     }
 
@@ -238,8 +236,8 @@ impl<'r, R: Request> Evaluator<'r, R> {
         let program = self.program;
         if !self.cuts.sets {
             for (clause, rules) in &group.members {
-                if let Test::Matches(search) = program.test(*clause)
-                    && search.is_match(text)
+                if let Test::Matches(pattern) = program.test(*clause)
+                    && pattern.is_match(text)
                 {
                     sink.add(self.scratch, *rules);
                 }

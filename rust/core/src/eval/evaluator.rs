@@ -214,40 +214,24 @@ impl<'r, R: Request> Evaluator<'r, R> {
     }
 
     fn joined(&mut self, connective: Connective, mut items: Parts<'_>, permits: bool) -> Truth {
-        match connective {
-            Connective::Not => match items.next() {
-                Some(item) => negate(self.truth(item, permits)),
+        if connective == Connective::Not {
+            return match items.next() {
+                Some(item) => self.truth(item, permits).negated(),
                 None => Truth::Error(Fault::WrongType),
-            },
-            Connective::All => {
-                let mut result = Truth::True;
-                for item in items {
-                    match (self.truth(item, permits), result) {
-                        (Truth::False, _) => return Truth::False,
-                        (Truth::Error(fault), Truth::True | Truth::Absent) => {
-                            result = Truth::Error(fault)
-                        }
-                        (Truth::Absent, Truth::True) => result = Truth::Absent,
-                        _ => {}
-                    }
-                }
-                result
-            }
-            Connective::Any => {
-                let mut result = Truth::False;
-                for item in items {
-                    match (self.truth(item, permits), result) {
-                        (Truth::True, _) => return Truth::True,
-                        (Truth::Error(fault), Truth::False | Truth::Absent) => {
-                            result = Truth::Error(fault)
-                        }
-                        (Truth::Absent, Truth::False) => result = Truth::Absent,
-                        _ => {}
-                    }
-                }
-                result
+            };
+        }
+        // `any` is the negation of `all` of negations.
+        let negated = connective == Connective::Any;
+        let mut result = Truth::True;
+        for item in items {
+            let truth = self.truth(item, permits);
+            match if negated { truth.negated() } else { truth } {
+                Truth::True => {}
+                Truth::False => return negated.into(),
+                other => result = result.and(other),
             }
         }
+        if negated { result.negated() } else { result }
     }
 
     /// Evaluates one clause of the strict profile; a missing path is absent for every rule.
@@ -263,7 +247,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
         };
         self.hold(clause.path);
         let test = self.program.test_of(clause);
-        let truth = predicate::judge(test, self.cell(clause.path), self);
+        let truth = predicate::evaluate(test, self.cell(clause.path), self);
         if self.cuts.memo {
             self.scratch.memo_set(index, truth);
         }
@@ -338,7 +322,7 @@ impl<'r, R: Request> Evaluator<'r, R> {
             .ok_or(ErrorCode::TypeError)?;
         let value = read_lynx(program, self.request, path)?;
         let answer = match program.lynx_test(index) {
-            Some(lynx_test) => lynx_test.judge(index, value.as_ref(), &self.work.steps),
+            Some(lynx_test) => lynx_test.evaluate(index, value.as_ref(), &self.work.steps),
             None => Err(ErrorCode::TypeError),
         };
         Ok((value, answer))
@@ -390,14 +374,5 @@ impl<R: Request> Env for Evaluator<'_, R> {
         } else {
             self.request.field(field)
         }
-    }
-}
-
-pub(super) fn negate(truth: Truth) -> Truth {
-    match truth {
-        Truth::True => Truth::False,
-        Truth::False => Truth::True,
-        Truth::Absent => Truth::Absent,
-        Truth::Error(fault) => Truth::Error(fault),
     }
 }

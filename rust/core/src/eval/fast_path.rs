@@ -12,7 +12,7 @@ use crate::clause::ops::OperatorTest as _;
 use crate::clause::ops::equality::Scalar as EqualScalar;
 use crate::clause::ops::ordering::Order;
 use crate::clause::ops::presence::Presence;
-use crate::clause::predicate::{Test, Truth, judge_value};
+use crate::clause::predicate::{Test, Truth, eval_value};
 use crate::clause::prepared::PreparedConst;
 use crate::limits::{LONG_LIST, LONG_TEXT};
 use crate::pyfn::ast::Function;
@@ -134,13 +134,11 @@ impl<R: Request> Evaluator<'_, R> {
         if !matches!(list.view(), View::List) || list.len() > LONG_LIST {
             return None;
         }
-        let mut index = 0;
-        while let Some(item) = list.item(index) {
+        for item in list.items() {
             self.steps().take(1).ok()?;
             if (self.of_value(&item, &each.predicate)? != each.negated) == each.any {
                 return Some(each.any);
             }
-            index += 1;
         }
         Some(!each.any)
     }
@@ -154,12 +152,12 @@ impl<R: Request> Evaluator<'_, R> {
                 return None;
             }
             in_place(value, &view, test, self.steps()).or_else(|| match test {
-                Test::Derived(derived) => match derived.judge(value, self) {
+                Test::Derived(derived) => match derived.evaluate(value, self) {
                     Truth::True => Some(true),
                     Truth::False => Some(false),
                     Truth::Absent | Truth::Error(_) => None,
                 },
-                test => judge_value(test, value, self.steps()).ok(),
+                test => eval_value(test, value, self.steps()).ok(),
             })
         };
         match predicate {

@@ -12,22 +12,67 @@ use crate::program::{ConditionTrace, FunctionTrace, Program, ReadFrom, ReadTrace
 use crate::pyfn::ast::{Code, Statement};
 use crate::pyfn::interp::env::{End, Env, LocalValue};
 use crate::pyfn::walk::statements;
-use crate::value::Step;
+use crate::value::{Step, Value};
 
 /// Values shown of one run of a function; conditions after that are listed without.
 const MOST_READS: usize = 10_000;
 
+/// Bytes of text made of locals in one run of a function; locals read after that are not shown.
+const MOST_TEXT: usize = 10_000_000;
+
 /// A request that records the reads of a function.
-pub(super) struct Tracer<'w, W> {
+///
+/// INVARIANT: a read costs the same whatever the size of the value that is read: a condition in a loop reads it at every turn,
+/// and only the last turn is shown. Values of the request become text in `finish`; the text of locals, which may change in
+/// between, is made at once, within [`MOST_TEXT`].
+pub(super) struct Tracer<'w, W: Env> {
     env: &'w mut W,
     program: &'w Program,
     numbers: HashMap<*const Statement, u32>,
-    tried: Vec<ConditionTrace>,
+    tried: Vec<Condition<W::Value>>,
     /// The conditions that are being evaluated, and the reads of each so far.
-    open: Vec<Vec<ReadTrace>>,
+    open: Vec<Vec<Read<W::Value>>>,
     returned: Option<u32>,
     failed: Option<u32>,
     reads_left: usize,
+    text_left: usize,
+}
+
+/// The last evaluation of a condition.
+struct Condition<V> {
+    statement: u32,
+    outcome: TraceOutcome,
+    times: u32,
+    reads: Vec<Read<V>>,
+}
+
+/// A value that a condition read.
+struct Read<V> {
+    from: ReadFrom,
+    value: Recorded<V>,
+}
+
+enum Recorded<V> {
+    Absent,
+    Value(V),
+    Text(String),
+}
+
+impl<V: Value> Recorded<V> {
+    fn of(step: &Step<V>) -> Self {
+        match step {
+            Step::Found(value) => Self::Value(value.clone()),
+            Step::Absent | Step::Unreadable => Self::Absent,
+        }
+    }
+
+    fn render(self) -> Option<String> {
+        match self {
+            Self::Absent => None,
+            Self::Value(value) => Some(render::value(&value)),
+            Self::Text(text) => Some(text),
+        }
+    }
 }
 
 impl<'w, W: Env> Tracer<'w, W> {
@@ -45,6 +90,7 @@ impl<'w, W: Env> Tracer<'w, W> {
             returned: None,
             failed: None,
             reads_left: MOST_READS,
+            text_left: MOST_TEXT,
         }
     }
 
@@ -56,7 +102,7 @@ impl<'w, W: Env> Tracer<'w, W> {
             } else {
                 self.returned
             },
-            conditions: self.tried,
+            conditions: self.tried.into_iter().map(Condition::render).collect(),
         }
     }
 
@@ -64,7 +110,7 @@ impl<'w, W: Env> Tracer<'w, W> {
         self.numbers.get(&std::ptr::from_ref(statement)).copied()
     }
 
-    fn keep(&mut self, from: ReadFrom, value: Option<String>) {
+    fn keep(&mut self, from: ReadFrom, value: Recorded<W::Value>) {
         if self.reads_left == 0 {
             return;
         }
@@ -74,7 +120,7 @@ impl<'w, W: Env> Tracer<'w, W> {
         self.reads_left -= 1;
         match reads.iter_mut().find(|read| read.from == from) {
             Some(read) => read.value = value,
-            None => reads.push(ReadTrace { from, value }),
+            None => reads.push(Read { from, value }),
         }
     }
 }
@@ -87,7 +133,7 @@ impl<W: Env> Env for Tracer<'_, W> {
         {
             let keys = self.program.path_keys(known).iter();
             let keys = keys.map(|key| key.text.into()).collect();
-            let value = shown(self.env.step(path));
+            let value = Recorded::of(self.env.step(path));
             self.keep(ReadFrom::Path(known.head, keys), value);
         }
         self.env.step(path)
@@ -106,7 +152,7 @@ impl<W: Env> Env for Tracer<'_, W> {
         if !self.open.is_empty() {
             let (head, keys) = field.path();
             let keys = keys.iter().map(|key| Box::from(*key)).collect();
-            let value = shown(&step);
+            let value = Recorded::of(&step);
             self.keep(ReadFrom::Path(head, keys), value);
         }
         step
@@ -125,7 +171,7 @@ impl<W: Env> Env for Tracer<'_, W> {
         // A read of a missing value is repeated step by step, to raise Python's exception.
         let gone: Vec<ReadFrom> = reads
             .iter()
-            .filter(|read| read.value.is_none())
+            .filter(|read| matches!(read.value, Recorded::Absent))
             .map(|read| read.from.clone())
             .collect();
         reads.retain(|read| !gone.iter().any(|longer| read.from.leads_to(longer)));
@@ -147,7 +193,7 @@ impl<W: Env> Env for Tracer<'_, W> {
                 known.times = known.times.saturating_add(1);
                 known.reads = reads;
             }
-            None => self.tried.push(ConditionTrace {
+            None => self.tried.push(Condition {
                 statement,
                 outcome,
                 times: 1,
@@ -180,21 +226,35 @@ impl<W: Env> Env for Tracer<'_, W> {
     }
 
     fn local(&mut self, slot: u32, seen: impl FnOnce() -> LocalValue<W::Value>) {
-        if self.open.is_empty() || self.reads_left == 0 {
+        if self.open.is_empty() || self.reads_left == 0 || self.text_left == 0 {
             return;
         }
         let value = match seen() {
-            LocalValue::Read(value) => render::value(&value),
-            LocalValue::Made(text) => render::cut(&text),
+            LocalValue::Read(value) => Recorded::Value(value),
+            LocalValue::Made(text) => {
+                self.text_left = self.text_left.saturating_sub(text.len());
+                Recorded::Text(render::cut(&text))
+            }
             LocalValue::Nothing => return,
         };
-        self.keep(ReadFrom::Local(slot), Some(value));
+        self.keep(ReadFrom::Local(slot), value);
     }
 }
 
-fn shown<V: crate::value::Value>(step: &Step<V>) -> Option<String> {
-    match step {
-        Step::Found(value) => Some(render::value(value)),
-        Step::Absent | Step::Unreadable => None,
+impl<V: Value> Condition<V> {
+    fn render(self) -> ConditionTrace {
+        ConditionTrace {
+            statement: self.statement,
+            outcome: self.outcome,
+            times: self.times,
+            reads: self
+                .reads
+                .into_iter()
+                .map(|read| ReadTrace {
+                    from: read.from,
+                    value: read.value.render(),
+                })
+                .collect(),
+        }
     }
 }

@@ -264,7 +264,7 @@ impl Program {
                     break match origin {
                         Origin::Match => DecidedBy::Rule(rule),
                         Origin::Host(decision) => DecidedBy::Host(rule, decision),
-                        Origin::Function(said) => DecidedBy::Function(rule, said),
+                        Origin::Function(decision) => DecidedBy::Function(rule, decision),
                     };
                 }
                 ScanResult::Decided(decided) => {
@@ -535,11 +535,13 @@ impl Program {
     ) -> Option<ScanResult<R>> {
         match answer {
             Answer::Pass => None,
-            Answer::Decided(said) => Some(ScanResult::Decided(DecidedBy::Function(rule, said))),
-            Answer::Transformed(said, args) => match evaluator.request.with_made(args) {
+            Answer::Decided(decision) => {
+                Some(ScanResult::Decided(DecidedBy::Function(rule, decision)))
+            }
+            Answer::Transformed(decision, args) => match evaluator.request.with_made(args) {
                 Ok(request) => Some(ScanResult::transformed(
                     rule,
-                    Origin::Function(said),
+                    Origin::Function(decision),
                     request,
                 )),
                 Err(code) => self.fail(rule, code, false, markers),

@@ -138,8 +138,7 @@ fn write_value<V: Value>(value: &V, out: &mut Shown, depth: usize) {
     match value.view() {
         View::List | View::Map if depth >= DEPTH => out.push('…'),
         View::List => {
-            let items = (0..).map_while(|index| value.item(index));
-            write_row(out, ("[", "]"), items, |item, out| {
+            write_row(out, ("[", "]"), value.items(), |item, out| {
                 write_value(&item, out, depth + 1);
             });
         }

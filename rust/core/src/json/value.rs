@@ -170,6 +170,11 @@ pub(crate) fn rewrite<'a>(
         (None, Some(value)) => entries.push((Text::Owned(key.as_ref().into()), value)),
         (None, None) => {}
     }
+    mapping(entries)
+}
+
+/// A mapping, unless a key is there twice.
+fn mapping<'a>(entries: Vec<(Text<'a>, Json<'a>)>) -> Result<Json<'a>, ErrorCode> {
     JsonMap::new(entries)
         .map(|map| Json::Map(Arc::new(map)))
         .map_err(|_| ErrorCode::CannotTransform)
@@ -207,13 +212,12 @@ fn from_const<'a>(constant: &Const) -> Result<Json<'a>, ErrorCode> {
             let entry = |(key, value): &(Box<str>, Const)| {
                 Ok((Text::Owned(key.as_ref().into()), from_const(value)?))
             };
-            let entries = entries
-                .iter()
-                .map(entry)
-                .collect::<Result<_, ErrorCode>>()?;
-            JsonMap::new(entries)
-                .map(|map| Json::Map(Arc::new(map)))
-                .map_err(|_| ErrorCode::CannotTransform)?
+            mapping(
+                entries
+                    .iter()
+                    .map(entry)
+                    .collect::<Result<_, ErrorCode>>()?,
+            )?
         }
         Const::Timestamp(_) | Const::HostConst(_) => return Err(ErrorCode::CannotTransform),
     })
@@ -244,9 +248,7 @@ pub(crate) fn from_made(made: OwnedValue<JsonValue<'_>>) -> Result<Json<'_>, Err
                 };
                 texts.push((key, from_made(value)?));
             }
-            JsonMap::new(texts)
-                .map(|map| Json::Map(Arc::new(map)))
-                .map_err(|_| ErrorCode::CannotTransform)?
+            mapping(texts)?
         }
     })
 }

@@ -21,7 +21,10 @@ pub use crate::pyfn::decision::{DecisionTemplate, FunctionDecision};
 use crate::regex::{CacheBudget, Dialect};
 use crate::source::{Source, Span};
 pub use crate::value::owned::OwnedValue;
-pub use outcome::{DecidedBy, Marker, Origin, Outcome, StaticOutcome, TransformStep};
+pub use outcome::{
+    DecidedBy, MISSING_SHADOW, Marker, NO_MATCH, Origin, Outcome, StaticOutcome, TransformStep,
+    rule_error,
+};
 pub use scratch::Scratch;
 pub use trace::{
     ClauseTrace, ConditionTrace, FunctionTrace, ReadFrom, ReadTrace, RuleTrace, TraceNode,
@@ -162,7 +165,7 @@ impl Program {
         &self.keys
     }
 
-    /// The number of distinct clauses; `judge_opaque` gets the index of one.
+    /// The number of distinct clauses; `eval_opaque` gets the index of one.
     #[must_use]
     pub fn clause_count(&self) -> usize {
         self.clauses.len()

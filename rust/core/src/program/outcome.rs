@@ -1,8 +1,22 @@
 //! Decisions of the evaluator, as indexes; the host converts them.
 
+use std::fmt;
+
 use crate::error::ErrorCode;
 use crate::pyfn::decision::FunctionDecision;
 use crate::value::request::Request;
+
+/// The reason of [`StaticOutcome::MissingShadow`].
+pub const MISSING_SHADOW: &str = "irreversible action with no shadow; default policy";
+
+/// The reason of [`StaticOutcome::NoMatch`].
+pub const NO_MATCH: &str = "no rule matched; default policy";
+
+/// The reason of [`DecidedBy::ErrorDeny`].
+#[must_use]
+pub fn rule_error(id: impl fmt::Display, code: &ErrorCode) -> String {
+    format!("rule `{id}` could not be judged ({code}); denied")
+}
 
 /// A rule that could not be evaluated and was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! The CFG of a function: its tests one after the other, each with what follows when it is true and when it is false.
 //!
 //! PERF: `if`, `and`, `or`, `not`, conditional expressions and `return` are gone once it is made: a function that tests a few
-//! values and says one of a few things walks along here and makes no value.
+//! values and returns one of a few decisions is followed here without making a value.
 //!
 //! INVARIANT: no node leads back, so every CFG ends.
 

@@ -20,8 +20,8 @@ pub(crate) mod value;
 use std::rc::Rc;
 
 use super::ast::{
-    Argument, Binary, Builtin, Code, Collection, Comparison, Conversion, Decide, For, Function,
-    Inline, Member, Method, Part, Statement, Target, Try, Types,
+    Argument, Binary, Builtin, Code, Comparison, Conversion, Decide, For, Function, Inline, Member,
+    Method, Part, Statement, Target, Try, Types,
 };
 use super::builtins::{self, format, method};
 use super::cfg::Node;
@@ -32,7 +32,7 @@ use super::pattern::Pattern;
 use crate::lang::path::Field;
 use crate::value::{Step, Value};
 use answer::{Answer, Pending, answer};
-use compare::{compare, unjudged};
+use compare::{compare, failure_on};
 use env::{End, Env};
 use locals::Locals;
 use search::Found;
@@ -278,7 +278,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                 }
                 Some(_) | None => Err(Failure::UNSUPPORTED),
             },
-            other => Err(unjudged(other, Exception::ATTRIBUTE.into())),
+            other => Err(failure_on(other, Exception::ATTRIBUTE.into())),
         }
     }
 
@@ -304,7 +304,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                     None => Err(Failure::UNSUPPORTED),
                 }
             }
-            other => Err(unjudged(other, Exception::TYPE.into())),
+            other => Err(failure_on(other, Exception::TYPE.into())),
         }
     }
 
@@ -340,13 +340,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
             Code::Regex(node) => {
                 let (pattern, text) = &**node;
                 let text = self.eval(text)?;
-                match text.text() {
-                    Some(text) => pattern.is_match(text, &mut self.budget),
-                    None => Err(unjudged(&text, Exception::TYPE.into())),
-                }
-            }
-            Code::Collect(node) if matches!(node.kind, Collection::Any | Collection::All) => {
-                self.quantified(node)
+                self.is_match(pattern, &text)
             }
             code => self.eval(code)?.truth(),
         }
@@ -497,13 +491,16 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
         builtins::call(function, args, &mut self.budget)
     }
 
+    fn is_match(&mut self, pattern: &Pattern, text: &Val<'p, W::Value>) -> Run<bool> {
+        match text.text() {
+            Some(text) => pattern.is_match(text, &mut self.budget),
+            None => Err(failure_on(text, Exception::TYPE.into())),
+        }
+    }
+
     #[inline(never)]
     fn searched(&mut self, pattern: &'p Pattern, text: Val<'p, W::Value>) -> Out<'p, W> {
-        let found = match text.text() {
-            Some(text) => pattern.is_match(text, &mut self.budget)?,
-            None => return Err(unjudged(&text, Exception::TYPE.into())),
-        };
-        Ok(if found {
+        Ok(if self.is_match(pattern, &text)? {
             Val::Match(Rc::new(Found::new(pattern, text)))
         } else {
             Val::None
@@ -585,7 +582,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                 None => Err(Exception::ATTRIBUTE.into()),
             },
             Val::DateTime(datetime) => datetime.attribute(name),
-            other => Err(unjudged(other, Exception::ATTRIBUTE.into())),
+            other => Err(failure_on(other, Exception::ATTRIBUTE.into())),
         }
     }
 
@@ -639,7 +636,7 @@ impl<'p, W: Env> Interp<'_, 'p, W> {
                     let value = self.eval(value)?;
                     let pairs = match Entries::of(&value) {
                         Some(entries) => entries.pairs(&mut self.budget)?,
-                        None => return Err(unjudged(&value, Exception::TYPE.into())),
+                        None => return Err(failure_on(&value, Exception::TYPE.into())),
                     };
                     for (key, value) in pairs {
                         table.insert(key, value, &mut self.budget)?;

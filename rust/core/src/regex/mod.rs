@@ -1,7 +1,7 @@
 //! Patterns: text in one of two dialects, checked at load, searched in linear time.
 //!
 //! [`Pattern::parse`] accepts exactly the patterns to which it can give the dialect's own meaning, and returns the reason
-//! otherwise. A [`Matcher`] searches one pattern, a [`PatternSet`] many at once. Automata are built when they are first
+//! otherwise. A pattern searches a text for itself, a [`PatternSet`] for many at once. Automata are built when they are first
 //! used; every cap is checked by `parse`.
 //!
 //! ```
@@ -9,7 +9,7 @@
 //!
 //! let rm = Pattern::parse(r"\brm\s+-rf\b", Dialect::Re2)?;
 //! let sudo = Pattern::parse("^sudo ", Dialect::Re2)?;
-//! assert!(rm.compile().is_match("cd / && rm -rf ."));
+//! assert!(rm.is_match("cd / && rm -rf ."));
 //! let mut found = MatchSet::new();
 //! PatternSet::build(&[&rm, &sudo]).matches("sudo rm -rf .", &mut found);
 //! assert_eq!(found.iter().collect::<Vec<_>>(), [0, 1]);
@@ -40,7 +40,6 @@ pub use dialect::stack::{MAX_COST, MAX_NESTING};
 pub use error::PatternError;
 pub use literal::LiteralKind;
 pub use multi::{MatchSet, PatternSet};
-pub use single::Matcher;
 
 /// The regular-expression syntax and semantics of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,13 +50,14 @@ pub enum Dialect {
     Python,
 }
 
-/// A pattern that was accepted: parsed, within every cap, not yet compiled. Cloning is cheap.
+/// A pattern that was accepted: parsed, within every cap. Its parts are built by the first search, and shared by its clones;
+/// cloning is cheap, and all threads may search the same one.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     inner: Arc<Inner>,
 }
 
-/// A pattern and its lazily built parts: shared by its copies, its matchers and its sets.
+/// A pattern and its lazily built parts: shared by its copies and its sets.
 #[derive(Debug)]
 struct Inner {
     text: String,
@@ -185,12 +185,6 @@ impl Pattern {
     #[must_use]
     pub fn literal_kind(&self) -> Option<LiteralKind> {
         self.inner.literal.clone()
-    }
-
-    /// A matcher for this pattern. Free: its parts are built by the first search, and shared.
-    #[must_use]
-    pub fn compile(&self) -> Matcher {
-        Matcher::new(self)
     }
 }
 

@@ -44,7 +44,7 @@ impl Rewrite {
     }
 
     /// Returns true if the automaton is exact on `text`.
-    pub(super) fn judges(&self, text: &str) -> bool {
+    pub(super) fn is_exact_on(&self, text: &str) -> bool {
         match self.target {
             Target::Itself | Target::Rewritten(_) => {
                 !self.ascii_only || (!text.is_empty() && text.is_ascii())

@@ -1,6 +1,6 @@
-//! One pattern, searched alone.
+//! Searching one pattern alone, anywhere in a text.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use memchr::memmem::Finder;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -69,19 +69,7 @@ impl Built {
     }
 }
 
-/// Searches one pattern in a text, anywhere. Safe to use from many threads; cloning is cheap.
-#[derive(Clone, Debug)]
-pub struct Matcher {
-    pattern: Arc<Inner>,
-}
-
-impl Matcher {
-    pub(super) fn new(pattern: &Pattern) -> Self {
-        Self {
-            pattern: Arc::clone(&pattern.inner),
-        }
-    }
-
+impl Pattern {
     /// Returns true if the pattern is found in `text`.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
@@ -103,7 +91,7 @@ impl Matcher {
             built,
             weight,
             ..
-        } = &*self.pattern;
+        } = &*self.inner;
         Ok(match literal {
             Some(LiteralKind::Exact(literal)) => text == literal,
             Some(LiteralKind::Prefix(literal)) => text.starts_with(literal.as_str()),
@@ -111,7 +99,7 @@ impl Matcher {
             Some(LiteralKind::Contains(literal)) => {
                 built.finder(literal).find(text.as_bytes()).is_some()
             }
-            None if !rewrite.judges(text) => return self.search_nfa_sim(text, steps),
+            None if !rewrite.is_exact_on(text) => return self.search_nfa_sim(text, steps),
             None if text.len().saturating_mul(*weight) > CALM => {
                 return self.search_long(text, steps);
             }
@@ -125,7 +113,7 @@ impl Matcher {
     /// Searches a text so long that its automaton must not be left to go the slow way in silence.
     #[cold]
     fn search_long(&self, text: &str, steps: &Steps) -> Result<bool, Fault> {
-        let long = self.pattern.built.long.get_or_init(|| self.build_long());
+        let long = self.inner.built.long.get_or_init(|| self.build_long());
         if let Some(long) = long {
             if let Some(found) = long.search(text) {
                 return Ok(found);
@@ -137,8 +125,8 @@ impl Matcher {
 
     /// Builds the automaton ahead of the first search.
     pub(crate) fn prepare(&self) {
-        let built = &self.pattern.built;
-        match &self.pattern.literal {
+        let built = &self.inner.built;
+        match &self.inner.literal {
             Some(LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_)) => {}
             Some(LiteralKind::Contains(literal)) => {
                 built.finder(literal);
@@ -162,21 +150,17 @@ impl Matcher {
             dialect,
             built,
             ..
-        } = &*self.pattern;
+        } = &*self.inner;
         built
             .nfa_sim
             .get_or_init(|| NfaSim::new(hir, *dialect))
             .is_match(text, steps)
     }
 
-    pub(super) fn inner(&self) -> &Inner {
-        &self.pattern
-    }
-
     fn build_long(&self) -> Option<Box<Long>> {
-        let target = self.pattern.target()?;
+        let target = self.inner.target()?;
         let dfa = lazy_dfa(&[target], MatchKind::LeftmostFirst, CACHE_BYTES)?;
-        let caches = Caches::new(&self.pattern.budget);
+        let caches = Caches::new(&self.inner.budget);
         Some(Box::new(Long { dfa, caches }))
     }
 
@@ -188,7 +172,7 @@ impl Matcher {
             .hybrid_cache_capacity(CACHE_BYTES);
         Regex::builder()
             .configure(config)
-            .build_from_hir(self.pattern.target()?)
+            .build_from_hir(self.inner.target()?)
             .ok()
     }
 }

@@ -71,18 +71,33 @@ pub trait Value: Clone {
         matches!(self.view(), View::Null)
     }
     /// The value of `key`, when this is a mapping; absent on null, unreadable on anything else.
-    fn get(&self, key: Key<'_>) -> Step<Self>;
+    fn get(&self, key: Key<'_>) -> Step<Self> {
+        let _ = key;
+        Step::Unreadable
+    }
     /// The number of elements or entries of a list or mapping; 0 for anything else.
-    fn len(&self) -> usize;
+    fn len(&self) -> usize {
+        0
+    }
     /// [`Value::len`], or `None` when the mapping raised an error.
     fn checked_len(&self) -> Option<usize> {
         Some(self.len())
     }
     /// Element `index` of a list; `None` past its end.
-    fn item(&self, index: usize) -> Option<Self>;
+    fn item(&self, index: usize) -> Option<Self> {
+        let _ = index;
+        None
+    }
+    /// The elements of a list.
+    #[inline]
+    fn items(&self) -> impl Iterator<Item = Self> {
+        (0..).map_while(|index| self.item(index))
+    }
     /// Calls `visit` with each key and value of a mapping until it returns `false`; only `explain` does. A key that is no
     /// string is seen as [`View::Opaque`].
-    fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool);
+    fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool) {
+        let _ = visit;
+    }
     /// Calls `visit` with each key and value of a mapping until it returns `false`, keys as values; functions use it.
     fn each_pair(&self, visit: &mut dyn FnMut(Self, Self) -> bool) {
         let _ = visit;
@@ -118,7 +133,7 @@ pub trait Value: Clone {
     ///
     /// # Errors
     /// The name of the exception the operator raised.
-    fn judge_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
+    fn eval_opaque(&self, clause: u32) -> Result<bool, ErrorCode> {
         let _ = clause;
         Err(ErrorCode::TypeError)
     }

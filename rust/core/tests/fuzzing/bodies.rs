@@ -187,7 +187,7 @@ pub(crate) fn search_patterns(data: &[u8]) {
     let mut found = MatchSet::new();
     PatternSet::build(&patterns.iter().collect::<Vec<_>>()).matches(subject, &mut found);
     for (index, pattern) in patterns.iter().enumerate() {
-        let matcher = pattern.compile();
+        let matcher = &pattern;
         let plain = matcher.is_match_plain(subject);
         assert_eq!(
             matcher.is_match(subject),

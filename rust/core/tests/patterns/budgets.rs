@@ -45,7 +45,7 @@ fn texts(length: usize) -> Vec<String> {
 fn alone(patterns: &[Pattern], texts: &[String], after: &dyn Fn()) -> Vec<bool> {
     let search = |text: &String| {
         let search = |pattern: &Pattern| {
-            let found = pattern.compile().is_match(text);
+            let found = pattern.is_match(text);
             after();
             found
         };
@@ -90,7 +90,7 @@ fn no_search_leaves_more_than_the_budget_and_each_finds_what_it_finds_without_on
 #[test]
 fn the_plain_path_agrees_however_small_the_budget() {
     for pattern in parsed(&sources(24), &CacheBudget::new(LIMITS[2])) {
-        let matcher = pattern.compile();
+        let matcher = &pattern;
         for text in &texts(14_000) {
             let plain = matcher.is_match_plain(text);
             assert_eq!(matcher.is_match(text), plain, "{}", pattern.text());
@@ -104,7 +104,7 @@ fn what_is_searched_takes_the_place_of_what_is_not() {
     let (large, small) = ("[ad].{8}Q", "[ad].{6}Q");
     let alone = |source: &str, budget: &CacheBudget| {
         let pattern = Pattern::parse_within(source, Dialect::Re2, budget).expect("a pattern");
-        let matcher = pattern.compile();
+        let matcher = pattern;
         assert!(!matcher.is_match(&texts[0]));
         matcher
     };
@@ -140,7 +140,7 @@ fn the_oldest_are_evicted_and_no_more_of_them_than_needed() {
     let mut sizes = Vec::new();
     for pattern in &patterns {
         let before = budget.held();
-        assert!(!pattern.compile().is_match(text));
+        assert!(!pattern.is_match(text));
         sizes.push(budget.held() - before);
     }
     let most = *sizes.iter().max().expect("some");
@@ -149,7 +149,7 @@ fn the_oldest_are_evicted_and_no_more_of_them_than_needed() {
     let budget = CacheBudget::new(limit);
     let patterns = parsed(&sources, &budget);
     for (number, pattern) in patterns.iter().enumerate() {
-        assert!(!pattern.compile().is_match(text));
+        assert!(!pattern.is_match(text));
         let kept = budget.held();
         assert!(kept <= limit && (number < 9 || kept + 2 * most > limit));
     }

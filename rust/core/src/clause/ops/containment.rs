@@ -126,8 +126,7 @@ impl Needles {
             Quantity::Any => Vec::new(),
             Quantity::All => vec![false; missing],
         };
-        let mut index = 0;
-        while let Some(item) = list.item(index) {
+        for item in list.items() {
             steps.take(1)?;
             let view = sound(item.view())?;
             if let View::Str(text) = &view {
@@ -146,7 +145,6 @@ impl Needles {
                     }
                 }
             }
-            index += 1;
         }
         Ok(false)
     }
@@ -388,8 +386,7 @@ fn holds<V: Value>(
             Ok(finder.find(text.as_bytes()).is_some())
         }
         (View::List, _) => {
-            let mut index = 0;
-            while let Some(item) = value.item(index) {
+            for item in value.items() {
                 steps.take(1)?;
                 let view = sound(item.view())?;
                 if let View::Str(text) = &view {
@@ -398,7 +395,6 @@ fn holds<V: Value>(
                 if prepared::scalar_equal(&view, &needle.operand) {
                     return Ok(true);
                 }
-                index += 1;
             }
             Ok(false)
         }

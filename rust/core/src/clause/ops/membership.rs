@@ -111,8 +111,8 @@ fn is_subset<V: Value>(
     if !matches!(view, View::List) {
         return Err(Fault::WrongType);
     }
-    let (mut index, mut fault) = (0, None);
-    while let Some(item) = list.item(index) {
+    let mut fault = None;
+    for item in list.items() {
         steps.take(1)?;
         let found = sound(item.view()).and_then(|view| {
             charge(&view, steps)?;
@@ -124,7 +124,6 @@ fn is_subset<V: Value>(
             Err(Fault::BudgetExceeded) => return Err(Fault::BudgetExceeded),
             Err(error) => fault = fault.or(Some(error)),
         }
-        index += 1;
     }
     fault.map_or(Ok(true), Err)
 }

@@ -5,11 +5,10 @@ use super::{Facts, Inside, OperandType, Operator, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::chars;
 use crate::clause::context::Around;
-use crate::clause::predicate::{Test, Truth, judge_value, sound};
+use crate::clause::predicate::{Test, Truth, eval_value, sound};
 use crate::error::Fault;
-use crate::lang::path::Key;
 use crate::value::class::Classes;
-use crate::value::{Step, Value, View};
+use crate::value::{Value, View};
 
 operators! {
     "length" OperandType::Tests(Inside::Count), Element, None, None, Prepare::Tests(Derived::Length, false);
@@ -82,7 +81,7 @@ impl Derived {
     }
 
     /// Evaluates a value that is there. `around` reads other paths.
-    pub(crate) fn judge<V: Value>(&self, value: &V, around: &impl Around<V>) -> Truth {
+    pub(crate) fn evaluate<V: Value>(&self, value: &V, around: &impl Around<V>) -> Truth {
         let view = match sound(value.view()) {
             Ok(view) => view,
             Err(fault) => return Truth::Error(fault),
@@ -129,20 +128,6 @@ impl Value for Scalar<'_> {
             Self::Text(text) => View::Str(text),
         }
     }
-
-    fn get(&self, _: Key<'_>) -> Step<Self> {
-        Step::Unreadable
-    }
-
-    fn len(&self) -> usize {
-        0
-    }
-
-    fn item(&self, _: usize) -> Option<Self> {
-        None
-    }
-
-    fn each_entry(&self, _: &mut dyn FnMut(View<'_>, &Self) -> bool) {}
 }
 
 fn length<V: Value>(value: &V, view: &View<'_>, steps: &Steps) -> Result<i64, Fault> {
@@ -171,15 +156,15 @@ fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, around: &impl Around<V>) ->
                 Truth::Error(Fault::WrongType)
             }
         },
-        test => judge_value(test, value, around.steps()).into(),
+        test => eval_value(test, value, around.steps()).into(),
     }
 }
 
 /// The conjunction of tests.
-fn every(tests: &[Test], mut judge: impl FnMut(&Test) -> Truth) -> Truth {
+fn every(tests: &[Test], mut evaluate: impl FnMut(&Test) -> Truth) -> Truth {
     let mut result = Truth::True;
     for test in tests {
-        result = both(result, judge(test));
+        result = result.and(evaluate(test));
         if result == Truth::False {
             break;
         }
@@ -187,49 +172,27 @@ fn every(tests: &[Test], mut judge: impl FnMut(&Test) -> Truth) -> Truth {
     result
 }
 
-fn both(left: Truth, right: Truth) -> Truth {
-    match (left, right) {
-        (Truth::False, _) | (_, Truth::False) => Truth::False,
-        (Truth::Error(fault), _) | (_, Truth::Error(fault)) => Truth::Error(fault),
-        (Truth::Absent, _) | (_, Truth::Absent) => Truth::Absent,
-        (Truth::True, Truth::True) => Truth::True,
-    }
-}
-
-fn negated(truth: Truth) -> Truth {
-    match truth {
-        Truth::True => Truth::False,
-        Truth::False => Truth::True,
-        other @ (Truth::Absent | Truth::Error(_)) => other,
-    }
-}
-
 fn elements<V: Value>(each: Each, list: &V, tests: &[Test], around: &impl Around<V>) -> Truth {
     let mut result = Truth::True;
-    let mut index = 0;
-    while let Some(element) = list.item(index) {
+    for element in list.items() {
         if let Err(fault) = around.steps().take(1) {
             return Truth::Error(fault);
         }
         let passes = every(tests, |test| match test {
-            Test::Derived(derived) => derived.judge(&element, around),
-            test => judge_value(test, &element, around.steps()).into(),
+            Test::Derived(derived) => derived.evaluate(&element, around),
+            test => eval_value(test, &element, around.steps()).into(),
         });
         // `any` is the negation of `none`, so that one fold does for the three.
-        result = both(
-            result,
-            match each {
-                Each::All => passes,
-                Each::Any | Each::None => negated(passes),
-            },
-        );
+        result = result.and(match each {
+            Each::All => passes,
+            Each::Any | Each::None => passes.negated(),
+        });
         if result == Truth::False {
             break;
         }
-        index += 1;
     }
     match each {
         Each::All | Each::None => result,
-        Each::Any => negated(result),
+        Each::Any => result.negated(),
     }
 }

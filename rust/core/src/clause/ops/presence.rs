@@ -23,7 +23,7 @@ fn prepared(operand: PreparedConst, test: impl Fn(bool) -> Presence) -> Option<T
 /// A test of what is there at all.
 #[derive(Debug)]
 pub enum Presence {
-    /// The path exists, or does not. Evaluated before the value is read: see [`crate::clause::predicate::judge`].
+    /// The path exists, or does not. Evaluated before the value is read: see [`crate::clause::predicate::evaluate`].
     Exists(bool),
     /// The value is null or has no characters, items or entries; or it has.
     Empty(bool),

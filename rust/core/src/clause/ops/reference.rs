@@ -58,11 +58,11 @@ pub(super) fn refer<V: Value, W: Value>(
     })
 }
 
-fn relate<V: Value>(right: &Step<V>, judge: impl FnOnce(&V) -> Result<bool, Fault>) -> Truth {
+fn relate<V: Value>(right: &Step<V>, evaluate: impl FnOnce(&V) -> Result<bool, Fault>) -> Truth {
     match right {
         Step::Absent => Truth::Absent,
         Step::Unreadable => Truth::Error(Fault::WrongType),
-        Step::Found(right) => judge(right).into(),
+        Step::Found(right) => evaluate(right).into(),
     }
 }
 
@@ -114,15 +114,13 @@ pub(super) fn single<'a, 'v>(view: &'a View<'v>) -> Result<&'a View<'v>, Fault> 
 
 /// Returns true if a list has an element that equals a scalar.
 pub(super) fn holds<V: Value>(list: &V, wanted: &View<'_>, steps: &Steps) -> Result<bool, Fault> {
-    let mut index = 0;
-    while let Some(item) = list.item(index) {
+    for item in list.items() {
         steps.take(1)?;
         let view = sound(item.view())?;
         charge(&view, steps)?;
         if equal(&view, wanted) {
             return Ok(true);
         }
-        index += 1;
     }
     Ok(false)
 }

@@ -17,10 +17,10 @@ use crate::pyfn::predicate::{FastNode, Predicate, Read};
 use crate::pyfn::trigger::Trigger;
 use crate::value::class::{Class, Classes};
 
-/// Nodes that are followed, each as often as an edge leads to it.
+/// Maximum number of nodes visited, counted once per incoming edge.
 const MAX_NODES: usize = 64;
 
-/// Triggers of one function.
+/// Maximum number of triggers of one function.
 const MAX_TRIGGERS: usize = 16;
 
 /// Infers the triggers of a function that begins at node `start`; `None`: it is always called.
@@ -43,8 +43,8 @@ struct Inference<'f> {
     nodes: usize,
 }
 
-/// Triggers on the value read: of the test of a node, and of classes. `default`: the default of a missing value satisfies
-/// them.
+/// Triggers on a value that is read: the test of a node, and classes of values. `default`: they also hold for the default of
+/// a missing value.
 fn of_read(read: &Read, node: Option<u32>, classes: Classes, default: bool) -> Vec<Trigger> {
     let mut triggers = vec![Trigger {
         path: read.path,

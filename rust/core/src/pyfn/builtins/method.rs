@@ -8,7 +8,7 @@ use crate::num::bigint::Signed;
 use crate::pyfn::ast::Method;
 use crate::pyfn::consts::PyConst;
 use crate::pyfn::exception::{Exception, Failure};
-use crate::pyfn::interp::compare::{Set, set_of, subset, unjudged};
+use crate::pyfn::interp::compare::{Set, failure_on, set_of, subset};
 use crate::pyfn::interp::sequence::{Entries, Kind, collect, integer, items_of};
 use crate::pyfn::interp::table::Table;
 use crate::pyfn::interp::value::{Budget, Items, Run, Val, ViewOf};
@@ -104,7 +104,7 @@ pub(in crate::pyfn) fn call<'p, V: Value>(
         (Val::DateTime(_), Method::IsoFormat | Method::Replace, _) => Err(Failure::UNSUPPORTED),
         (Val::Match(found), method, args) => found.call(method, args, budget),
         (Val::View(..) | Val::Range(_) | Val::Object(_), _, _) => Err(Failure::UNSUPPORTED),
-        (owner, _, _) => Err(unjudged(owner, Exception::ATTRIBUTE.into())),
+        (owner, _, _) => Err(failure_on(owner, Exception::ATTRIBUTE.into())),
     }
 }
 
@@ -209,7 +209,7 @@ fn of_set<'p, V: Value>(
 fn string<'v, V: Value>(value: &'v Val<'_, V>) -> Run<&'v str> {
     value
         .text()
-        .ok_or_else(|| unjudged(value, Exception::TYPE.into()))
+        .ok_or_else(|| failure_on(value, Exception::TYPE.into()))
 }
 
 fn of_text<'p, V: Value>(
@@ -427,7 +427,7 @@ fn has_affix<V: Value>(
             }
             Ok(false)
         }
-        _ => Err(unjudged(affix, Exception::TYPE.into())),
+        _ => Err(failure_on(affix, Exception::TYPE.into())),
     }
 }
 

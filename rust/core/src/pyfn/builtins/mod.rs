@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::ast::{Binary, Builtin};
 use super::exception::{Exception, Failure};
-use super::interp::compare::{Wanted, ordered, unjudged};
+use super::interp::compare::{Wanted, failure_on, ordered};
 use super::interp::number::{self, Number};
 use super::interp::repr;
 use super::interp::sequence::{self, Cursor, Entries, collect, integer};
@@ -99,11 +99,7 @@ fn of_one<'p, V: Value>(
             Number::Big(number) => number::int(number.abs()),
             Number::Float(number) => Ok(Val::Float(number.abs())),
         },
-        Builtin::Round => match sequence::number(&value)? {
-            Number::Int(number) => Ok(Val::Int(number)),
-            Number::Big(number) => number::int(number),
-            Number::Float(number) => number::rounded(number),
-        },
+        Builtin::Round => round_to(&value, &Val::None),
         Builtin::Any | Builtin::All => {
             let decisive = function == Builtin::Any;
             let mut cursor = Cursor::new(value, budget)?;
@@ -206,24 +202,7 @@ fn sum<'p, V: Value>(
     }
     let mut total = start;
     while let Some(item) = cursor.next(budget)? {
-        // From Python 3.12 on the sum of floats is compensated.
-        if matches!((&total, &item), (Val::Float(_), Val::Float(_))) {
-            return float_sum(total, item, cursor, budget);
-        }
-        total = number::binary(Binary::Add, &total, &item, budget)?;
-    }
-    Ok(total)
-}
-
-/// Continues a sum of floats without compensation, as Python before 3.12 does.
-fn float_sum<'p, V: Value>(
-    total: Val<'p, V>,
-    item: Val<'p, V>,
-    mut cursor: Cursor<'p, V>,
-    budget: &mut Budget,
-) -> Run<Val<'p, V>> {
-    let mut total = number::binary(Binary::Add, &total, &item, budget)?;
-    while let Some(item) = cursor.next(budget)? {
+        // Floats are added without compensation, as by Python before 3.12.
         total = number::binary(Binary::Add, &total, &item, budget)?;
     }
     Ok(total)
@@ -359,7 +338,7 @@ fn sort<'p, V: Value, T>(
                 .map(&key)
                 .find(|item| matches!(item, Val::Opaque(_)))
             {
-                return Err(unjudged(odd, Failure::UNSUPPORTED));
+                return Err(failure_on(odd, Failure::UNSUPPORTED));
             }
             let set = |item| super::interp::compare::set_of(item).is_some();
             if items.iter().map(&key).any(set) {

@@ -101,32 +101,17 @@ fn equal_at<V: Value>(
     if depth > MAX_SCRIPT_DEPTH {
         return Err(Failure::TOO_LARGE);
     }
-    match (left, right) {
-        (Val::Opaque(broken), other) | (other, Val::Opaque(broken)) => {
-            // No value of another type is None; any other value may define its own equality.
-            return match other {
-                Val::None => Ok(false),
-                _ => Err((*broken).into()),
-            };
-        }
-        (
-            Val::Object(_) | Val::Match(_) | Val::Static(_) | Val::Decision(_) | Val::Each(_),
-            other,
-        )
-        | (
-            other,
-            Val::Object(_) | Val::Match(_) | Val::Static(_) | Val::Decision(_) | Val::Each(_),
-        ) => {
-            return match other {
-                Val::Object(_)
-                | Val::Match(_)
-                | Val::Static(_)
-                | Val::Decision(_)
-                | Val::Each(_) => Err(Failure::UNSUPPORTED),
-                _ => Ok(false),
-            };
-        }
-        _ => {}
+    if let (Val::Opaque(broken), other) | (other, Val::Opaque(broken)) = (left, right) {
+        // No value of another type is None; any other value may define its own equality.
+        return match other {
+            Val::None => Ok(false),
+            _ => Err((*broken).into()),
+        };
+    }
+    match (is_object(left), is_object(right)) {
+        (true, true) => return Err(Failure::UNSUPPORTED),
+        (false, false) => {}
+        _ => return Ok(false),
     }
     if let (Some(left), Some(right)) = (left.text(), right.text()) {
         return Ok(left == right);
@@ -189,6 +174,14 @@ fn equal_at<V: Value>(
         return Ok(true);
     }
     Ok(false)
+}
+
+/// Returns true if a value is an object that equals no value of another kind.
+fn is_object<V>(value: &Val<'_, V>) -> bool {
+    matches!(
+        value,
+        Val::Object(_) | Val::Match(_) | Val::Static(_) | Val::Decision(_) | Val::Each(_)
+    )
 }
 
 /// A set.
@@ -267,7 +260,7 @@ pub(in crate::pyfn) fn contains<'p, V: Value>(
                 budget.scan(text)?;
                 Ok(crate::pyfn::builtins::text::find(text, wanted).is_some())
             }
-            None => Err(unjudged(item, Exception::TYPE.into())),
+            None => Err(failure_on(item, Exception::TYPE.into())),
         };
     }
     if let Some(set) = set_of(owner) {
@@ -319,12 +312,12 @@ pub(in crate::pyfn) fn contains<'p, V: Value>(
             Some(None) => Ok(false),
             None => Err(Failure::UNSUPPORTED),
         },
-        other => Err(unjudged(other, Exception::TYPE.into())),
+        other => Err(failure_on(other, Exception::TYPE.into())),
     }
 }
 
-/// The trouble of an operation on a value that it is not for.
-pub(in crate::pyfn) fn unjudged<V: Value>(value: &Val<'_, V>, otherwise: Failure) -> Failure {
+/// The failure of an operation on a value: that of an opaque value, `otherwise` of any other.
+pub(in crate::pyfn) fn failure_on<V: Value>(value: &Val<'_, V>, otherwise: Failure) -> Failure {
     match value {
         Val::Opaque(broken) => (*broken).into(),
         _ => otherwise,

@@ -12,29 +12,6 @@ use crate::pyfn::builtins;
 use crate::pyfn::exception::Exception;
 
 impl<'p, W: Env> Interp<'_, 'p, W> {
-    /// `any(..)` or `all(..)` of a generator with one loop. PERF: it gathers nothing.
-    pub(super) fn quantified(&mut self, node: &'p Collect) -> Run<bool> {
-        let [only] = &*node.loops else {
-            return self.collect(node)?.truth();
-        };
-        let decisive = node.kind == Collection::Any;
-        let over = self.eval(&only.over)?;
-        let mut cursor = Cursor::new(over, &mut self.budget)?;
-        'items: while let Some(item) = cursor.next(&mut self.budget)? {
-            self.budget.fuel(node.weight)?;
-            self.assign(&only.target, item)?;
-            for condition in &only.conditions {
-                if !self.truth(condition)? {
-                    continue 'items;
-                }
-            }
-            if self.truth(&node.value)? == decisive {
-                return Ok(decisive);
-            }
-        }
-        Ok(!decisive)
-    }
-
     pub(super) fn collect(&mut self, node: &'p Collect) -> Out<'p, W> {
         let mut gathered = match node.kind {
             Collection::List => Gathered::List(Vec::new()),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::compare::{set_of, unjudged};
+use super::compare::{failure_on, set_of};
 use super::sequence::{self, Kind};
 use super::table::Table;
 use super::value::{Budget, Run, Val};
@@ -216,7 +216,7 @@ fn sets<'p, V: Value>(
         {
             return merged(left, right, budget);
         }
-        _ => return Err(unjudged(left, unjudged(right, Exception::TYPE.into()))),
+        _ => return Err(failure_on(left, failure_on(right, Exception::TYPE.into()))),
     };
     let mut kept = Vec::new();
     for item in one.items() {

@@ -32,12 +32,8 @@ pub(in crate::pyfn) fn repr_of<V: Value>(
     out: &mut String,
     budget: &mut Budget,
 ) -> Run<()> {
-    let mut writer = Writer {
-        out,
-        ascii: false,
-        budget,
-    };
-    writer.value(value, 0)
+    let ascii = false;
+    Writer { out, ascii, budget }.value(value, 0)
 }
 
 /// Appends `ascii(value)`.
@@ -46,12 +42,8 @@ pub(in crate::pyfn) fn ascii_of<V: Value>(
     out: &mut String,
     budget: &mut Budget,
 ) -> Run<()> {
-    let mut writer = Writer {
-        out,
-        ascii: true,
-        budget,
-    };
-    writer.value(value, 0)
+    let ascii = true;
+    Writer { out, ascii, budget }.value(value, 0)
 }
 
 /// A local as an explanation shows it: JSON, or as Python shows a container.

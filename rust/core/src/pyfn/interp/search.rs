@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::compare::unjudged;
+use super::compare::failure_on;
 use super::table::Table;
 use super::value::{Budget, Run, Val};
 use crate::pyfn::ast::Method;
@@ -20,8 +20,7 @@ impl Pattern {
     #[inline]
     pub(in crate::pyfn) fn is_match(&self, text: &str, budget: &mut Budget) -> Run<bool> {
         budget.scan(text)?;
-        let matcher = self.parsed.compile();
-        budget.metered(|fuel| matcher.is_match_within(text, fuel))
+        budget.metered(|fuel| self.parsed.is_match_within(text, fuel))
     }
 
     fn captures(&self) -> Run<&Captures> {
@@ -74,7 +73,7 @@ impl<'p, V: Value> Found<'p, V> {
                     .iter()
                     .position(|known| known.as_deref() == Some(name))
                     .map(|at| at + 1),
-                None => return Err(unjudged(key, Failure::UNSUPPORTED)),
+                None => return Err(failure_on(key, Failure::UNSUPPORTED)),
             },
         };
         found

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::compare::{equal, set_of, unjudged};
+use super::compare::{equal, failure_on, set_of};
 use super::number::Number;
 use super::table::{Table, hash};
 use super::value::{Budget, Items, Range, Run, Val};
@@ -193,7 +193,7 @@ pub(in crate::pyfn) fn item<'p, V: Value>(
             found.map(Val::Int).ok_or_else(|| Exception::INDEX.into())
         }
         Val::Match(found) => found.group(key, budget),
-        Val::Opaque(_) => Err(unjudged(owner, Failure::UNSUPPORTED)),
+        Val::Opaque(_) => Err(failure_on(owner, Failure::UNSUPPORTED)),
         _ => Err(Exception::TYPE.into()),
     }
 }
@@ -204,7 +204,7 @@ pub(in crate::pyfn) fn index<V: Value>(key: &Val<'_, V>, length: usize) -> Run<u
         Val::Bool(flag) => i64::from(*flag),
         Val::Int(index) => *index,
         Val::Big(_) => return Err(Exception::INDEX.into()),
-        other => return Err(unjudged(other, Exception::TYPE.into())),
+        other => return Err(failure_on(other, Exception::TYPE.into())),
     };
     let length = length as i64;
     let index = if index < 0 {
@@ -260,7 +260,7 @@ pub(in crate::pyfn) fn slice<'p, V: Value>(
         Val::Range(_) => Err(Failure::UNSUPPORTED),
         // A slice has no hash before Python 3.12, and is no key.
         Val::Map(_) | Val::Dict(_) | Val::Const(PyConst::Dict(_)) => Err(Failure::UNSUPPORTED),
-        Val::Opaque(_) => Err(unjudged(owner, Failure::UNSUPPORTED)),
+        Val::Opaque(_) => Err(failure_on(owner, Failure::UNSUPPORTED)),
         _ => Err(Exception::TYPE.into()),
     }
 }
@@ -276,7 +276,7 @@ fn range_of<V: Value>(bounds: &[Val<'_, V>; 3], length: usize) -> Run<Range> {
         } else {
             i64::MAX
         })),
-        other => Err(unjudged(other, Exception::TYPE.into())),
+        other => Err(failure_on(other, Exception::TYPE.into())),
     };
     let [start, stop, step] = bounds;
     let step = number(step)?.unwrap_or(1).max(-i64::MAX);
@@ -358,7 +358,7 @@ impl<'p, V: Value> Cursor<'p, V> {
                         .collect();
                     return Ok(Self::Listed(keys.into_iter()));
                 }
-                return Err(unjudged(&other, Exception::TYPE.into()));
+                return Err(failure_on(&other, Exception::TYPE.into()));
             }
         })
     }
@@ -424,11 +424,11 @@ pub(in crate::pyfn) fn integer<V: Value>(value: &Val<'_, V>) -> Run<i64> {
         Val::Bool(flag) => Ok(i64::from(*flag)),
         Val::Int(number) => Ok(*number),
         Val::Big(_) => Err(Exception::OVERFLOW.into()),
-        other => Err(unjudged(other, Exception::TYPE.into())),
+        other => Err(failure_on(other, Exception::TYPE.into())),
     }
 }
 
 /// A number, or the error of a value that is not a number.
 pub(in crate::pyfn) fn number<V: Value>(value: &Val<'_, V>) -> Run<Number> {
-    Number::of(value).ok_or_else(|| unjudged(value, Exception::TYPE.into()))
+    Number::of(value).ok_or_else(|| failure_on(value, Exception::TYPE.into()))
 }

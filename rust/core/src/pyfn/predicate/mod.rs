@@ -14,9 +14,8 @@ use std::cmp::Ordering;
 use super::ast::{Comparison, Types};
 use super::consts::PyConst;
 use crate::clause::predicate::Test;
-use crate::lang::path::Key;
 use crate::value::compare::{compare, number};
-use crate::value::{Step, Value, View};
+use crate::value::{Value, View};
 
 /// A node of the fast path.
 #[derive(Debug)]
@@ -124,20 +123,6 @@ impl Value for Scalar {
             Self::Str(text) => View::Str(text),
         }
     }
-
-    fn get(&self, _: Key<'_>) -> Step<Self> {
-        Step::Unreadable
-    }
-
-    fn len(&self) -> usize {
-        0
-    }
-
-    fn item(&self, _: usize) -> Option<Self> {
-        None
-    }
-
-    fn each_entry(&self, _: &mut dyn FnMut(View<'_>, &Self) -> bool) {}
 }
 
 /// `bool(value)` of a scalar.

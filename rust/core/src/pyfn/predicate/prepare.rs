@@ -12,9 +12,8 @@ use crate::clause::ops::equality;
 use crate::clause::ops::membership::Membership;
 use crate::clause::ops::nesting::Derived;
 use crate::clause::ops::ordering::{Order, Relation};
-use crate::clause::ops::pattern::Search;
 use crate::clause::ops::presence::Presence;
-use crate::clause::predicate::{Test, judge_value};
+use crate::clause::predicate::{Test, eval_value};
 use crate::clause::prepared::PreparedConst;
 use crate::num::number::Number;
 use crate::pyfn::ast::{Builtin, Code, Collect, Collection, Comparison, Method, Statement, Target};
@@ -25,10 +24,10 @@ use crate::value::Value as _;
 /// The locals that hold what was read, at one node.
 type Held = Vec<(u32, Read)>;
 
-/// A test of what is read; true: its result is negated.
+/// A test of a value that is read; true: its result is negated.
 type Tested = (Read, Predicate, bool);
 
-/// The fast nodes of the nodes of a CFG, which are made last node first.
+/// The fast nodes of a CFG. Later nodes have lower numbers, so each node is visited after its predecessors.
 pub(in crate::pyfn) fn prepare(nodes: &[Node], start: u32) -> Box<[FastNode]> {
     let mut held: Vec<Option<Held>> = nodes.iter().map(|_| None).collect();
     if let Some(first) = held.get_mut(start as usize) {
@@ -135,53 +134,53 @@ fn otherwise(get: &Code) -> Option<Otherwise> {
     })
 }
 
-/// What a test compares: a value, or something made from it.
+/// The operand of a test: a value, or one derived from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Made {
+enum Operand {
     Itself,
     Lower,
     Length,
 }
 
-fn operand(code: &Code, held: &Held) -> Option<(Read, Made)> {
+fn operand(code: &Code, held: &Held) -> Option<(Read, Operand)> {
     match code {
         Code::Method(of, Method::Lower, args) if args.is_empty() => {
-            Some((read(of, held)?, Made::Lower))
+            Some((read(of, held)?, Operand::Lower))
         }
         Code::Call(Builtin::Len, args) => match &**args {
-            [of] => Some((read(of, held)?, Made::Length)),
+            [of] => Some((read(of, held)?, Operand::Length)),
             _ => None,
         },
-        code => Some((read(code, held)?, Made::Itself)),
+        code => Some((read(code, held)?, Operand::Itself)),
     }
 }
 
 /// A predicate of a value, and its result for the default of the value.
-fn on((mut read, made): (Read, Made), predicate: Predicate, negated: bool) -> Option<Tested> {
+fn on((mut read, operand): (Read, Operand), predicate: Predicate, negated: bool) -> Option<Tested> {
     if let Some(otherwise) = read.otherwise.as_mut() {
-        let default = match (made, &otherwise.default) {
-            (Made::Itself, default) => Some(default.clone()),
-            (Made::Lower, Scalar::Str(text)) => Some(Scalar::Str(chars::lower(text).into())),
-            (Made::Length, Scalar::Str(text)) => Some(Scalar::Int(text.chars().count() as i64)),
-            (Made::Lower | Made::Length, _) => None,
+        let default = match (operand, &otherwise.default) {
+            (Operand::Itself, default) => Some(default.clone()),
+            (Operand::Lower, Scalar::Str(text)) => Some(Scalar::Str(chars::lower(text).into())),
+            (Operand::Length, Scalar::Str(text)) => Some(Scalar::Int(text.chars().count() as i64)),
+            (Operand::Lower | Operand::Length, _) => None,
         };
         otherwise.truth = default.and_then(|default| of_default(&predicate, &default));
     }
-    let derived = |test| match made {
-        Made::Itself => test,
-        Made::Lower => Test::Derived(Box::new(Derived::Lower(vec![test]))),
-        Made::Length => Test::Derived(Box::new(Derived::Length(vec![test]))),
+    let derived = |test| match operand {
+        Operand::Itself => test,
+        Operand::Lower => Test::Derived(Box::new(Derived::Lower(vec![test]))),
+        Operand::Length => Test::Derived(Box::new(Derived::Length(vec![test]))),
     };
     let predicate = match predicate {
         Predicate::Test(test) => Predicate::Test(Box::new(derived(*test))),
-        predicate if made == Made::Itself => predicate,
+        predicate if operand == Operand::Itself => predicate,
         _ => return None,
     };
     Some((read, predicate, negated))
 }
 
 fn of_default(predicate: &Predicate, default: &Scalar) -> Option<bool> {
-    let holds = |test: &Test| judge_value(test, default, &Steps::endless()).ok();
+    let holds = |test: &Test| eval_value(test, default, &Steps::endless()).ok();
     match predicate {
         Predicate::Test(test) => holds(test),
         Predicate::Both(tests) => {
@@ -244,7 +243,7 @@ fn tested(code: &Code, held: &Held) -> Option<Tested> {
         }
         Code::Regex(node) => {
             let (pattern, text) = &**node;
-            let test = Test::Matches(Search::new(pattern.parsed.clone()));
+            let test = Test::Matches(pattern.parsed.clone());
             on(operand(text, held)?, Predicate::Test(Box::new(test)), false)
         }
         Code::Collect(node) => each(node, held),
@@ -343,7 +342,7 @@ fn comparison(first: &Code, operator: Comparison, other: &Code, held: &Held) -> 
             let of = operand(value, held)?;
             let predicate = match (operator, constant) {
                 (Is | IsNot, PyConst::None) => Predicate::Null,
-                (Eq | Ne, constant) if is_no_flag(constant) || of.1 == Made::Length => {
+                (Eq | Ne, constant) if is_no_flag(constant) || of.1 == Operand::Length => {
                     Predicate::Test(Box::new(Test::Equal(equality::Scalar(bound(constant)?))))
                 }
                 (Eq | Ne, constant) => Predicate::Compare(Eq, Scalar::of(constant)?),

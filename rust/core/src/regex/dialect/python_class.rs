@@ -15,14 +15,14 @@ use crate::chars::{
 
 static WORD: LazyLock<ClassUnicode> = LazyLock::new(|| {
     let mut class = from_ranges(re2_names::WORD);
-    class.union(&from_table(&ALPHA));
+    class.union(&ALPHA);
     class.union(&from_table(&NUMERIC));
     class
 });
 
 static DIGIT: LazyLock<ClassUnicode> = LazyLock::new(|| {
     let mut class = from_ranges(re2_names::DIGIT);
-    class.union(&from_table(&DECIMAL));
+    class.union(&DECIMAL);
     class
 });
 

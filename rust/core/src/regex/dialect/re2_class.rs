@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
-use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind};
+use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
 use super::class::{from_points, from_ranges, negated};
 use super::re2_names;
+use crate::chars::classes::parsed;
 
 /// The characters of Unicode 15.1, google-re2's version: later ones are in none of its classes and have no case there.
 static ASSIGNED: LazyLock<ClassUnicode> = LazyLock::new(|| property("age=15.1"));
@@ -73,21 +74,9 @@ fn assigned(mut class: ClassUnicode) -> ClassUnicode {
     class
 }
 
-/// A property of the Unicode tables; empty for one they do not have, which a test excludes.
+/// A property of the Unicode tables.
 fn property(query: &str) -> ClassUnicode {
-    let parsed = regex_syntax::parse(&format!(r"\p{{{query}}}")).map(Hir::into_kind);
-    match parsed {
-        Ok(HirKind::Class(Class::Unicode(class))) => class,
-        // A property of one character.
-        Ok(HirKind::Literal(literal)) => {
-            let text = String::from_utf8_lossy(&literal.0);
-            ClassUnicode::new(
-                text.chars()
-                    .map(|found| ClassUnicodeRange::new(found, found)),
-            )
-        }
-        Ok(_) | Err(_) => ClassUnicode::empty(),
-    }
+    parsed(&format!(r"\p{{{query}}}"))
 }
 
 fn signed(class: ClassUnicode, negative: bool, fold: bool) -> ClassUnicode {

@@ -1,7 +1,8 @@
 //! The shape of a pattern under construction: open groups, their alternatives, their items.
 //!
 //! Both dialects push items and groups here; nothing recurses, so nesting costs no stack. Groups capture only where
-//! a builder asks for it: mostly no more is asked than whether a pattern is found. Every item carries what it will cost, so that a cap is met before memory is.
+//! a builder asks for it: most searches need no captures. Every item carries its cost, so that a cap is enforced before memory
+//! is allocated.
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Hir, Look, Repetition};
 
@@ -13,23 +14,23 @@ use crate::regex::PatternError;
 pub(in crate::regex) trait Build: Sized {
     /// One character of `class`.
     fn class(class: impl FnOnce() -> ClassUnicode) -> Self;
-    /// These characters.
+    /// A literal.
     fn text(text: &str) -> Self;
-    /// A condition on the place.
+    /// A zero-width assertion.
     fn look(look: Look) -> Self;
-    /// One after the other.
+    /// A concatenation.
     fn concat(items: Vec<Self>) -> Self;
-    /// One of them.
+    /// An alternation.
     fn alternation(items: Vec<Self>) -> Self;
-    /// This, `min` to `max` times.
+    /// A greedy repetition.
     fn repeated(self, min: u32, max: Option<u32>) -> Self;
-    /// This, as few times as can be: no matter to whether it is found.
+    /// A lazy repetition, which matches the same texts.
     fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self;
-    /// This, as a group that captures: no matter to whether it is found.
+    /// A capturing group, which matches the same texts.
     fn captured(self, index: u32) -> Self;
 }
 
-/// An expression; with its groups and its lazy repetitions where a match is asked for them.
+/// An expression; with `GROUPS`, it keeps capturing groups and lazy repetitions.
 #[derive(Debug)]
 pub(in crate::regex) struct Built<const GROUPS: bool>(pub(in crate::regex) Hir);
 
@@ -114,7 +115,7 @@ pub(in crate::regex) enum Shape {
     Repeat,
 }
 
-/// One item: what it means, what it costs, and how deep repetitions multiply in it.
+/// One item: its expression, its cost, and the product of the nested repetition counts in it.
 #[derive(Debug)]
 pub(in crate::regex) struct Piece<B> {
     pub(in crate::regex) built: B,
@@ -146,7 +147,7 @@ impl<B: Build> Piece<B> {
         Self::atom(B::class(|| class), cost)
     }
 
-    /// One character of a class that is only made to be built; `ascii` and `beyond` are the numbers of its ranges.
+    /// One character of a class that is built on demand; `ascii` and `beyond` are the numbers of its ranges.
     pub(in crate::regex) fn class_of(
         (ascii, beyond): (usize, usize),
         class: impl FnOnce() -> ClassUnicode,
@@ -154,7 +155,7 @@ impl<B: Build> Piece<B> {
         Self::atom(B::class(class), ascii + 3 * beyond)
     }
 
-    /// These characters.
+    /// A literal.
     pub(in crate::regex) fn text(text: &str) -> Self {
         Self::atom(B::text(text), text.len())
     }
@@ -182,7 +183,7 @@ impl<B: Build> Piece<B> {
         }
     }
 
-    /// This item, as a group.
+    /// This item as a capturing group.
     pub(in crate::regex) fn captured(self, index: u32) -> Self {
         Self {
             built: self.built.captured(index),
@@ -190,7 +191,7 @@ impl<B: Build> Piece<B> {
         }
     }
 
-    /// [`Piece::repeated`], as few times as can be.
+    /// A lazy [`Piece::repeated`].
     pub(in crate::regex) fn lazily_repeated(self, min: u32, max: Option<u32>) -> Self {
         self.times(min, max, B::lazily_repeated)
     }
@@ -216,7 +217,7 @@ impl<B: Build> Piece<B> {
     }
 }
 
-/// Items that will be joined.
+/// Items of a concatenation or an alternation.
 #[derive(Debug)]
 struct Row<B> {
     built: Vec<B>,

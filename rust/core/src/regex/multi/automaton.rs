@@ -175,8 +175,8 @@ mod tests {
     fn search(automaton: &Automaton, text: &str) -> Option<Vec<usize>> {
         let mut found = MatchSet::new();
         found.reset(3);
-        let told = automaton.search(text, &|_| true, &mut found);
-        told.then(|| found.iter().collect())
+        let searched = automaton.search(text, &|_| true, &mut found);
+        searched.then(|| found.iter().collect())
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::cache::CacheBudget;
 use super::prefilter::Prefilter;
-use super::{LiteralKind, Matcher, Pattern};
+use super::{LiteralKind, Pattern};
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
 use automaton::{Automaton, CHUNK_COST, CHUNK_PATTERNS};
@@ -81,7 +81,7 @@ impl MatchSet {
 /// Searches all its patterns at once. Safe to use from many threads.
 #[derive(Debug)]
 pub struct PatternSet {
-    matchers: Vec<Matcher>,
+    patterns: Vec<Pattern>,
     /// Patterns that an automaton searches, some of them on ASCII only.
     together: Vec<usize>,
     /// Patterns that are searched one by one on every text, on ASCII too.
@@ -121,29 +121,29 @@ impl PatternSet {
     /// The same, whose automata keep their states within `budget`.
     #[must_use]
     pub fn build_within(patterns: &[&Pattern], budget: &CacheBudget) -> Self {
-        let matchers: Vec<Matcher> = patterns.iter().map(|pattern| pattern.compile()).collect();
+        let patterns: Vec<Pattern> = patterns.iter().copied().cloned().collect();
         let (mut together, mut alone): (Vec<usize>, Vec<usize>) =
-            (0..matchers.len()).partition(|index| {
-                matchers
+            (0..patterns.len()).partition(|index| {
+                patterns
                     .get(*index)
-                    .is_some_and(|matcher| match &matcher.inner().literal {
+                    .is_some_and(|pattern| match &pattern.inner.literal {
                         Some(
                             LiteralKind::Exact(_) | LiteralKind::Prefix(_) | LiteralKind::Suffix(_),
                         ) => false,
-                        Some(LiteralKind::Contains(_)) | None => matcher.inner().target().is_some(),
+                        Some(LiteralKind::Contains(_)) | None => pattern.inner.target().is_some(),
                     })
             });
         if together.len() < FEWEST {
             alone.append(&mut together);
         }
         let ascii_only = |index: &usize| {
-            matchers
+            patterns
                 .get(*index)
-                .is_some_and(|matcher| matcher.inner().rewrite.ascii_only)
+                .is_some_and(|pattern| pattern.inner.rewrite.ascii_only)
         };
         let ascii_only = together.iter().copied().filter(ascii_only).collect();
         Self {
-            matchers,
+            patterns,
             together,
             alone,
             ascii_only,
@@ -155,19 +155,13 @@ impl PatternSet {
     /// The number of patterns.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.matchers.len()
+        self.patterns.len()
     }
 
     /// Returns true if there is no pattern.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.matchers.is_empty()
-    }
-
-    /// The matcher of one pattern, for a caller that needs that one only.
-    #[must_use]
-    pub fn matcher(&self, index: usize) -> Option<&Matcher> {
-        self.matchers.get(index)
+        self.patterns.is_empty()
     }
 
     /// Puts into `found` exactly the patterns found in `text`.
@@ -187,7 +181,7 @@ impl PatternSet {
         steps: &Steps,
     ) -> Result<(), Fault> {
         if self.together.is_empty() {
-            found.reset(self.matchers.len());
+            found.reset(self.patterns.len());
             return self.one_by_one(&self.alone, text, found, steps);
         }
         let plan = self.plan.get_or_init(|| self.plan());
@@ -205,7 +199,7 @@ impl PatternSet {
                 wanted |= 1 << chunk.min(63);
             })?;
         }
-        found.reset(self.matchers.len());
+        found.reset(self.patterns.len());
         self.one_by_one(&self.alone, text, found, steps)?;
         let (patterns, bytes) = TOGETHER;
         let alone = self.together.len() >= patterns || text.len() > bytes;
@@ -235,9 +229,9 @@ impl PatternSet {
         let trusted = |index: usize| {
             ascii
                 || self
-                    .matchers
+                    .patterns
                     .get(index)
-                    .is_some_and(|matcher| !matcher.inner().rewrite.ascii_only)
+                    .is_some_and(|pattern| !pattern.inner.rewrite.ascii_only)
         };
         match self.automaton(chunk).search(text, &trusted, found) {
             true => Ok(()),
@@ -251,7 +245,7 @@ impl PatternSet {
     #[inline]
     fn automaton<'c>(&self, chunk: &'c Chunk) -> &'c Automaton {
         chunk.automaton.get_or_init(|| {
-            let hir = |index: &usize| self.matchers.get(*index)?.inner().target();
+            let hir = |index: &usize| self.patterns.get(*index)?.inner.target();
             let hirs = chunk.patterns.iter().filter_map(hir);
             let caches = (chunk.cache_bytes, &self.budget);
             Automaton::new(hirs, chunk.patterns.clone(), caches)
@@ -265,8 +259,8 @@ impl PatternSet {
                 self.automaton(chunk);
             }
         }
-        for matcher in &self.matchers {
-            matcher.prepare();
+        for pattern in &self.patterns {
+            pattern.prepare();
         }
     }
 
@@ -278,9 +272,9 @@ impl PatternSet {
         steps: &Steps,
     ) -> Result<(), Fault> {
         for index in indexes {
-            if let Some(matcher) = self.matchers.get(*index) {
+            if let Some(pattern) = self.patterns.get(*index) {
                 steps.text(text.len(), Pace::Search)?;
-                if matcher.is_match_within(text, steps)? {
+                if pattern.is_match_within(text, steps)? {
                     found.insert(*index);
                 }
             }
@@ -290,7 +284,7 @@ impl PatternSet {
 
     #[cold]
     fn plan(&self) -> Plan {
-        let hir = |&index: &usize| Some((index, &self.matchers.get(index)?.inner().hir));
+        let hir = |&index: &usize| Some((index, &self.patterns.get(index)?.inner.hir));
         let (prefilter, unfiltered) = if self.together.len() < FEWEST_PREFILTERED {
             (None, self.together.clone())
         } else {
@@ -302,7 +296,7 @@ impl PatternSet {
         chunks.extend(self.chunks(rest.filter(|index| unfiltered.binary_search(index).is_err())));
         let (least, most) = CHUNK_CACHE_BYTES;
         let cache_bytes = (CACHE_BYTES / chunks.len().max(1)).clamp(least, most);
-        let mut chunk_of = vec![0; self.matchers.len()];
+        let mut chunk_of = vec![0; self.patterns.len()];
         for (number, patterns) in chunks.iter().enumerate() {
             for pattern in patterns {
                 if let Some(chunk) = chunk_of.get_mut(*pattern) {
@@ -331,9 +325,9 @@ impl PatternSet {
         let (mut chunk, mut cost) = (Vec::new(), 0);
         for index in patterns {
             let more = self
-                .matchers
+                .patterns
                 .get(index)
-                .map_or(0, |matcher| matcher.inner().cost);
+                .map_or(0, |pattern| pattern.inner.cost);
             if !chunk.is_empty() && (chunk.len() >= CHUNK_PATTERNS || cost + more > CHUNK_COST) {
                 chunks.push(std::mem::take(&mut chunk));
                 cost = 0;
