@@ -1,0 +1,1 @@
+"""Hooks of coding agents: the Python gate, and the settings of the hosts."""

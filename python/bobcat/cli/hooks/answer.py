@@ -1,0 +1,112 @@
+"""The answer of a hook in the dialect of its host, straight from the protocols of the hosts.
+
+An allow is no text, so that the host's own permissions still hold. Where a host cannot ask or cannot take a rewrite,
+the answer is a deny that says so. The native hook does the same in `rust/hook/src/answer.rs`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bobcat.cli.hooks.call import Call, HookError
+from bobcat.model.decision import Decision, Verdict
+
+JsonObject = dict[str, Any]  # Any: JSON
+
+MAX_INT_BITS = 4096
+"""Bits of the largest integer that an answer holds: the cap of the core on a value."""
+
+_BLANK = frozenset(
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u200b\u2028\u2029\u202f\u205f\u2060\u3000\ufeff\0"
+)  # a reason of these alone counts as empty: hosts trim it, and some ignore a deny without a reason
+
+_ASKS = {("claude-code", "tool"), ("cursor", "shell"), ("cursor", "mcp")}
+_REPLACES = {("claude-code", "tool"), ("codex", "tool")}
+_MERGES = {("gemini", "tool"), ("cursor", "tool"), ("copilot", "tool")}
+
+
+def answer(call: Call, decision: Decision, *, grant: bool) -> str:
+    """Return the answer to `call`; empty if the host is to decide by its own permissions. Raises `HookError`."""
+    verdict, reason = decision.verdict, _reason(decision)
+    new = None if decision.transform_args is None else _plain(decision.transform_args)
+    door = (call.host, call.event)
+    if new is not None and verdict in (Verdict.TRANSFORM, Verdict.APPROVE_REQUIRED):
+        removes = any(key not in new for key in call.request.args)
+        if door not in _REPLACES and (door not in _MERGES or removes):
+            text = f"the arguments would be rewritten ({reason}); {call.host} cannot take this rewrite"
+            return _dump(_answer(call, "deny", text))
+    match verdict:
+        case Verdict.ALLOW:
+            return _dump(_answer(call, "allow", reason)) if grant and call.host != "codex" else ""
+        case Verdict.DENY:
+            return _dump(_answer(call, "deny", reason))
+        case Verdict.DRY_RUN:
+            return _dump(_answer(call, "deny", f"dry run only ({reason}); the call would only be previewed"))
+        case Verdict.APPROVE_REQUIRED if door in _ASKS:
+            return _dump(_answer(call, "ask", reason, new))
+        case Verdict.APPROVE_REQUIRED:
+            return _dump(_answer(call, "deny", f"approval required ({reason}); {call.host} cannot ask for it here"))
+        case Verdict.TRANSFORM:
+            if new is None:
+                raise HookError("the decision rewrites no arguments")
+            return _dump(_rewrite(call, new, grant=grant))
+
+
+def _answer(call: Call, decision: str, reason: str, new: JsonObject | None = None) -> JsonObject:
+    match call.host:
+        case "claude-code" | "codex":
+            output = {"permissionDecision": decision, "permissionDecisionReason": reason}
+            return _pre_tool_use(output if new is None else {**output, "updatedInput": new})
+        case "gemini":
+            return {"decision": decision, "reason": reason}
+        case "cursor":
+            return {"permission": decision, "user_message": reason, "agent_message": reason}
+        case "copilot":
+            return {"permissionDecision": decision, "permissionDecisionReason": reason}
+
+
+def _rewrite(call: Call, new: JsonObject, *, grant: bool) -> JsonObject:
+    permission = {"permissionDecision": "allow"} if grant else {}
+    match call.host:
+        case "claude-code":
+            return _pre_tool_use({**permission, "updatedInput": new})
+        case "codex":  # takes new arguments only along with an allow
+            return _pre_tool_use({"permissionDecision": "allow", "updatedInput": new})
+        case "gemini":
+            return {**({"decision": "allow"} if grant else {}), "hookSpecificOutput": {"tool_input": new}}
+        case "cursor":
+            return {"permission": "allow", "updated_input": new}
+        case "copilot":
+            return {**permission, "modifiedArgs": new}
+
+
+def _pre_tool_use(output: JsonObject) -> JsonObject:
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **output}}
+
+
+def _reason(decision: Decision) -> str:
+    if _BLANK.issuperset(decision.reason):
+        return f"{decision.verdict} by rule `{decision.matched_rules[-1]}`"
+    return decision.reason
+
+
+def _plain(value: Any) -> Any:  # Any: frozen JSON
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if type(value) is int and value.bit_length() > MAX_INT_BITS:
+        raise HookError("the rewritten arguments have no exact JSON form")
+    return value
+
+
+def _dump(value: JsonObject) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text.encode()
+    except ValueError as error:  # an infinity or a lone surrogate
+        raise HookError("the rewritten arguments have no exact JSON form") from error
+    return text

@@ -1,0 +1,129 @@
+//! `bobcat-hook HOST --policy FILE [--grant]`: the hook command of a coding agent.
+//!
+//! The host writes one tool call to standard input; the answer goes to standard output in the host's dialect.
+//! INVARIANT: the process ends with exit code 2 and one line on stderr, which every host takes as a refusal, unless the
+//! whole answer has been written. `bobcat hook` in Python is the oracle of the tests.
+
+#![forbid(unsafe_code)]
+
+mod answer;
+mod bundle;
+mod clock;
+mod decide;
+mod host;
+mod input;
+mod manifest;
+mod options;
+mod output;
+mod reason;
+
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::exit;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use options::Options;
+
+/// The time for reading, deciding and writing. `bobcat install` gives hosts a longer timeout, so that this one ends first.
+const DEADLINE: Duration = Duration::from_secs(5);
+/// The time between looks at the signals that have arrived.
+const SIGNAL_POLL: Duration = Duration::from_millis(10);
+/// The time for writing the line on stderr: a reader that has stopped must not delay the exit code.
+const REPORT_TIME: Duration = Duration::from_millis(200);
+/// The exit code that stops the call on every host.
+const REFUSED: i32 = 2;
+
+/// The reason why there is no answer: one line for stderr.
+type Failure = String;
+
+fn main() {
+    // A panic is reported by the line of the failure alone.
+    std::panic::set_hook(Box::new(|_| {}));
+    let answered = catch_unwind(supervise).unwrap_or_else(|_| Err(PANICKED.to_owned()));
+    match answered {
+        Ok(()) => exit(0),
+        Err(failure) => {
+            report(failure);
+            exit(REFUSED);
+        }
+    }
+}
+
+const PANICKED: &str = "the hook failed (internal_error)";
+
+/// Answers in a thread of its own, until the deadline or a signal.
+fn supervise() -> Result<(), Failure> {
+    let deadline = Instant::now() + DEADLINE;
+    let stop = stop_signal()?;
+    let (done, answered) = channel();
+    thread::Builder::new()
+        .name("answer".to_owned())
+        .stack_size(8 << 20)
+        .spawn(move || {
+            let answered = catch_unwind(AssertUnwindSafe(answer));
+            // The receiver lives until the process ends.
+            let _ = done.send(answered.unwrap_or_else(|_| Err(PANICKED.to_owned())));
+        })
+        .map_err(|error| format!("no thread could be started: {error}"))?;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match answered.recv_timeout(left.min(SIGNAL_POLL)) {
+            Ok(result) => return result,
+            Err(RecvTimeoutError::Disconnected) => return Err(PANICKED.to_owned()),
+            Err(RecvTimeoutError::Timeout) if stop() => {
+                return Err("a signal ended the hook before its answer was written".to_owned());
+            }
+            Err(RecvTimeoutError::Timeout) if left.is_zero() => {
+                return Err(format!("no answer within {} s", DEADLINE.as_secs()));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+    }
+}
+
+/// Reads the call, decides, and writes the whole answer.
+fn answer() -> Result<(), Failure> {
+    let options = Options::parse(std::env::args_os().skip(1))?;
+    let program = bundle::load(&options.policy)?;
+    let text = input::read_all()?;
+    let call = input::Call::parse(options.host, &text)?;
+    let reply = decide::decide(&program, &call)?;
+    output::write(&answer::render(&call, reply, options.grant)?)
+}
+
+/// Returns a function that is true once a signal has asked the process to end.
+#[cfg(unix)]
+fn stop_signal() -> Result<impl Fn() -> bool, Failure> {
+    use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let stopped = Arc::new(AtomicBool::new(false));
+    for signal in [SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stopped))
+            .map_err(|error| format!("signals cannot be watched: {error}"))?;
+    }
+    Ok(move || stopped.load(Ordering::Relaxed))
+}
+
+#[cfg(not(unix))]
+fn stop_signal() -> Result<impl Fn() -> bool, Failure> {
+    Ok(|| false)
+}
+
+/// Writes the failure as one line on stderr.
+fn report(failure: Failure) {
+    let line = format!("bobcat-hook: {}\n", reason::one_line(&failure));
+    let (done, written) = channel();
+    let started = thread::Builder::new().spawn(move || {
+        let mut stderr = std::io::stderr();
+        let _ = stderr.write_all(line.as_bytes());
+        let _ = stderr.flush();
+        let _ = done.send(());
+    });
+    if started.is_ok() {
+        let _ = written.recv_timeout(REPORT_TIME);
+    }
+}

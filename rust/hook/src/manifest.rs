@@ -1,0 +1,168 @@
+//! The manifest of a bundle, as far as a hook checks it: canonical, and that of the policy beside it.
+
+use bobcat_core::json::{Caps, Json, JsonMap, parse};
+use bobcat_core::lang::Verdict;
+use bobcat_core::program::Profile;
+
+use crate::Failure;
+
+const CAPS: Caps = Caps {
+    depth: 8,
+    nodes: 16 << 20,
+};
+const MAX_EPOCH: i64 = (1 << 53) - 1;
+const IR_VERSION: i64 = bobcat_core::ir::IR_VERSION;
+
+/// Metadata of a policy.
+pub(crate) struct Manifest {
+    /// The digest of the IR, in hexadecimal.
+    pub(crate) digest: String,
+    /// The profile.
+    pub(crate) profile: Profile,
+    /// True if the policy has host rules.
+    pub(crate) has_host_rules: bool,
+    /// The number of rules.
+    pub(crate) rule_count: u64,
+    /// The canonical bytes of the policy up to its rules.
+    header: String,
+}
+
+impl Manifest {
+    /// Reads the section. Anything but the canonical text of a manifest is refused.
+    pub(crate) fn parse(data: &[u8]) -> Result<Self, Failure> {
+        let parsed = parse(data, CAPS).map_err(|error| malformed(&error.message))?;
+        let Json::Map(map) = &parsed else {
+            return Err(malformed("it is not an object"));
+        };
+        let text = |key: &str| string(map, key).ok_or_else(|| malformed(key));
+        let profile = match text("profile")? {
+            "strict" => Profile::Strict,
+            "lynx" => Profile::Lynx,
+            _ => return Err(malformed("profile")),
+        };
+        let language =
+            integer(map, "language_version").ok_or_else(|| malformed("language_version"))?;
+        let defaults = defaults(map).ok_or_else(|| malformed("defaults"))?;
+        let digest = text("digest")?.to_owned();
+        let rule_count = integer(map, "rule_count").ok_or_else(|| malformed("rule_count"))?;
+        let Some(Json::List(host_rules)) = map.get("host_rules") else {
+            return Err(malformed("host_rules"));
+        };
+        let manifest = Self {
+            digest,
+            profile,
+            has_host_rules: !host_rules.is_empty(),
+            rule_count: u64::try_from(rule_count).map_err(|_| malformed("rule_count"))?,
+            header: header(&defaults, language, text("profile")?),
+        };
+        // One with host rules is refused by its reader, whatever its form.
+        if manifest.has_host_rules || canonical(map, &defaults)?.as_bytes() == data {
+            Ok(manifest)
+        } else {
+            Err(malformed("it is not in canonical form"))
+        }
+    }
+
+    /// Returns true if `ir` has the header that this manifest describes.
+    pub(crate) fn is_header_of(&self, ir: &[u8]) -> bool {
+        ir.starts_with(self.header.as_bytes()) && ir.ends_with(b"]}")
+    }
+}
+
+/// The text of the whole manifest, keys sorted.
+fn canonical(map: &JsonMap<'_>, defaults: &str) -> Result<String, Failure> {
+    let mut out = format!("{{\"defaults\":{defaults},\"digest\":");
+    write_text(string(map, "digest").unwrap_or_default(), &mut out);
+    match map.get("epoch") {
+        None => {}
+        Some(Json::Int(epoch @ 0..=MAX_EPOCH)) => out.push_str(&format!(",\"epoch\":{epoch}")),
+        Some(_) => return Err(malformed("epoch")),
+    }
+    let version = integer(map, "language_version").unwrap_or_default();
+    out.push_str(&format!(
+        ",\"host_rules\":[],\"language_version\":{version},\"lynx_id\":"
+    ));
+    match map.get("lynx_id") {
+        Some(Json::Null) => out.push_str("null"),
+        _ => write_text(
+            string(map, "lynx_id").ok_or_else(|| malformed("lynx_id"))?,
+            &mut out,
+        ),
+    }
+    out.push_str(",\"profile\":");
+    write_text(string(map, "profile").unwrap_or_default(), &mut out);
+    let rules = integer(map, "rule_count").unwrap_or_default();
+    out.push_str(&format!(",\"rule_count\":{rules},\"source_files\":["));
+    let Some(Json::List(files)) = map.get("source_files") else {
+        return Err(malformed("source_files"));
+    };
+    for (at, file) in files.iter().enumerate() {
+        let Json::Text(file) = file else {
+            return Err(malformed("source_files"));
+        };
+        out.push_str(if at > 0 { "," } else { "" });
+        write_text(
+            file.as_str().ok_or_else(|| malformed("source_files"))?,
+            &mut out,
+        );
+    }
+    out.push_str("]}");
+    Ok(out)
+}
+
+/// The canonical text of the defaults.
+fn defaults(map: &JsonMap<'_>) -> Option<String> {
+    let Some(Json::Map(defaults)) = map.get("defaults") else {
+        return None;
+    };
+    let verdict = |key| string(defaults, key).filter(|name| Verdict::from_name(name).is_some());
+    let (shadow, no_match) = (verdict("on_missing_shadow")?, verdict("on_no_match")?);
+    let error =
+        string(defaults, "on_rule_error").filter(|name| matches!(*name, "deny" | "continue"))?;
+    Some(format!(
+        "{{\"on_missing_shadow\":\"{shadow}\",\"on_no_match\":\"{no_match}\",\"on_rule_error\":\"{error}\"}}"
+    ))
+}
+
+fn header(defaults: &str, language: i64, profile: &str) -> String {
+    format!(
+        "{{\"defaults\":{defaults},\"ir_version\":{IR_VERSION},\"language_version\":{language},\"profile\":\"{profile}\",\"rules\":["
+    )
+}
+
+fn string<'m>(map: &'m JsonMap<'_>, key: &str) -> Option<&'m str> {
+    match map.get(key) {
+        Some(Json::Text(text)) => text.as_str(),
+        _ => None,
+    }
+}
+
+fn integer(map: &JsonMap<'_>, key: &str) -> Option<i64> {
+    match map.get(key) {
+        Some(Json::Int(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+/// Appends a string as the writer of manifests does: short escapes where JSON has them.
+fn write_text(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+fn malformed(what: &str) -> Failure {
+    format!("section `manifest` is malformed: {what}")
+}
