@@ -63,7 +63,7 @@ def compile_policy(
     found = reported(lowered.findings)
     if profile == "strict" and lowered.policy is not None:
         found = (*found, *_name_clashes(lowered.policy, {item.code for item in found}))
-    texts = {**texts_of(built), **(python.sources or {})}
+    texts = {**texts_of(built), **python.sources}
     sources = {**texts, **({source_path: source} if isinstance(source, str) else {})}
     if lowered.policy is None or any(item.severity is Severity.ERROR for item in found):
         raise _failure(found, sources)

@@ -19,14 +19,10 @@ def read_baseline(data: bytes, name: str) -> BenchmarkReport:
     try:
         header = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         found = {key: msgspec.json.decode(header[key], type=int) for key in ("format", "reference") if key in header}
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BaselineError(f"`{name}` is not a baseline: {error}; make one with `bobcat bench --save`") from error
-    known = {"format": FORMAT, "reference": reference.VERSION}
-    if found != known:
-        raise BaselineError(
-            f"`{name}` is not a baseline of this version of Bobcat; make one with `bobcat bench --save`"
-        )
-    try:
+        if found != {"format": FORMAT, "reference": reference.VERSION}:
+            raise BaselineError(
+                f"`{name}` is not a baseline of this version of Bobcat; make one with `bobcat bench --save`"
+            )
         report = msgspec.json.decode(data, type=BenchmarkReport)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BaselineError(f"`{name}` is not a baseline: {error}; make one with `bobcat bench --save`") from error

@@ -69,7 +69,7 @@ def directed_calls(bundle: Policy) -> Calls:
 
     Calls with rule errors are omitted if there are others.
     """
-    from bobcat.doctor.probe_requests import probe_requests
+    from bobcat.doctor.probe_requests import probe_calls
 
     policy = bundle.ir
     rules = policy.rules
@@ -77,21 +77,13 @@ def directed_calls(bundle: Policy) -> Calls:
         rules = tuple(rules[index * len(rules) // MAX_RULES] for index in range(MAX_RULES))
     sampled = msgspec.structs.replace(policy, rules=rules)
     count = min(MAX_DIRECTED, max(MIN_DIRECTED, CALLS_PER_RULE * len(rules)))
-    made = list(islice(_read(probe_requests(sampled)), CHOICE * count))
+    made = [call for _, call in islice(probe_calls(sampled), CHOICE * count)]
     groups: dict[str, list[ActionRequest]] = {}
     for request, decision in zip(made, evaluate_many(bundle, made), strict=True):
         groups.setdefault(str(decision.matched_rules[-1:]), []).append(request)
     groups_without_errors = [group for name, group in groups.items() if "<rule_error:" not in name]
     turns = zip_longest(*(groups_without_errors or groups.values()))
     return Calls.of(islice((request for turn in turns for request in turn if request is not None), count), "generated")
-
-
-def _read(made: Iterable[dict[str, object]]) -> Iterable[ActionRequest]:
-    for call in made:
-        try:
-            yield request_from_json(call)
-        except RequestError:  # a value that its field can never have
-            continue
 
 
 def _digest(requests: Iterable[ActionRequest]) -> str:

@@ -106,7 +106,7 @@ class AllConditions(Condition):
     items: tuple[Condition, ...]
 
     def __repr__(self) -> str:
-        return " & ".join(map(_part, self.items)) if len(self.items) > 1 else f"all_of({_listed(self.items)})"
+        return _connected(" & ", "all_of", self.items)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,7 +116,7 @@ class AnyCondition(Condition):
     items: tuple[Condition, ...]
 
     def __repr__(self) -> str:
-        return " | ".join(map(_part, self.items)) if len(self.items) > 1 else f"any_of({_listed(self.items)})"
+        return _connected(" | ", "any_of", self.items)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -180,8 +180,8 @@ def _method(name: str) -> str:
     return OPERATORS[name].method if name in OPERATORS else name
 
 
-def _listed(items: tuple[Condition, ...]) -> str:
-    return ", ".join(map(repr, items))
+def _connected(sign: str, name: str, items: tuple[Condition, ...]) -> str:
+    return sign.join(map(_part, items)) if len(items) > 1 else f"{name}({', '.join(map(repr, items))})"
 
 
 def _part(item: Condition) -> str:

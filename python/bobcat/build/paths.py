@@ -42,22 +42,22 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
         return Path(self.head, (*self.steps, name))
 
     def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not a bool
-        return self._compared("eq", other)
+        return self._compare("eq", other)
 
     def __ne__(self, other: Operand) -> Condition:  # type: ignore[override]
-        return NotCondition(here(), self._compared("eq", other))
+        return NotCondition(here(), self._compare("eq", other))
 
     def __gt__(self, other: Operand) -> Condition:
-        return self._compared("gt", other)
+        return self._compare("gt", other)
 
     def __ge__(self, other: Operand) -> Condition:
-        return self._compared("ge", other)
+        return self._compare("ge", other)
 
     def __lt__(self, other: Operand) -> Condition:
-        return self._compared("lt", other)
+        return self._compare("lt", other)
 
     def __le__(self, other: Operand) -> Condition:
-        return self._compared("le", other)
+        return self._compare("le", other)
 
     __hash__ = None  # type: ignore[assignment]  # `==` creates conditions
 
@@ -98,10 +98,10 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
     def __invert__(self) -> NoReturn:
         raise TypeError(_PARENTHESES)
 
-    def _compared(self, operator: str, operand: Operand) -> Condition:
+    def _compare(self, operator: str, operand: Operand) -> Condition:
         return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), _plain(operand))
 
-    def _made(self, operator: str, tests: dict[str, Operand]) -> Path | Condition:
+    def _derive(self, operator: str, tests: dict[str, Operand]) -> Path | Condition:
         if (self.head, self.steps) in _WHOLE:
             raise TypeError(
                 f"`{operator}` does not apply to a mapping; for an argument of that name, write `{self!r}[...]`"

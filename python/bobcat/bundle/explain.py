@@ -12,7 +12,6 @@ from bobcat.bundle.explanation import (
     Connective,
     ExplainedComparison,
     Explanation,
-    Outcome,
     RuleExplanation,
 )
 from bobcat.bundle.model import Policy
@@ -33,10 +32,7 @@ def explain(bundle: Policy, request: ActionRequest, context: ExecutionContext | 
     return Explanation(decision, rules, bundle.id)
 
 
-def _rule(
-    bundle: Policy,
-    trace: tuple[int, str, str | None, Any, Any],  # Any: nested tuples, see _core.pyi
-) -> RuleExplanation:
+def _rule(bundle: Policy, trace: Any) -> RuleExplanation:  # Any: nested tuples, see _core.pyi
     index, outcome, error, tree, done = trace
     rule = bundle.ir.rules[index]
     source_map = bundle.source_map
@@ -50,7 +46,7 @@ def _rule(
     return RuleExplanation(
         name,
         KINDS[type(rule)],
-        _outcome(outcome),
+        outcome,
         verdict,
         error,
         _clause(bundle, index, tree) if tree is not None else None,
@@ -62,15 +58,7 @@ def _rule(
 def _clause(bundle: Policy, rule: int, tree: Any) -> Clause:  # Any: nested tuples, see _core.pyi
     if tree[0] != "leaf":
         kind, outcome, children = tree
-        return Connective(kind, _outcome(outcome), tuple(_clause(bundle, rule, child) for child in children))
+        return Connective(kind, outcome, tuple(_clause(bundle, rule, child) for child in children))
     _, outcome, head, path, op, operand, value, error, leaf = tree
     span = bundle.source_map.leaf_span(rule, leaf) if bundle.source_map is not None else None
-    return ExplainedComparison(_outcome(outcome), path_text(head, path), op, operand, value, error, span)
-
-
-def _outcome(text: str) -> Outcome:
-    match text:
-        case "true" | "false" | "absent" | "error" | "not_reached":
-            return text
-        case _:
-            raise AssertionError(f"the core returned the outcome {text!r}")
+    return ExplainedComparison(outcome, path_text(head, path), op, operand, value, error, span)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bobcat.bundle.function_explanation import MOST_SHOWN, ExplainedCondition, FunctionExplanation, Read, Truth
+from bobcat.bundle.explanation import MOST_SHOWN, ExplainedCondition, FunctionExplanation, Read, Truth
 from bobcat.bundle.model import Policy
 from bobcat.diagnostics.model import Span
 from bobcat.ir import code as ir

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from msgspec import to_builtins
 
-from bobcat.bundle.function_explanation import ExplainedCondition, FunctionExplanation
 from bobcat.diagnostics.model import Span
 from bobcat.ir.schema import AnyRule, FunctionRule, HostRule, IrRule
 from bobcat.language.operators import SIGNS
@@ -24,6 +23,9 @@ RuleKind: TypeAlias = Literal["declarative", "function", "host"]
 """A rule of the policy language, a Python function compiled into the bundle, or a host callable."""
 KINDS: dict[type[AnyRule], RuleKind] = {IrRule: "declarative", FunctionRule: "function", HostRule: "host"}
 
+MOST_SHOWN = 160
+"""Characters of a condition."""
+Truth = Literal["true", "false", "error"]
 _WORDS: dict[str, str] = {"all": "all_of", "any": "any_of", "not": "not"}
 _INDENT = "    "
 KIND_WORDS: dict[RuleKind, str] = {"declarative": "rule", "function": "Python function", "host": "Python callable"}
@@ -56,6 +58,44 @@ class ExplainedComparison:
 
 
 Clause: TypeAlias = Connective | ExplainedComparison
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A value that a condition read: a local by name, or a path of the request such as `args.path`.
+
+    `value` is JSON text, or the `repr` of a container that the function created; a long one is truncated,
+    with the number of omitted characters. None if the value is absent.
+    """
+
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedCondition:
+    """The condition of one `if`, `elif`, `assert`, `case` or conditional expression that returns.
+
+    `outcome` and `reads` are of the last evaluation, `times` is the number of evaluations. `text` is the source
+    if the bundle has it, else a listing of the code. `span` is None if unknown.
+    """
+
+    outcome: Truth
+    text: str
+    times: int
+    reads: tuple[Read, ...]
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionExplanation:
+    """Path of a function to its decision. `decided_at` is the `return` that was reached, or the statement that raised;
+    None if the function reached its end, or the position is unknown. Conditions are in the order of their first
+    evaluation.
+    """
+
+    decided_at: Span | None
+    conditions: tuple[ExplainedCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,10 +200,10 @@ class Policy(_core.Program):
     @property
     def rules(self) -> tuple[RuleView, ...]:
         """Return the declarative rules in evaluation order."""
-        return self._cached("rules", self._views)
-
-    def _views(self) -> tuple[RuleView, ...]:
-        return tuple(self._view(index, rule) for index, rule in enumerate(self.ir.rules) if isinstance(rule, IrRule))
+        rules = enumerate(self.ir.rules)
+        return self._cached(
+            "rules", lambda: tuple(self._view(index, rule) for index, rule in rules if isinstance(rule, IrRule))
+        )
 
     @property
     def python_rules(self) -> tuple[tuple[str, int, HostFunction], ...]:
@@ -266,12 +266,12 @@ class Policy(_core.Program):
             raise BundleError("bad_ir", "section `ir` is not in canonical form")
         return policy
 
-    def _cached(self, name: str, make: Callable[[], _Cached]) -> _Cached:
+    def _cached(self, name: str, compute: Callable[[], _Cached]) -> _Cached:
         cache = self._parts.cache
         if name not in cache:
-            cache[name] = make()
-        made: _Cached = cache[name]
-        return made
+            cache[name] = compute()
+        value: _Cached = cache[name]
+        return value
 
     @property
     def epoch(self) -> int | None:

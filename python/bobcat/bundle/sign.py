@@ -38,13 +38,19 @@ def public_key(private_key: bytes | str) -> str:
     return raw.hex()
 
 
-def sign(message: bytes, private_key: bytes | str) -> BundleSignature:
-    """Sign a section table."""
+def sign(message: bytes, private_key: bytes | str, *, domain: bytes = _DOMAIN) -> BundleSignature:
+    """Sign a section table; with another `domain`, a message of another format."""
     private = _ed25519().Ed25519PrivateKey.from_private_bytes(_key_bytes(private_key))
-    return BundleSignature(public_key(private_key), private.sign(_DOMAIN + message).hex())
+    return BundleSignature(public_key(private_key), private.sign(domain + message).hex())
 
 
-def verify(message: bytes, signatures: Iterable[BundleSignature], trusted_keys: Iterable[bytes | str]) -> None:
+def verify(
+    message: bytes,
+    signatures: Iterable[BundleSignature],
+    trusted_keys: Iterable[bytes | str],
+    *,
+    domain: bytes = _DOMAIN,
+) -> None:
     """Verify that one of `trusted_keys` signed `message` and that every signature by a trusted key is valid."""
     if isinstance(trusted_keys, str | bytes | bytearray | memoryview):
         raise BundleError("bad_key", "`trusted_keys` must be a list of keys, not a single key")
@@ -60,7 +66,7 @@ def verify(message: bytes, signatures: Iterable[BundleSignature], trusted_keys: 
     for item in relevant:
         public = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(item.public_key))
         try:
-            public.verify(bytes.fromhex(item.signature), _DOMAIN + message)
+            public.verify(bytes.fromhex(item.signature), domain + message)
         except (InvalidSignature, ValueError) as error:
             raise BundleError("bad_signature", f"the signature of key `{item.public_key}` is wrong") from error
 

@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
@@ -31,7 +32,6 @@ _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
 _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
-_SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 
 
 def render_text(diagnostics: Iterable[Diagnostic], sources: Mapping[str, str], *, color: bool = False) -> str:
@@ -172,20 +172,14 @@ def _json(item: Diagnostic) -> dict[str, Any]:
 def _json_span(span: Span) -> dict[str, Any]:
     if not span.line:
         return {"file": span.file, "path": span.path}
-    return {
-        "file": span.file,
-        "line": span.line,
-        "column": span.column,
-        "end_line": span.end_line,
-        "end_column": span.end_column,
-    }
+    return {name: value for name, value in asdict(span).items() if name != "path"}
 
 
 def _sarif_result(item: Diagnostic) -> dict[str, Any]:
     text = item.message if item.help is None else f"{item.message}. Help: {item.help}"
     result: dict[str, Any] = {
         "ruleId": item.code,
-        "level": _SARIF_LEVELS[item.severity],
+        "level": str(item.severity),
         "message": {"text": text},
     }
     if item.suppressed is not None:

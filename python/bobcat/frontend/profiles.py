@@ -23,21 +23,18 @@ def lower(
 
     The findings are those of the source, of the built rules and of the Python rules, in this order.
     """
-    lowered = with_built(_lower(source, source_path, profile, python), built, profile)
-    return replace(lowered, findings=(*lowered.findings, *python.findings))
-
-
-# Any: the policy as plain data.
-def _lower(source: str | Mapping[str, Any], source_path: str, profile: Profile, python: PythonRules) -> LoweringResult:
-    """Each front end is imported on first use: a strict compilation does not load the `lynx` one."""
-    match profile:
+    match profile:  # each front end is imported on first use: a strict compilation does not load the `lynx` one
         case "strict":
             from bobcat.frontend.strict.policy import compile_strict
 
-            return compile_strict(source, source_path, python)
+            lowered = compile_strict(source, source_path)
         case "lynx":
             from bobcat.frontend.lynx.policy import compile_lynx
 
-            return compile_lynx(source, source_path, python)
+            lowered = compile_lynx(source, source_path)
         case _:
             assert_never(profile)
+    lowered = with_built(lowered, built, profile)
+    findings = (*lowered.findings, *python.findings)
+    added = list(zip(python.rules, python.places, python.files, strict=True))
+    return replace(lowered, findings=findings).with_rules(added)

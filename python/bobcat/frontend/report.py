@@ -74,7 +74,7 @@ class DiagnosticCollector:
 
     def sorted(self) -> tuple[Finding, ...]:
         """Return every finding once, in source order; findings without a position come first."""
-        return tuple(sorted(self._found, key=_place))
+        return tuple(sorted(self._found, key=place))
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Return the findings without the observations, in source order."""
@@ -93,7 +93,8 @@ def end_of(node: Node) -> Any:  # Any: the marks of a text and of a mapping have
     return last.end_mark
 
 
-def _place(item: Finding) -> tuple[str, int, int]:
+def place(item: Finding) -> tuple[str, int, int]:
+    """Sort key for source order; findings without a position come first."""
     return (item.span.file, item.span.line, item.span.column) if item.span is not None else ("", 0, 0)
 
 

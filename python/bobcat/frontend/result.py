@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bobcat.bundle.source_map import SourceMap
+import msgspec
+
+from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.observation import Finding, errors
-from bobcat.ir.schema import IrPolicy
+from bobcat.ir.construct import evaluation_key
+from bobcat.ir.schema import AnyRule, IrPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,25 @@ class LoweringResult:
     # Any: plain YAML data.
     data: Callable[[], Any] | None = None
     source: str | None = None
+
+    def with_rules(self, added: Sequence[tuple[AnyRule, RuleSource, str]]) -> LoweringResult:
+        """Add rules, each with its source and the file of that, after the policy's rules of equal rank."""
+        if self.policy is None or self.source_map is None or not added:
+            return self
+        files = [*self.source_map.files]
+        pairs = [*zip(self.policy.rules, self.source_map.rules, strict=True)]
+        for rule, place, file in added:
+            if file and file not in files:
+                files.append(file)
+            pairs.append((rule, msgspec.structs.replace(place, file=files.index(file)) if file else place))
+        pairs.sort(key=lambda pair: evaluation_key(pair[0]))
+        return replace(
+            self,
+            policy=msgspec.structs.replace(self.policy, rules=tuple(rule for rule, _ in pairs)),
+            source_map=msgspec.structs.replace(
+                self.source_map, files=tuple(files), rules=tuple(place for _, place in pairs)
+            ),
+        )
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

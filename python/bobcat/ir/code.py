@@ -27,7 +27,7 @@ RootName = Literal["request", "context"]
 CompareOperator = Literal["eq", "ne", "lt", "le", "gt", "ge", "in", "not_in", "is", "is_not"]
 UnaryOperator = Literal["neg", "pos", "invert"]
 BinaryOperator = Literal["add", "sub", "mul", "div", "floordiv", "mod", "pow", "and", "or", "xor"]
-RegexHow = Literal["search", "match", "fullmatch"]
+RegexMethod = Literal["search", "match", "fullmatch"]
 CollectKind = Literal["list", "set", "dict", "any", "all", "sum", "min", "max", "first"]
 DecisionVerdict = Literal["allow", "deny", "dry_run", "approve_required", "transform"]
 
@@ -100,10 +100,10 @@ class Method(CodeNode, frozen=True, tag="method"):
     args: tuple[Code, ...]
 
 
-class Regex(CodeNode, frozen=True, tag="regex"):
+class Regex(CodeNode, frozen=True, tag="regex", rename={"method": "how"}):
     """`re.search(pattern, text, flags)` or a similar call, in the `python` dialect; returns a match or None."""
 
-    how: RegexHow
+    method: RegexMethod
     pattern: str
     flags: int
     text: Code

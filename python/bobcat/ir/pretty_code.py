@@ -169,10 +169,10 @@ class _Listing:
                 return f"isinstance({self._held(of, 1)}, {kinds})", _OF
             case ir.Method(of, name, args):
                 return f"{self._owner(of)}.{name}({self._all(args)})", _OF
-            case ir.Regex(how, pattern, flags, text):
+            case ir.Regex(method, pattern, flags, text):
                 known = " | ".join(word for bit, word in _FLAGS if flags & bit)
                 flag_argument = f", {known}" if known else ""
-                return f"re.{how}({pattern!r}, {self._held(text, 1)}{flag_argument})", _OF
+                return f"re.{method}({pattern!r}, {self._held(text, 1)}{flag_argument})", _OF
             case ir.Compare(first, operators, others):
                 parts = [self._held(first, _COMPARED + 1)]
                 for operator, other in zip(operators, others, strict=False):
@@ -234,22 +234,22 @@ class _Listing:
         return f"{opening}{inside}{',' if kind == 'tuple' and len(items) == 1 else ''}{closing}"
 
     def _collect(self, code: ir.Collect) -> str:
-        made = self._held(code.value, 1)
+        inside = self._held(code.value, 1)
         if code.key is not None:
-            made = f"{self._held(code.key, 1)}: {made}"
+            inside = f"{self._held(code.key, 1)}: {inside}"
         for loop in code.loops:
-            made += f" for {self._target(loop.target)} in {self._held(loop.over, 2)}"
-            made += "".join(f" if {self._held(test, 2)}" for test in loop.conditions)
+            inside += f" for {self._target(loop.target)} in {self._held(loop.over, 2)}"
+            inside += "".join(f" if {self._held(test, 2)}" for test in loop.conditions)
         match code.kind:
             case "list":
-                return f"[{made}]"
+                return f"[{inside}]"
             case "set" | "dict":
-                return f"{{{made}}}"
+                return f"{{{inside}}}"
             case "first":
-                return f"next(({made}), {'None' if code.default is None else self.text(code.default)})"
+                return f"next(({inside}), {'None' if code.default is None else self.text(code.default)})"
             case kind:
                 default = "" if code.default is None else f", default={self.text(code.default)}"
-                return f"{kind}({f'({made})' if default else made}{default})"
+                return f"{kind}({f'({inside})' if default else inside}{default})"
 
     def _text(self, parts: Sequence[str | ir.Shown]) -> str:
         written: list[str] = []

@@ -7,13 +7,13 @@ concludes anything.
 
 from __future__ import annotations
 
-import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from keyword import iskeyword
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from bobcat.language import probes, truth
+from bobcat.language import probes
 from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
 
 _EQUALITY = frozenset(OperandKind) - {OperandKind.STRINGS, OperandKind.MAPPING}
@@ -41,22 +41,20 @@ class OperatorSpec:
       `path_only`: it does not test derived values.
     * `unordered`: a list operand is a set; `single`: the operator whose operand is the only item of the list.
     * `recent`: earlier versions read its name at the end of a key as the name of an argument.
-    * `made`: of an operator that nests, the kind of the derived value; None is that of the elements of the list.
+    * `derived`: of an operator that nests, the kind of the derived value; None is that of the elements of the list.
     * `sign`: its sign in listings.
     * `synonyms`: names of it in other languages; `lowered` of it after `lower`; `negations` of its negation.
     * `types`: the JSON types of values for which it can be true; None if that depends on the operand.
     * `excludes`: it only excludes values; `constrains`: it constrains the content of a value.
     * `interval`: the values for which it is true, as a lower and an upper bound, each with 1 or -1 if it is open.
     * `anchors`: the ends of a text at which it finds its texts; None if it does not search for texts.
-    * `holds`: the comparison of a value with an operand, or of one that nests, with a test of the derived value.
     * `probes`: candidate values for an operand, or of one that nests, for those of the derived value.
     """
 
     name: str
     operand: OperandForm
     kinds: frozenset[OperandKind]
-    holds: Callable[[Any, Any], bool | None]  # Any: JSON, or a test
-    probes: Callable[[Any], probes.Candidates] = probes.equal  # Any: as above
+    probes: Callable[[Any], probes.Candidates] = probes.equal  # Any: JSON, or pairs of operator and operand
     reference: ReferenceForm | None = None
     lynx: bool = False
     whole: bool = False
@@ -64,7 +62,7 @@ class OperatorSpec:
     unordered: bool = False
     single: str | None = None
     recent: bool = False
-    made: OperandKind | None = None
+    derived: OperandKind | None = None
     sign: str = ""
     synonyms: tuple[str, ...] = ()
     lowered: tuple[str, ...] = ()
@@ -83,7 +81,7 @@ class OperatorSpec:
     @property
     def elements(self) -> bool:
         """Return true if it tests every element of a list."""
-        return self.nests and self.made is None
+        return self.nests and self.derived is None
 
     @property
     def method(self) -> str:
@@ -93,116 +91,111 @@ class OperatorSpec:
 
 ROWS = (
     OperatorSpec(
-        "eq", OperandForm.VALUE, frozenset(OperandKind), truth.equals, probes.equal,
+        "eq", OperandForm.VALUE, frozenset(OperandKind), probes.equal,
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign="==", anchors="both",
         interval=lambda value: ((value, 0), (value, 0)),
         synonyms=("exactly", "equals", "equal", "=="), lowered=("ieq", "iequals"),
         negations=("not", "ne", "neq", "not_eq", "not_equal", "not_equals", "!="),
     ),
     OperatorSpec(
-        "in", OperandForm.SCALARS, _EQUALITY, truth.is_one_of, probes.one_of,
+        "in", OperandForm.SCALARS, _EQUALITY, probes.one_of,
         reference=ReferenceForm.LIST, lynx=True, whole=True, unordered=True, single="eq", anchors="both",
         synonyms=("one_of", "oneof", "is_in"),
     ),
     OperatorSpec(
-        "not_in", OperandForm.SCALARS, _EQUALITY, lambda value, items: truth.negated(truth.is_one_of(value, items)),
-        probes.swapped(probes.one_of), reference=ReferenceForm.LIST, unordered=True, excludes=True,
-        synonyms=("notin", "nin", "not_one_of"),
+        "not_in", OperandForm.SCALARS, _EQUALITY, probes.swapped(probes.one_of),
+        reference=ReferenceForm.LIST, unordered=True, excludes=True, synonyms=("notin", "nin", "not_one_of"),
     ),
     OperatorSpec(
         "subset_of", OperandForm.PARTS, _LISTS,
-        lambda value, items: truth.every(value, lambda item: truth.is_one_of(item, items)),
         lambda items: probes.every((probes.items(items), [probes.other(items)])),
         reference=ReferenceForm.LIST, unordered=True, recent=True, types=("array",),
         synonyms=("subset", "is_subset_of", "issubset"),
     ),
     OperatorSpec(
-        "exists", OperandForm.BOOL, _PATHS, lambda _, wanted: wanted is True, probes.equal,
-        whole=True, path_only=True, constrains=False,
+        "exists", OperandForm.BOOL, _PATHS, probes.equal, whole=True, path_only=True, constrains=False,
     ),
     OperatorSpec(
         "empty", OperandForm.BOOL, _CONTAINERS - {OperandKind.MAPPING} | {OperandKind.NULLABLE_NUMBER},
-        lambda value, wanted: (value in ("", [], {}) or value is None) is wanted,
         lambda wanted: (_EMPTY, _FILLED) if wanted else (_FILLED, _EMPTY),
         recent=True, constrains=False, synonyms=("is_empty", "isempty", "blank"), negations=("not_empty", "nonempty"),
     ),
     OperatorSpec(
-        "gt", OperandForm.BOUND, _ORDER, truth.ordered(operator.gt), probes.ordered(up=True, within=False),
+        "gt", OperandForm.BOUND, _ORDER, probes.ordered(up=True, within=False),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign=">", interval=lambda bound: ((bound, 1), None),
         synonyms=(">", "greater_than"),
     ),
     OperatorSpec(
-        "ge", OperandForm.BOUND, _ORDER, truth.ordered(operator.ge), probes.ordered(up=True, within=True),
+        "ge", OperandForm.BOUND, _ORDER, probes.ordered(up=True, within=True),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign=">=", interval=lambda bound: ((bound, 0), None),
         synonyms=(">=", "gte"),
     ),
     OperatorSpec(
-        "lt", OperandForm.BOUND, _ORDER, truth.ordered(operator.lt), probes.ordered(up=False, within=False),
+        "lt", OperandForm.BOUND, _ORDER, probes.ordered(up=False, within=False),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign="<", interval=lambda bound: (None, (bound, -1)),
         synonyms=("<", "less_than"),
     ),
     OperatorSpec(
-        "le", OperandForm.BOUND, _ORDER, truth.ordered(operator.le), probes.ordered(up=False, within=True),
+        "le", OperandForm.BOUND, _ORDER, probes.ordered(up=False, within=True),
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign="<=", interval=lambda bound: (None, (bound, 0)),
         synonyms=("<=", "lte"),
     ),
     OperatorSpec(
-        "between", OperandForm.BOUNDS, _ORDER, truth.between, probes.between,
+        "between", OperandForm.BOUNDS, _ORDER, probes.between,
         lynx=True, whole=True, interval=lambda bounds: ((bounds[0], 0), (bounds[1], 0)), synonyms=("in_range",),
     ),
     OperatorSpec(
-        "not_between", OperandForm.BOUNDS, _ORDER,
-        lambda value, bounds: truth.negated(truth.between(value, bounds)), probes.swapped(probes.between),
+        "not_between", OperandForm.BOUNDS, _ORDER, probes.swapped(probes.between),
         lynx=True, whole=True, excludes=True,
     ),
     OperatorSpec(
-        "matches", OperandForm.PATTERN, _TEXT, truth.matches,
+        "matches", OperandForm.PATTERN, _TEXT,
         lynx=True, whole=True, types=("string",), anchors="",
         synonyms=("regex", "regexp", "match_regex", "like", "ilike"), negations=("not_matches",),
     ),
-    OperatorSpec("glob", OperandForm.GLOB, _TEXT, truth.matches, synonyms=("fnmatch", "wildcard")),
+    OperatorSpec("glob", OperandForm.GLOB, _TEXT, synonyms=("fnmatch", "wildcard")),
     OperatorSpec(
-        "starts_with", OperandForm.TEXTS, _TEXT, truth.affix(str.startswith), probes.affix(start=True),
+        "starts_with", OperandForm.TEXTS, _TEXT, probes.affix(start=True),
         reference=ReferenceForm.TEXT, unordered=True, single="starts_with", types=("string",), anchors="start",
         synonyms=("startswith", "start_with", "starts", "begins_with", "has_prefix"), negations=("not_starts_with",),
     ),
     OperatorSpec(
-        "ends_with", OperandForm.TEXTS, _TEXT, truth.affix(str.endswith), probes.affix(start=False),
+        "ends_with", OperandForm.TEXTS, _TEXT, probes.affix(start=False),
         reference=ReferenceForm.TEXT, unordered=True, single="ends_with", types=("string",), anchors="end",
         synonyms=("endswith", "end_with", "has_suffix"), negations=("not_ends_with",),
     ),
     OperatorSpec(
-        "contains", OperandForm.PART, _CONTAINERS, truth.contains, probes.containing,
+        "contains", OperandForm.PART, _CONTAINERS, probes.containing,
         reference=ReferenceForm.PART, lynx=True, whole=True, types=("string", "array", "object"), anchors="",
         synonyms=("includes",), lowered=("icontains",), negations=("not_contains",),
     ),
     OperatorSpec(
-        "contains_any", OperandForm.PARTS, _CONTAINERS, truth.contains_any, probes.containing_each(1),
+        "contains_any", OperandForm.PARTS, _CONTAINERS, probes.containing_each(1),
         lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
         negations=("contains_none",),
     ),
     OperatorSpec(
-        "contains_all", OperandForm.SOME_PARTS, _CONTAINERS, truth.contains_all, probes.containing_each(None),
+        "contains_all", OperandForm.SOME_PARTS, _CONTAINERS, probes.containing_each(None),
         lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
     ),
     OperatorSpec(
-        "length", OperandForm.TESTS, _CONTAINERS - {OperandKind.LOWER, OperandKind.MAPPING}, truth.of_length,
-        probes.of_length, made=OperandKind.COUNT, types=("string", "array", "object"), constrains=False,
+        "length", OperandForm.TESTS, _CONTAINERS - {OperandKind.LOWER, OperandKind.MAPPING}, probes.of_length,
+        derived=OperandKind.COUNT, types=("string", "array", "object"), constrains=False,
         synonyms=("len",),
     ),
     OperatorSpec(
-        "lower", OperandForm.TESTS, _TEXT - {OperandKind.LOWER}, truth.of_lower, probes.of_lower,
-        made=OperandKind.LOWER, types=("string",), synonyms=("lowercase", "lower_case", "tolower", "to_lower"),
+        "lower", OperandForm.TESTS, _TEXT - {OperandKind.LOWER}, probes.of_lower,
+        derived=OperandKind.LOWER, types=("string",), synonyms=("lowercase", "lower_case", "tolower", "to_lower"),
     ),
     OperatorSpec(
-        "any", OperandForm.TESTS, _LISTS, truth.some, probes.some, types=("array",), synonyms=("some", "any_of"),
+        "any", OperandForm.TESTS, _LISTS, probes.some, types=("array",), synonyms=("some", "any_of"),
     ),
     OperatorSpec(
-        "all", OperandForm.TESTS, _LISTS, truth.every, probes.every,
+        "all", OperandForm.TESTS, _LISTS, probes.every,
         types=("array",), synonyms=("every", "each", "all_of"),
     ),
     OperatorSpec(
-        "none", OperandForm.TESTS, _LISTS, lambda value, test: truth.negated(truth.some(value, test)), probes.no_one,
+        "none", OperandForm.TESTS, _LISTS, probes.no_one,
         types=("array",), excludes=True, synonyms=("none_of",),
     ),
 )  # fmt: skip
@@ -222,28 +215,28 @@ _PathT = TypeVar("_PathT")
 _COLLECTIONS = (list, tuple, set, frozenset)
 
 
-class OperatorMethods(Generic[_ConditionT, _PathT]):
+class OperatorMethods(ABC, Generic[_ConditionT, _PathT]):
     """The methods of a path in the builder, one for each operator without a sign."""
 
     __slots__ = ()
 
-    def _compared(self, operator: str, operand: Any) -> _ConditionT:  # Any: an operand, here and below
-        raise NotImplementedError
+    @abstractmethod
+    def _compare(self, operator: str, operand: Any) -> _ConditionT: ...  # Any: an operand, here and below
 
-    def _made(self, operator: str, tests: dict[str, Any]) -> _PathT | _ConditionT:
-        raise NotImplementedError
+    @abstractmethod
+    def _derive(self, operator: str, tests: dict[str, Any]) -> _PathT | _ConditionT: ...
 
     def _listed(self, operator: str, values: tuple[Any, ...]) -> _ConditionT:
         one = len(values) == 1 and isinstance(values[0], (OperatorMethods, *_COLLECTIONS))
-        return self._compared(operator, values[0] if one else list(values))
+        return self._compare(operator, values[0] if one else list(values))
 
     def matches(self, pattern: str) -> _ConditionT:
         """Test that the pattern is found in the value."""
-        return self._compared("matches", pattern)
+        return self._compare("matches", pattern)
 
     def glob(self, pattern: str) -> _ConditionT:
         """Test that the value is a text that matches the glob."""
-        return self._compared("glob", pattern)
+        return self._compare("glob", pattern)
 
     def in_(self, *values: Any) -> _ConditionT:
         """Test that the value equals one of these values, or of one list of them, or is an element of the list at a
@@ -265,7 +258,7 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
 
     def contains(self, value: Any) -> _ConditionT:
         """Test that `value` is a part, an element or a key of the value."""
-        return self._compared("contains", value)
+        return self._compare("contains", value)
 
     def contains_any(self, *values: Any) -> _ConditionT:
         """Test that the value contains one of these values."""
@@ -277,27 +270,27 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
 
     def starts_with(self, *texts: Any) -> _ConditionT:
         """Test that the value begins with this text, or with one of several."""
-        return self._compared("starts_with", texts[0] if len(texts) == 1 else list(texts))
+        return self._compare("starts_with", texts[0] if len(texts) == 1 else list(texts))
 
     def ends_with(self, *texts: Any) -> _ConditionT:
         """Test that the value ends with this text, or with one of several."""
-        return self._compared("ends_with", texts[0] if len(texts) == 1 else list(texts))
+        return self._compare("ends_with", texts[0] if len(texts) == 1 else list(texts))
 
     def between(self, low: Any, high: Any) -> _ConditionT:
         """Test that the value is in the range; the bounds are inclusive."""
-        return self._compared("between", [low, high])
+        return self._compare("between", [low, high])
 
     def not_between(self, low: Any, high: Any) -> _ConditionT:
         """Test that the value is outside the range."""
-        return self._compared("not_between", [low, high])
+        return self._compare("not_between", [low, high])
 
     def exists(self, there: bool = True) -> _ConditionT:
         """Test that the path has a value; with `False`, that it has no value."""
-        return self._compared("exists", there)
+        return self._compare("exists", there)
 
     def empty(self, is_empty: bool = True) -> _ConditionT:
         """Test that the value is null, or a text, list or mapping without content; with `False`, that it is not."""
-        return self._compared("empty", is_empty)
+        return self._compare("empty", is_empty)
 
     @overload
     def length(self) -> _PathT: ...
@@ -305,7 +298,7 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
     def length(self, **tests: Any) -> _ConditionT: ...
     def length(self, **tests: Any) -> _PathT | _ConditionT:
         """Length of the value: `.length() > 5`, or `.length(gt=2, lt=9)`."""
-        return self._made("length", tests)
+        return self._derive("length", tests)
 
     @overload
     def lower(self) -> _PathT: ...
@@ -313,7 +306,7 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
     def lower(self, **tests: Any) -> _ConditionT: ...
     def lower(self, **tests: Any) -> _PathT | _ConditionT:
         """The value in lower case: `.lower().contains("rm")`."""
-        return self._made("lower", tests)
+        return self._derive("lower", tests)
 
     @overload
     def any(self) -> _PathT: ...
@@ -321,7 +314,7 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
     def any(self, **tests: Any) -> _ConditionT: ...
     def any(self, **tests: Any) -> _PathT | _ConditionT:
         """Some element: `.any() == "x"`; with several tests, one element that passes all: `.any(gt=2, lt=9)`."""
-        return self._made("any", tests)
+        return self._derive("any", tests)
 
     @overload
     def all(self) -> _PathT: ...
@@ -329,7 +322,7 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
     def all(self, **tests: Any) -> _ConditionT: ...
     def all(self, **tests: Any) -> _PathT | _ConditionT:
         """Every element: `.all().ends_with("@example.com")`."""
-        return self._made("all", tests)
+        return self._derive("all", tests)
 
     @overload
     def none(self) -> _PathT: ...
@@ -337,4 +330,4 @@ class OperatorMethods(Generic[_ConditionT, _PathT]):
     def none(self, **tests: Any) -> _ConditionT: ...
     def none(self, **tests: Any) -> _PathT | _ConditionT:
         """No element: `.none().matches("secret")`."""
-        return self._made("none", tests)
+        return self._derive("none", tests)

@@ -84,8 +84,8 @@ def of_length(candidates: Candidates) -> Candidates:
     true, false = (
         [length for length in lengths if isinstance(length, int) and 0 <= length <= _LONGEST] for lengths in candidates
     )
-    made = [[value for length in fitting for value in ("x" * length, ["x"] * length)] for fitting in (true, false)]
-    return made[0], made[1]
+    sized = [[value for length in fitting for value in ("x" * length, ["x"] * length)] for fitting in (true, false)]
+    return sized[0], sized[1]
 
 
 def of_lower(candidates: Candidates) -> Candidates:

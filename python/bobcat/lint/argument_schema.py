@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from bobcat.ir.schema import Const
+from bobcat.ir.visit import refs
 from bobcat.language.kinds import OperandForm
 from bobcat.language.operators import OPERATORS, OperatorSpec
 from bobcat.lint.evaluate import holds
@@ -92,11 +93,11 @@ def can_hold(schemas: Sequence[Schema], op: str, operand: Const) -> bool:
 
 def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
     row = OPERATORS[op]
-    if row.path_only or (isinstance(operand, dict) and "ref" in operand):
+    if row.path_only or any(refs(operand)):
         return True
     values = _values(schema)
     if values is not None:
-        return any(holds(op, operand, value) is not False for value in values if _fits(value, op, operand))
+        return any(holds(op, operand, value) for value in values)
     types = _types(schema)
     if types is None:
         return True
@@ -107,11 +108,6 @@ def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
         bounds = operand if isinstance(operand, list) else [operand]
         return not types.isdisjoint(_TEXT if isinstance(bounds[0], str) else _NUMBER) and _within(schema, row, operand)
     return row.types is None or not types.isdisjoint(row.types)
-
-
-def _fits(value: object, op: str, operand: Const) -> bool:
-    """Return true if a test applies to the type of a value."""
-    return holds(op, operand, value) is not None
 
 
 def _within(schema: Schema, row: OperatorSpec, operand: Const) -> bool:

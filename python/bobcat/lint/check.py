@@ -9,6 +9,7 @@ from bobcat.diagnostics.model import Diagnostic
 from bobcat.frontend.builder.rules import BuiltPolicy, BuiltRule, take_built
 from bobcat.frontend.profiles import lower
 from bobcat.frontend.python.host import PythonRules
+from bobcat.frontend.report import place
 from bobcat.frontend.yaml.source import collector_paused
 from bobcat.ir.schema import Profile
 from bobcat.lint.argument_schema import Tools
@@ -43,10 +44,6 @@ def check_source(
     text = module if module is not None else written if isinstance(written, str) else None
     if text is not None and lowered.source_map is not None:
         places = [lowered.source_map.rule_span(index) for index in range(len(lowered.source_map.rules))]
-        rules = [place for place in places if place is not None]
+        rules = [span for span in places if span is not None]
         found = (*apply_ignores(found, text, source_path, rules, python=module is not None),)
-    return tuple(sorted(found, key=_place))
-
-
-def _place(item: Diagnostic) -> tuple[str, int, int]:
-    return (item.span.file, item.span.line, item.span.column) if item.span is not None else ("", 0, 0)
+    return tuple(sorted(found, key=place))

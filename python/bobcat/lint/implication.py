@@ -43,7 +43,12 @@ class PathCondition:
     @cached_property
     def values(self) -> set[bytes] | None:
         """Return the only values for which it is true, encoded; None if it does not enumerate them."""
-        return _values(self.expr)
+        item = self.expr
+        if not isinstance(item, Leaf) or OPERATORS[item.op].anchors != "both" or isinstance(item.operand, dict):
+            return None
+        if OPERATORS[item.op].operand is OperandForm.SCALARS:
+            return {encode_value(value) for value in item.operand}
+        return None if isinstance(item.operand, list) else {encode_value(item.operand)}
 
     @cached_property
     def interval(self) -> tuple[str, Bound, Bound] | None:
@@ -52,8 +57,10 @@ class PathCondition:
 
     @cached_property
     def negates(self) -> bool:
-        """Return true if it contains a `not`."""
-        return _negates(self.expr)
+        """Return true if it contains a `not`: a missing path makes it true in a rule that restricts, and undefined in
+        one that permits.
+        """
+        return any(isinstance(node, NotExpr) for node in walk(self.expr))
 
     @cached_property
     def items(self) -> tuple[PathCondition, ...]:
@@ -95,11 +102,6 @@ def clash(items: Sequence[PathCondition]) -> bool:
     return False
 
 
-def _negates(expr: Expr) -> bool:
-    # A missing path makes `not` true in a rule that restricts, and undefined in one that permits.
-    return any(isinstance(node, NotExpr) for node in walk(expr))
-
-
 def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
     if have.path is not None and wanted.path is not None and have.path != wanted.path:
         return False
@@ -137,15 +139,6 @@ def texts(leaf: Leaf) -> tuple[str, ...]:
         else leaf.operand
     )
     return tuple(items) if isinstance(items, list) and all(isinstance(item, str) for item in items) else ()
-
-
-def _values(item: Expr) -> set[bytes] | None:
-    """Return the only values for which a leaf is true, encoded; None if it does not enumerate them."""
-    if not isinstance(item, Leaf) or OPERATORS[item.op].anchors != "both" or isinstance(item.operand, dict):
-        return None
-    if OPERATORS[item.op].operand is OperandForm.SCALARS:
-        return {encode_value(value) for value in item.operand}
-    return None if isinstance(item.operand, list) else {encode_value(item.operand)}
 
 
 def _bound_implies(have: PathCondition, wanted: PathCondition) -> bool:

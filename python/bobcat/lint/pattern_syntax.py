@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, TypeAlias, assert_never
@@ -103,7 +104,8 @@ _POSIX: dict[str, tuple[Range, ...]] = {
 }
 _ESCAPES = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
 _GROUP = re.compile(r"\(\?(?:P?<[^>]*>|(?P<on>[imsU]*)(?:-(?P<off>[imsU]+))?(?P<end>[:)]))")
-_COUNT = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")  # `{01}` is literal text
+# `{01}` is literal text; a lazy repetition accepts the same texts.
+_COUNT = re.compile(r"(?:(?P<sign>[*+?])|\{(?P<low>0|[1-9][0-9]*)(?:(?P<comma>,)(?P<high>0|[1-9][0-9]*)?)?\})\??")
 _CODE = re.compile(r"\\(?:x\{([0-9A-Fa-f]+)\}|x([0-9A-Fa-f]{2})|([0-7]{1,3}))")
 _CATEGORY = re.compile(r"\\([pP])(?:\{(\^?)([^}]+)\}|(.))")
 _NAMED = re.compile(r"\[:(\^?)(\w+):\]")
@@ -123,6 +125,19 @@ def is_anchored(pattern: str) -> bool:
         return is_fixed(tree, "text_start") and is_fixed(tree, "text_end")
     except (PatternSyntaxError, RecursionError):
         return False
+
+
+def walk(tree: Tree) -> Iterator[Tree]:
+    """Yield every part of a tree, each before those in it, from left to right."""
+    yield tree
+    match tree:
+        case Cat(items) | Alt(items):
+            for item in items:
+                yield from walk(item)
+        case Repeat(item):
+            yield from walk(item)
+        case Chars() | Assert():
+            pass
 
 
 def is_nullable(tree: Tree) -> bool:
@@ -245,19 +260,14 @@ class _Parser:
     def _repeated(self, item: Tree) -> Tree:
         while self._at < len(self._text):
             count = _COUNT.match(self._text, self._at)
-            char = self._text[self._at]
-            if count is not None:
-                low = int(count[1])
-                high = int(count[3]) if count[3] else None if count[2] else low
-                self._at = count.end()
-            elif char in "*+?":
-                low, high = (1 if char == "+" else 0), (1 if char == "?" else None)
-                self._at += 1
-            else:
+            if count is None:
                 return item
-            if self._text.startswith("?", self._at):  # lazy: the same language
-                self._at += 1
-            item = Repeat(item, low, high)
+            self._at = count.end()
+            if count["sign"]:
+                item = Repeat(item, int(count["sign"] == "+"), 1 if count["sign"] == "?" else None)
+            else:
+                low = int(count["low"])
+                item = Repeat(item, low, int(count["high"]) if count["high"] else None if count["comma"] else low)
         return item
 
     def _escape(self, flags: _Flags) -> Tree:

@@ -6,7 +6,7 @@ Created once for a policy, then passed to every lint; see `registry`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -95,10 +95,6 @@ class RuleFacts:
     def permits(self) -> bool:
         """Return true if the rule permits calls."""
         return self.rule.verdict in PERMITS
-
-    def tests(self, path: Path, *, positive: bool) -> list[PlacedLeaf]:
-        """Return the leaves about a path, either those under `not` or the others."""
-        return [item for item in self.leaves if item.path == path and item.positive is positive]
 
     def constrains(self, path: Path) -> bool:
         """Return true if the rule constrains the value at a path other than by exclusion."""
@@ -193,6 +189,23 @@ class LintContext:
                 and self.find(facts, item.leaf) is not None
             )
         return self._required[facts.index]
+
+    def own_or_restricting(
+        self, lint: str, looks: Callable[[RuleFacts, PlacedLeaf, RuleFacts | None], bool]
+    ) -> Iterator[tuple[RuleFacts, PlacedLeaf, RuleFacts | None]]:
+        """Yield the tests that `looks` accepts, once for each path of a rule that permits: its own, and then those of
+        the restricting rules that outrank it, each with that rule.
+        """
+        for facts in self.permitting:
+            before = self.restricting_before(facts, lint)
+            if not self.calls.searching:
+                continue
+            seen: set[Path] = set()
+            for other in (None, *before):
+                for item in (other or facts).leaves:
+                    if item.path not in seen and looks(facts, item, other):
+                        seen.add(item.path)
+                        yield facts, item, other
 
     def constrains(self, facts: RuleFacts, path: Path) -> bool:
         """Return true if a rule, or one of higher rank, constrains the value at a path in the calls that it permits."""

@@ -31,6 +31,7 @@ from bobcat.lint.pattern_syntax import (
     cases,
     class_ranges,
     is_fixed,
+    walk,
 )
 
 MAX_STATES = 4_000
@@ -216,7 +217,7 @@ def _over(state: _State) -> bool | None:
 @lru_cache(maxsize=128)
 def characters(trees: frozenset[Tree]) -> list[str]:
     """Return one character for each class that the trees do not distinguish, readable ones first."""
-    sets = {chars for tree in trees for chars in _sets(tree)}
+    sets = {chars for tree in trees for chars in walk(tree) if isinstance(chars, Chars)}
     bounds = {0, 128, 0xD800, 0xE000, LAST + 1}
     classes = [bound for chars in sets for name, _ in chars.categories for bound in class_ranges(name)]
     for low, high in (*SPACE, *WORD, (10, 10), *classes, *(bound for chars in sets for bound in chars.ranges)):
@@ -252,25 +253,6 @@ def _signatures(candidates: Sequence[str], sets: Iterable[Chars]) -> list[int]:
         for index in held:
             signatures[index] |= 1 << number
     return signatures
-
-
-def _sets(tree: Tree) -> set[Chars]:
-    found: set[Chars] = set()
-    waiting = [tree]
-    while waiting:
-        item = waiting.pop()
-        match item:
-            case Chars():
-                found.add(item)
-            case Assert():
-                pass
-            case Cat(items) | Alt(items):
-                waiting.extend(items)
-            case Repeat(inner):
-                waiting.append(inner)
-            case _:
-                assert_never(item)
-    return found
 
 
 def _kind(char: str) -> str:

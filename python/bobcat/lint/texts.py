@@ -7,10 +7,11 @@ kind is `other`: lints about commands, paths and URLs skip it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Operator
 from bobcat.language.operators import ROWS
@@ -184,6 +185,25 @@ def first_call(subject: LintContext, facts: RuleFacts, test: TextTest, patterns:
     goals = (about(test.item.path, pattern, listed=test.listed) for pattern in patterns)
     calls = (subject.example(facts, test.item.leaf, goal) for goal in goals)
     return next((call for call in calls if call is not None), None)
+
+
+def find_open_texts(
+    subject: LintContext, code: str, patterns: Callable[[RuleFacts, TextTest], tuple[str, ...]]
+) -> Findings:
+    """Find the tests that accept a text matching one of their `patterns`, once for each argument of a rule.
+
+    Tests that W0106 reports are omitted.
+    """
+    for facts in subject.searched():
+        seen: set[Path] = set()
+        for test in permitting_texts(subject, facts):
+            path = test.item.path
+            if path in seen or test.unanchored:
+                continue
+            call = first_call(subject, facts, test, patterns(facts, test))
+            if call is not None:
+                seen.add(path)
+                yield subject.at_leaf(code, facts, test.item, owner=test.owner, call=call)
 
 
 def _head(path: Path) -> Literal["tool", "args", "declared", "context"]:

@@ -20,7 +20,7 @@ Test: TypeAlias = tuple[str, Const, bool]
 
 _NUMBERS = frozenset(row.name for row in ROWS if row.operand in (OperandForm.BOUND, OperandForm.BOUNDS))
 _SOLVED = _NUMBERS | {
-    row.name for row in ROWS if row.anchors is not None or row.path_only or row.made is OperandKind.LOWER
+    row.name for row in ROWS if row.anchors is not None or row.path_only or row.derived is OperandKind.LOWER
 }
 _PARTS = (OperandForm.PART, OperandForm.PARTS, OperandForm.SOME_PARTS)
 _DISTANT: Final = 10**9
@@ -60,7 +60,8 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
             yield from (from_const(item) for item in (operand[:200] if listed else [operand]))
             return
     if any(op in _NUMBERS for op, _, _ in tests):
-        bounds = [bound for op, operand, _ in tests if op in _NUMBERS for bound in _bounds(operand)]
+        operands = [operand if isinstance(operand, list) else [operand] for op, operand, _ in tests if op in _NUMBERS]
+        bounds = [bound for operand in operands for bound in operand]
         numbers = [bound for bound in bounds if isinstance(bound, int | float) and not isinstance(bound, bool)]
         yield from (near for bound in numbers for near in (bound, bound - 1, bound + 1, bound - 0.5, bound + 0.5))
         yield from (-_DISTANT, _DISTANT)
@@ -90,10 +91,6 @@ def _elements(op: str, operand: Const) -> list[Any]:  # Any: JSON
     if form is OperandForm.PART:
         return [from_const(operand)]
     return [from_const(item) for item in operand] if form in _PARTS else []
-
-
-def _bounds(operand: Const) -> list[Any]:  # Any: numbers and strings
-    return list(operand) if isinstance(operand, list) else [operand]
 
 
 def _lists(tests: Sequence[Test], budget: SearchBudget) -> Iterator[list[Any]]:  # Any: JSON
@@ -133,7 +130,7 @@ def _trees(tests: Iterable[Test], *, lower: bool = False) -> Iterator[tuple[Tree
         row = OPERATORS[op]
         if row.operand is OperandForm.PATTERN:
             yield parse(operand), lower, want
-        elif row.made is OperandKind.LOWER:
+        elif row.derived is OperandKind.LOWER:
             if want or len(operand["tests"]) == 1:
                 inner = [(item["op"], item["operand"], want) for item in operand["tests"]]
                 yield from _trees(inner, lower=True)

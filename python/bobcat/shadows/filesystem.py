@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+D = TypeVar("D")
 
 PREVIEW_CHARS = 200
 
@@ -39,25 +43,15 @@ async def delete_file_shadow(path: str) -> dict[str, Any]:
 
 def _state(path: Path) -> tuple[bool, int | None, bool]:
     """Return existence, size in bytes, and whether the path is a directory; blocking, so call it off the event loop."""
-    return _exists(path), _size(path), _is_directory(path)
+    return (
+        _read(lambda: path.exists() or path.is_symlink(), otherwise=False),
+        _read(lambda: path.stat().st_size, otherwise=None),
+        _read(path.is_dir, otherwise=False),
+    )
 
 
-def _exists(path: Path) -> bool:
+def _read(state: Callable[[], T], *, otherwise: D) -> T | D:
     try:
-        return path.exists() or path.is_symlink()
+        return state()
     except (OSError, ValueError):  # no permission, or not a valid path
-        return False
-
-
-def _is_directory(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except (OSError, ValueError):
-        return False
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except (OSError, ValueError):
-        return None
+        return otherwise

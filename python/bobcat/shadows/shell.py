@@ -87,7 +87,8 @@ class _Findings:
         if uncertain_reason and not guess:
             self.unresolved.add(uncertain_reason)
         self.read_inner(program, rest, depth, text)
-        self.network = self.network or program in known.NETWORK or _uses_network(program, rest)
+        remote = program == "git" and not known.GIT_REMOTE.isdisjoint(rest)
+        self.network = self.network or program in known.NETWORK or remote
         destroys = _destroys(program, rest)
         if destroys:
             self.destructive.add(destroys)
@@ -245,10 +246,6 @@ def _destroys(program: str, rest: list[str]) -> str | None:
             if word == name or (name.startswith("--") and word.startswith(name)):
                 return f"{program} {name}"
     return None
-
-
-def _uses_network(program: str, rest: list[str]) -> bool:
-    return program == "git" and any(word in ("push", "pull", "fetch", "clone") for word in rest)
 
 
 def _written(program: str, rest: list[str]) -> list[str]:

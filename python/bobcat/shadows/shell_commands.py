@@ -42,6 +42,8 @@ GIT_READERS = frozenset(
     "version".split()
 )
 """Commands of git that only read the repository."""
+GIT_REMOTE = frozenset({"push", "pull", "fetch", "clone"})
+"""Commands of git that use a network."""
 GIT_OPTIONS = (
     "--output",
     "-o",

@@ -15,6 +15,7 @@ _OPERATORS = ("&&", "||", ";;", "|&", "&>>", "&>", ">>", ">|", ">&", "<<<", "<<"
 _REDIRECTIONS = frozenset({"&>>", "&>", ">>", ">|", ">&", "<<<", "<<", "<&", "<>", ">", "<"})
 _WRITES = frozenset({"&>>", "&>", ">>", ">|", ">&", "<>", ">"})
 _DELIMITER = re.compile(r"(?P<tabs>-?)[ \t]*(?P<word>(?:'[^']*'|\"[^\"]*\"|\\.|[^\s;|&<>()'\"\\])+)")
+_VARIABLE = re.compile(r"[\w?#@*!$-]*")
 _UNQUOTED = str.maketrans("", "", "'\"\\")
 MAX_NESTING = 16
 """Substitutions nested deeper are not read, but reported."""
@@ -98,36 +99,31 @@ class _ShellReader:
         word: list[str] | None = None
         while self.at < len(self.text):
             char = self.text[self.at]
-            if char in " \t\r":
-                self.at += 1
-            elif char == "#" and word is None:
+            if char == "#" and word is None:
                 self.skip_comment()
                 continue
-            elif char in "<>" and self.text.startswith("(", self.at + 1):
+            if char in "<>" and self.text.startswith("(", self.at + 1):
                 self.at += 2
                 self.inner(self.until_closed())
                 word = word or []
                 continue
-            elif (operator := self.operator()) is not None:
-                self.at += len(operator)
-                if word is not None:
-                    found.append(_Token("".join(word), "word"))
-                    word = None
-                if operator == "<<":
-                    self.delimiter()
-                    continue
-                if operator == "\n":
-                    found.extend(_Token(self.document(*each), "input") for each in self.documents)
-                    self.documents.clear()
-                found.append(_Token(operator, "operator"))
-                continue
-            else:
+            operator = self.operator()
+            if operator is None and char not in " \t\r":
                 word = [] if word is None else word
                 word.append(self.piece(char))
                 continue
             if word is not None:
                 found.append(_Token("".join(word), "word"))
                 word = None
+            self.at += len(operator or char)
+            if operator == "<<":
+                self.delimiter()
+                continue
+            if operator == "\n":
+                found.extend(_Token(self.document(*each), "input") for each in self.documents)
+                self.documents.clear()
+            if operator is not None:
+                found.append(_Token(operator, "operator"))
         if word is not None:
             found.append(_Token("".join(word), "word"))
         return found
@@ -233,8 +229,8 @@ class _ShellReader:
             if "`" in body or "$(" in body:
                 self.inner(body.replace("{", " "))
         else:
-            while self.at < len(self.text) and (self.text[self.at].isalnum() or self.text[self.at] in "_?#@*!$-"):
-                self.at += 1
+            name = _VARIABLE.match(self.text, self.at)
+            self.at = name.end() if name is not None else self.at
         shown = self.text[start : self.at]
         if len(shown) > 1:
             self.script.unresolved.append(shown)

@@ -12,10 +12,16 @@ from typing import Literal
 
 TokenKind = Literal["word", "name", "string", "number", "mark"]
 
-_DOLLAR = re.compile(r"\$(?:[A-Za-z_]\w*)?\$")
-_WORD = re.compile(r"[^\W\d]\w*")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_CLOSERS = {'"': '"', "`": "`", "[": "]"}
+_TOKEN = r"""
+    (?P<skipped> \s+ | --[^\n]* | /\*!\d* | \*/ | /\*.*?(?:\*/|\Z) )  # MySQL runs the content of /*! comments
+  | (?P<string> '(?: '' | %s [^'\\] )*+ '? | (?P<tag>\$(?:[A-Za-z_]\w*)?\$) .*? (?:(?P=tag)|\Z) )
+  | (?P<name> "[^"]*" | `[^`]*` )
+  | (?P<word> [^\W\d]\w* )
+  | (?P<number> \d+(?:\.\d+)? )
+  | (?P<mark> . )
+"""
+_STANDARD = re.compile(_TOKEN % r"\\ |", re.VERBOSE | re.DOTALL)
+_BACKSLASHED = re.compile(_TOKEN % r"\\.? |", re.VERBOSE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,70 +46,23 @@ def statements(sql: str, *, backslash_escapes: bool) -> list[list[Token]]:
 
 
 def _tokens(sql: str, backslash_escapes: bool) -> list[Token]:
+    """Comments are skipped without nesting: standard SQL nests them, so less is skipped, never more."""
+    pattern = _BACKSLASHED if backslash_escapes else _STANDARD
     found: list[Token] = []
     at, depth = 0, 0
-    while at < len(sql):
-        char = sql[at]
-        if char.isspace():
-            at += 1
-        elif sql.startswith("--", at):
-            at = _line_end(sql, at)
-        elif sql.startswith("/*!", at):  # MySQL runs the content of such comments
-            at += 3
-            while at < len(sql) and sql[at].isdigit():
-                at += 1
-        elif sql.startswith("*/", at):
-            at += 2
-        elif sql.startswith("/*", at):
-            at = _comment_end(sql, at)
-        elif char == "'":
-            end = _string_end(sql, at, backslash_escapes)
-            found.append(Token("string", sql[at:end], depth))
-            at = end
-        elif char in _CLOSERS and (close := sql.find(_CLOSERS[char], at + 1)) > 0:
-            found.append(Token("name", sql[at + 1 : close], depth, sql[at + 1 : close]))
-            at = close + 1
-        elif char == "$" and (opening := _DOLLAR.match(sql, at)):
-            close = sql.find(opening.group(), opening.end())
-            end = len(sql) if close < 0 else close + len(opening.group())
-            found.append(Token("string", sql[at:end], depth))
-            at = end
-        elif word := _WORD.match(sql, at):
-            found.append(Token("word", word.group().upper(), depth, word.group()))
-            at = word.end()
-        elif number := _NUMBER.match(sql, at):
-            found.append(Token("number", number.group(), depth))
-            at = number.end()
-        else:
-            depth = max(0, depth - (char == ")"))
-            found.append(Token("mark", char, depth))
-            depth += char == "("
-            at += 1
+    while at < len(sql) and (token := pattern.match(sql, at)) is not None:
+        kind, text, at = token.lastgroup, token.group(), token.end()
+        if kind == "mark" and text == "[" and (close := sql.find("]", at)) > 0:
+            kind, text, at = "name", sql[at - 1 : close + 1], close + 1
+        match kind:
+            case "string" | "number":
+                found.append(Token(kind, text, depth))
+            case "word":
+                found.append(Token("word", text.upper(), depth, text))
+            case "name":
+                found.append(Token("name", text[1:-1], depth, text[1:-1]))
+            case "mark":
+                depth = max(0, depth - (text == ")"))
+                found.append(Token("mark", text, depth))
+                depth += text == "("
     return found
-
-
-def _line_end(sql: str, at: int) -> int:
-    end = sql.find("\n", at)
-    return len(sql) if end < 0 else end + 1
-
-
-def _comment_end(sql: str, at: int) -> int:
-    """Return the index after a block comment. Comments nest in the standard; without nesting, less is skipped, never
-    more.
-    """
-    end = sql.find("*/", at + 2)
-    return len(sql) if end < 0 else end + 2
-
-
-def _string_end(sql: str, at: int, backslash_escapes: bool) -> int:
-    at += 1
-    while at < len(sql):
-        if backslash_escapes and sql[at] == "\\":
-            at += 2
-        elif sql[at] != "'":
-            at += 1
-        elif sql.startswith("''", at):
-            at += 2
-        else:
-            return at + 1
-    return len(sql)

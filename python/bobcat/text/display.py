@@ -120,8 +120,12 @@ def safe_json_text(text: str) -> str:
     """A JSON document with JSON escapes for characters that are unsafe to show: the same document, line by line."""
     if text.isascii() and "\x7f" not in text:
         return text
-    return "".join(character if character == "\n" or not _is_hidden(character) else _json_escape(character)
-                   for character in text)  # fmt: skip
+    return "".join(
+        character
+        if character == "\n" or " " <= character <= "~" or not _is_unsafe(character)
+        else _json_escape(character)
+        for character in text
+    )
 
 
 def safe_cells(text: str, replacement: str) -> list[str]:
@@ -199,17 +203,14 @@ def _cells(text: str, escape: Callable[[str], str]) -> Iterator[str]:
             marks += 1
         else:
             beside = text[index - 1 : index] + text[index + 1 : index + 2]
-            yield escape(character) if _is_syntax(character) and _touches_ascii(beside) else character
+            ascii_beside = any(" " < other <= "~" for other in beside)
+            yield escape(character) if _is_syntax(character) and ascii_beside else character
             marks = 0
 
 
 @lru_cache(4096)
 def _is_unsafe(character: str) -> bool:
     return unicodedata.category(character) in _UNSAFE_CATEGORIES or character in _BLANKS
-
-
-def _is_hidden(character: str) -> bool:
-    return not " " <= character <= "~" and _is_unsafe(character)
 
 
 @lru_cache(4096)
@@ -219,10 +220,6 @@ def _is_syntax(character: str) -> bool:
         return character in _SYNTAX
     plain = unicodedata.normalize("NFKC", character)
     return character in _SYNTAX or (len(plain) == 1 and plain.isascii())
-
-
-def _touches_ascii(beside: str) -> bool:
-    return any(" " < character <= "~" for character in beside)
 
 
 def _text_escape(character: str) -> str:
@@ -252,7 +249,7 @@ def _direction(text: str) -> str:
 
 def _suspects(text: str, *, names: bool) -> Iterator[tuple[str, str]]:
     """The words that look like others, each with its mark."""
-    words = [(match[0], _scripts(match[0])) for match in _WORD.finditer(text)]
+    words = [(word, {_script(character) for character in word if character.isalnum()}) for word in _WORD.findall(text)]
     latin = any("LATIN" in scripts for _, scripts in words)
     for word, scripts in words:
         if word.isascii() or not scripts & (_ALPHABETS | {_FORMS}):
@@ -264,11 +261,6 @@ def _suspects(text: str, *, names: bool) -> Iterator[tuple[str, str]]:
             like = _LOOKALIKES.get(script)
             if like is None or all(letter in like for letter in word if letter.isalpha()):
                 yield word, script.capitalize()
-
-
-def _scripts(word: str) -> set[str]:
-    """The alphabets of a word, and `_FORMS`."""
-    return {_script(character) for character in word if character.isalnum()}
 
 
 @lru_cache(4096)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from yaml.error import Mark
 from yaml.nodes import Node
 
 from bobcat.bundle.source_map import Position
@@ -50,17 +51,6 @@ def lower_built(surface: Located, file: str, index: int | None) -> BuiltRule:
     return BuiltRule(rule, file, position, source.leaves, source.description, report.sorted())
 
 
-class _Mark:
-    """Position of a node in a text."""
-
-    __slots__ = ("column", "index", "line")
-
-    def __init__(self, line: int, column: int) -> None:
-        self.line = line - 1
-        self.column = column - 1
-        self.index = 0
-
-
 class _LocatedCopy(PlainCopy):
     """Copy of plain data as nodes; each node has the position of the nearest enclosing `Located`."""
 
@@ -75,14 +65,16 @@ class _LocatedCopy(PlainCopy):
         if depth > MAX_DEPTH:
             raise PastCap("E0108", MAX_DEPTH)
         outside, self._position = self._position, value.position or self._position
-        made = super().node(value.data, path, depth)
+        node = super().node(value.data, path, depth)
         self._position = outside
-        return made
+        return node
 
     def marks(self, path: str) -> tuple[Any, Any]:
         """Return the start and end marks of a node."""
         line, column, end_line, end_column = self._position
-        return _Mark(line, column), _Mark(end_line, end_column)
+        file = self.report.file
+        start = Mark(file, 0, line - 1, column - 1, None, 0)
+        return start, Mark(file, 0, end_line - 1, end_column - 1, None, 0)
 
     def span(self, path: str) -> Span:
         """Return the span of a diagnostic about a value."""

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
-import msgspec
-
 from bobcat.bundle.host_code import HostFunction
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Related, Span
 from bobcat.frontend.observation import Finding, errors
 from bobcat.frontend.result import LoweringResult
-from bobcat.ir.construct import evaluation_key
 from bobcat.ir.schema import AnyRule, IrRule, Profile
 
 NOWHERE: Position = (0, 0, 0, 0)
@@ -56,8 +53,8 @@ def built_rule(value: object) -> BuiltRule | None:
     make = getattr(value, "__bobcat_rule__", None)
     if make is None or isinstance(value, type):
         return None
-    made = make()
-    return made if isinstance(made, BuiltRule) else None
+    found = make()
+    return found if isinstance(found, BuiltRule) else None
 
 
 def built_policy(value: object) -> tuple[Mapping[str, str], tuple[BuiltRule, ...]] | None:
@@ -114,12 +111,12 @@ def with_built(lowered: LoweringResult, built: tuple[BuiltRule, ...], profile: P
         found.extend(diagnose("E0822", _span(item)) for item in built[:1])
     if lowered.policy is None or lowered.source_map is None:
         return replace(lowered, findings=tuple(found))
-    places = lowered.source_map
-    files = list(places.files)
-    pairs: list[tuple[AnyRule, RuleSource]] = list(zip(lowered.policy.rules, places.rules, strict=True))
     spans = {
-        rule.id: places.rule_span(index) for index, rule in enumerate(lowered.policy.rules) if type(rule) is IrRule
+        rule.id: lowered.source_map.rule_span(index)
+        for index, rule in enumerate(lowered.policy.rules)
+        if type(rule) is IrRule
     }
+    added: list[tuple[AnyRule, RuleSource, str]] = []
     for order, item in enumerate(built):
         if item.rule is None:
             continue
@@ -128,20 +125,10 @@ def with_built(lowered: LoweringResult, built: tuple[BuiltRule, ...], profile: P
             related = [Related(first, "the first one is here")] if first is not None else []
             found.append(diagnose("E0210", span, related=related, id=item.rule.id))
         spans.setdefault(item.rule.id, span)
-        if item.file not in files:
-            files.append(item.file)
-        place = RuleSource(files.index(item.file), *item.position, item.description, order, item.leaves)
-        pairs.append((item.rule, place))
+        added.append((item.rule, RuleSource(0, *item.position, item.description, order, item.leaves), item.file))
     if errors(found):
         return replace(lowered, policy=None, source_map=None, findings=tuple(found), data=None)
-    pairs.sort(key=lambda pair: evaluation_key(pair[0]))
-    return replace(
-        lowered,
-        policy=msgspec.structs.replace(lowered.policy, rules=tuple(rule for rule, _ in pairs)),
-        source_map=msgspec.structs.replace(places, files=tuple(files), rules=tuple(place for _, place in pairs)),
-        findings=tuple(found),
-        data=None,
-    )
+    return replace(lowered, findings=tuple(found), data=None).with_rules(added)
 
 
 def texts_of(built: tuple[BuiltRule, ...]) -> dict[str, str]:

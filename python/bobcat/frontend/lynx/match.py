@@ -234,13 +234,11 @@ def _leaf(key: str, value: Any, key_node: Node | None, node: Node | None, *, neg
     return MatchPart(expr, 1, (_position(key_node, node),), (written,))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _Unhashed:
     """Any value, compared by identity: clauses are collected in a dict."""
 
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    value: Any
 
 
 def _check_operand(operator: str, value: Any, node: Node | None) -> None:

@@ -18,14 +18,12 @@ from bobcat.frontend.lynx.bundle_id import MAX_SIZE, NoLynxId, lynx_id
 from bobcat.frontend.lynx.match import Clause, LynxMatchLowering, MatchPart, MatchRefused, constant
 from bobcat.frontend.lynx.source import UnreadableSource, read_text, snapshot, value_nodes
 from bobcat.frontend.observation import observed
-from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.result import LoweringResult
 from bobcat.frontend.yaml.source import collector_paused
 from bobcat.ir import construct
-from bobcat.ir.schema import AnyRule, Defaults, IrPolicy, IrRule, Transform, VerdictName
+from bobcat.ir.schema import Defaults, IrPolicy, IrRule, Transform, VerdictName
 
-NO_PYTHON = PythonRules()
 VERDICTS = ("allow", "deny", "dry_run", "approve_required", "transform")
 MAX_RULES = 100_000
 """Rules of one policy."""
@@ -57,7 +55,6 @@ class WrittenPolicy:
 def compile_lynx(
     source: str | Mapping[Any, Any],  # Any: a caller's mapping is inspected, not trusted
     source_path: str,
-    python: PythonRules = NO_PYTHON,
 ) -> LoweringResult:
     """Lower a policy of the `lynx` profile. Never raises because of the policy's content."""
     report = DiagnosticCollector(source_path)
@@ -66,7 +63,7 @@ def compile_lynx(
         with collector_paused():
             data, root = read_text(source) if isinstance(source, str) else (snapshot(source), None)
             lowering = _Lowering(report, source_path)
-            policy, source_map = lowering.lower(data, root, python)
+            policy, source_map = lowering.lower(data, root)
     except UnreadableSource as error:
         span = Span(source_path, error.line, error.column, error.line, error.column + 1) if error.line else None
         report.add("E0902" if error.capped else "E0901", span, problem=error)
@@ -87,7 +84,7 @@ class _Lowering:
         self._file = source_path
         self.written: list[WrittenRule] = []
 
-    def lower(self, data: Any, root: Node | None, python: PythonRules) -> tuple[IrPolicy, SourceMap]:
+    def lower(self, data: Any, root: Node | None) -> tuple[IrPolicy, SourceMap]:
         if not isinstance(data, Mapping):
             raise MatchRefused(f"Policy root must be a mapping, got {type(data).__name__}", root)
         nodes = value_nodes(root)
@@ -95,7 +92,7 @@ class _Lowering:
         defaults = self._defaults(data.get("defaults", {}) or {})
         predicates = data.get("predicates", {}) or {}
         matches = LynxMatchLowering(predicates, nodes.get("predicates"))
-        lowered: list[tuple[AnyRule, RuleSource]] = []
+        lowered: list[tuple[IrRule, RuleSource]] = []
         rules = list(data.get("rules", []) or [])
         if len(rules) > MAX_RULES:
             raise MatchRefused(f"{len(rules)} rules, more than {MAX_RULES}", capped=True)
@@ -103,7 +100,6 @@ class _Lowering:
         for index, (spec, place) in enumerate(zip(rules, places, strict=True)):
             lowered.append(self._rule(spec, index, place, matches))
         self._check_id(data)
-        lowered += zip(python.rules, python.places, strict=True)
         lowered.sort(key=lambda pair: construct.evaluation_key(pair[0]))
         policy = construct.policy(
             [rule for rule, _ in lowered], profile="lynx", defaults=defaults, language_version=version

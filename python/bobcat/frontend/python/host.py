@@ -8,7 +8,7 @@ every callable as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bobcat.bundle.host_code import HostFunction, host_code, host_name, is_async
@@ -33,17 +33,16 @@ Uncompiled = Literal["error", "callable"]
 
 @dataclass(frozen=True, slots=True)
 class PythonRules:
-    """Python rules in evaluation order. `places` is parallel to `rules`; file indexes refer to `files`, -1 means no
-    file.
+    """Python rules in evaluation order. `places` and `files` are parallel to `rules`; a callable has no file.
 
-    `callables` have the order of the host rules in `rules`. `sources` are the texts of `files`.
+    `callables` have the order of the host rules in `rules`. `sources` are texts by file.
     """
 
     rules: tuple[AnyRule, ...] = ()
     places: tuple[RuleSource, ...] = ()
     callables: tuple[HostFunction, ...] = ()
     files: tuple[str, ...] = ()
-    sources: Mapping[str, str] | None = None
+    sources: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
 
 
@@ -56,30 +55,30 @@ def to_rules(
 ) -> PythonRules:
     """Convert callables to rules. Findings are returned; a callable with an error has no rule."""
     functions = tuple(functions)
-    made = _Making(profile, uncompiled)
-    by_name, by_order = _read_priorities(priorities, len(functions), made.found)
+    converter = _Converter(profile, uncompiled)
+    by_name, by_order = _read_priorities(priorities, len(functions), converter.found)
     for index, fn in enumerate(functions):
-        made.add(fn, by_order[index] if by_order else None, by_name)
+        converter.add(fn, by_order[index] if by_order else None, by_name)
     if profile == "strict":
-        made.found.extend(diagnose("E0805", None, name=name) for name in by_name if name not in made.names)
-    made.rules.sort(key=lambda item: evaluation_key(item[0]))
+        converter.found.extend(diagnose("E0805", None, name=name) for name in by_name if name not in converter.names)
+    converter.rules.sort(key=lambda item: evaluation_key(item[0]))
     return PythonRules(
-        tuple(rule for rule, _, _ in made.rules),
-        tuple(place for _, place, _ in made.rules),
-        tuple(fn for rule, _, fn in made.rules if isinstance(rule, HostRule)),
-        tuple(made.sources),
-        made.sources,
-        tuple(made.found),
+        tuple(rule for rule, _, _, _ in converter.rules),
+        tuple(place for _, place, _, _ in converter.rules),
+        tuple(fn for rule, _, _, fn in converter.rules if isinstance(rule, HostRule)),
+        tuple(file for _, _, file, _ in converter.rules),
+        converter.sources,
+        tuple(converter.found),
     )
 
 
-class _Making:
+class _Converter:
     def __init__(self, profile: Profile, uncompiled: Uncompiled) -> None:
         self._profile = profile
         self._uncompiled = uncompiled
         self.found: list[Finding] = []
         self.names: set[str] = set()
-        self.rules: list[tuple[AnyRule, RuleSource, HostFunction]] = []
+        self.rules: list[tuple[AnyRule, RuleSource, str, HostFunction]] = []
         self.sources: dict[str, str] = {}
 
     def add(self, fn: object, given: int | None, by_name: Mapping[str, int]) -> None:
@@ -141,7 +140,7 @@ class _Making:
         for table, read, kind in lowered.frozen:
             self.found.append(observed("frozen-table", read, name=lowered.rule.name, table=table, kind=kind))
         place = RuleSource(
-            list(self.sources).index(span.file),
+            0,
             span.line,
             span.column,
             span.end_line,
@@ -151,14 +150,14 @@ class _Making:
             lowered.places,
             lowered.names,
         )
-        self.rules.append((lowered.rule, place, fn))
+        self.rules.append((lowered.rule, place, span.file, fn))
 
     def _keep(self, fn: HostFunction, name: str, priority: int) -> None:
         code = host_code(fn)
         if self._profile == "strict":
             self.found.extend(observed("host-rule-dependency", None, name=name, value=value) for value in code.opaque)
         rule = HostRule(name, priority, code.module, code.qualname, code.digest)
-        self.rules.append((rule, RuleSource(-1, 0, 0, 0, 0, "", len(self.rules)), fn))
+        self.rules.append((rule, RuleSource(-1, 0, 0, 0, 0, "", len(self.rules)), "", fn))
 
     def _refused(self, name: str, refusal: LoweringProblem) -> Finding:
         problem, instead = refusal.problem, refusal.instead

@@ -58,7 +58,7 @@ def lower_function(fn: HostFunction, name: str, priority: int) -> LoweredFunctio
     """Lower a callable that is a rule. Never raises because of the rule's content."""
     target = target_of(fn)
     if target is None:
-        return _without(f"is {_kind(fn)}, which has no source text in Python", "pass a function")
+        return _without(f"is a `{type(fn).__name__}`, which has no source text in Python", "pass a function")
     if hasattr(target.fn, "__wrapped__"):
         return _without("is wrapped by a decorator", "pass the plain function, or keep it as a host rule")
     try:
@@ -161,7 +161,3 @@ def _stored(node: FunctionNode) -> set[str]:
 
 def _without(problem: str, instead: str) -> LoweredFunction:
     return LoweredFunction(None, None, "", "", (LoweringProblem("shape", None, problem, instead),))
-
-
-def _kind(fn: object) -> str:
-    return f"a `{type(fn).__name__}`"

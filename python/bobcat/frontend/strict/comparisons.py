@@ -76,17 +76,17 @@ class Comparisons:
         if depth > MAX_TEST_DEPTH:
             self._report.add("E0410", node, limit=MAX_TEST_DEPTH)
             return None
-        made = replace(key, kind=_derived_kind(OPERATORS[op], key.kind), base=f"{key.base}.{op}", bare=False)
+        derived = replace(key, kind=_derived_kind(OPERATORS[op], key.kind), base=f"{key.base}.{op}", bare=False)
         if rest:
-            found = [self._derived(rest, node, made, depth)]
-        elif made.kind is OperandKind.COUNT and not isinstance(node, MappingNode):
-            found = [self._derived(("eq",), node, made, depth)]
+            found = [self._derived(rest, node, derived, depth)]
+        elif derived.kind is OperandKind.COUNT and not isinstance(node, MappingNode):
+            found = [self._derived(("eq",), node, derived, depth)]
         elif isinstance(node, MappingNode) and node.value:
-            found = [self._test(name, entry, made, depth) for name, entry in entries(node, self._report).items()]
+            found = [self._test(name, entry, derived, depth) for name, entry in entries(node, self._report).items()]
         else:
             kind = "an empty one" if isinstance(node, MappingNode) else kind_of_node(node)
             self._report.add("E0401", node, op=op, expected="a mapping of operators", kind=kind,
-                             help=operator_help(node, made))  # fmt: skip
+                             help=operator_help(node, derived))  # fmt: skip
             return None
         tests = [construct.check(*item) for item in found if item is not None]
         return (op, construct.checks(tests), None) if len(tests) == len(found) else None
@@ -162,7 +162,7 @@ def _dialect(op: str) -> Dialect | None:
 
 def _derived_kind(row: OperatorSpec, kind: OperandKind) -> OperandKind:
     """Return the type of the value that an operator derives from a value of another type."""
-    return row.made or (OperandKind.STRING if kind is OperandKind.STRINGS else OperandKind.ANY)
+    return row.derived or (OperandKind.STRING if kind is OperandKind.STRINGS else OperandKind.ANY)
 
 
 def _is_ref(node: MappingNode, key: Key) -> bool:

@@ -37,8 +37,6 @@ _SYNONYMS = {
 }
 _ALONE = frozenset(("id", "match", "decision", "priority"))
 
-Lowering = tuple[Defaults, list[tuple[IrRule, RuleSource]]]
-
 
 class Document:
     """Lowering of one policy document. Errors are in the report."""
@@ -49,7 +47,7 @@ class Document:
         self._rules = Rules(report, self._matches)
         self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
 
-    def lower(self, root: Node) -> Lowering:
+    def lower(self, root: Node) -> tuple[Defaults, list[tuple[IrRule, RuleSource]]]:
         """Lower the defaults, and the rules in file order with their positions."""
         if not isinstance(root, MappingNode):
             self._report.add("E0201", root, kind=kind_of_node(root), help=_instead(root))

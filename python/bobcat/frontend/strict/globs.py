@@ -10,6 +10,8 @@ Every other character matches itself; matching is case-sensitive, a leading dot 
 
 from __future__ import annotations
 
+import re
+
 _PLAIN = frozenset("-_/ ,:;@%&='\"!~`<>#")
 MAX_BRACES = 8
 """Nesting depth of braces."""
@@ -19,111 +21,71 @@ class GlobError(ValueError):
     """The text is not a valid glob; the message gives the reason."""
 
 
+_TOKEN = re.compile(
+    r"(?P<stars>\*\*+/?)|(?P<star>\*)|(?P<any>\?)|\[(?P<negated>[!^]?+)(?P<set>(?:\\.|[^\\])(?:\\.|[^\\\]])*)\]"
+    r"|\\(?P<escaped>.)|(?P<other>.)",
+    re.DOTALL,
+)
+_MEMBER = re.compile(r"(\\.|.)(?:-(\\.|.))?", re.DOTALL)
+
+
 def to_pattern(text: str) -> str:
     """Return the pattern equivalent to a glob. Raises `GlobError`."""
-    reader = _GlobReader(text)
-    body = reader.sequence(0, starts=True)
-    flags = "(?s)" if "." in reader.used else ""
-    return f"{flags}^{body}$"
-
-
-class _GlobReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self.used: set[str] = set()
-
-    def sequence(self, depth: int, *, starts: bool) -> str:
-        """Translate up to the end, or to the `,` or `}` that ends an alternative. `starts`: a directory may start
-        here.
-        """
-        parts: list[str] = []
-        while self._at < len(self._text):
-            char = self._text[self._at]
-            if depth and char in ",}":
-                break
-            self._at += 1
-            parts.append(self._one(char, depth, starts=starts))
-            starts = self._text[self._at - 1] == "/"
-        return "".join(parts)
-
-    def _one(self, char: str, depth: int, *, starts: bool) -> str:
-        match char:
-            case "*":
-                return self._stars(starts=starts)
-            case "?":
-                return "[^/]"
-            case "[":
-                return self._class()
-            case "{":
-                return self._alternatives(depth + 1, starts=starts)
-            case "}":
-                raise GlobError("a `}` has no matching `{`; write `\\}` for the character")
-            case "\\":
-                if self._at == len(self._text):
-                    raise GlobError("it ends with a backslash")
-                self._at += 1
-                return _literal(self._text[self._at - 1])
+    parts: list[str] = []
+    starts = True  # a directory may start here
+    outside: list[bool] = []  # the same at each open brace
+    for token in _TOKEN.finditer(text):
+        before, starts = starts, token[0].endswith("/")
+        match token.lastgroup:
+            case "stars" if token[0].endswith("/"):
+                parts.append("(?:.*/)?" if before else ".*/")
+            case "stars":
+                parts.append(".*")
+            case "star":
+                parts.append("[^/]*")
+            case "any":
+                parts.append("[^/]")
+            case "set":
+                parts.append(_class_pattern(token["set"], negated=bool(token["negated"])))
+            case "escaped":
+                parts.append(_literal(token["escaped"]))
+            case _ if token[0] == "{":
+                if len(outside) == MAX_BRACES:
+                    raise GlobError(f"its braces are nested more than {MAX_BRACES} levels deep")
+                parts.append("(?:")
+                outside.append(before)
+                starts = before
+            case _ if token[0] == "," and outside:
+                parts.append("|")
+                starts = outside[-1]
+            case _ if token[0] == "}" and outside:
+                parts.append(")")
+                outside.pop()
             case _:
-                return _literal(char)
+                parts.append(_plain(token[0]))
+    if outside:
+        raise GlobError("a `{` is not closed; write `\\{` for the character")
+    flags = "(?s)" if any(part.startswith((".*", "(?:.*")) for part in parts) else ""
+    return f"{flags}^{''.join(parts)}$"
 
-    def _stars(self, *, starts: bool) -> str:
-        start = self._at - 1
-        while self._text[self._at : self._at + 1] == "*":
-            self._at += 1
-        if self._at - start == 1:
-            return "[^/]*"
-        self.used.add(".")
-        if starts and self._text[self._at : self._at + 1] == "/":
-            self._at += 1
-            return "(?:.*/)?"
-        return ".*"
 
-    def _alternatives(self, depth: int, *, starts: bool) -> str:
-        if depth > MAX_BRACES:
-            raise GlobError(f"its braces are nested more than {MAX_BRACES} levels deep")
-        found = [self.sequence(depth, starts=starts)]
-        while self._text[self._at : self._at + 1] == ",":
-            self._at += 1
-            found.append(self.sequence(depth, starts=starts))
-        if self._text[self._at : self._at + 1] != "}":
-            raise GlobError("a `{` is not closed; write `\\{` for the character")
-        self._at += 1
-        return f"(?:{'|'.join(found)})"
-
-    def _class(self) -> str:
-        negated = self._text[self._at : self._at + 1] in ("!", "^")
-        if negated:
-            self._at += 1
-        ranges: list[tuple[str, str]] = []
-        first = True
-        while True:
-            char = self._class_character()
-            if char == "]" and not first and self._text[self._at - 1] == "]" and not self._escaped:
-                break
-            first = False
-            high = char
-            if self._text[self._at : self._at + 1] == "-" and self._text[self._at + 1 : self._at + 2] not in ("", "]"):
-                self._at += 1
-                high = self._class_character()
-                if high < char:
-                    raise GlobError(f"the range `{char}-{high}` is empty")
-            ranges.append((char, high))
-        return _class_pattern(ranges, negated=negated)
-
-    def _class_character(self) -> str:
-        char = self._text[self._at : self._at + 1]
-        self._escaped = char == "\\"
-        if self._escaped:
-            self._at += 1
-            char = self._text[self._at : self._at + 1]
-        if not char:
+def _plain(char: str) -> str:
+    match char:
+        case "}":
+            raise GlobError("a `}` has no matching `{`; write `\\}` for the character")
+        case "[":
             raise GlobError("a `[` is not closed; write `\\[` for the character")
-        self._at += 1
-        return char
+        case "\\":
+            raise GlobError("it ends with a backslash")
+        case _:
+            return _literal(char)
 
 
-def _class_pattern(ranges: list[tuple[str, str]], *, negated: bool) -> str:
+def _class_pattern(members: str, *, negated: bool) -> str:
+    ranges = [(low[-1], (high or low)[-1]) for low, high in _MEMBER.findall(members)]
+    for low, high in ranges:
+        if high < low:
+            raise GlobError(f"the range `{low}-{high}` is empty")
     if negated:
         return f"[^/{''.join(_range(low, high) for low, high in ranges)}]"
     parts = [part for low, high in ranges for part in _around_slash(low, high)]

@@ -20,6 +20,7 @@ from bobcat.language.paths import closed_paths
 # Any: JSON.
 Schema = dict[str, Any]
 
+_CLOSED: Schema = {"type": "object", "additionalProperties": False}
 _SCALAR: Schema = {"type": ["string", "number", "boolean", "null"]}
 _SCALARS: Schema = {"type": "array", "items": _SCALAR}
 _REF: Schema = {
@@ -83,8 +84,7 @@ def policy_schema() -> Schema:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Bobcat policy",
-        "type": "object",
-        "additionalProperties": False,
+        **_CLOSED,
         "properties": {key: properties[key] for key in KEYS},
         "$defs": {"match": _match(), "rule": _rule(), "transform": _transform(), "tests": _tests()},
     }
@@ -92,8 +92,7 @@ def policy_schema() -> Schema:
 
 def _defaults() -> Schema:
     return {
-        "type": "object",
-        "additionalProperties": False,
+        **_CLOSED,
         "properties": {
             "on_no_match": {"enum": list(get_args(OnNoMatch)), "default": "deny"},
             "on_missing_shadow": {"enum": list(get_args(OnMissingShadow)), "default": "approve_required"},
@@ -142,7 +141,7 @@ def _tests() -> Schema:
 def _operand(row: OperatorSpec) -> Schema:
     """Return the schema of the operands of an operator."""
     schema = _OPERANDS[row.operand]
-    if row.made is OperandKind.COUNT:
+    if row.derived is OperandKind.COUNT:
         return {"anyOf": [{"type": "integer", "minimum": 0}, schema]}
     if row.reference is None or not schema:
         return schema
@@ -158,8 +157,7 @@ def _equal_to(kind: OperandKind) -> Schema:
 
 def _rule() -> Schema:
     return {
-        "type": "object",
-        "additionalProperties": False,
+        **_CLOSED,
         "required": ["match", "decision"],
         "properties": {
             "id": {
@@ -191,8 +189,7 @@ def _when(verdict: str, then: Schema, otherwise: Schema) -> Schema:
 
 def _transform() -> Schema:
     return {
-        "type": "object",
-        "additionalProperties": False,
+        **_CLOSED,
         "properties": {
             "jsonpath": {"type": "string", "pattern": rf"^\$\.args{_STEP}*$", "default": "$.args"},
             "set": {"description": "the new value"},

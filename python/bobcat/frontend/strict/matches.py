@@ -17,8 +17,8 @@ from bobcat.frontend.report import DiagnosticCollector, end_of, shown
 from bobcat.frontend.strict.comparisons import Comparisons
 from bobcat.frontend.strict.fields import wrong_type
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
-from bobcat.frontend.strict.node_cost import node_cost
 from bobcat.frontend.strict.operand_help import as_item
+from bobcat.frontend.strict.operands import node_cost
 from bobcat.frontend.strict.vocabulary import CONNECTIVES
 from bobcat.frontend.suggest import MAX_COMPARISONS, Names
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of

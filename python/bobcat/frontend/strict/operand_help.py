@@ -37,7 +37,7 @@ def type_help(node: Node, key: Key) -> str | None:
             return bool_help(node)
         case OperandKind.NUMBER | OperandKind.NULLABLE_NUMBER:
             return f"leave out the quotes: `{text}`" if node.style and looks_numeric(text) else "write a number"
-        case OperandKind.STRING | OperandKind.NULLABLE_STRING:
+        case OperandKind.STRING | OperandKind.NULLABLE_STRING | OperandKind.LOWER:
             return f'quote it: `"{shown(text)}"`' if text else None
         case OperandKind.TIME:
             return "write RFC 3339 with an offset: `2026-01-31T12:00:00Z`"
@@ -47,8 +47,6 @@ def type_help(node: Node, key: Key) -> str | None:
             return f"write `{key.base}.contains: {shown(text)}`"
         case OperandKind.COUNT:
             return "write a whole number"
-        case OperandKind.LOWER:
-            return f'quote it: `"{shown(text)}"`' if text else None
         case OperandKind.ANY:
             return None
 

@@ -13,8 +13,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.keys import Key
 from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help
-from bobcat.frontend.strict.pattern_operands import check_pattern_operand
-from bobcat.frontend.strict.patterns import check_pattern, pattern_cost
+from bobcat.frontend.strict.patterns import check_pattern, check_pattern_operand, pattern_cost
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length, entries, string_at_sight, value
 from bobcat.frontend.yaml.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.yaml.timestamps import microseconds
@@ -58,6 +57,29 @@ _BOUNDS: dict[OperandKind, tuple[str, tuple[type, ...]]] = {
 }
 
 
+def node_cost(constant: Const) -> int:
+    """Return the cost of a constant in the node count: one for each value, one for every 100 characters."""
+    kind = type(constant)
+    if kind is str:  # PERF: most constants
+        return 1 + len(constant) // 100
+    if kind is not list and kind is not dict:
+        return 1
+    total, waiting = 0, [constant]
+    while waiting:
+        item = waiting.pop()
+        total += 1
+        if type(item) is str:
+            total += len(item) // 100
+        elif type(item) is list:
+            waiting.extend(item)
+        elif type(item) is dict and "tests" in item:
+            waiting.extend(test["operand"] for test in item["tests"])
+        elif type(item) is dict and "map" in item:
+            waiting.extend(item["map"].values())
+            total += sum(len(key) // 100 for key in item["map"])
+    return total
+
+
 class Operands:
     """Conversion of operands to constants. Methods return `INVALID_VALUE`, which is not a constant, after they have
     reported an error.
@@ -83,13 +105,16 @@ class Operands:
         # By operator: the constant to compare with, if the operator supports the kind of the key.
         self.take = {row.name: takers[row.operand] for row in ROWS if row.operand in takers}
 
+    def _refuse(self, code: str, node: Node, **params: Any) -> InvalidValue:  # Any: the parameters of the code's texts
+        self._report.add(code, node, **params)
+        return INVALID_VALUE
+
     def constant(self, node: Node, depth: int = 1) -> Const:
         """Convert any JSON value unchanged: the value of a transform, or an item of a list that is compared as a
         whole.
         """
         if depth > MAX_CONST_DEPTH:
-            self._report.add("E0410", node, limit=MAX_CONST_DEPTH)
-            return INVALID_VALUE
+            return self._refuse("E0410", node, limit=MAX_CONST_DEPTH)
         if isinstance(node, MappingNode):
             items = {key: self.constant(item, depth + 1) for key, (_, item) in entries(node, self._report).items()}
             return INVALID_VALUE if INVALID_VALUE in items.values() else {"map": items}
@@ -107,11 +132,9 @@ class Operands:
         found = value(node, self._report)
         kind = type(found)
         if kind is float and not math.isfinite(found):  # type: ignore[arg-type]  # it is a float
-            self._report.add("E0404", node, value=shown(node.value))
-            return INVALID_VALUE
+            return self._refuse("E0404", node, value=shown(node.value))
         if kind is int and found.bit_length() > MAX_INT_BITS:  # type: ignore[union-attr]  # it is an int
-            self._report.add("E0411", node, limit=MAX_INT_BITS)
-            return INVALID_VALUE
+            return self._refuse("E0411", node, limit=MAX_INT_BITS)
         if kind is str and not check_length(node, found, self._report):  # type: ignore[arg-type]  # it is a string
             return INVALID_VALUE
         return found
@@ -128,10 +151,9 @@ class Operands:
                 self._observe_yaml_1_1(node)
             return found
         if type(found) not in SCALARS[key.kind]:
-            self._report.add(
+            return self._refuse(
                 "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=type_help(node, key)
             )
-            return INVALID_VALUE
         if key.kind is OperandKind.TIME:
             return self._time(node, found)
         if key.kind is OperandKind.COUNT and not self._is_count(node, found, key):
@@ -146,15 +168,13 @@ class Operands:
         try:
             return {"timestamp": microseconds(text)}
         except ValueError as error:
-            self._report.add("E0407", node, value=shown(text), problem=str(error))
-            return INVALID_VALUE
+            return self._refuse("E0407", node, value=shown(text), problem=str(error))
 
     def _eq(self, node: Node, key: Key) -> Const:
         if isinstance(node, ScalarNode):
             if key.kind is OperandKind.STRINGS and key.bare:
-                self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=kind_of_node(node),
+                return self._refuse("E0405", node, path=key.base, has=key.kind.value, kind=kind_of_node(node),
                                  help=f"write `{key.base}.contains: {shown(node.value)}`")  # fmt: skip
-                return INVALID_VALUE
             return self._typed(node, key)
         if key.bare and isinstance(node, SequenceNode):
             instead = "contains_any" if key.kind in (OperandKind.STRINGS, OperandKind.MAPPING) else "in"
@@ -163,11 +183,9 @@ class Operands:
                 if key.kind in (OperandKind.ANY, OperandKind.STRINGS)
                 else f"write `{key.base}.{instead}` for one of these values"
             )
-            self._report.add("E0308", node, key=key.base, instead=instead, help=help)
-            return INVALID_VALUE
+            return self._refuse("E0308", node, key=key.base, instead=instead, help=help)
         if key.bare:
-            self._report.add("E0307", node, key=key.base, flat=flat(node, key))
-            return INVALID_VALUE
+            return self._refuse("E0307", node, key=key.base, flat=flat(node, key))
         wanted = (
             SequenceNode
             if key.kind is OperandKind.STRINGS
@@ -176,24 +194,21 @@ class Operands:
             else None
         )
         if key.kind is not OperandKind.ANY and (wanted is None or not isinstance(node, wanted)):
-            self._report.add("E0405", node, path=key.base, has=key.kind.value, kind=kind_of_node(node))
-            return INVALID_VALUE
+            return self._refuse("E0405", node, path=key.base, has=key.kind.value, kind=kind_of_node(node))
         found = self.constant(node)
         if (
             key.kind is OperandKind.STRINGS
             and found is not INVALID_VALUE
             and not all(type(item) is str for item in found)
         ):
-            self._report.add("E0405", node, path=key.base, has=key.kind.value, kind="a list of anything else")
-            return INVALID_VALUE
+            return self._refuse("E0405", node, path=key.base, has=key.kind.value, kind="a list of anything else")
         return found
 
     def _list(self, node: Node, key: Key) -> list[Node] | InvalidValue:
         if isinstance(node, SequenceNode):
             return list(node.value)
         help = f"write `{key.base}.{key.op}: [{shown(node.value)}]`" if isinstance(node, ScalarNode) else None
-        self._report.add("E0401", node, op=key.op, expected="a list of values", kind=kind_of_node(node), help=help)
-        return INVALID_VALUE
+        return self._refuse("E0401", node, op=key.op, expected="a list of values", kind=kind_of_node(node), help=help)
 
     def _in(self, node: Node, key: Key) -> Const:
         items = self._list(node, key)
@@ -210,8 +225,7 @@ class Operands:
         intended = f"{key.base}.contains_any" if key.op == "contains" and isinstance(node, SequenceNode) else None
         help = f"write `{intended}` for one of these, `{key.base}.contains_all` for all of them" if intended else None
         expected = "null, bools, numbers and strings"
-        self._report.add("E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=help)
-        return INVALID_VALUE
+        return self._refuse("E0401", node, op=key.op, expected=expected, kind=kind_of_node(node), help=help)
 
     def _matches(self, node: Node, key: Key) -> Const:
         found = self.text(node, key, "a pattern")
@@ -257,8 +271,7 @@ class Operands:
     def _affix(self, node: Node, key: Key) -> Const:
         if isinstance(node, SequenceNode):
             if not node.value:
-                self._report.add("E0409", node, op=key.op)
-                return INVALID_VALUE
+                return self._refuse("E0409", node, op=key.op)
             found = [self._affix_text(item, key) for item in node.value]
             return INVALID_VALUE if None in found else found
         text = self._affix_text(node, key)
@@ -282,8 +295,7 @@ class Operands:
             return self._not_scalar(node, key)
         found = self._scalar(node)
         if found is not INVALID_VALUE and key.kind is not OperandKind.ANY and type(found) is not str:
-            self._report.add("E0401", node, op=f"{key.base}.{key.op}", expected="strings", kind=kind_of_node(node))
-            return INVALID_VALUE
+            return self._refuse("E0401", node, op=f"{key.base}.{key.op}", expected="strings", kind=kind_of_node(node))
         return found
 
     def _contains_many(self, node: Node, key: Key) -> Const:
@@ -291,8 +303,7 @@ class Operands:
         if isinstance(items, InvalidValue):
             return INVALID_VALUE
         if not items and OPERATORS[key.op].operand is OperandForm.SOME_PARTS:
-            self._report.add("E0409", node, op=key.op)
-            return INVALID_VALUE
+            return self._refuse("E0409", node, op=key.op)
         if not items and OPERATORS[key.op].anchors is not None:
             self._report.observe("never-true", node)
         found = [self._contains(item, key) for item in items]
@@ -305,8 +316,7 @@ class Operands:
             return INVALID_VALUE
         if type(found) not in types:
             kind = kind_of_node(node)
-            self._report.add("E0401", node, op=key.op, expected=expected, kind=kind, help=type_help(node, key))
-            return INVALID_VALUE
+            return self._refuse("E0401", node, op=key.op, expected=expected, kind=kind, help=type_help(node, key))
         if key.kind is OperandKind.TIME:
             return self._time(node, found)
         if key.kind is OperandKind.COUNT and not self._is_count(node, found, key):
@@ -319,23 +329,19 @@ class Operands:
 
     def _between(self, node: Node, key: Key) -> Const:
         if not isinstance(node, SequenceNode):
-            self._report.add("E0401", node, op=key.op, expected="a list of two bounds", kind=kind_of_node(node),
+            return self._refuse("E0401", node, op=key.op, expected="a list of two bounds", kind=kind_of_node(node),
                              help="write `[lowest, highest]`")  # fmt: skip
-            return INVALID_VALUE
         if len(node.value) != 2:
-            self._report.add("E0402", node, op=key.op, count=len(node.value))
-            return INVALID_VALUE
+            return self._refuse("E0402", node, op=key.op, count=len(node.value))
         low, high = (self._bound(item, key) for item in node.value)
         if low is INVALID_VALUE or high is INVALID_VALUE:
             return INVALID_VALUE
         if (type(low) is str) is not (type(high) is str):
-            self._report.add("E0408", node, op=key.op, low=kind_of(low), high=kind_of(high))
-            return INVALID_VALUE
+            return self._refuse("E0408", node, op=key.op, low=kind_of(low), high=kind_of(high))
         lowest, highest = (low["timestamp"], high["timestamp"]) if key.kind is OperandKind.TIME else (low, high)
         if lowest > highest:
             texts = [shown(item.value) for item in node.value]
-            self._report.add("E0403", node, low=texts[0], high=texts[1])
-            return INVALID_VALUE
+            return self._refuse("E0403", node, low=texts[0], high=texts[1])
         return [low, high]
 
     def _bool(self, node: Node, key: Key) -> Const:
@@ -343,6 +349,7 @@ class Operands:
         if found is INVALID_VALUE:
             return INVALID_VALUE
         if type(found) is not bool:
-            self._report.add("E0401", node, op=key.op, expected="a bool", kind=kind_of_node(node), help=bool_help(node))
-            return INVALID_VALUE
+            return self._refuse(
+                "E0401", node, op=key.op, expected="a bool", kind=kind_of_node(node), help=bool_help(node)
+            )
         return found

@@ -7,35 +7,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import msgspec
 from yaml.nodes import Node
 
-from bobcat.bundle.source_map import RuleSource, SourceMap
+from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.model import Span
-from bobcat.frontend.python.host import PythonRules
 from bobcat.frontend.report import DiagnosticCollector
 from bobcat.frontend.result import LoweringResult
-from bobcat.frontend.strict.document import Document, Lowering
+from bobcat.frontend.strict.document import Document
 from bobcat.frontend.yaml.nodes import plain_data
 from bobcat.frontend.yaml.source import collector_paused, compose, from_mapping
 from bobcat.ir import construct
-from bobcat.ir.schema import AnyRule, IrPolicy
-
-NO_PYTHON = PythonRules()
 
 
 def compile_strict(
     source: str | Mapping[Any, Any],  # Any: a caller's mapping is inspected, not trusted
     source_path: str,
-    python: PythonRules = NO_PYTHON,
 ) -> LoweringResult:
     """Lower a policy of the strict profile. Never raises because of the policy's content."""
     # PERF: short-lived objects are freed before the collector runs: 10,000 rules take 0.9 s, not 2.5 s.
     with collector_paused():
-        return _compiled(source, DiagnosticCollector(source_path), python)
+        return _compiled(source, DiagnosticCollector(source_path))
 
 
-def _compiled(source: str | Mapping[Any, Any], report: DiagnosticCollector, python: PythonRules) -> LoweringResult:
+def _compiled(source: str | Mapping[Any, Any], report: DiagnosticCollector) -> LoweringResult:
     text = source if isinstance(source, str) else None
     root = compose(source, report) if isinstance(source, str) else from_mapping(source, report)
     if root is None and not report.has_errors():
@@ -43,28 +37,13 @@ def _compiled(source: str | Mapping[Any, Any], report: DiagnosticCollector, pyth
     if root is None or report.has_errors():
         return LoweringResult(None, None, report.sorted(), None, text)
     document = Document(report)
-    lowering = document.lower(root)
+    defaults, lowered = document.lower(root)
     if report.has_errors():
         return LoweringResult(None, None, report.sorted(), None, text)
-    policy, source_map = _assembled(lowering, python, report.file)
-    source_map = msgspec.structs.replace(source_map, defaults=tuple(document.defaults_places))
+    lowered.sort(key=lambda pair: construct.evaluation_key(pair[0]))
+    policy = construct.policy([rule for rule, _ in lowered], defaults=defaults)
+    source_map = SourceMap((report.file,), tuple(place for _, place in lowered), tuple(document.defaults_places))
     return LoweringResult(policy, source_map, report.sorted(), _data_of(root, text, report.file), text)
-
-
-def _assembled(lowering: Lowering, python: PythonRules, source_path: str) -> tuple[IrPolicy, SourceMap]:
-    defaults, lowered = lowering
-    pairs: list[tuple[AnyRule, RuleSource]] = [*lowered]
-    files = [source_path]
-    for rule, place in zip(python.rules, python.places, strict=True):
-        if place.file >= 0:
-            name = python.files[place.file]
-            if name not in files:
-                files.append(name)
-            place = msgspec.structs.replace(place, file=files.index(name))
-        pairs.append((rule, place))
-    pairs.sort(key=lambda pair: construct.evaluation_key(pair[0]))
-    policy = construct.policy([rule for rule, _ in pairs], defaults=defaults)
-    return policy, SourceMap(tuple(files), tuple(place for _, place in pairs))
 
 
 # Any: plain data. A text is read again when its data are wanted: nodes would be a hundred times as large to keep.

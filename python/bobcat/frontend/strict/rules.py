@@ -12,8 +12,8 @@ from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.fields import check_keys, number, string, wrong_type
 from bobcat.frontend.strict.matches import MatchLowering
-from bobcat.frontend.strict.node_cost import node_cost
 from bobcat.frontend.strict.operand_help import as_item
+from bobcat.frontend.strict.operands import node_cost
 from bobcat.frontend.strict.transforms import Transforms
 from bobcat.frontend.suggest import closest, listed, synonyms
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of
@@ -85,7 +85,7 @@ class Rules:
                 "E0203", self._head(node), where=_name(id), key="match", help="write `match: {}` to match every call"
             )
         verdict = self._decision(fields, node, id)
-        priority = self._priority(fields)
+        priority = self._integer(fields, "priority", (-MAX_PRIORITY, MAX_PRIORITY), otherwise=0)
         reason = self._text(fields, "reason")
         description = self._text(fields, "description")
         approvers, needed, timeout = self._people(fields)
@@ -153,9 +153,6 @@ class Rules:
                 self._report.add("E0203", self._head(node), where=_name(id), key="decision", help=help)
             return None
         return verdict_of(fields["decision"][1], "decision", VERDICTS, self._report)
-
-    def _priority(self, fields: Entries) -> int:
-        return self._integer(fields, "priority", (-MAX_PRIORITY, MAX_PRIORITY), otherwise=0)
 
     def _approvals_needed(self, fields: Entries, approvers: tuple[str, ...]) -> int:
         needed = self._integer(fields, "approvals_needed", (1, MAX_APPROVALS_NEEDED), otherwise=1)

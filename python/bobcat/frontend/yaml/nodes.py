@@ -8,7 +8,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.diagnostics.model import Related
 from bobcat.frontend.report import DiagnosticCollector, shown
-from bobcat.frontend.yaml.scalars import MAX_INT_BITS, MAY_BE_TYPED, WORDS, is_plain, kind_of, scalar_value
+from bobcat.frontend.yaml.scalars import MAX_INT_BITS, MAY_BE_TYPED, WORDS, kind_of, scalar_value
 
 MAX_STRING_BYTES = 1024 * 1024
 """Length of one string of a policy, in UTF-8."""
@@ -50,7 +50,7 @@ def _key(node: Node, report: DiagnosticCollector) -> str | None:
         return None
     key = value(node, report)
     if isinstance(key, str):
-        if key == "<<" and is_plain(node):
+        if key == "<<" and not node.style:
             report.add("E0106", node)
             return None
         return key

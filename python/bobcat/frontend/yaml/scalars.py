@@ -45,11 +45,6 @@ _YAML_1_1 = (
 )
 
 
-def is_plain(node: ScalarNode) -> bool:
-    """Return true if the scalar is written without quotes."""
-    return not node.style
-
-
 def scalar_value(node: ScalarNode) -> Scalar:
     """Return the value of a scalar. Raises ValueError for an integer that is too long to parse."""
     text = node.value

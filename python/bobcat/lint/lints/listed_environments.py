@@ -14,7 +14,7 @@ from __future__ import annotations
 from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.lint.lints.negative_only import tests_text
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
+from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts, ignoring
 
 CODES = ("W0130",)
 _UNLISTED = "unlisted"
@@ -22,25 +22,14 @@ _UNLISTED = "unlisted"
 
 def check(subject: LintContext) -> Findings:
     """Find these paths, once for each rule that permits."""
-    for facts in subject.permitting:
-        before = subject.restricting_before(facts, "listed-environments")
-        if not subject.calls.searching:
-            continue
-        seen: set[Path] = set()
-        for item in facts.leaves:
-            if item.excludes and _is_environment(item) and item.path not in seen:
-                seen.add(item.path)
-                yield from _finding(subject, facts, item, None)
-        for other in before:
-            for item in other.leaves:
-                if (
-                    not item.excludes
-                    and _is_environment(item)
-                    and item.path not in seen
-                    and not _parted(subject, facts, other)
-                ):
-                    seen.add(item.path)
-                    yield from _finding(subject, facts, item, other)
+
+    def looks(facts: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> bool:
+        if item.excludes is not (other is None) or not _is_environment(item):
+            return False
+        return other is None or not _parted(subject, facts, other)
+
+    for facts, item, other in subject.own_or_restricting("listed-environments", looks):
+        yield from _finding(subject, facts, item, other)
 
 
 def _parted(subject: LintContext, facts: RuleFacts, other: RuleFacts) -> bool:

@@ -23,6 +23,7 @@ from bobcat.frontend.lynx.match import OPERATORS, Clause
 from bobcat.frontend.lynx.policy import WrittenPolicy, WrittenRule
 from bobcat.frontend.lynx.source import MERGE, children, entries, value_nodes
 from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.language.paths import PATHS
 
 CODES = tuple(f"W{number:04}" for number in range(201, 217))
 
@@ -33,9 +34,7 @@ _RULE_KEYS = (
     "transform",
 )  # fmt: skip
 _TRANSFORM_KEYS = ("jsonpath", "set", "append", "delete")
-_DECLARED = ("cost", "reversible", "scope", "blast_radius_hint", "has_shadow", "isolation")
-_CONTEXT = ("environment", "workspace", "correlation_id", "step_seq", "timestamp", "principal", "extra")
-_PRINCIPAL = ("kind", "id", "name")
+_UNKNOWN_TO_LYNX = ("declared", "effect")
 _RAISING = frozenset({"contains", "contains_any", "contains_all", "gt", "ge", "lt", "le", "between", "not_between"})
 _LOOKALIKES = frozenset(
     "regex regexp match not_in notin nin ne neq not_eq gte lte startswith starts_with endswith ends_with equals any "
@@ -207,19 +206,10 @@ def _yaml_1_1_value(node: ScalarNode) -> str | None:
 
 
 def _is_path(clause: Clause) -> bool:
-    path = clause.path
-    match clause.head:
-        case "tool":
-            return not path
-        case "args":
-            return True
-        case "declared":
-            return len(path) == 1 and path[0] in _DECLARED
-        case "context" if path and path[0] == "principal":
-            return len(path) == 2 and path[1] in _PRINCIPAL
-        case "context":
-            return bool(path) and path[0] in _CONTEXT and (len(path) == 1 or path[0] == "extra")
-    return False
+    path = (clause.head, *clause.path)
+    if path[0] == "args" or path[:2] == ("context", "extra"):
+        return True
+    return path in PATHS and not PATHS[path].open and path != _UNKNOWN_TO_LYNX
 
 
 def _is_typed(clause: Clause) -> bool:

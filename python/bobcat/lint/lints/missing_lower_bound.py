@@ -13,7 +13,7 @@ from __future__ import annotations
 from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Leaf
-from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring
+from bobcat.lint.subject import LintContext, PlacedLeaf, RuleFacts, ignoring
 
 CODES = ("W0126",)
 _FAR_BELOW = -1_000_000_000
@@ -21,22 +21,13 @@ _FAR_BELOW = -1_000_000_000
 
 def check(subject: LintContext) -> Findings:
     """Find these bounds, once for each argument of a rule."""
-    for facts in subject.permitting:
-        before = subject.restricting_before(facts, "missing-lower-bound")
-        if not subject.calls.searching:
-            continue
-        seen: set[Path] = set()
-        own = [item for item in facts.leaves if _is_upper(item.leaf, limits=item.positive)]
-        for item in own:
-            if item.path not in seen:
-                seen.add(item.path)
-                yield from _finding(subject, facts, item, None)
-        for other in before:
-            for item in other.leaves:
-                if item.path not in seen and _is_upper(item.leaf, limits=not item.positive):
-                    seen.add(item.path)
-                    if not subject.constrains(facts, item.path):
-                        yield from _finding(subject, facts, item, other)
+
+    def looks(_: RuleFacts, item: PlacedLeaf, other: RuleFacts | None) -> bool:
+        return _is_upper(item.leaf, limits=item.positive is (other is None))
+
+    for facts, item, other in subject.own_or_restricting("missing-lower-bound", looks):
+        if other is None or not subject.constrains(facts, item.path):
+            yield from _finding(subject, facts, item, other)
 
 
 def _is_upper(leaf: Leaf, *, limits: bool) -> bool:

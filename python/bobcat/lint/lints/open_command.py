@@ -11,9 +11,8 @@ Fix: by hand.
 from __future__ import annotations
 
 from bobcat.diagnostics.model import Findings
-from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext
-from bobcat.lint.texts import kind_of
+from bobcat.lint.texts import find_open_texts, kind_of
 
 CODES = ("W0119",)
 _GOALS = (r"; id\z", r"\nid\z", "[;&|`<>\n]|\\$\\(")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
-from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree, parse
+from bobcat.lint.pattern_syntax import Chars, Repeat, Tree, parse, walk
 from bobcat.lint.subject import LintContext, Path
 from bobcat.lint.texts import TextKind, TextTest, first_call, kind_of, permitting_texts
 
@@ -62,17 +62,13 @@ def _open_places(test: TextTest, kind: TextKind) -> Iterator[tuple[str, str]]:
 
 def _pieces(tree: Tree, *, line_feeds: bool) -> Iterator[tuple[str, str]]:
     """Yield the repeated sets that accept too much, as written, and a pattern for the text they accept."""
-    match tree:
-        case Repeat(Chars() as chars, _, high) if high is None or high > _FEW:
+    for part in walk(tree):
+        if not isinstance(part, Repeat) or not isinstance(part.item, Chars) or part.item.text.startswith("[^/"):
+            continue
+        chars = part.item
+        if part.high is None or part.high > _FEW:
             excluded = sum(not chars.holds(char) for char in _PRINTABLE)
-            if line_feeds and chars.holds("\n") and excluded < 40 and not chars.text.startswith("[^/"):
+            if line_feeds and chars.holds("\n") and excluded < 40:
                 yield chars.text, r"\n"
-            if excluded <= MAX_EXCLUDED and not chars.text.startswith("[^/"):
+            if excluded <= MAX_EXCLUDED:
                 yield chars.text, _UNUSUAL
-        case Repeat(item):
-            yield from _pieces(item, line_feeds=line_feeds)
-        case Cat(items) | Alt(items):
-            for item in items:
-                yield from _pieces(item, line_feeds=line_feeds)
-        case _:
-            pass

@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 
 from bobcat.diagnostics.model import Findings
-from bobcat.lint.open_texts import find_open_texts
 from bobcat.lint.subject import LintContext, RuleFacts
-from bobcat.lint.texts import TextTest, kind_of
+from bobcat.lint.texts import TextTest, find_open_texts, kind_of
 
 CODES = ("W0123",)
 _URLS = (r"^https?://(?:[^/?#\\@]*[.@])?evil\.test(?:[/?#\\:]|\z)",)

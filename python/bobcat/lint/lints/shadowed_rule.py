@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bobcat.diagnostics.model import Diagnostic, Findings
+from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.canonical import encode
 from bobcat.ir.schema import AnyExpr, Leaf, Operator
@@ -110,21 +110,17 @@ def check(subject: LintContext) -> Findings:
         candidates, capped = filed.candidates(facts, keys[facts.index], most)
         if capped:
             subject.capped["shadowed-rule"] += 1
-        shadow = next((earlier for earlier in candidates if _implies(facts, earlier)), None)
+        shadow = next((earlier for earlier in candidates if _shadows(earlier, facts)), None)
         if shadow is not None:
-            yield _finding(subject, facts, shadow)
+            code = "W0108" if encode(shadow.rule.match) == encode(facts.rule.match) else "W0101"
+            yield subject.at_rule(code, facts, beside=shadow)
         elif facts.rule.verdict != "transform":  # a transform that fails is skipped
             found = keys[facts.index]
             rarest = min(range(len(found)), key=lambda number: sum(rarity[key] for key in found[number]))
             filed.add(facts, facts.conditions[rarest], found[rarest])
 
 
-def _finding(subject: LintContext, shadowed: RuleFacts, shadow: RuleFacts) -> Diagnostic:
-    code = "W0108" if encode(shadow.rule.match) == encode(shadowed.rule.match) else "W0101"
-    return subject.at_rule(code, shadowed, beside=shadow)
-
-
-def _implies(strong: RuleFacts, weak: RuleFacts) -> bool:
+def _shadows(weak: RuleFacts, strong: RuleFacts) -> bool:
     return covers(strong.conditions, weak.conditions, lenient=is_lenient(strong.rule, weak.rule))
 
 
@@ -134,14 +130,10 @@ def _filed_keys(wanted: PathCondition) -> _Keys:
         return (_EVERYTHING,)
     match wanted.expr:
         case Leaf(op="gt" | "ge" | "lt" | "le" | "between" | "exists" | "starts_with" | "ends_with"):
-            return wanted.key, *_path_key(wanted)
+            return (wanted.key,) if wanted.path is None else (wanted.key, wanted.path)
         case Leaf(op="in", operand=list()) as leaf:
             return wanted.key, *(encode(Leaf(leaf.head, leaf.path, "eq", value)) for value in leaf.operand)
         case AnyExpr(items):
             return wanted.key, *(encode(item) for item in items)
         case _:
             return (wanted.key,)
-
-
-def _path_key(have: PathCondition) -> _Keys:
-    return (have.path,) if have.path is not None else ()

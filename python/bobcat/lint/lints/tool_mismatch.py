@@ -67,7 +67,12 @@ def _unknown_tools(subject: LintContext, facts: RuleFacts, tools: Tools, known: 
 
 
 def _arguments(subject: LintContext, facts: RuleFacts, tools: Tools) -> Findings:
-    candidates = [tools[name] for name in _candidates(facts, tools) if _may_be(facts, tools[name])]
+    # The tools for which the match can hold, based on their names and metadata alone.
+    candidates = [
+        tools[name]
+        for name in _candidates(facts, tools)
+        if _can(facts, facts.rule.match, tools[name], arguments=False) is not False
+    ]
     if not candidates:
         return
     for item in facts.leaves:
@@ -110,11 +115,6 @@ def _not_taken(steps: tuple[str, ...], candidates: list[ToolFacts]) -> dict[str,
     near = Names(taken).closest(steps[0]) if steps[0] not in taken else None
     help = f"did you mean `args.{near}`?" if near else _listed("the arguments are", taken)
     return {"help": help, "tools": f"`{candidates[0].name}` has" if len(candidates) == 1 else "these tools have"}
-
-
-def _may_be(facts: RuleFacts, tool: ToolFacts) -> bool:
-    """Return true if a match can hold for a tool, based on its name and metadata alone."""
-    return _can(facts, facts.rule.match, tool, arguments=False) is not False
 
 
 def _can(facts: RuleFacts, expr: Expr, tool: ToolFacts, *, arguments: bool = True) -> bool | None:

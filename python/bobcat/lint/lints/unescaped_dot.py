@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
-from bobcat.lint.pattern_syntax import Alt, Cat, Chars, Repeat, Tree
+from bobcat.lint.pattern_syntax import Cat, Chars, Tree, walk
 from bobcat.lint.subject import LintContext
 from bobcat.lint.texts import first_call, kind_of, permitting_texts
 
@@ -36,20 +36,10 @@ def check(subject: LintContext) -> Findings:
 
 def _dots(tree: Tree) -> Iterator[int]:
     """Yield the positions of a single `.` between letters or digits."""
-    match tree:
-        case Cat(items):
-            for before, item, after in zip(items, items[1:], items[2:], strict=False):
-                if isinstance(item, Chars) and item.text == "." and item.negated and _letter(before) and _letter(after):
-                    yield item.at
-            for item in items:
-                yield from _dots(item)
-        case Alt(items):
-            for item in items:
-                yield from _dots(item)
-        case Repeat(item):
-            yield from _dots(item)
-        case _:
-            pass
+    for items in (part.items for part in walk(tree) if isinstance(part, Cat)):
+        for before, item, after in zip(items, items[1:], items[2:], strict=False):
+            if isinstance(item, Chars) and item.text == "." and item.negated and _letter(before) and _letter(after):
+                yield item.at
 
 
 def _letter(tree: Tree) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from bobcat.frontend.python.analysis.source import FunctionNode
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+SCOPES = (*FUNCTIONS, ast.ClassDef)
 Bound = tuple[str, ast.expr | ast.AugAssign | None, int | None]
 
 
@@ -52,34 +54,49 @@ def _targets(target: ast.expr, value: ast.expr) -> Iterator[Bound]:
             pass
 
 
-def own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body, excluding nested functions."""
-    todo: list[ast.AST] = [function.body] if isinstance(function, ast.Lambda) else [*function.body]
+def parameters(function: FunctionNode) -> list[ast.arg]:
+    """Return all parameters of a function."""
+    args = function.args
+    return [arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if arg]
+
+
+def body_of(scope: FunctionNode | ast.ClassDef) -> list[ast.AST]:
+    """Return the nodes directly in the body of a function or a class."""
+    return [scope.body] if isinstance(scope, ast.Lambda) else [*scope.body]
+
+
+def own_nodes(scope: FunctionNode | ast.ClassDef) -> Iterator[ast.AST]:
+    """Yield the nodes in the body of a function or a class, excluding nested ones."""
+    todo = body_of(scope)
     while todo:
         node = todo.pop()
         yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        if not isinstance(node, SCOPES):
             todo.extend(ast.iter_child_nodes(node))
+
+
+def names_bound_by(node: ast.AST) -> list[str]:
+    """Return the names that a single node binds or deletes."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return [name]
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name):
+            return [name]
+        case ast.MatchStar(name=str() as name) | ast.MatchMapping(rest=str() as name):
+            return [name]
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return [(alias.asname or alias.name).partition(".")[0] for alias in aliases]
+        case _:
+            return []
 
 
 def bound_once(function: FunctionNode) -> frozenset[str]:
     """Return the names that a function's body binds exactly once, excluding its parameters."""
-    args = function.args
-    parameters = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if arg]
-    places = Counter(parameters)
-    for node in own_nodes(function):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                places[name] += 1
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                places[name] += 1
-            case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
-                places[name] += 1
-            case ast.Import(names=names) | ast.ImportFrom(names=names):
-                places.update((alias.asname or alias.name).partition(".")[0] for alias in names)
-            case _:
-                pass
-    return frozenset(name for name, count in places.items() if count == 1 and name not in parameters)
+    places = Counter(name for node in own_nodes(function) for name in names_bound_by(node))
+    given = {arg.arg for arg in parameters(function)}
+    return frozenset(name for name, count in places.items() if count == 1 and name not in given)
 
 
 def value_of(function: FunctionNode, name: str) -> ast.expr | None:

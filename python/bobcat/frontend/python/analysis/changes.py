@@ -10,6 +10,14 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator
 
+from bobcat.frontend.python.analysis.assignments import (
+    FUNCTIONS,
+    SCOPES,
+    body_of,
+    names_bound_by,
+    own_nodes,
+    parameters,
+)
 from bobcat.frontend.python.analysis.source import FunctionNode
 
 CHANGING = frozenset({
@@ -18,8 +26,7 @@ CHANGING = frozenset({
 })  # fmt: skip
 """Methods that change a list, a set or a dict in place."""
 
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @functools.lru_cache(maxsize=64)
@@ -31,7 +38,7 @@ def changing_names(tree: ast.Module) -> dict[str, int]:
         first = bound.setdefault(name, node)
         if first is not node and not alternative:
             found.setdefault(name, getattr(node, "lineno", 0))
-    for name, line in _changes(tree, frozenset(), frozenset(), of_module=True):
+    for name, line, _ in _changed_in(tree, frozenset(), frozenset(), of_module=True):
         found.setdefault(name, line)
     return found
 
@@ -45,10 +52,9 @@ def change_of_cell(tree: ast.Module, function: FunctionNode, name: str) -> int |
     owner = next((item for item in _around(tree).get(function, ()) if name in local_names(item)), None)
     if owner is None:
         return None
-    nested = [item for item in ast.walk(owner) if isinstance(item, _FUNCTIONS) and item is not owner]
+    nested = [item for item in ast.walk(owner) if isinstance(item, FUNCTIONS) and item is not owner]
     inside = {id(item) for function in nested for item in ast.walk(function)}
-    body: list[ast.AST] = [owner.body] if isinstance(owner, ast.Lambda) else [*owner.body]
-    for node in body:
+    for node in body_of(owner):
         for changed, line, where in _changed_in(node, frozenset(), frozenset(), of_module=False):
             if changed == name and id(where) in inside:
                 return line
@@ -63,17 +69,11 @@ def _around(tree: ast.Module) -> dict[ast.AST, tuple[FunctionNode, ...]]:
     while waiting:
         node, around = waiting.pop()
         inner = around
-        if isinstance(node, _FUNCTIONS):
+        if isinstance(node, FUNCTIONS):
             found[node] = around
             inner = (node, *around)
         waiting.extend((child, inner) for child in ast.iter_child_nodes(node))
     return found
-
-
-def _changes(
-    node: ast.AST, own: frozenset[str], outer: frozenset[str], *, of_module: bool
-) -> Iterator[tuple[str, int]]:
-    yield from ((name, line) for name, line, _ in _changed_in(node, own, outer, of_module=of_module))
 
 
 def _changed_in(
@@ -89,7 +89,7 @@ def _changed_in(
     children: Iterable[ast.AST] = ast.iter_child_nodes(node)
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
-            body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
+            body = body_of(node)
             children = [child for child in children if child not in body]  # belongs to the enclosing scope
             declared = _declared(node, ast.Global)
             inner = outer | local_names(node)
@@ -98,7 +98,7 @@ def _changed_in(
                 yield from _changed_in(child, inner, inner, of_module=of_module)
         case ast.ClassDef():
             children = [child for child in children if child not in node.body]
-            inner = (outer | _stored(node.body)) - _declared(node, ast.Global)
+            inner = (outer | _bound_in(node.body)) - _declared(node, ast.Global)
             for child in node.body:
                 yield from _changed_in(child, inner, outer, of_module=of_module)
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
@@ -114,78 +114,36 @@ def _changed_in(
 
 def local_names(node: FunctionNode) -> frozenset[str]:
     """The parameters of a function and the names that its own body binds, comprehensions aside."""
-    args = node.args
-    names = {arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg) if arg}
-    body: list[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else [*node.body]
-    while body:
-        item = body.pop()
-        match item:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                names.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                names.add(name)
-                continue
-            case ast.Lambda():
-                continue
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-                # Its targets are local to the comprehension; a name bound by `:=` belongs to the function.
-                names |= {
-                    inner.target.id
-                    for inner in ast.walk(item)
-                    if isinstance(inner, ast.NamedExpr) and isinstance(inner.target, ast.Name)
-                }
-                continue
-            case ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name):
-                names.add(name)
-            case ast.MatchStar(name=str() as name) | ast.MatchMapping(rest=str() as name):
-                names.add(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                names |= {(alias.asname or alias.name).partition(".")[0] for alias in aliases}
-            case _:
-                pass
-        body.extend(ast.iter_child_nodes(item))
+    names = {arg.arg for arg in parameters(node)} | _bound_in(body_of(node))
     return frozenset(names - _declared(node, ast.Global) - _declared(node, ast.Nonlocal))
 
 
 def _declared(node: FunctionNode | ast.ClassDef, kind: type[ast.Global | ast.Nonlocal]) -> frozenset[str]:
     """Return the names that a function or class itself declares, excluding nested scopes."""
-    names: set[str] = set()
-    body: list[ast.AST] = [] if isinstance(node, ast.Lambda) else [*node.body]
-    while body:
-        item = body.pop()
-        if isinstance(item, kind):
-            names.update(item.names)
-        if not isinstance(item, (*_FUNCTIONS, ast.ClassDef)):
-            body.extend(ast.iter_child_nodes(item))
-    return frozenset(names)
+    return frozenset(name for item in own_nodes(node) if isinstance(item, kind) for name in item.names)
 
 
-def _stored(body: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that statements bind in their own scope."""
-    return frozenset(name for node in body for name, _ in _stores(node))
+def _bound_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that some nodes bind in their own scope."""
+    return frozenset(name for node in nodes for item in _in_scope(node) for name in names_bound_by(item))
+
+
+def _in_scope(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and those below it in the same scope; of a comprehension only the targets of `:=`."""
+    if isinstance(node, _COMPREHENSIONS):
+        yield from (inner.target for inner in ast.walk(node) if isinstance(inner, ast.NamedExpr))
+        return
+    yield node
+    if not isinstance(node, SCOPES):
+        for child in ast.iter_child_nodes(node):
+            yield from _in_scope(child)
 
 
 def _stores(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield the names that a statement binds in its own scope, with their nodes; nested functions and comprehensions
-    excluded.
-    """
-    match node:
-        case ast.Name(id=name, ctx=ast.Store()):
-            yield name, node
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name, node
-            return
-        case ast.Lambda():
-            return
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            for inner in ast.walk(node):
-                if isinstance(inner, ast.NamedExpr):
-                    yield inner.target.id, inner.target
-            return
-        case _:
-            pass
-    for child in ast.iter_child_nodes(node):
-        yield from _stores(child)
+    """Yield the names that a statement binds in its own scope, imports aside, with their nodes."""
+    for item in _in_scope(node):
+        if isinstance(item, ast.Name | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield from ((name, item) for name in names_bound_by(item))
 
 
 def _bindings(body: list[ast.stmt], branch: tuple[int, ...]) -> Iterator[tuple[str, ast.AST, bool]]:

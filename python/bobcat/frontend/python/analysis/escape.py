@@ -12,11 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from bobcat.frontend.python.analysis.assignments import parameters
 from bobcat.frontend.python.analysis.changes import CHANGING
 from bobcat.frontend.python.analysis.source import FunctionNode
 
 Container = Literal["list", "set", "dict"]
 
+DISPLAYED: dict[type[ast.expr], Container] = {
+    ast.List: "list", ast.ListComp: "list", ast.Set: "set", ast.SetComp: "set", ast.Dict: "dict", ast.DictComp: "dict",
+}  # fmt: skip
+"""The containers that displays and comprehensions create."""
 _CREATED_BY: dict[str, Container] = {"list": "list", "sorted": "list", "set": "set", "dict": "dict"}
 _NON_CAPTURING = frozenset({
     "len", "any", "all", "sum", "min", "max", "sorted", "list", "tuple", "set", "frozenset", "dict", "str", "repr",
@@ -59,9 +64,8 @@ def _changed(node: ast.AST) -> Iterator[str]:
 def _local_container(
     name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, parents: dict[ast.AST, ast.AST]
 ) -> LocalContainer:
-    args = function.args
-    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
-        if arg is not None and arg.arg == name:
+    for arg in parameters(function):
+        if arg.arg == name:
             return LocalContainer(None, arg)
     containers: set[Container] = set()
     for node in ast.walk(function):
@@ -98,12 +102,8 @@ def _created_container(parent: ast.AST, node: ast.Name) -> Container | Literal["
 
 def _container(value: ast.expr) -> Container | None:
     match value:
-        case ast.List() | ast.ListComp():
-            return "list"
-        case ast.Set() | ast.SetComp():
-            return "set"
-        case ast.Dict() | ast.DictComp():
-            return "dict"
+        case ast.expr() if type(value) in DISPLAYED:
+            return DISPLAYED[type(value)]
         case ast.Call(func=ast.Name(id=name)) if name in _CREATED_BY:
             return _CREATED_BY[name]
         case ast.Call(func=ast.Attribute(attr="copy"), args=[], keywords=[]):
@@ -126,9 +126,7 @@ def _is_only_read(node: ast.Name, name: str, parents: dict[ast.AST, ast.AST]) ->
             return True
         case ast.Subscript(value=value) if value is node:
             return True
-        case ast.Compare() | ast.FormattedValue() | ast.Assert() | ast.Expr():
-            return True
-        case ast.UnaryOp(op=ast.Not()):
+        case ast.Compare() | ast.FormattedValue() | ast.Assert() | ast.Expr() | ast.UnaryOp(op=ast.Not()):
             return True
         case ast.BinOp():
             return True  # creates a new value from its operands' items

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import enum
-import math
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
 from bobcat.ir.canonical import EncodingError, encode_value
+from bobcat.ir.constants import to_const
 from bobcat.ir.schema import Const
 from bobcat.model.frozen import FrozenDict, FrozenList
 
@@ -19,6 +18,7 @@ MAX_DEPTH = 16
 MAX_VALUES = 100_000
 """Values in one constant, keys counted."""
 
+_SCALARS = (bool, int, str, float, bytes)
 _LISTS = (list, FrozenList)
 _DICTS = (dict, FrozenDict, MappingProxyType)
 MUTABLE = (list, dict, set)
@@ -47,14 +47,8 @@ class _ConstantFreezer:
         if self._left < 0 or depth > MAX_DEPTH:
             raise NotConstant(f"it has more than {MAX_VALUES} values, or more than {MAX_DEPTH} levels")
         kind = type(value)
-        if value is None or kind in (bool, int, str):
-            return value
-        if kind is float:
-            if math.isfinite(value):
-                return value
-            return {"float": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
-        if kind is bytes:
-            return {"bytes": base64.b64encode(value).decode("ascii")}
+        if value is None or kind in _SCALARS or (kind is datetime and value.tzinfo is not None):
+            return to_const(value, "lynx")
         if kind in _LISTS:
             return [self.const(item, depth + 1) for item in value]
         if kind is tuple:
@@ -63,8 +57,6 @@ class _ConstantFreezer:
             return {"set": sorted((self.const(item, depth + 1) for item in value), key=encode_value)}
         if kind in _DICTS:
             return {"pairs": [[self.const(key, depth + 1), self.const(item, depth + 1)] for key, item in value.items()]}
-        if kind is datetime and value.tzinfo is not None:
-            return {"datetime": value.isoformat()}
         raise NotConstant(f"{described(value)} cannot be a constant")
 
 

@@ -8,6 +8,7 @@ import types
 
 from bobcat.frontend.python.analysis.assignments import bound
 from bobcat.frontend.python.analysis.bindings import MISSING
+from bobcat.frontend.python.analysis.escape import DISPLAYED
 from bobcat.frontend.python.analysis.kinds import (
     DATETIME_FIELDS,
     FIELDS,
@@ -19,7 +20,6 @@ from bobcat.frontend.python.analysis.kinds import (
     kind_of_sum,
     kind_of_value,
 )
-from bobcat.frontend.python.analysis.refusal import CannotLower
 from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.frontend.python.lowering import dispatch_tables
 from bobcat.frontend.python.lowering.constructors import VERDICTS
@@ -39,17 +39,9 @@ def kind_of(node: ast.expr, f: Scope) -> InferredKind:
             return kind_of_value(value)
         case ast.JoinedStr():
             return "str"
-        case ast.List() | ast.ListComp():
-            return "list"
         case ast.Tuple():
             return "tuple"
-        case ast.Dict() | ast.DictComp():
-            return "dict"
-        case ast.Set() | ast.SetComp():
-            return "set"
-        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
-            return "num"
-        case ast.UnaryOp():
+        case ast.Compare() | ast.UnaryOp():
             return "num"
         case ast.Name():
             return f.kind_of_name(node)
@@ -74,7 +66,7 @@ def kind_of(node: ast.expr, f: Scope) -> InferredKind:
         case ast.Call():
             return _kind_of_call(node, f)
         case _:
-            return "any"
+            return DISPLAYED.get(type(node), "any")
 
 
 def kind_of_operation(left: InferredKind, op: ast.operator, right: InferredKind) -> InferredKind:
@@ -100,14 +92,7 @@ def _kind_of_attribute(node: ast.Attribute, f: Scope) -> InferredKind:
         return FIELDS[of].get(node.attr, "any")
     if of == "datetime" and node.attr in DATETIME_FIELDS:
         return "num"
-    return _kind_of_static(node, f)
-
-
-def _kind_of_static(node: ast.expr, f: Scope) -> InferredKind:
-    try:
-        value = f.static(node)
-    except CannotLower:
-        return "any"
+    value = f.known(node)
     return "any" if value is MISSING else kind_of_value(value)
 
 
@@ -123,10 +108,10 @@ def _kind_of_call(node: ast.Call, f: Scope) -> InferredKind:
             return "num"
         case ast.Name(id=name) if name in _BUILT and name not in f.own:
             return _BUILT[name]
-        case ast.Name() | ast.Attribute() if _makes_decision(_object_of(node.func, f)):
+        case ast.Name() | ast.Attribute() if _makes_decision(f.known(node.func)):
             return "decision"
         case ast.Attribute(value=value, attr=name):
-            if isinstance(_object_of(value, f), re.Pattern):
+            if isinstance(f.known(value), re.Pattern):
                 return "any"
             if name == "copy":
                 return kind_of(value, f)
@@ -137,13 +122,6 @@ def _kind_of_call(node: ast.Call, f: Scope) -> InferredKind:
 
 def _makes_decision(value: object) -> bool:
     return value is Decision or (isinstance(value, types.FunctionType) and value in VERDICTS)
-
-
-def _object_of(node: ast.expr, f: Scope) -> object:
-    try:
-        return f.static(node)
-    except CannotLower:
-        return None
 
 
 def infer(f: Scope) -> None:

@@ -87,10 +87,7 @@ _TYPES: tuple[tuple[type | tuple[type, ...], InferredKind], ...] = (
 
 def kind_of_sum(left: InferredKind, right: InferredKind) -> InferredKind:
     """Return the kind of `left + right`, if it has a value."""
-    for kind in ("num", "str", "list", "tuple", "bytes"):
-        if left == kind or right == kind:
-            return kind
-    return "any"
+    return "num" if "num" in (left, right) else kind_of_product(left, right)
 
 
 def kind_of_product(left: InferredKind, right: InferredKind) -> InferredKind:

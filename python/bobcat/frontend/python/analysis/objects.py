@@ -125,9 +125,4 @@ def _check_module(node: ast.Attribute, module: types.ModuleType, name: str, f: S
         return
     line = changing_names(tree).get(name)
     if line is not None:
-        raise f.error_at(
-            node,
-            f"reads `{module.__name__}.{name}`, which changes in line {line} of its module",
-            "assign the name once, or pass the value in `context.extra`",
-            kind="impure",
-        )
+        raise f.error_changing(node, f"{module.__name__}.{name}", line)

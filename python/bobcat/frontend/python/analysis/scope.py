@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.python.analysis.assignments import bound_once, value_of
-from bobcat.frontend.python.analysis.bindings import Alias, DispatchedObject, Parameter, SlotBinding, Static
+from bobcat.frontend.python.analysis.bindings import MISSING, Alias, DispatchedObject, Parameter, SlotBinding, Static
 from bobcat.frontend.python.analysis.changes import change_of_cell, changing_names, local_names
 from bobcat.frontend.python.analysis.escape import RELIED_ON, LocalContainer, local_containers
 from bobcat.frontend.python.analysis.freeze import MUTABLE, NotConstant, described, freeze
@@ -62,17 +62,12 @@ class Session:
     lowerer: Lowerer
     slots: int = 0
     nodes: int = 0
-    stack: list[object] = field(default_factory=list)
+    stack: list[object] = field(default_factory=list)  # the rule itself, then the inlined functions
     frozen: dict[str, tuple[Span, str]] = field(default_factory=dict)
     found: list[LoweringProblem] = field(default_factory=list)
     warnings: list[LoweringProblem] = field(default_factory=list)
     names: dict[int, str] = field(default_factory=dict)
     places: dict[int, tuple[Statement, Span]] = field(default_factory=dict)
-
-    @property
-    def stack_depth(self) -> int:
-        """Return the number of nested inlined functions, including the rule itself."""
-        return len(self.stack)
 
     def new_slot(self, name: str = "") -> int:
         """Return a new slot with the author's name for it."""
@@ -156,12 +151,7 @@ class Scope:
             in_cell = name in self._cells
             line = change_of_cell(tree, self.source.node, name) if in_cell else changing_names(tree).get(name)
             if line is not None:
-                raise self.error_at(
-                    node,
-                    f"reads `{name}`, which changes in line {line} of its module",
-                    "assign the name once, or pass the value in `context.extra`",
-                    kind="impure",
-                )
+                raise self.error_changing(node, name, line)
             if name in self._globals and name not in self._cells:
                 return self._globals[name]
             try:
@@ -226,6 +216,13 @@ class Scope:
     def static(self, node: ast.expr) -> Any:  # Any: every object, or MISSING
         """Return the compile-time object of an expression; `MISSING` without one."""
         return self.session.lowerer.static(node, self)
+
+    def known(self, node: ast.expr) -> Any:  # Any: every object, or MISSING
+        """Return the same object; `MISSING` also where lowering the expression would be an error."""
+        try:
+            return self.static(node)
+        except CannotLower:
+            return MISSING
 
     def constant_name(self, node: ast.expr, value: object) -> None:
         """Record that a table is captured at compile time."""
@@ -321,6 +318,11 @@ class Scope:
     def error_at(self, node: ast.AST, problem: str, instead: str, *, kind: Any = "shape") -> CannotLower:
         """Return the error to raise for a node of this function."""
         return self.source.place.error_at(node, problem, instead, kind=kind)
+
+    def error_changing(self, node: ast.AST, name: str, line: int) -> CannotLower:
+        """Return the error for a name that does not keep its value."""
+        problem = f"reads `{name}`, which changes in line {line} of its module"
+        return self.error_at(node, problem, "assign the name once, or pass the value in `context.extra`", kind="impure")
 
     def warn_at(self, node: ast.AST, problem: str, instead: str) -> None:
         """Report a construct whose meaning the author cannot intend."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+from bobcat.frontend.python.analysis.enum_values import is_scalar
 from bobcat.frontend.python.analysis.scope import Scope
 
 _KEYWORDS: dict[str, tuple[str, ...]] = {
@@ -48,7 +49,7 @@ def _several(node: ast.expr, f: Scope) -> list[ast.expr]:
     if isinstance(node, ast.Tuple | ast.List) and not any(isinstance(item, ast.Starred) for item in node.elts):
         return node.elts
     table: Any = f.static(node) if isinstance(node, ast.Name | ast.Attribute) else None  # Any: every object
-    if type(table) in (tuple, list) and all(_is_scalar(item) for item in table):
+    if type(table) in (tuple, list) and all(is_scalar(item) for item in table):
         f.constant_name(node, table)
         return [ast.copy_location(ast.Constant(item), node) for item in table]
     raise f.error_at(node, "calls with `*`", "write the arguments out")
@@ -61,12 +62,8 @@ def _named(node: ast.expr, f: Scope) -> list[ast.keyword]:
         pairs = [(getattr(key, "value", ""), value) for key, value in zip(node.keys, node.values, strict=True)]
         return [ast.copy_location(ast.keyword(name, value), value) for name, value in pairs]
     table = f.static(node) if isinstance(node, ast.Name | ast.Attribute) else None
-    if type(table) is dict and all(type(key) is str and _is_scalar(value) for key, value in table.items()):
+    if type(table) is dict and all(type(key) is str and is_scalar(value) for key, value in table.items()):
         f.constant_name(node, table)
         constants = [(name, ast.copy_location(ast.Constant(value), node)) for name, value in table.items()]
         return [ast.copy_location(ast.keyword(name, value), node) for name, value in constants]
     raise f.error_at(node, "calls with `**`", "write the arguments out")
-
-
-def _is_scalar(value: object) -> bool:
-    return value is None or type(value) in (bool, int, float, str)

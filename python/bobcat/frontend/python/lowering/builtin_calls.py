@@ -12,7 +12,8 @@ from bobcat.frontend.python.analysis.kinds import FIELDS, OBJECTS, InferredKind
 from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.frontend.python.lowering import comprehensions, exact_types, sort_keys
 from bobcat.frontend.python.lowering.arguments import positional
-from bobcat.frontend.python.lowering.operators import binary
+from bobcat.frontend.python.lowering.operators import after, binary
+from bobcat.frontend.python.lowering.raising import SUPPORTED
 from bobcat.ir import code as ir
 from bobcat.model.decision import ActionRequest, ExecutionContext, Principal, ToolMetadata
 
@@ -29,12 +30,12 @@ def lower(node: ast.Call, name: str, f: Scope) -> ir.Code:
     match name, node.args, node.keywords:
         case "isinstance", [of, kinds], []:
             return ir.IsInstance(f.value(of), _types(kinds, f))
-        case ("any" | "all" | "sum" | "min" | "max") as kind, [only], [] if made := comprehensions.generator(only, f):
-            return comprehensions.collect(kind, made, f)
+        case ("any" | "all" | "sum" | "min" | "max") as kind, [only], [] if loops := comprehensions.generator(only, f):
+            return comprehensions.collect(kind, loops, f)
         case ("min" | "max") as kind, [only], [ast.keyword(arg="default", value=default)]:
             return _least(node, kind, (only, default), f)
-        case "next", [only, default], [] if made := comprehensions.generator(only, f):
-            return comprehensions.collect("first", made, f, _constant(default, f))
+        case "next", [only, default], [] if loops := comprehensions.generator(only, f):
+            return comprehensions.collect("first", loops, f, _constant(default, f))
         case "sorted", [only], [ast.keyword(arg="reverse", value=ast.Constant(value=bool() as reverse))]:
             items = _collected("list", only, f)
             backwards = ir.CallFunction("sorted", (ir.CallFunction("reversed", (ir.CallFunction("list", (items,)),)),))
@@ -44,15 +45,16 @@ def lower(node: ast.Call, name: str, f: Scope) -> ir.Code:
                 else ir.CallFunction("sorted", (items,))
             )
         case ("list" | "tuple" | "set" | "frozenset" | "sorted" | "dict") as kind, [only], [] if (
-            made := comprehensions.generator(only, f)
+            loops := comprehensions.generator(only, f)
         ):
-            return _collection(kind, comprehensions.collect(_COLLECTED.get(kind, "list"), made, f))
+            collected = comprehensions.collect(_COLLECTED.get(kind, "list"), loops, f)
+            return collected if kind in ("list", "set", "dict") else ir.CallFunction(kind, (collected,))
         case "dict", args, [_, *_] if len(args) < 2:
             return _dict(node, f)
         case ("sorted" | "min" | "max") as kind, _, keywords if any(item.arg == "key" for item in keywords):
             return sort_keys.lower(node, kind, f)
         case "pow", [base, exponent], []:
-            return _binary(node, ast.Pow(), base, exponent, f)
+            return binary(node, ast.Pow(), (base, f.value(base)), exponent, f)
         case "divmod", [number, divisor], []:
             return _divmod((number, divisor), f)
         case "ascii", [only], []:
@@ -94,9 +96,7 @@ def lower(node: ast.Call, name: str, f: Scope) -> ir.Code:
         case _:
             pass
     if name not in ir.BUILTINS:
-        raise f.error_at(
-            node, f"calls `{name}`, which has no lowered form", "use supported Python (docs/reference/python-rules.md)"
-        )
+        raise f.error_at(node, f"calls `{name}`, which has no lowered form", SUPPORTED)
     arguments = positional(node, name, f)
     for item in arguments:
         if isinstance(item, ast.GeneratorExp):
@@ -107,15 +107,11 @@ def lower(node: ast.Call, name: str, f: Scope) -> ir.Code:
     return ir.CallFunction(name, tuple(_argument(item, name, f) for item in arguments))
 
 
-def _binary(node: ast.Call, operator: ast.operator, left: ast.expr, right: ast.expr, f: Scope) -> ir.Code:
-    return binary(node, operator, (left, f.value(left)), right, f)
-
-
 def _divmod(operands: tuple[ast.expr, ast.expr], f: Scope) -> ir.Code:
     (one_slot, one), (other_slot, other) = f.temporary(), f.temporary()
     bound = [ir.Bind(slot, f.value(item)) for slot, item in zip((one_slot, other_slot), operands, strict=True)]
     both = ir.Display("tuple", (ir.Binary("floordiv", one, other), ir.Binary("mod", one, other)))
-    return ir.Item(ir.Display("tuple", (*bound, both)), ir.Constant(-1))
+    return after(bound, both)
 
 
 _OBJECTS: dict[InferredKind, type] = {
@@ -153,20 +149,16 @@ def _argument(item: ast.expr, name: str, f: Scope) -> ir.Code:
     return f.ordered(item)
 
 
-def _collection(kind: str, collected: ir.Code) -> ir.Code:
-    return collected if kind in ("list", "set", "dict") else ir.CallFunction(kind, (collected,))
-
-
 def _collected(kind: ir.CollectKind, node: ast.expr, f: Scope) -> ir.Code:
-    made = comprehensions.generator(node, f)
-    return f.iterable(node) if made is None else comprehensions.collect(kind, made, f)
+    loops = comprehensions.generator(node, f)
+    return f.iterable(node) if loops is None else comprehensions.collect(kind, loops, f)
 
 
 def _least(node: ast.Call, kind: Any, parts: tuple[ast.expr, ast.expr], f: Scope) -> ir.Code:  # Any: a literal
     default = _constant(parts[1], f)
-    made = comprehensions.generator(parts[0], f)
-    if made is not None:
-        return comprehensions.collect(kind, made, f, default)
+    loops = comprehensions.generator(parts[0], f)
+    if loops is not None:
+        return comprehensions.collect(kind, loops, f, default)
     slot, local = f.temporary()
     return ir.Collect(kind, None, local, (ir.Loop(ir.SlotTarget(slot), f.iterable(parts[0]), ()),), default)
 

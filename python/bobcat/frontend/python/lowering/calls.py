@@ -21,6 +21,7 @@ from bobcat.frontend.python.lowering import (
     methods,
     patterns,
 )
+from bobcat.frontend.python.lowering.operators import after
 from bobcat.frontend.python.lowering.raising import no_attribute, type_error
 from bobcat.ir import code as ir
 from bobcat.model.decision import Decision
@@ -32,9 +33,9 @@ def lower(node: ast.Call, f: Scope) -> ir.Code:
     """Lower a call."""
     written = arguments.written_out(node, f)
     if written is not node:
-        made = lower(written, f)
+        code = lower(written, f)
         f.call_kinds[id(node)] = (node, f.kind(written))
-        return made
+        return code
     if isinstance(node.func, ast.Name):
         binding = f.resolve(node.func)
         if isinstance(binding, Nested):
@@ -77,7 +78,7 @@ def _of_item(node: ast.Call, f: Scope) -> ir.Code | None:
 def _not_called(node: ast.Call, f: Scope) -> ir.Code:
     """Lower a call of None: evaluate the arguments, then raise as Python does."""
     given = [f.raw(item) for item in (*node.args, *(keyword.value for keyword in node.keywords))]
-    return ir.Item(ir.Display("tuple", (*given, type_error())), ir.Constant(-1))
+    return after(given, type_error())
 
 
 def call_object(node: ast.Call, target: Any, f: Scope) -> ir.Code:  # Any: every object

@@ -8,12 +8,12 @@ import dataclasses
 from bobcat.frontend.python.analysis.control_flow import always_exits, assigned_on_both
 from bobcat.frontend.python.analysis.kinds import OBJECTS
 from bobcat.frontend.python.analysis.scope import Scope
+from bobcat.frontend.python.lowering.builtin_calls import TYPES
+from bobcat.frontend.python.lowering.comprehensions import conjunction
+from bobcat.frontend.python.lowering.operators import without_keys
 from bobcat.ir import code as ir
 
-_CLASSES = {bool: "bool", bytes: "bytes", dict: "dict", float: "float", int: "int", list: "list", set: "set",
-            str: "str", tuple: "tuple"}  # fmt: skip
-
-
+_CLASSES = {cls: name for cls, name in TYPES.items() if cls is not type(None)}
 _MOST_SHOWN = 60
 """Characters of the subject in an explanation."""
 
@@ -47,7 +47,7 @@ class _Case:
             case ast.MatchAs(pattern=ast.pattern() as inner, name=str() as name):
                 return [*self.tests(inner, subject), self.capture(name, subject)]
             case ast.MatchOr(patterns=patterns):
-                return [ir.Or(tuple(_all(self.tests(item, subject)) for item in patterns))]
+                return [ir.Or(tuple(conjunction(self.tests(item, subject)) for item in patterns))]
             case ast.MatchSequence(patterns=patterns):
                 return self._sequence(patterns, subject)
             case ast.MatchMapping():
@@ -86,11 +86,7 @@ class _Case:
         for key, item in zip(keys, pattern.patterns, strict=True):
             tests += self._inner(item, ir.Item(subject, key))
         if pattern.rest is not None:
-            (key_slot, name), (value_slot, value) = self.f.temporary(), self.f.temporary()
-            others = tuple(ir.Compare(name, ("ne",), (key,)) for key in keys)
-            target = ir.Unpack((ir.SlotTarget(key_slot), ir.SlotTarget(value_slot)))
-            loop = ir.Loop(target, ir.Method(subject, "items", ()), others)
-            tests.append(self.capture(pattern.rest, ir.Collect("dict", name, value, (loop,))))
+            tests.append(self.capture(pattern.rest, without_keys(subject, keys, self.f)))
         return tests
 
     def _class(self, pattern: ast.MatchClass, subject: ir.Code) -> list[ir.Code]:
@@ -125,12 +121,12 @@ def _chain(cases: list[ast.match_case], subject: ir.Code, f: Scope) -> tuple[ir.
     if not cases:
         return ()
     case, *rest = cases
-    made = _Case(f)
-    tests = made.tests(case.pattern, subject)
+    lowering = _Case(f)
+    tests = lowering.tests(case.pattern, subject)
     _check_alternatives(case.pattern, f)
     before = set(f.assigned)
     bound: list[ir.Code] = []
-    for name, slot in made.captures.items():
+    for name, slot in lowering.captures.items():
         f.assigned.add(name)
         bound.append(ir.Display("tuple", (ir.Bind(f.slot_of(name), ir.Local(slot)),)))
     # A case binds its names before it evaluates its guard, and the names stay bound if the guard is false.
@@ -143,19 +139,16 @@ def _chain(cases: list[ast.match_case], subject: ir.Code, f: Scope) -> tuple[ir.
         f.assigned = before if after is None else after
         return body
     otherwise = _chain(rest, subject, f)
-    left = None if rest and always_exits(rest[-1].body) and _catches_all(rest[-1]) and _all_leave(rest) else f.assigned
+    never_left = bool(rest) and _catches_all(rest[-1]) and all(always_exits(case.body) for case in rest)
+    left = None if never_left else f.assigned
     f.assigned = assigned_on_both(after, left, before)
-    chosen = ir.If(_all(conditions), body, otherwise)
+    chosen = ir.If(conjunction(conditions), body, otherwise)
     span = f.source.place.span(case.pattern)
     if case.guard is not None:
         end = f.source.place.span(case.guard)
         span = dataclasses.replace(span, end_line=end.end_line, end_column=end.end_column)
     f.session.note_span(chosen, span)
     return (chosen,)
-
-
-def _all_leave(cases: list[ast.match_case]) -> bool:
-    return all(always_exits(case.body) for case in cases)
 
 
 def _catches_all(case: ast.match_case) -> bool:
@@ -167,9 +160,3 @@ def _check_alternatives(pattern: ast.pattern, f: Scope) -> None:
     for item in ast.walk(pattern):
         if isinstance(item, ast.MatchMapping | ast.MatchSequence | ast.MatchClass) and len(list(ast.walk(item))) > 400:
             raise f.error_at(item, "is too large a pattern", "write `if`")
-
-
-def _all(tests: list[ir.Code]) -> ir.Code:
-    if not tests:
-        return ir.Constant(True)
-    return tests[0] if len(tests) == 1 else ir.And(tuple(tests))

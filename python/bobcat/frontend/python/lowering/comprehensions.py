@@ -6,7 +6,8 @@ import ast
 import dataclasses
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from bobcat.frontend.python.analysis.bindings import MISSING, SlotBinding, Static
@@ -182,9 +183,6 @@ def statics(node: ast.expr, item: Any, f: Scope) -> dict[str, Any]:  # Any: ever
             )
 
 
-_SUMMED: dict[ir.CollectKind, ir.BinaryOperator] = {"list": "add", "set": "or"}
-
-
 def _unrolled(
     kind: ir.CollectKind, node: Comprehension, items: list[Any], f: Scope, default: ir.Constant | None
 ) -> ir.Code:
@@ -219,19 +217,16 @@ def _unrolled(
         case "first":
             first: ir.Code = default if default is not None else ir.Constant(None)
             for tests, value in reversed(found):
-                first = ir.IfElse(_all(tests), value, first) if tests else value
+                first = ir.IfElse(conjunction(tests), value, first) if tests else value
             return first
         case "list" | "set":
-            parts = [
-                ir.IfElse(_all(tests), ir.Display(kind, (value,)), ir.Display(kind, ()))
+            parts: list[ir.Code] = [
+                ir.IfElse(conjunction(tests), ir.Display(kind, (value,)), ir.Display(kind, ()))
                 if tests
                 else ir.Display(kind, (value,))
                 for tests, value in found
             ]
-            made: ir.Code = parts[0]
-            for part in parts[1:]:
-                made = ir.Binary(_SUMMED[kind], made, part)
-            return made
+            return reduce(partial(ir.Binary, "or" if kind == "set" else "add"), parts)
         case "sum" | "min" | "max":
             slot, local = f.temporary()
             over = _unrolled("list", node, items, f, None)
@@ -244,8 +239,11 @@ def _as_bool(joined: ir.Code) -> ir.Code:
     return ir.IfElse(joined, ir.Constant(True), ir.Constant(False))
 
 
-def _all(tests: tuple[ir.Code, ...]) -> ir.Code:
-    return tests[0] if len(tests) == 1 else ir.And(tests)
+def conjunction(tests: Sequence[ir.Code]) -> ir.Code:
+    """Return code that is true if every test is."""
+    if not tests:
+        return ir.Constant(True)
+    return tests[0] if len(tests) == 1 else ir.And(tuple(tests))
 
 
 def mapped(node: ast.Call, f: Scope) -> ast.GeneratorExp | None:
@@ -263,10 +261,10 @@ def mapped(node: ast.Call, f: Scope) -> ast.GeneratorExp | None:
     else:
         call = ast.Call(function, [item], [])
     loop = ast.comprehension(ast.Name("<item>", ast.Store()), items, [call] if name == "filter" else [], 0)
-    made = ast.GeneratorExp(call if name == "map" else item, [loop])
-    for part in (made, call, item, loop.target):
+    rewritten = ast.GeneratorExp(call if name == "map" else item, [loop])
+    for part in (rewritten, call, item, loop.target):
         ast.copy_location(part, node)
-    return made
+    return rewritten
 
 
 def generator(node: ast.expr, f: Scope) -> ast.GeneratorExp | None:

@@ -16,9 +16,9 @@ from typing import Any
 from bobcat.frontend.python.analysis.bindings import MISSING, DispatchedObject, Static
 from bobcat.frontend.python.analysis.enum_values import enum_value, is_scalar
 from bobcat.frontend.python.analysis.kinds import InferredKind, join
-from bobcat.frontend.python.analysis.refusal import CannotLower
 from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.frontend.python.lowering import comprehensions
+from bobcat.frontend.python.lowering.operators import after
 from bobcat.ir import code as ir
 
 _ITEM = "<item>"
@@ -65,12 +65,7 @@ def dispatch_table(node: ast.expr, f: Scope) -> DispatchTable | None:
 
 
 def _static(node: ast.expr, f: Scope) -> Any:  # Any: every object, or MISSING
-    if not isinstance(node, ast.Name | ast.Attribute):
-        return MISSING
-    try:
-        return f.static(node)
-    except CannotLower:
-        return MISSING
+    return f.known(node) if isinstance(node, ast.Name | ast.Attribute) else MISSING
 
 
 def number(found: DispatchTable, f: Scope) -> ir.Code:
@@ -125,9 +120,9 @@ def item_of(node: ast.expr, f: Scope) -> tuple[ir.Code, ir.Code, DispatchedObjec
 
 
 def each(
-    node: ast.expr, item: ast.expr, otherwise: Callable[[], ir.Code], made: Callable[[ast.expr], ast.expr], f: Scope
+    node: ast.expr, item: ast.expr, otherwise: Callable[[], ir.Code], apply: Callable[[ast.expr], ast.expr], f: Scope
 ) -> ir.Code | None:
-    """Apply `made` to each item of a table, selected by item number; None if `item` is not a table item.
+    """Apply `apply` to each item of a table, selected by item number; None if `item` is not a table item.
 
     `otherwise` is the code for None.
     """
@@ -141,7 +136,7 @@ def each(
     for value in chosen.objects:
         f.scopes.append({_ITEM: Static(value)})
         try:
-            part = made(ast.copy_location(ast.Name(_ITEM, ast.Load()), item))
+            part = apply(ast.copy_location(ast.Name(_ITEM, ast.Load()), item))
             ast.copy_location(part, node)
             branches.append(f.value(part))
             kind = join(kind, f.kind(part))
@@ -154,5 +149,5 @@ def each(
         test: ir.Code = ir.Compare(again if index > 1 else first, ("eq",), (ir.Constant(index),))
         code = ir.IfElse(test, branches[index - 1], code)
     if not branches:
-        code = ir.Item(ir.Display("tuple", (first, code)), ir.Constant(-1))
+        code = after([first], code)
     return code

@@ -6,6 +6,8 @@ import ast
 import enum
 import operator as operators_of
 from collections.abc import Callable
+from functools import partial, reduce
+from itertools import groupby
 from typing import Any
 
 from bobcat.frontend.python.analysis.bindings import (
@@ -30,7 +32,7 @@ from bobcat.frontend.python.lowering import (
     texts,
 )
 from bobcat.frontend.python.lowering.operators import BINARY, binary
-from bobcat.frontend.python.lowering.raising import no_attribute
+from bobcat.frontend.python.lowering.raising import SUPPORTED, no_attribute
 from bobcat.frontend.suggest import closest
 from bobcat.ir import code as ir
 
@@ -106,14 +108,9 @@ def lower(node: ast.expr, f: Scope) -> ir.Code:
         case ast.ListComp() | ast.SetComp() | ast.DictComp():
             return comprehensions.lower(node, f)
         case _:
-            problem = _SPECIFIC.get(
-                type(node),
-                (
-                    "holds an expression that has no lowered form",
-                    "use supported Python (docs/reference/python-rules.md)",
-                ),
+            raise f.error_at(
+                node, *_SPECIFIC.get(type(node), ("holds an expression that has no lowered form", SUPPORTED))
             )
-            raise f.error_at(node, *problem)
 
 
 def _name(node: ast.Name, f: Scope) -> ir.Code:
@@ -124,7 +121,7 @@ def _name(node: ast.Name, f: Scope) -> ir.Code:
                     node, f"reads `{node.id}`, which is an object of the call on some paths only", "use two names"
                 )
             owned = node.id in f.own and not any(node.id in scope for scope in f.scopes)
-            if not f.is_certain(node.id) and (not owned or f.scopes or f.session.stack_depth > 1):
+            if not f.is_certain(node.id) and (not owned or f.scopes or len(f.session.stack) > 1):
                 raise f.error_at(node, f"reads `{node.id}`, which may be unassigned here", "assign it on every path")
             return ir.Local(slot)
         case DispatchedObject(slot):
@@ -359,28 +356,17 @@ def _as_set(node: ast.expr, f: Scope) -> ir.Code:
 def _display(kind: Any, items: list[ast.expr], f: Scope) -> ir.Code:  # Any: a literal
     if not any(isinstance(item, ast.Starred) for item in items):
         return ir.Display(kind, tuple(f.value(item) for item in items))
-    made: ir.Code | None = None
-    plain: list[ir.Code] = []
-    operator: ir.BinaryOperator = "or" if kind == "set" else "add"
     part_kind: Any = "set" if kind == "set" else "list"  # Any: a literal
-
-    def add(part: ir.Code) -> None:
-        nonlocal made
-        made = part if made is None else ir.Binary(operator, made, part)
-
-    for item in items:
-        if not isinstance(item, ast.Starred):
-            plain.append(f.value(item))
-            continue
-        if plain:
-            add(ir.Display(part_kind, tuple(plain)))
-            plain = []
-        part = f.iterable(item.value) if kind == "set" else f.ordered(item.value)
-        add(ir.CallFunction(part_kind, (part,)))
-    if plain:
-        add(ir.Display(part_kind, tuple(plain)))
-    assert made is not None
-    return ir.CallFunction("tuple", (made,)) if kind == "tuple" else made
+    spread = f.iterable if kind == "set" else f.ordered
+    parts: list[ir.Code] = []
+    for starred, group in groupby(items, lambda item: isinstance(item, ast.Starred)):
+        if starred:
+            values = [item.value for item in group if isinstance(item, ast.Starred)]
+            parts += [ir.CallFunction(part_kind, (spread(value),)) for value in values]
+        else:
+            parts.append(ir.Display(part_kind, tuple(f.value(item) for item in group)))
+    joined = reduce(partial(ir.Binary, "or" if kind == "set" else "add"), parts)
+    return ir.CallFunction("tuple", (joined,)) if kind == "tuple" else joined
 
 
 def bind(target: ast.Name, value: ast.expr, f: Scope) -> ir.Code:

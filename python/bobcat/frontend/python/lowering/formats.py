@@ -11,6 +11,7 @@ import string
 from typing import Any
 
 from bobcat.frontend.python.analysis.scope import Scope
+from bobcat.frontend.python.lowering.operators import after
 from bobcat.frontend.python.lowering.raising import type_error
 from bobcat.frontend.python.lowering.texts import check_spec
 from bobcat.ir import code as ir
@@ -48,7 +49,8 @@ def of_method(node: ast.Call, text: str, f: Scope) -> ir.Code:
         how: Any = conversion or ""
         parts.append(ir.Shown(slots[name][1], how, check_spec(node, spec or "", f)))
     bound = [ir.Bind(slots[name][0], f.value(item)) for name, item in given.items()]
-    return _after(bound, ir.Text(tuple(parts)))
+    text_of_parts = ir.Text(tuple(parts))
+    return after(bound, text_of_parts) if bound else text_of_parts
 
 
 def of_operator(node: ast.BinOp, text: str, f: Scope) -> ir.Code:
@@ -67,14 +69,20 @@ def of_operator(node: ast.BinOp, text: str, f: Scope) -> ir.Code:
         items = [right]
     else:
         raise f.error_at(node, "formats text with `%` and no tuple of values", _INSTEAD)
+    bound, values = _bind(items, f)
+    if not isinstance(right, ast.Tuple):
+        values = [_one(values[0])]
+    filled = _filled(text, places, values)
+    return after(bound, filled) if bound else filled
+
+
+def _bind(items: list[ast.expr], f: Scope) -> tuple[list[ir.Bind], list[ir.Code]]:
+    """Return the bindings of values to temporaries, and reads of these."""
     slots = [f.temporary() for _ in items]
     for item in items:
         f.check_shown(item)
     bound = [ir.Bind(slot, f.value(item)) for (slot, _), item in zip(slots, items, strict=True)]
-    values: list[ir.Code] = [local for _, local in slots]
-    if not isinstance(right, ast.Tuple):
-        values = [_one(values[0])]
-    return _after(bound, _filled(text, places, values))
+    return bound, [local for _, local in slots]
 
 
 def _filled(text: str, places: list[re.Match[str]], values: list[ir.Code]) -> ir.Text:
@@ -96,12 +104,9 @@ def _of_keys(node: ast.BinOp, text: str, places: list[re.Match[str]], f: Scope) 
     keys = [key.value if isinstance(key, ast.Constant) else None for key in right.keys]
     if None in keys or any(found["key"] not in keys for found in places):
         raise f.error_at(node, "formats text with `%` and a dict that is not a literal", _INSTEAD)
-    slots = [f.temporary() for _ in keys]
-    for item in right.values:
-        f.check_shown(item)
-    bound = [ir.Bind(slot, f.value(item)) for (slot, _), item in zip(slots, right.values, strict=True)]
-    held = {key: local for key, (_, local) in zip(keys, slots, strict=True)}
-    return _after(bound, _filled(text, places, [held[found["key"]] for found in places]))
+    bound, values = _bind(right.values, f)
+    held = dict(zip(keys, values, strict=True))
+    return after(bound, _filled(text, places, [held[found["key"]] for found in places]))
 
 
 def _one(value: ir.Code) -> ir.Code:
@@ -130,8 +135,3 @@ def _shown(found: re.Match[str], value: ir.Code) -> ir.Shown:
     if flag == "0" and not width:
         spec = precision
     return ir.Shown(ir.IfElse(ir.IsInstance(value, ("int", "float")), number, type_error()), "", spec + how)
-
-
-def _after(bound: list[ir.Bind], text: ir.Code) -> ir.Code:
-    """Return a text that is formatted after all its values have been evaluated."""
-    return ir.Item(ir.Display("tuple", (*bound, text)), ir.Constant(-1)) if bound else text

@@ -9,7 +9,7 @@ from bobcat.frontend.python.analysis.changes import CHANGING
 from bobcat.frontend.python.analysis.escape import Container
 from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.frontend.python.lowering import comprehensions
-from bobcat.frontend.python.lowering.operators import BINARY, binary
+from bobcat.frontend.python.lowering.operators import BINARY, binary, without_keys
 from bobcat.ir import code as ir
 
 _INSTEAD = "mutate only containers that this function creates (`[]`, `{}`, `list(...)`, `{**x}`) and does not share"
@@ -110,8 +110,8 @@ def _is_caught(node: ast.stmt, f: Scope) -> bool:
 
 
 def _extended(slot: int, items: ast.expr, f: Scope) -> tuple[ir.Statement, ...]:
-    made = comprehensions.generator(items, f)
-    if made is not None:
+    generator = comprehensions.generator(items, f)
+    if generator is not None:
         raise f.error_at(items, "extends a list with a generator", "extend it with a list: `[...]`")
     if any(isinstance(item, ast.Name) and _is_slot(item, slot, f) for item in ast.walk(items)):
         raise f.error_at(items, "extends a list with itself", "use another name")
@@ -197,8 +197,4 @@ def _deleted(slot: int, key: str, f: Scope) -> tuple[ir.Statement, ...]:
 
 def without(slot: int, key: str, f: Scope) -> ir.Statement:
     """Return the statement that removes a string key from a dict."""
-    (key_slot, name), (value_slot, value) = f.temporary(), f.temporary()
-    target = ir.Unpack((ir.SlotTarget(key_slot), ir.SlotTarget(value_slot)))
-    over = ir.Method(ir.Local(slot), "items", ())
-    loop = ir.Loop(target, over, (ir.Compare(name, ("ne",), (ir.Constant(key),)),))
-    return ir.Assign(ir.SlotTarget(slot), ir.Collect("dict", name, value, (loop,)))
+    return ir.Assign(ir.SlotTarget(slot), without_keys(ir.Local(slot), [ir.Constant(key)], f))

@@ -18,6 +18,7 @@ from bobcat.frontend.python.analysis.kinds import kind_of_value
 from bobcat.frontend.python.analysis.refusal import CannotLower
 from bobcat.frontend.python.analysis.scope import Binding, Nested, Scope
 from bobcat.frontend.python.analysis.source import FunctionNode, FunctionSource, NoSource, source_of
+from bobcat.frontend.python.lowering.raising import SUPPORTED
 from bobcat.ir import code as ir
 
 MAX_CALLS = 24
@@ -62,7 +63,7 @@ def function(node: ast.Call, value: Any, f: Scope) -> ir.Code:  # Any: every obj
     """Lower a call of a function known at compile time."""
     target = target_of(value)
     if target is None:
-        raise f.error_at_value(node.func, value, "calls", "use supported Python (docs/reference/python-rules.md)")
+        raise f.error_at_value(node.func, value, "calls", SUPPORTED)
     outside = reads_outside(value) or reads_outside(target.fn)
     if outside is not None:
         raise f.error_at(node.func, outside[0], outside[1], kind="impure")
@@ -74,9 +75,7 @@ def function(node: ast.Call, value: Any, f: Scope) -> ir.Code:  # Any: every obj
         source = source_of(target.fn.__code__, target.fn.__globals__)
     except NoSource as reason:
         problem = f"calls a function whose source cannot be used ({reason}):"
-        raise f.error_at_value(
-            node.func, target.fn, problem, "use supported Python (docs/reference/python-rules.md)"
-        ) from reason
+        raise f.error_at_value(node.func, target.fn, problem, SUPPORTED) from reason
     callee = Scope(f.session, source, fn=target.fn)
     defaults: dict[str, Binding] = {}
     names = _positional(source.node)

@@ -12,7 +12,7 @@ from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.frontend.python.lowering import comprehensions, datetimes, dispatch_tables, formats, patterns
 from bobcat.frontend.python.lowering.arguments import positional
 from bobcat.frontend.python.lowering.builtin_calls import TYPES
-from bobcat.frontend.python.lowering.raising import type_error
+from bobcat.frontend.python.lowering.raising import SUPPORTED, type_error
 from bobcat.frontend.suggest import closest
 from bobcat.ir import code as ir
 
@@ -58,14 +58,12 @@ def lower(node: ast.Call, func: ast.Attribute, f: Scope) -> ir.Code:
         return formats.of_method(node, text, f)
     if name not in ir.METHODS:
         known = closest(name, sorted(ir.METHODS)) if owner is MISSING else None
-        instead = (
-            "use supported Python (docs/reference/python-rules.md)" if known is None else f"did you mean `{known}`?"
-        )
+        instead = SUPPORTED if known is None else f"did you mean `{known}`?"
         raise f.error_at(node, f"calls the method `{name}`", _INSTEAD_OF_METHOD.get(name, instead))
     of = (dispatch_tables.looked_up(func.value, f) if name == "get" else None) or f.value(func.value)
     if name == "join" and len(node.args) == 1 and not node.keywords:
-        made = comprehensions.generator(node.args[0], f)
-        items = f.ordered(node.args[0]) if made is None else comprehensions.collect("list", made, f)
+        generator = comprehensions.generator(node.args[0], f)
+        items = f.ordered(node.args[0]) if generator is None else comprehensions.collect("list", generator, f)
         return ir.Method(of, name, (items,))
     arguments = positional(node, name, f)
     if name in ("union", "intersection", "difference", "issubset", "issuperset", "isdisjoint"):

@@ -12,8 +12,8 @@ from bobcat.frontend.python.analysis.bindings import MISSING
 from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.ir import code as ir
 
-SEARCHES: dict[Any, ir.RegexHow] = {re.search: "search", re.match: "match", re.fullmatch: "fullmatch"}
-_SEARCH_METHODS: dict[str, ir.RegexHow] = {"search": "search", "match": "match", "fullmatch": "fullmatch"}
+SEARCHES: dict[Any, ir.RegexMethod] = {re.search: "search", re.match: "match", re.fullmatch: "fullmatch"}
+_SEARCH_METHODS: dict[str, ir.RegexMethod] = {"search": "search", "match": "match", "fullmatch": "fullmatch"}
 
 
 def static_pattern(node: ast.Call, f: Scope) -> Any:  # Any: a pattern, or MISSING
@@ -78,7 +78,7 @@ def _flags(node: ast.expr, f: Scope) -> int:
             raise f.error_at(node, "has flags that are only known at run time", "write constant flags: `re.IGNORECASE`")
 
 
-def search(node: ast.Call, method: ir.RegexHow, f: Scope) -> ir.Code:
+def search(node: ast.Call, method: ir.RegexMethod, f: Scope) -> ir.Code:
     """Lower `re.search(pattern, text)` and similar calls."""
     if len(node.args) < 2:
         raise f.error_at(node, "has no text to search", "pass pattern and text by position")
@@ -98,7 +98,7 @@ def of_pattern(node: ast.Call, pattern: re.Pattern[Any], name: str, f: Scope) ->
     return regex(node, _SEARCH_METHODS[name], pattern, f.value(node.args[0]), f)
 
 
-def regex(node: ast.AST, method: ir.RegexHow, pattern: re.Pattern[Any], text: ir.Code, f: Scope) -> ir.Code:
+def regex(node: ast.AST, method: ir.RegexMethod, pattern: re.Pattern[Any], text: ir.Code, f: Scope) -> ir.Code:
     """Lower a search for a pattern in Python's dialect. Raises if the pattern cannot run in linear time."""
     if not isinstance(pattern.pattern, str):
         raise f.error_at(node, "has a pattern of bytes", "write a string pattern")

@@ -1,8 +1,11 @@
-"""Code that raises as Python does: lowered forms of operations that always fail."""
+"""Code that raises as Python does, and the suggestion for code that cannot be lowered."""
 
 from __future__ import annotations
 
 from bobcat.ir import code as ir
+
+SUPPORTED = "use supported Python (docs/reference/python-rules.md)"
+"""Suggestion for a construct without a lowered form."""
 
 
 def no_attribute() -> ir.Code:

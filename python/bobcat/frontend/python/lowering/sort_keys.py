@@ -8,6 +8,7 @@ from bobcat.frontend.python.analysis import stdlib
 from bobcat.frontend.python.analysis.bindings import SlotBinding
 from bobcat.frontend.python.analysis.scope import Scope
 from bobcat.frontend.python.lowering import comprehensions, inlining
+from bobcat.frontend.python.lowering.operators import after
 from bobcat.ir import code as ir
 
 
@@ -59,8 +60,8 @@ def _sorted(over: ast.expr, key: ast.expr, reverse: bool, f: Scope) -> ir.Code:
         f.scopes.pop()
     # Reversing before and after keeps equal items in their order.
     both = tuple(_reversed(part) if reverse else part for part in (items, keys))
-    made: ir.Code = ir.CallFunction("sorted_by", both)
-    return ir.Item(ir.Display("tuple", (first, _reversed(made) if reverse else made)), ir.Constant(-1))
+    ordered: ir.Code = ir.CallFunction("sorted_by", both)
+    return after([first], _reversed(ordered) if reverse else ordered)
 
 
 def _reversed(code: ir.Code) -> ir.Code:

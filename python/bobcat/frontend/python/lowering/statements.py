@@ -16,6 +16,7 @@ from bobcat.frontend.python.analysis.scope import Nested, Scope
 from bobcat.frontend.python.lowering import cases, comprehensions, datetimes, dispatch_tables, exceptions, in_place
 from bobcat.frontend.python.lowering.expressions import choose, lower_test
 from bobcat.frontend.python.lowering.operators import binary
+from bobcat.frontend.python.lowering.raising import SUPPORTED
 from bobcat.ir import code as ir
 
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
@@ -44,7 +45,7 @@ def lower_body(nodes: Sequence[ast.stmt], f: Scope) -> Statements:
     """Lower statements in order. In the rule itself, lowering continues after a statement with an error."""
     found: list[ir.Statement] = []
     for node in nodes:
-        if f.session.stack_depth == 1:
+        if len(f.session.stack) == 1:
             found.extend(f.guarded(node))
         else:
             found.extend(lower(node, f))
@@ -109,14 +110,7 @@ def _lower(node: ast.stmt, f: Scope) -> Statements:
             return _import(node, f)
         case _:
             raise f.error_at(
-                node,
-                *_UNSUPPORTED.get(
-                    type(node),
-                    (
-                        "holds a statement that has no lowered form",
-                        "use supported Python (docs/reference/python-rules.md)",
-                    ),
-                ),
+                node, *_UNSUPPORTED.get(type(node), ("holds a statement that has no lowered form", SUPPORTED))
             )
 
 
@@ -126,7 +120,7 @@ def _return(value: ast.expr | None, f: Scope) -> Statements:
         f.count(value)
         return _if(value.test, [as_return(value.body)], [as_return(value.orelse)], f)
     lowered = ir.Constant(None) if value is None else f.value(value)
-    if value is not None and f.session.stack_depth == 1:
+    if value is not None and len(f.session.stack) == 1:
         returned.check(value, f)
     f.returned = join_kinds(f.returned, "none" if value is None else f.kind(value))
     return (ir.Return(lowered),)
@@ -142,9 +136,9 @@ def _if(test: ast.expr, then: Sequence[ast.stmt], otherwise: Sequence[ast.stmt],
     second = f.body(otherwise)
     rest = None if always_exits(otherwise) else f.assigned
     f.assigned = assigned_on_both(after, rest, before)
-    made = ir.If(condition, first, second)
-    f.session.note_span(made, f.source.place.span(test))
-    return (made,)
+    branch = ir.If(condition, first, second)
+    f.session.note_span(branch, f.source.place.span(test))
+    return (branch,)
 
 
 # --- assignments ---
@@ -172,10 +166,10 @@ def _assign(node: ast.stmt, targets: Sequence[ast.expr], value: ast.expr, f: Sco
             return _starred(targets[0].elts, stars[0], value, f)
         parts = _in_parts(targets[0].elts, value, f)
         if parts is not None:
-            return tuple(made for target, part in parts for made in _assign(node, [target], part, f))
+            return tuple(item for target, part in parts for item in _assign(node, [target], part, f))
     unpacks = any(not isinstance(target, ast.Name) for target in targets)
-    made = _unpacked(targets, value, f)
-    lowered = made if made is not None else f.ordered(value) if unpacks else f.raw(value)
+    unpacked = _unpacked(targets, value, f)
+    lowered = unpacked if unpacked is not None else f.ordered(value) if unpacks else f.raw(value)
     kind = f.kind(value)
     if kind in ("mixed", "view"):
         f.value(value)
@@ -198,17 +192,17 @@ def _unpacked(targets: Sequence[ast.expr], value: ast.expr, f: Scope) -> ir.Code
     """
     match targets:
         case [ast.Tuple(elts=elts) | ast.List(elts=elts)] if all(isinstance(item, ast.Name) for item in elts):
-            made = comprehensions.generator(value, f)
+            generator = comprehensions.generator(value, f)
         case _:
             return None
-    if made is None or len(made.generators) != 1 or made.generators[0].ifs:
+    if generator is None or len(generator.generators) != 1 or generator.generators[0].ifs:
         return None
-    loop = made.generators[0]
+    loop = generator.generators[0]
     if f.kind(loop.iter) not in ("list", "tuple", "str"):
         return None
     first = ast.Subscript(loop.iter, ast.Slice(None, ast.Constant(len(elts) + 1), None), ast.Load())
     over = ast.comprehension(loop.target, first, [], loop.is_async)
-    short = ast.ListComp(made.elt, [over])
+    short = ast.ListComp(generator.elt, [over])
     for part in (first, first.slice, short):
         ast.copy_location(part, value)
     ast.fix_missing_locations(short)

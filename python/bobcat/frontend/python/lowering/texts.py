@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from bobcat.frontend.python.analysis.scope import Scope
+from bobcat.frontend.python.lowering.raising import SUPPORTED
 from bobcat.ir import code as ir
 
 
@@ -21,11 +22,7 @@ def lower(node: ast.JoinedStr, f: Scope) -> ir.Code:
                 f.check_shown(value)
                 parts.append(ir.Shown(f.value(value), _conversion(conversion), _spec(spec, f)))
             case _:
-                raise f.error_at(
-                    item,
-                    "holds an expression that has no lowered form",
-                    "use supported Python (docs/reference/python-rules.md)",
-                )
+                raise f.error_at(item, "holds an expression that has no lowered form", SUPPORTED)
     return ir.Text(tuple(parts))
 
 
