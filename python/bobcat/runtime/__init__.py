@@ -1,1 +1,1 @@
-"""The run loop: a state machine without I/O (`machine`), and the asyncio driver that executes its commands (`loop`)."""
+"""The run loop: a state machine without I/O (`machine`), and the asyncio driver of its commands (`driver`)."""

@@ -10,9 +10,9 @@ import msgspec
 
 from bobcat.journal.index import JournalIndex
 from bobcat.journal.keys import action_key_of, idempotency_key
-from bobcat.model.decision import Principal
+from bobcat.model.decision import ActionRequest, Decision, Principal
 from bobcat.model.frozen import thaw
-from bobcat.model.run import Budget, FinalAnswer, Message, RunErrorCode, RunOutcome, RunResult
+from bobcat.model.run import ActionResult, Budget, FinalAnswer, Message, RunErrorCode, RunOutcome, RunResult
 from bobcat.runtime.budget import BudgetStop, Meter, duration_stop, exceeded, final_overrun
 from bobcat.runtime.commands import (
     Append,
@@ -72,6 +72,19 @@ class Setup(msgspec.Struct, frozen=True):
     """True when the store was restored since the run began: every action without a record may already have run."""
 
 
+class StepOutcome(msgspec.Struct, frozen=True):
+    """Outcome of a step, as a value: `decision` is None when the policy was not asked, or its record is replayed.
+
+    `code` says why the policy was not asked. `uncertain`: the action was started, and its outcome is unknown.
+    """
+
+    result: ActionResult
+    decision: Decision | None = None
+    denied: bool = False
+    code: str = ""
+    uncertain: bool = False
+
+
 class Ended(Exception):
     """Raised inside the machine to end the run from any depth; the machine turns it into `Finish`."""
 
@@ -91,6 +104,10 @@ class RunState:
         self.conversation = Conversation(Message("user", setup.task))
         self.traceback: str | None = None
         """The traceback of the exception that ended the run."""
+        self.last: StepOutcome | None = None
+        """The outcome of the last step."""
+        self.decided: tuple[ActionRequest, Decision] | None = None
+        """The last decision of a step, and the request with the arguments it is about."""
         self._repeats: dict[str, int] = {}
         self._signatures: dict[str, ToolSignature] = {}
 

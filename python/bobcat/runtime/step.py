@@ -49,7 +49,7 @@ from bobcat.runtime.evaluate import with_known_verdict
 from bobcat.runtime.extra import checked_facts
 from bobcat.runtime.mediator import refused, with_args
 from bobcat.runtime.reply import Proposal
-from bobcat.runtime.state import NOT_BEGUN, RunState, Steps, expect
+from bobcat.runtime.state import NOT_BEGUN, RunState, StepOutcome, Steps, expect
 from bobcat.runtime.uncertainty import (
     MAY_HAVE_HAPPENED,
     NO_FACTS,
@@ -92,9 +92,9 @@ def run_step(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
         known, args = _resolve(run, call, tool)
     except ArgumentError as error:
         yield from _announce_refusal(run, call, tool, wall, str(error), error.code)
-        yield from _record_invalid_call(
-            run, call, f"{error}; {MAY_HAVE_HAPPENED}" if orphan and count_all else str(error)
-        )
+        text = f"{error}; {MAY_HAVE_HAPPENED}" if orphan and count_all else str(error)
+        run.last = StepOutcome(ActionResult(False, error=text), code=error.code)
+        yield from _record_invalid_call(run, call, text)
         return
     yield from _Action(run, call, known, orphan is not None or setup.restored).evaluate_and_execute(args, wall)
 
@@ -281,6 +281,7 @@ class _Action:
                 else self.with_effective_args(decided_body(self.seq, decision), request)
             )
             yield from self.run.emit(kind, body)
+        self.run.decided = request, decision
         return request, decision
 
     def effective_args(self, args: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -434,6 +435,9 @@ class _Action:
         if isinstance(event, Interrupted):
             why = self.run.reason_text(event)
             effect_note = "it may have taken effect" if event.started else "it was not started"
+            if event.started:
+                unknown = ActionResult(False, error=f"{why}; {effect_note}")
+                self.run.last = StepOutcome(unknown, decision, uncertain=True)
             if not event.started:
                 yield from self.record_abandoned(event)
             yield from self.run.emit("action.failed", {"seq": self.seq, "reason": f"{why}; {effect_note}"})
@@ -452,6 +456,7 @@ class _Action:
         """Record the action's outcome, and append it for the model. `denied` marks a failure that is a denial."""
         if denied:
             self.run.uncount_repeat()
+        self.run.last = StepOutcome(result, decision, denied)
         strict = self.compat.strict_results
         ok = result.ok is True if strict else result.ok
         error: object = result.error
@@ -559,9 +564,14 @@ def _replay(run: RunState, call: Proposal, result: Mapping[str, Any]) -> Steps[N
     """Replay a journaled result: the action happened, so it is neither evaluated nor run again."""
     body = {"seq": run.step, "tool": result.get("tool"), "ok": result.get("ok"), "verdict": result.get("verdict")}
     yield from run.emit("step.replayed", body)
-    if is_refusal(result.get("message")):
+    message = safe_str(result.get("message", ""))
+    denied = is_refusal(result.get("message"))
+    if denied:
         run.uncount_repeat()
-    append_tool_message(run, call, safe_str(result.get("message", "")))
+    # The journal keeps the message to the model, not the value.
+    value = message.removeprefix("[ok] ") if result.get("ok") is True else None
+    run.last = StepOutcome(ActionResult(value is not None, value, result.get("error")), denied=denied)
+    append_tool_message(run, call, message)
 
 
 def _announce_uncertain(run: RunState, call: Proposal, orphan: StepRecord | None) -> Steps[None]:

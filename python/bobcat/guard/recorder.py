@@ -1,0 +1,109 @@
+"""Entries of one submission in the decision log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from bobcat.decision_log import DecisionLog, redact
+from bobcat.guard.outcome import Outcome
+from bobcat.model.decision import ActionRequest, Decision
+from bobcat.text.json_text import format_exception, json_text
+
+Body = Mapping[str, Any]  # Any: JSON
+
+
+class Redaction(NamedTuple):
+    """The paths whose values are stored as keyed digests, and the key."""
+
+    paths: tuple[str, ...]
+    key: bytes
+
+
+class Recorder:
+    """Writes the entries of one submission. Without a log it writes nothing.
+
+    INVARIANT: the entry of a decision is durable before the effect that it permits.
+    """
+
+    def __init__(
+        self,
+        log: DecisionLog | None,
+        record_id: str,
+        about: Body,
+        redaction: Redaction | None,
+        *,
+        resumes: bool = False,
+    ) -> None:
+        self._log = log
+        self._id = record_id
+        self._about = about
+        self._redaction = redaction
+        self._resumes = resumes
+        """True until the entry that the submission continues is written: before the first other entry."""
+        self._written: str | None = None
+        """The decision that the log has."""
+
+    async def decision(self, request: ActionRequest, decision: Decision) -> str | None:
+        """Record a decision, once. Returns the problem of a log that cannot be written."""
+        body = {**self._about, "args": request.args, **_decided(decision)}
+        text = json_text(body)
+        if self._log is None or text == self._written:
+            return None
+        problem = await self._append("decision", body)
+        if problem is None:
+            self._written = text
+        return problem
+
+    async def outcome(self, outcome: Outcome) -> str | None:
+        """Record the outcome, with the decision when that has no entry. Returns the problem, as above."""
+        return await self._append("outcome", self._outcome(outcome))
+
+    async def replayed(self, outcome: Outcome) -> str | None:
+        """Record an outcome that the store has, unless the log has it: a process may have died in between."""
+        if self._log is None:
+            return None
+        try:
+            known = await asyncio.to_thread(self._log.record, self._id)
+        except Exception as error:
+            return f"the decision log cannot be read: {format_exception(error)}"
+        return None if known is not None and known.status == outcome.status else await self.outcome(outcome)
+
+    def outcome_at_once(self, outcome: Outcome) -> None:
+        """Record the outcome of a submission that is being cancelled, without waiting in the event loop."""
+        if self._log is not None:
+            self._write("outcome", self._outcome(outcome))
+
+    def _outcome(self, outcome: Outcome) -> dict[str, Any]:
+        data = outcome.to_json()
+        names = ("status", "error", "code", "value", "approvals", "duration_ms")
+        body = {name: data[name] for name in names if data[name] not in (None, "", [])}
+        if self._written is None:
+            decided = {name: data[name] for name in ("verdict", "reason", "matched_rules")}
+            body = {**self._about, "args": data["args"], **decided, **body}
+        return body
+
+    async def _append(self, kind: str, body: Body) -> str | None:
+        # A thread: a log that waits for its disk or its server must not stop the event loop.
+        return None if self._log is None else await asyncio.to_thread(self._write, kind, body)
+
+    def _write(self, kind: str, body: Body) -> str | None:
+        if self._log is None:
+            return None
+        try:
+            if self._redaction is not None:
+                body = redact(body, self._redaction.paths, self._redaction.key)
+            if self._resumes:
+                self._log.append(self._id, "resume", {"attempt": uuid4().hex})
+                self._resumes = False
+            self._log.append(self._id, kind, body)
+        except Exception as error:
+            return f"the decision log cannot be written: {format_exception(error)}"
+        return None
+
+
+def _decided(decision: Decision) -> dict[str, Any]:
+    rules: Sequence[str] = decision.matched_rules
+    return {"verdict": str(decision.verdict), "reason": decision.reason or "", "matched_rules": list(rules)}
