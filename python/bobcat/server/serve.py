@@ -1,0 +1,112 @@
+"""Run a decision server: uvicorn, with reloads of the policy and a drain at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+from bobcat.server.app import create_app
+from bobcat.server.limits import Limits, Tokens
+from bobcat.server.policy_source import PolicyFile
+
+try:
+    import uvicorn
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError("a decision server needs `pip install 'bobcat[serve]'`", name=error.name) from error
+
+DRAIN_SECONDS = 10
+
+
+def serve(
+    source: PolicyFile,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8181,
+    uds: str | None = None,
+    tokens: Tokens | None = None,
+    limits: Limits = Limits(),  # noqa: B008 - a frozen value
+    reload_seconds: float = 1.0,
+    log_level: str = "warning",
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; requests in progress get `DRAIN_SECONDS` to end.
+
+    `uds` is the path of a Unix socket in place of `host` and `port`, for this user only (mode 0600). The policy file is
+    looked at every `reload_seconds` (0: never), and loaded again at SIGHUP.
+    """
+    config = uvicorn.Config(
+        create_app(source, tokens=tokens, limits=limits),
+        host=host,
+        port=port,
+        log_level=log_level,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+        lifespan="off",
+    )
+    bound = None if uds is None else _private_socket(uds)
+    try:
+        asyncio.run(_run(_Server(config), source, reload_seconds, None if bound is None else [bound]))
+    finally:
+        if uds is not None:
+            Path(uds).unlink(missing_ok=True)
+
+
+def _private_socket(path: str) -> socket.socket:
+    """A Unix socket at `path` that only this user can connect to. Raises `OSError`, also for a server that listens."""
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if Path(path).is_socket():
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                if probe.connect_ex(path) == 0:
+                    raise FileExistsError(f"another server listens on {path}")
+            Path(path).unlink()  # of a server that is gone
+        before = os.umask(0o177)
+        try:
+            bound.bind(path)
+        finally:
+            os.umask(before)
+        bound.listen(1024)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to `_run`: uvicorn's own handling ends the process by the signal, without a drain of
+    ours.
+    """
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture nothing."""
+        yield
+
+    def end(self) -> None:
+        """Begin the drain; at the second call, end at once."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+async def _run(server: _Server, source: PolicyFile, reload_seconds: float, sockets: list[socket.socket] | None) -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGHUP, lambda: source.reload(force=True))
+    for end in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(end, server.end)
+    watching = asyncio.create_task(_watch(source, reload_seconds)) if reload_seconds else None
+    try:
+        await server.serve(sockets=sockets)
+    finally:
+        if watching is not None:
+            watching.cancel()
+
+
+async def _watch(source: PolicyFile, seconds: float) -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        await asyncio.to_thread(source.reload)
