@@ -16,7 +16,7 @@ BUILD := .build
 PYTEST := $(BIN)/python -m pytest
 # Processes that run Python tests; `make test JOBS=0` runs them in one.
 JOBS ?= auto
-RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/py -name '*.rs' -o -name Cargo.toml 2>/dev/null)
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/hook rust/py -name '*.rs' -o -name Cargo.toml 2>/dev/null)
 PY_DIRS := python tests benches examples rust/profile
 PROFILES := $(wildcard rust/profile/*.profdata rust/profile/*.py)
 say = @printf '\n==> %s\n' "$(1)"
@@ -43,13 +43,14 @@ $(BUILD)/deps: .ci/requirements-dev.txt $(VENV)/pyvenv.cfg
 $(BUILD)/extension: $(BUILD)/deps $(RUST_SOURCES) $(PROFILES) | preflight
 	$(call say,building the Rust core in release mode (a few minutes the first time))
 	eval "$(BIN)/python -m maturin develop --release --locked $$($(PYTHON) rust/profile/profile_flags.py)"
+	$(BIN)/python rust/profile/hook_script.py $(BIN)
 	@touch $@
 
 .PHONY: setup
 setup: $(BUILD)/deps  ## create .venv and install the dependencies
 
 .PHONY: build
-build: $(BUILD)/extension  ## build the Rust core (release) into .venv, when its sources changed
+build: $(BUILD)/extension  ## build the Rust core and the native hook (release) into .venv, when their sources changed
 
 .PHONY: profile
 profile: setup  ## record a new profile of hot paths in rust/profile/, for this compiler
@@ -60,6 +61,7 @@ profile: setup  ## record a new profile of hot paths in rust/profile/, for this 
 wheel: setup  ## build the wheel into dist/
 	$(call say,wheel)
 	eval "$(BIN)/python -m maturin build --release --locked --out dist $$($(PYTHON) rust/profile/profile_flags.py)"
+	$(BIN)/python rust/profile/hook_script.py dist/*.whl
 
 .PHONY: demo
 demo: build  ## compile a policy, run an agent behind it, explain a denial; no network, no key
@@ -74,7 +76,7 @@ test: build test-rust  ## run all tests: those of the Rust core, then those in P
 .PHONY: test-rust
 test-rust: setup  ## run the tests of the Rust core
 	$(call say,cargo test)
-	cargo test --locked --package bobcat-core
+	cargo test --locked --package bobcat-core --package bobcat-hook
 
 .PHONY: smoke-pythons
 smoke-pythons: build  ## try the build on every other CPython from 3.11 on that this machine has
@@ -156,6 +158,10 @@ bench-engines: build $(BUILD)/engines/pyvenv.cfg  ## measure decisions against o
 bench-shapes: build  ## measure hard policies, single calls, batches and memory; writes benches/results-shapes.json
 	$(call say,shapes)
 	PYTHONPATH=benches $(BIN)/python -m shapes.run
+
+.PHONY: bench-log
+bench-log: build  ## measure appends to decision logs, starting PostgreSQL
+	$(BIN)/python benches/decision_log.py
 
 .PHONY: bench-stores
 bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes benches/stores_results.json

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import io
 import json
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -36,12 +37,14 @@ from bobcat import (
     stdout_sink,
     step_record_to_json,
 )
+from bobcat.approvals import list_grants
 from bobcat.approvals.prompting import Question
 from bobcat.benchmark import Calls, bench
 from bobcat.benchmark.page import page
 from bobcat.benchmark.report import BenchmarkReport
 from bobcat.cli.bench import _show as show_benchmark
 from bobcat.cli.main import main
+from bobcat.decision_log import open_log
 from bobcat.lynx.cli.main import cli as lynx_cli
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores import SQLiteStore
@@ -328,6 +331,64 @@ def with_store(*args: str, answered: bool = True) -> Screen:
     return screen
 
 
+def granted(*args: str) -> Screen:
+    """A command on a store that holds a grant with the text in every place; `ID` stands for its id."""
+
+    def screen(text: str) -> str:
+        name = text.replace("\0", "").encode("utf-8", "replace")[:200].decode(errors="ignore") or "r"
+
+        async def give() -> str:
+            async with contextlib.aclosing(SQLiteStore("runs.db")) as store:
+                await bobcat.StoredConfirmationGate(store, name=name).grant(name, scope=name, approver=name)
+                return (await list_grants(store)).grants[0].id
+
+        id = asyncio.run(give())
+        return command(*({"ID": id}.get(a, a) for a in args), "--store", STORE)
+
+    return screen
+
+
+def submitted(text: str, *, tool: str = "pay", to: str | None = None, more: tuple[str, ...] = ()) -> str:
+    """`bobcat submit` of a call of a tool that fails with the text, or is denied for it."""
+    Path("text").write_bytes(text.encode("utf-8", "surrogatepass"))
+    Path("tools.py").write_text(
+        "from pathlib import Path\n"
+        "def pay(to: str) -> str:\n"
+        "    raise ValueError(Path('text').read_bytes().decode('utf-8', 'surrogatepass'))\n"
+        "tools = [pay]\n"
+    )
+    args = json.dumps({"to": text if to is None else to})
+    return command("submit", policy(text), "--tools", "tools.py", "--tool", tool, "--args", args, *more)
+
+
+def decision_log(*args: str) -> Screen:
+    """A command on a decision log with the text in every place."""
+
+    def screen(text: str) -> str:
+        said = text.encode("utf-8", "replace").decode()
+        body = {
+            "tool": said, "args": {said: said}, "reason": said, "matched_rules": [said], "verdict": said, "error": said,
+            "principal": {"kind": said, "id": said}, "environment": said, "status": said, "value": said, "code": said,
+        }  # fmt: skip
+        with open_log("decisions.jsonl") as log:
+            log.append("r", "decision", body)
+            log.append("r", "outcome", body)
+        return command("log", *args)
+
+    return screen
+
+
+def hook(text: str) -> str:
+    """`bobcat hook` with a policy that is missing. It keeps its handlers of signals to the end of its process."""
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    try:
+        return command("hook", "claude-code", "--policy", named(text))
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None and signal.getsignal(number) is not handler:
+                signal.signal(number, handler)
+
+
 SCREENS: dict[str, Screen] = {
     "bobcat init": lambda text: command("init", "--dir", named(text)),
     "bobcat check": lambda text: command("check", flawed(text)),
@@ -359,6 +420,20 @@ SCREENS: dict[str, Screen] = {
     "bobcat log --full": lambda text: command("log", audit(text), "--full"),
     "bobcat log --format json": lambda text: command("log", audit(text), "--format", "json"),
     "bobcat log --decide-again": lambda text: command("log", audit(text), "--decide-again", policy(text + "x")),
+    "bobcat log of decisions": decision_log("decisions.jsonl"),
+    "bobcat log of decisions --entries": decision_log("decisions.jsonl", "--entries"),
+    "bobcat log of decisions --format json": decision_log("decisions.jsonl", "--format", "json"),
+    "bobcat log verify": lambda text: command("log", "verify", named(text)),
+    "bobcat submit": lambda text: submitted(text),
+    "bobcat submit of a denied call": lambda text: submitted(text, to=text + "x"),
+    "bobcat submit of an unknown tool": lambda text: submitted(text, tool=text.replace("\0", "") or "t"),
+    "bobcat submit --format json": lambda text: submitted(text, more=("--format", "json")),
+    "bobcat serve": lambda text: command("serve", named(text), "--insecure"),
+    "bobcat hook": hook,
+    "bobcat grants list": granted("grants", "list"),
+    "bobcat grants list --format json": granted("grants", "list", "--format", "json"),
+    "bobcat grants revoke": granted("grants", "revoke", "ID"),
+    "bobcat grants revoke of an unknown id": lambda text: granted("grants", "revoke", named(text))(text),
     "bobcat approvals list": with_store("approvals", "list", "--status", "all"),
     "bobcat approvals show": with_store("approvals", "show", "ID"),
     "bobcat approvals show --format json": with_store("approvals", "show", "ID", "--format", "json"),

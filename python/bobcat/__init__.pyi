@@ -137,6 +137,8 @@ from bobcat.graph import (
 from bobcat.graph import (
     run_graph as run_graph,
 )
+from bobcat.guard import Guard as Guard
+from bobcat.guard import Outcome as Outcome
 from bobcat.journal.keys import idempotency_key as idempotency_key
 from bobcat.journal.records import (
     DuplicateRecord as DuplicateRecord,
@@ -303,6 +305,7 @@ from bobcat.sinks import (
 from bobcat.sinks import (
     stdout_sink as stdout_sink,
 )
+from bobcat.sinks.otel import otel_sink as otel_sink
 from bobcat.stores import (
     FileStore as FileStore,
 )

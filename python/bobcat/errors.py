@@ -9,9 +9,12 @@ ValueError
 ├── ApprovalError           an answer to an approval does not count; carries a code
 ├── JobError                a job cannot be queued, made or changed; carries a code
 └── AuditError              an audit line cannot be read, or decided again; carries a code
-PermissionError
-└── ActionBlocked           an allowlist, or a gate without a grant, blocked an action of a tool
+OSError
+├── PermissionError
+│   └── ActionBlocked       an allowlist, or a gate without a grant, blocked an action of a tool
+└── DecisionLogError        a decision log cannot be opened, read or written; carries a code
 RuntimeError
+├── ActionFailed            an action that a guard started failed, or its outcome is uncertain
 ├── IncompleteReply         a model's reply was cut off or withheld; raised by an adapter's `step`
 ├── StoreError              a store cannot be opened, cannot keep a value, or cannot be reached; carries a code
 ├── McpServerError          an MCP server cannot be started, or does not answer as one
@@ -112,6 +115,21 @@ class ActionBlocked(PermissionError):
 
     def __reduce__(self) -> tuple[type[ActionBlocked], tuple[str, str | None]]:
         return type(self), (str(self), self.target)
+
+
+class DecisionLogError(OSError):
+    """A decision log cannot be opened, read or written. `code` is one of those in `docs/how-to/decision-log.md`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[DecisionLogError], tuple[str, str]]:
+        return type(self), (self.code, str(self))
+
+
+class ActionFailed(RuntimeError):
+    """An action that was started and did not succeed: its tool raised, or its outcome is uncertain."""
 
 
 class IncompleteReply(RuntimeError):

@@ -25,11 +25,12 @@ GROUPS = {
     "Tools": "tool shadow reconcile ToolSet ToolDef Reconciled Happened NotHappened Unknown",
     "Runs": "run_agent Durable RunResult RunOutcome RunErrorCode Budget CancelToken CancelSignal Cancelled Agent "
     "AgentAction ToolCall FinalAnswer Message Usage ActionResult mediate",
+    "Guard": "Guard Outcome",
     "Executors": "Executor inline_executor subprocess_executor route_executor",
     "Approvals": "ApprovalHandler ApprovalRequest ApprovalDecision auto_approve auto_deny all_approve "
     "callback_approval cli_prompt_approval durable_approvals Approvals Allowlist ConfirmationGate "
     "StoredConfirmationGate current_scope",
-    "Sinks": "Sink AuditEvent AuditGap jsonl_sink stdout_sink callback_sink multi_sink noop_sink",
+    "Sinks": "Sink AuditEvent AuditGap jsonl_sink stdout_sink callback_sink multi_sink noop_sink otel_sink",
     "Stores and journals": f"RunStore {' '.join(bobcat.stores.__all__)} StepRecord "
     "step_record_from_json step_record_to_json idempotency_key replay RunView StepView",
     "Graphs": "run_graph GraphNode GraphResult NodeOutcome Router compile_graph load_graph_file GraphSpec",
@@ -80,8 +81,11 @@ def _entry(name: str, value: Any) -> str:  # Any: every kind of public name, her
 
 
 def _rows(owner: type) -> Iterator[str]:
-    """Yield the table rows of the documented public methods and properties of a class."""
-    for name, member in vars(owner).items():
+    """Yield the table rows of the documented public methods and properties of a class, inherited ones first."""
+    members: dict[str, Any] = {}
+    for each in reversed(owner.__mro__):
+        members |= vars(each) if each is owner or each.__module__.startswith("bobcat.stores.") else {}
+    for name, member in members.items():
         inner = getattr(member, "__func__", member)
         if name.startswith("_") or not isinstance(inner, (FunctionType, property)) or not inner.__doc__:
             continue

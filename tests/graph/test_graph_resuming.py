@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bobcat import CancelToken, DuplicateRecord, MemoryStore, NodeOutcome, StepRecord, run_graph
 from bobcat.graph.journal import LOST_ERROR
-from bobcat.graph.run import GraphCompat, run_graph_with
+from bobcat.graph.run import GraphCompat, GraphRun
 from graph_nodes import FORBIDDEN, WORK, Died, DyingStore, Nodes, Seen, records, run
 
 NEXT = {"a": "b", "b": "c"}
@@ -320,7 +320,7 @@ def plain_run(nodes: Nodes, store: MemoryStore) -> Any:
     """Journal as lynx-agent 2.5 does."""
     rest = {"start": "a", "max_transitions": None, "compose_task": None, "sinks": (), "run_id": "g", "cancel": None}
     return asyncio.run(
-        run_graph_with(GraphCompat(plain=True), nodes.nodes, "the task", router=router, store=store, **rest)
+        GraphRun(GraphCompat(plain=True), nodes.nodes, "the task", router=router, store=store, **rest).run()
     )
 
 

@@ -1,14 +1,26 @@
-"""`durable=Durable(...)` is `store=`, `run_id=` and the lease of a run, in one value."""
+"""`durable=Durable(...)` is `store=`, `run_id=` and the lease of a run, or of a graph, in one value."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import pytest
 
-from bobcat import Durable, FinalAnswer, MemoryStore, RunResult, ToolSet, compile_policy, run_agent
+from bobcat import (
+    Durable,
+    FinalAnswer,
+    GraphNode,
+    GraphResult,
+    MemoryStore,
+    RunResult,
+    ToolSet,
+    compile_policy,
+    run_agent,
+    run_graph,
+)
 
 POLICY = compile_policy("rules: []")
 
@@ -28,10 +40,10 @@ class Watched(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.leases: list[tuple[str | None, float]] = []
+        self.leases: list[tuple[str, str, float]] = []
 
     async def acquire(self, run_id: str, *, owner: Any, seconds: float) -> Any:
-        self.leases.append((owner, seconds))
+        self.leases.append((run_id, owner, seconds))
         return await super().acquire(run_id, owner=owner, seconds=seconds)
 
 
@@ -39,28 +51,50 @@ def run(agent: Agent, task: str = "task", **options: Any) -> RunResult:
     return asyncio.run(run_agent(agent, task, tools=ToolSet(), policy=POLICY, **options))
 
 
-def test_a_durable_run_is_journaled_leased_and_resumed() -> None:
+def graph(agent: Agent, task: str = "task", **options: Any) -> GraphResult:
+    nodes = {"a": GraphNode(agent, ToolSet(), POLICY)}
+    return asyncio.run(run_graph(nodes, task, router=lambda _: None, start="a", **options))
+
+
+Call: TypeAlias = Callable[..., RunResult | GraphResult]
+of_both = pytest.mark.parametrize("call", [run, graph])
+
+
+def answer_of(result: RunResult | GraphResult) -> str | None:
+    assert result.outcome == "succeeded"
+    last = result.final if isinstance(result, GraphResult) else result
+    return None if last is None else last.final_answer
+
+
+@of_both
+def test_it_is_journaled_leased_and_resumed(call: Call) -> None:
     store, agent = Watched(), Agent()
     durable = Durable(store, "r", owner="worker-1", lease_seconds=7)
-    assert [run(agent, durable=durable).final_answer for _ in range(2)] == ["done", "done"]
+    assert [answer_of(call(agent, durable=durable)) for _ in range(2)] == ["done", "done"]
     assert agent.asked == 1
-    assert store.leases == [("worker-1", 7)] * 2
+    leased = ["r", "r"] if call is run else ["r", "r::0:a", "r"]
+    assert store.leases == [(run_id, "worker-1", 7) for run_id in leased]
 
 
-def test_the_single_keywords_name_the_same_run() -> None:
+@of_both
+def test_the_single_keywords_name_the_same_journal(call: Call) -> None:
     store, agent = MemoryStore(), Agent()
-    run(agent, store=store, run_id="r", owner="worker-1", lease_seconds=7)
-    assert run(agent, durable=Durable(store, "r")).final_answer == "done"
+    call(agent, store=store, run_id="r", owner="worker-1", lease_seconds=7)
+    assert answer_of(call(agent, durable=Durable(store, "r"))) == "done"
     assert agent.asked == 1
 
 
-def test_what_may_have_changed_is_part_of_it() -> None:
+@of_both
+def test_what_may_have_changed_is_part_of_it(call: Call) -> None:
     store, agent = MemoryStore(), Agent()
-    run(agent, durable=Durable(store, "r"))
-    assert run(agent, "another task", durable=Durable(store, "r")).code == "journal_refused"
-    assert run(agent, "another task", durable=Durable(store, "r", allow_changed=("task",))).final_answer == "done"
+    call(agent, durable=Durable(store, "r"))
+    refused = call(agent, "another task", durable=Durable(store, "r"))
+    assert refused.outcome == "failed"
+    assert not isinstance(refused, RunResult) or refused.code == "journal_refused"
+    assert answer_of(call(agent, "another task", durable=Durable(store, "r", allow_changed=("task",)))) == "done"
 
 
+@of_both
 @pytest.mark.parametrize(
     ("single", "name"),
     [
@@ -71,19 +105,21 @@ def test_what_may_have_changed_is_part_of_it() -> None:
         ({"allow_changed": ("task",)}, "allow_changed"),
     ],
 )
-def test_one_journal_is_not_given_twice(single: dict[str, Any], name: str) -> None:
+def test_one_journal_is_not_given_twice(call: Call, single: dict[str, Any], name: str) -> None:
     with pytest.raises(TypeError, match=f"durable has the journal of the run already; leave out {name}"):
-        run(Agent(), durable=Durable(MemoryStore(), "r"), **single)
+        call(Agent(), durable=Durable(MemoryStore(), "r"), **single)
 
 
-def test_a_store_in_place_of_durable_is_refused() -> None:
+@of_both
+def test_a_store_in_place_of_durable_is_refused(call: Call) -> None:
     with pytest.raises(TypeError, match="durable must be a Durable, got MemoryStore"):
-        run(Agent(), durable=MemoryStore())
+        call(Agent(), durable=MemoryStore())
 
 
-def test_durable_without_a_run_id_is_refused() -> None:
+@of_both
+def test_durable_without_a_run_id_is_refused(call: Call) -> None:
     with pytest.raises(ValueError, match="a non-empty run_id is required"):
-        run(Agent(), durable=Durable(MemoryStore(), ""))
+        call(Agent(), durable=Durable(MemoryStore(), ""))
 
 
 def test_compatibility_is_no_keyword_of_a_run() -> None:

@@ -245,7 +245,7 @@ def test_a_call_whose_facts_cannot_be_had_is_denied_and_recorded(answer: object)
 
 
 def test_a_provider_that_takes_too_long_denies_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bobcat.runtime.loop.EXTRA_SECONDS", 0.01)
+    monkeypatch.setattr("bobcat.runtime.driver.EXTRA_SECONDS", 0.01)
 
     async def hangs(_: object) -> Mapping[str, Any]:
         await asyncio.sleep(60)

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from bobcat import PolicyBundle, _core, compile_policy
+from bobcat import PolicyBundle, _core, compile_policy, deny
 from bobcat.errors import RequestError
 from bobcat.lint.check import check_source
-from bobcat.model.decision import ActionRequest
+from bobcat.model.decision import ActionRequest, Decision
 from bobcat.model.request_json import request_from_json
 
 SMALL, LARGE = 1_000, 100_000
@@ -102,6 +102,31 @@ def test_a_decision_takes_time_in_proportion(name: str) -> None:
     assert fastest(lambda: bundle.evaluate(large)) <= MARGIN * FACTOR * max(
         fastest(lambda: bundle.evaluate(small)), 2e-5
     )
+
+
+def a_request_value(req: Any, ctx: Any) -> Decision | None:
+    for _ in req.args["items"]:
+        if "no" in req.args or req.args.get("no"):
+            return deny("x")
+    return None
+
+
+def a_local_list(req: Any, ctx: Any) -> Decision | None:
+    seen = [item.upper() for item in req.args["items"]]
+    for item in seen:
+        if item == "NO" or len(seen) < 2:
+            return deny("x")
+    return None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", [a_request_value, a_local_list], ids=lambda rule: rule.__name__)
+def test_explaining_a_condition_in_a_loop_takes_time_in_proportion(rule: Callable[..., Any]) -> None:
+    bundle = compile_policy("rules: []", python_rules=[rule])
+    count = 10_000  # a large one takes more than a decision may
+    small, large = call(items=["x"] * (count // 50)), call(items=["x"] * count)
+    bundle.explain(large)
+    assert fastest(lambda: bundle.explain(large)) <= MARGIN * 50 * max(fastest(lambda: bundle.explain(small)), 2e-4)
 
 
 RULES: dict[str, Callable[[int], dict[str, Any]]] = {

@@ -193,3 +193,15 @@ def test_the_calls_that_lints_show_are_taken_by_the_tools() -> None:
     text = "rules: [{id: a, match: {tool: write_file, not: {args.mode: a}}, decision: allow}]"
     assert "W0127" in [item.code for item in check_source(text, "p")]
     assert "W0127" not in [item.code for item in check_source(text, "p", tools=OWN)]
+
+
+@pytest.mark.parametrize(
+    "match",
+    [
+        "tool.lower.eq: {ref: context.environment}",
+        "tool: write_file, args.mode.lower.eq: {ref: context.environment}",
+        "declared.scope.any.eq: {ref: context.workspace}",
+    ],
+)
+def test_a_test_that_reads_another_path_depends_on_the_call(match: str) -> None:
+    assert codes(match) == []

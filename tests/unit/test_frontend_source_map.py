@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bobcat.bundle.source_map import RuleSource, SourceMap
 from bobcat.diagnostics.model import Span
+from bobcat.frontend.profiles import lower
 from bobcat.frontend.python.host import PythonRules
-from bobcat.frontend.strict.policy import NO_PYTHON, compile_strict
 from bobcat.ir import construct
 from bobcat.ir.schema import HostRule, IrPolicy, IrRule
 from bobcat.ir.visit import leaves
 
+NO_PYTHON = PythonRules()
 TEXT = """\
 predicates:
   prod: {context.environment: prod}
@@ -31,7 +32,7 @@ rules:
 
 
 def lowered(source: object, python: PythonRules = NO_PYTHON) -> tuple[IrPolicy, SourceMap]:
-    found = compile_strict(source, "p.yaml", python)  # type: ignore[arg-type]
+    found = lower(source, "p.yaml", "strict", python, ())  # type: ignore[arg-type]
     assert found.policy is not None
     assert found.source_map is not None
     return found.policy, found.source_map
@@ -69,7 +70,7 @@ def test_every_leaf_of_the_normal_form_leads_to_its_text() -> None:
 
 def test_host_rules_have_a_row_and_no_place() -> None:
     host = HostRule("h", 3, "m", "h", "code")
-    policy, source_map = lowered(TEXT, PythonRules((host,), (RuleSource(-1, 0, 0, 0, 0, "", 0),)))
+    policy, source_map = lowered(TEXT, PythonRules((host,), (RuleSource(-1, 0, 0, 0, 0, "", 0),), files=("",)))
     assert policy.rules[1] == host
     assert source_map.rule_span(1) is None
     assert len(source_map.rules) == 3

@@ -19,7 +19,7 @@ from unit.cli_runner import runner
 def test_a_long_condition_of_a_python_rule_says_how_much_is_left_out(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from bobcat.bundle.function_explanation import MOST_SHOWN
+    from bobcat.bundle.explanation import MOST_SHOWN
 
     test = " or ".join(f"request.tool == 'tool number {number}'" for number in range(20))
     assert shortened(test, MOST_SHOWN) == f"{test[:MOST_SHOWN]}... [{len(test) - MOST_SHOWN} more characters]"

@@ -17,7 +17,7 @@ from typing import Any
 from bobcat.adapters.aclose import ClientAgent, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
 from bobcat.adapters.request_options import fitting, send
-from bobcat.adapters.token_counts import count
+from bobcat.adapters.token_counts import counts
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
@@ -145,13 +145,9 @@ def _usage(response: Any, model: str) -> Usage | None:
     reported = getattr(response, "usage", None)
     if reported is None:
         return None
-    return Usage(
-        count(getattr(reported, "input_tokens", None)),
-        count(getattr(reported, "output_tokens", None)),
-        count(getattr(reported, "cache_read_input_tokens", None)),
-        count(getattr(reported, "cache_creation_input_tokens", None)),
-        model,
-    )
+    total, output = counts(reported, "input_tokens", "output_tokens")
+    read, written = counts(reported, "cache_read_input_tokens", "cache_creation_input_tokens")
+    return Usage(total, output, read, written, model)
 
 
 def _refusal_reason(response: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
@@ -38,15 +39,6 @@ class BridgeHandle:
         return self.bridge.call(tool, args)
 
 
-class _Waiting:
-    """A call whose thread is blocked on `answered`."""
-
-    def __init__(self, call: ToolCall) -> None:
-        self.call = call
-        self.answered = threading.Event()
-        self.answer: str | None = None
-
-
 class CrewBridge:
     """The pending calls, the calls that wait for their answer, and the end of the crew."""
 
@@ -54,7 +46,7 @@ class CrewBridge:
         self._lock = threading.Lock()
         self._calls = 0
         self._new: list[ToolCall] = []
-        self._waiting: dict[str, _Waiting] = {}
+        self._waiting: dict[str, Future[str]] = {}
         self._recorded: dict[str, list[str]] = {}
         self._end: FinalAnswer | BaseException | None = None
         self._closed = False
@@ -86,15 +78,12 @@ class CrewBridge:
             recorded = self._recorded.get(_key(tool, args))
             if recorded:
                 return recorded.pop(0)
-            waiting = _Waiting(ToolCall(tool, args, f"crew_{self._calls}"))
+            call = ToolCall(tool, args, f"crew_{self._calls}")
             self._calls += 1
-            self._new.append(waiting.call)
-            self._waiting[waiting.call.call_id] = waiting
+            self._new.append(call)
+            waiting = self._waiting[call.call_id] = Future()
             self._wake_loop()
-        waiting.answered.wait()
-        if waiting.answer is None:
-            raise RuntimeError(ENDED)
-        return waiting.answer
+        return waiting.result()
 
     def finish(self, end: FinalAnswer | BaseException) -> None:
         """Called in the crew's own thread: record its end."""
@@ -136,7 +125,7 @@ class CrewBridge:
             self._new.clear()
             self._wake_loop()
         for one in waiting:
-            one.answered.set()
+            one.set_exception(RuntimeError(ENDED))
 
     def _deliver(self, conversation: Sequence[Message]) -> None:
         for message in reversed(conversation):
@@ -145,8 +134,7 @@ class CrewBridge:
             with self._lock:
                 waiting = self._waiting.pop(message.tool_call_id or "", None)
             if waiting is not None:
-                waiting.answer = message.content
-                waiting.answered.set()
+                waiting.set_result(message.content)
 
     def _wake_loop(self) -> None:
         """Wake the run loop, if it still exists."""

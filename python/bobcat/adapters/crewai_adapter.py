@@ -21,7 +21,7 @@ from typing import Any
 from bobcat.adapters.aclose import Closing, sdk
 from bobcat.adapters.crew_bridge import BridgeHandle, CrewBridge
 from bobcat.adapters.crew_tools import Inspection
-from bobcat.adapters.token_counts import count, without_cached
+from bobcat.adapters.token_counts import counts, without_cached
 from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
 from bobcat.text.json_text import safe_str
 from bobcat.tools.schema import tooldef_to_json_schema
@@ -136,12 +136,8 @@ def _usage(result: Any) -> Usage | None:
     reported = getattr(result, "token_usage", None)
     if reported is None:
         return None
-    cached = count(getattr(reported, "cached_prompt_tokens", None))
-    return Usage(
-        without_cached(getattr(reported, "prompt_tokens", None), cached),
-        count(getattr(reported, "completion_tokens", None)),
-        cached,
-    )
+    total, output, cached = counts(reported, "prompt_tokens", "completion_tokens", "cached_prompt_tokens")
+    return Usage(without_cached(total, cached), output, cached)
 
 
 def _never(_arguments: Any = None, _result: Any = None) -> bool:

@@ -16,12 +16,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from bobcat.adapters.mcp_content import describe_arguments, failed, input_schema, result_text
+from bobcat.adapters.mcp_content import failed, input_schema, result_text
 from bobcat.adapters.mcp_pins import DIGEST, PARTS, Pins, check_pins, mcp_pins, pin_of, read_pins
 from bobcat.adapters.mcp_server import CONNECT_TIMEOUT_SECONDS, McpServer
 from bobcat.errors import McpServerError, McpToolError
 from bobcat.model.decision import ToolMetadata
 from bobcat.model.run import ToolDef
+from bobcat.tools.schema import with_input_schema
 from bobcat.tools.toolset import ToolSet
 
 __all__ = ["mcp_pins", "mcp_tools"]
@@ -87,5 +88,5 @@ def _function(server: McpServer, listed: Any) -> Callable[..., Awaitable[str]]:
         return text
 
     call.__name__ = call.__qualname__ = f"mcp_tool[{name}]"
-    describe_arguments(call, input_schema(listed))
-    return call
+    # The defaults of the schema are bound before the policy evaluates a call: they are the values of the server.
+    return with_input_schema(call, input_schema(listed))

@@ -6,10 +6,8 @@ The two generations name the same fields differently (`inputSchema`, `input_sche
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
-
-from bobcat.tools.schema import with_input_schema
 
 
 # Any throughout: the objects are the SDK's, of either generation.
@@ -23,15 +21,6 @@ def input_schema(tool: Any) -> dict[str, Any]:
     """The JSON Schema that a tool declares for its arguments; the open object when it declares none."""
     declared = field(tool, "inputSchema", "input_schema")
     return dict(declared) if isinstance(declared, Mapping) else {}
-
-
-def describe_arguments(fn: Callable[..., Any], schema: Mapping[str, Any]) -> None:
-    """Give a function that takes `**kwargs` the parameters of the remote tool.
-
-    Calls are checked by the schema before the policy evaluates them, and its defaults are bound: they are the values
-    that the server would use. Arguments that an open schema does not name are left for the server to check.
-    """
-    with_input_schema(fn, schema)
 
 
 def failed(result: Any) -> bool:

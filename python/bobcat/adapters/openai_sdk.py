@@ -16,7 +16,7 @@ from typing import Any
 from bobcat.adapters.aclose import ClientAgent, sdk
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
 from bobcat.adapters.request_options import send
-from bobcat.adapters.token_counts import count, without_cached
+from bobcat.adapters.token_counts import counts, without_cached
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
@@ -125,14 +125,9 @@ def _usage(response: Any, model: str) -> Usage | None:
     if reported is None:
         return None
     details = getattr(reported, "prompt_tokens_details", None)
-    read, written = count(getattr(details, "cached_tokens", None)), count(getattr(details, "cache_write_tokens", None))
-    return Usage(
-        without_cached(getattr(reported, "prompt_tokens", None), read, written),
-        count(getattr(reported, "completion_tokens", None)),
-        read,
-        written,
-        model,
-    )
+    read, written = counts(details, "cached_tokens", "cache_write_tokens")
+    total, output = counts(reported, "prompt_tokens", "completion_tokens")
+    return Usage(without_cached(total, read, written), output, read, written, model)
 
 
 def _to_messages(conversation: Sequence[Message], system: str, names: ToolNameMapping) -> list[dict[str, Any]]:

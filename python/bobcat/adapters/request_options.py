@@ -58,9 +58,6 @@ def fitting(method: Callable[..., Any], request: Mapping[str, Any]) -> dict[str,
 
 def with_limits(client: Any, *, timeout: float | None, retries: int | None) -> Any:
     """The client with another timeout, in seconds, or another number of retries; unchanged without either."""
-    given: dict[str, Any] = {}
-    if timeout is not None:
-        given["timeout"] = timeout
-    if retries is not None:
-        given["max_retries"] = retries
+    limits = {"timeout": timeout, "max_retries": retries}
+    given = {name: limit for name, limit in limits.items() if limit is not None}
     return client.with_options(**given) if given else client

@@ -14,6 +14,11 @@ def count(value: object) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
+def counts(reported: object, *names: str) -> list[int | None]:
+    """The numbers of tokens under some names of a provider's report."""
+    return [count(getattr(reported, name, None)) for name in names]
+
+
 def without_cached(total: object, *cached: int | None) -> int | None:
     """The input tokens of a provider whose total includes the cached ones."""
     reported = count(total)

@@ -18,6 +18,10 @@ from bobcat.approvals.handlers import auto_approve as auto_approve
 from bobcat.approvals.handlers import auto_deny as auto_deny
 from bobcat.approvals.handlers import callback_approval as callback_approval
 from bobcat.approvals.handlers import cli_prompt_approval as cli_prompt_approval
+from bobcat.approvals.held_grants import GrantList as GrantList
+from bobcat.approvals.held_grants import HeldGrants as HeldGrants
+from bobcat.approvals.held_grants import list_grants as list_grants
+from bobcat.approvals.held_grants import revoke_grants as revoke_grants
 from bobcat.approvals.inbox import AnswerResult as AnswerResult
 from bobcat.approvals.inbox import ApprovalList as ApprovalList
 from bobcat.approvals.inbox import Approvals as Approvals

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from bobcat.approvals.handlers import ApprovalHandler, Pending, not_answered
+from bobcat.approvals.normalize import Normalize, normalizer
 from bobcat.approvals.targets import checked, target_of, tool_name
 from bobcat.errors import ActionBlocked
 from bobcat.model.decision import ActionRequest
@@ -21,6 +22,8 @@ class Allowlist:
 
     `target` maps a tool call to its target; by default the tool's name. As a handler the list grants listed targets as
     `approver`, and asks `otherwise` about the rest: one of the two suffices. `all_approve(allowlist, gate)` needs both.
+    `normalize` compares normal forms in place of the texts: `"email"` one plain address each, without distinctions of
+    case, `"casefold"` any text, or a function that raises `ValueError` for a text that is on no list.
     The list never grants an action that may already have happened: `otherwise` is asked, or it is refused.
     """
 
@@ -33,6 +36,7 @@ class Allowlist:
         target: Callable[[ActionRequest], str] = tool_name,
         approver: str = "allowlist",
         otherwise: ApprovalHandler | None = None,
+        normalize: Normalize | None = None,
     ) -> None:
         if isinstance(allowed, str):
             raise TypeError(f"an allowlist is a collection of strings, not the string {allowed!r}: write [{allowed!r}]")
@@ -41,14 +45,26 @@ class Allowlist:
             if type(item) is not str or not item:
                 got = repr(item) if type(item) is str else type_name(item)
                 raise TypeError(f"an allowlist holds strings that are not empty, got {got}")
-        self._allowed = frozenset(items)
+        self._normal = normalizer(normalize)
+        self._allowed = frozenset(self._normal_form(item) for item in items)
         self._target = target
         self._approver = approver
         self._otherwise = otherwise
 
     def permits(self, target: str) -> bool:
-        """Return true if `target` is on the list, in exactly this spelling."""
-        return type(target) is str and target in self._allowed
+        """Return true if `target` is on the list: in exactly this spelling, or with `normalize` in its normal form."""
+        if type(target) is not str:
+            return False
+        try:
+            return self._normal_form(target) in self._allowed
+        except ValueError:
+            return False
+
+    def _normal_form(self, text: str) -> str:
+        found: object = self._normal(text)
+        if type(found) is not str:
+            raise TypeError(f"normalize must return a string, got {type_name(found)}")
+        return found
 
     def require(self, target: str) -> None:
         """Raise `ActionBlocked` unless `target` is on the list."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any
@@ -34,7 +35,7 @@ from bobcat.model.decision import ActionRequest
 from bobcat.model.run import ApprovalDecision, ApprovalRequest
 
 
-class Gate:
+class Gate(ABC):
     """An approval handler that answers with grants. Subclasses keep them, and consume one in `_consumed`."""
 
     spends = True
@@ -58,9 +59,9 @@ class Gate:
             return await self._otherwise(req)
         return ApprovalDecision(False, "gate", f"no grant for {target!r}")
 
+    @abstractmethod
     async def _consumed(self, target: str, req: ApprovalRequest) -> Grant | None:
         """The grant for an action of a run, which is consumed."""
-        raise NotImplementedError
 
     def _keys(
         self, target: str, args: Mapping[str, Any] | None, scope: str | None, definition: str

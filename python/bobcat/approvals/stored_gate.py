@@ -186,7 +186,7 @@ class StoredConfirmationGate(Gate):
             if entry is None or not entry.body["grants"]:
                 return None
             now = await self._store.now()
-            valid = [grant for grant in entry.body["grants"] if _is_valid(grant, now)]
+            valid = [grant for grant in entry.body["grants"] if is_valid(grant, now)]
             taken = next((grant for grant in valid if may_approve(grant["approver"], approvers, granted_by)), None)
             if taken is None:
                 return None
@@ -200,5 +200,6 @@ class StoredConfirmationGate(Gate):
             return str(taken["approver"])
 
 
-def _is_valid(grant: Mapping[str, Any], now: datetime) -> bool:
+def is_valid(grant: Mapping[str, Any], now: datetime) -> bool:
+    """Return true if a grant in a document has not expired."""
     return grant["expires"] is None or datetime.fromisoformat(grant["expires"]) > now

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import UNREADABLE, InputError, NotAllowed
+from bobcat.cli.failures import UNREADABLE
 from bobcat.cli.json_option import json_object
-from bobcat.cli.options import format_option
+from bobcat.cli.options import choice_option, format_option
 from bobcat.cli.output import echo_line, show_rows, write_json
 from bobcat.cli.store import since, store_option, with_store
 from bobcat.journal.legacy_names import ANSWER_REQUEUED
@@ -36,12 +36,8 @@ def approvals() -> None:
 
 @approvals.command("list")
 @store_option
-@click.option(
-    "--status",
-    type=click.Choice(["pending", "granted", "denied", "expired", "withdrawn", "all"]),
-    default="pending",
-    show_default=True,
-    help="Which approvals.",
+@choice_option(
+    "--status", choices=("pending", "granted", "denied", "expired", "withdrawn", "all"), help="Which approvals."
 )
 @click.option("--run-id", metavar="ID", help="Only those of one run.")
 @format_option
@@ -83,11 +79,12 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
 @format_option
 def show(id: str, store_url: str, output_format: str) -> None:
     """Show one approval: the question, its approvers, and the answers."""
+    from bobcat.approvals import Approvals
 
-    async def work(desk: Approvals) -> Approval:
-        return await desk.show(id)
+    async def work(store: Any) -> Approval:
+        return await Approvals(store).show(id)
 
-    _show(_with_inbox(store_url, work), output_format)
+    _show(with_store(store_url, work), output_format)
 
 
 @approvals.command()
@@ -135,15 +132,6 @@ def deny(id: str, approver: str, reason: str, store_url: str, output_format: str
     _answer(store_url, work, output_format)
 
 
-def _with_inbox(store_url: str, work: Callable[[Approvals], Awaitable[Any]]) -> Any:  # Any: what `work` gives
-    from bobcat.approvals import Approvals
-
-    async def ask(store: Any) -> Any:
-        return await work(Approvals(store))
-
-    return _asked(store_url, ask)
-
-
 def _answer(store_url: str, work: Callable[[Approvals], Awaitable[AnswerResult]], output_format: str) -> None:
     """Give an answer, and print the resulting state of the run."""
     from bobcat.approvals import Approvals
@@ -155,7 +143,7 @@ def _answer(store_url: str, work: Callable[[Approvals], Awaitable[AnswerResult]]
         has_job = await store.get(JOB_KIND, answered.approval.run_id) is not None
         return answered, None if run is None else run.status, has_job
 
-    answered, status, has_job = _asked(store_url, answer)
+    answered, status, has_job = with_store(store_url, answer)
     _answered(answered, output_format)
     if output_format == "text" and answered.approval.status != "pending":
         click.echo(_run_outlook(safe_text(answered.approval.run_id), status, has_job=has_job))
@@ -171,16 +159,6 @@ def _run_outlook(run_id: str, status: str | None, *, has_job: bool) -> str:
     if status == "failed":
         return f"run {run_id} is failed: `bobcat runs resume {run_id}` queues it again"
     return f"run {run_id} is {status or 'not begun'}"
-
-
-def _asked(store_url: str, ask: Callable[[Any], Awaitable[Any]]) -> Any:  # Any: what `ask` gives
-    from bobcat.errors import ApprovalError
-
-    try:
-        return with_store(store_url, ask)
-    except ApprovalError as error:
-        failure = InputError if error.code in ("unknown", "damaged") else NotAllowed
-        raise failure(f"{error} ({error.code})") from error
 
 
 def _answered(answered: AnswerResult, output_format: str) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import BinaryIO
 
 from bobcat.cli.failures import InputError, reason_of
@@ -41,10 +42,7 @@ def read_lines(path: str, *, follow: bool = False) -> Iterator[Line]:
 
 
 def _numbered(file: BinaryIO) -> Iterator[Line]:
-    number = 0
-    while line := _line(file):
-        number += 1
-        yield number, line
+    return enumerate(iter(partial(_line, file), b""), 1)
 
 
 def _line(file: BinaryIO) -> bytes:

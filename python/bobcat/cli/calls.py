@@ -82,12 +82,17 @@ class CallInput:
 def read_call(policy: str, options: CallOptions) -> CallInput:
     """Read the call that the options describe. Raises `RequestError`, `InputError` and usage errors."""
     _check_stdin(policy, options)
-    text, tools = _request_text(options)
-    from bobcat.model.request_json import request_from_json
+    from bobcat.model.request_json import parse_request, request_from_data
 
-    spec = options.tools or tools
-    request = request_from_json(text)
-    return CallInput(request) if spec is None else _bound(request, text, spec)
+    data = parse_request(_request_text(options))
+    named = _take_tools(data) if isinstance(data, dict) and options.tool is None else None
+    spec = options.tools or named
+    request = request_from_data(data)
+    return (
+        CallInput(request)
+        if spec is None
+        else _bound(request, spec, declares=isinstance(data, dict) and "declared" in data)
+    )
 
 
 def _check_stdin(policy: str, options: CallOptions) -> None:
@@ -104,8 +109,8 @@ def _check_stdin(policy: str, options: CallOptions) -> None:
         raise click.UsageError("no call: give a REQUEST file, `--tool NAME`, or `-` to type the request")
 
 
-def _request_text(options: CallOptions) -> tuple[str, str | None]:
-    """Return the JSON text of the request, and the tools that it names."""
+def _request_text(options: CallOptions) -> str:
+    """Return the JSON text of the request."""
     if options.tool is None:
         given = [name for name, text in options.parts.items() if text is not None]
         if given:
@@ -114,7 +119,7 @@ def _request_text(options: CallOptions) -> tuple[str, str | None]:
         if source == STDIN and sys.stdin.isatty():
             click.echo("reading a request; end it with Ctrl-D", err=True)
         data, name = read_bytes(source)
-        return _without_tools(decode(data, name))
+        return decode(data, name)
     if options.request_file is not None:
         raise click.UsageError("give a REQUEST file or `--tool`, not both")
     # The text is passed on unchanged, so that a call has the same meaning here and in a file.
@@ -122,50 +127,19 @@ def _request_text(options: CallOptions) -> tuple[str, str | None]:
     for name, text in options.parts.items():
         if text is not None:
             request.append(f'"{name}": {_json_object(name, _part_text(text))}')
-    return f"{{{', '.join(request)}}}", None
+    return f"{{{', '.join(request)}}}"
 
 
-def _without_tools(text: str) -> tuple[str, str | None]:
-    """Remove the key `tools`, which `request_from_json` does not accept. It reports damaged JSON."""
-    if f'"{TOOLS}"' not in text:
-        return text, None
+def _take_tools(data: dict[str, Any]) -> str | None:
+    """Remove the key `tools` of a request file, which no request has; return its value."""
     from bobcat.errors import RequestError
 
-    try:
-        data = json.loads(text, object_pairs_hook=_Object, parse_int=_Number, parse_float=_Number)
-    except (ValueError, RecursionError):
-        return text, None
-    named = [value for key, value in data if key == TOOLS] if isinstance(data, _Object) else []
-    if not named:
-        return text, None
-    if len(named) > 1:
-        raise RequestError("bad_request", f"the key `{TOOLS}` is written twice")
-    if type(named[0]) is not str:
+    if TOOLS not in data:
+        return None
+    named = data.pop(TOOLS)
+    if not isinstance(named, str):
         raise RequestError("bad_request", f"`{TOOLS}` must be a string such as `tools.py` or `module:NAME`")
-    return _written(_Object(pair for pair in data if pair[0] != TOOLS)), named[0]
-
-
-class _Number(str):
-    """A number as written, of any length and precision."""
-
-    __slots__ = ()
-
-
-class _Object(list[tuple[str, Any]]):  # Any: JSON
-    """An object as its pairs, including repeated keys."""
-
-    __slots__ = ()
-
-
-def _written(value: Any) -> str:  # Any: JSON
-    """Return JSON text of a value, with its numbers and repeated keys as written."""
-    if isinstance(value, _Number):
-        return str(value)
-    if isinstance(value, _Object):
-        return "{" + ", ".join(f"{json.dumps(key)}: {_written(item)}" for key, item in value) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_written, value)) + "]"
-    return json.dumps(value)
+    return named
 
 
 def _part_text(text: str) -> str:
@@ -186,14 +160,14 @@ def _json_object(name: str, text: str) -> str:
     return text
 
 
-def _bound(request: ActionRequest, text: str, spec: str) -> CallInput:
+def _bound(request: ActionRequest, spec: str, *, declares: bool) -> CallInput:
     """Return the call as evaluated in a run with the tools."""
     from bobcat.cli.named_object import load_tools
     from bobcat.errors import ArgumentError, RequestError
     from bobcat.model.decision import Decision, Verdict
     from bobcat.runtime.mediator import bind_request
 
-    if "declared" in json.loads(text, parse_int=float):
+    if declares:
         raise RequestError("bad_request", f"the tools of `{spec}` already set `declared`; remove one of the two")
     try:
         return CallInput(bind_request(request, load_tools(spec)))

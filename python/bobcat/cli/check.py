@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import click
 
 from bobcat.cli.failures import FINDINGS, InputError, reason_of
 from bobcat.cli.inputs import DEFAULT_POLICY, MODULE, Profile, read_bytes, read_rules, report_imports, uncompiled
-from bobcat.cli.options import profile_option, uncompiled_option
+from bobcat.cli.options import format_option_of, profile_option, uncompiled_option
 from bobcat.cli.output import echo_json, show_diagnostics, wants_colour
 from bobcat.cli.policy_files import policies_below
 from bobcat.cli.rule_module import is_policy
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("policies", metavar="[POLICY|DIRECTORY]...", nargs=-1, type=click.Path(allow_dash=True))
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json", "sarif"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
+@format_option_of("text", "json", "sarif")
 @click.option("--deny-warnings", is_flag=True, help="Also exit with 1 on warnings.")
 @click.option(
     "--tools",
@@ -119,19 +112,16 @@ def _tool_facts(spec: str) -> dict[str, ToolFacts]:
     """Return the tools that `--tools` names, in the form of the analysis."""
     from bobcat.cli.named_object import load_tools
     from bobcat.lint.argument_schema import ToolFacts
+    from bobcat.model.request_json import declared_data
     from bobcat.tools.schema import tooldef_to_json_schema
 
-    tools = load_tools(spec)
+    tools = load_tools(spec).tools
     return {
-        name: ToolFacts(name, tooldef_to_json_schema(tools.get(name)), dict(_declared(tools.get(name).metadata)))
-        for name in tools.names()
+        name: ToolFacts(
+            name, tooldef_to_json_schema(tool), {**declared_data(tool.metadata), "scope": list(tool.metadata.scope)}
+        )
+        for name, tool in sorted(tools.items())
     }
-
-
-def _declared(metadata: Any) -> Iterator[tuple[str, Any]]:  # Any: the metadata of a tool, and JSON
-    for name in ("cost", "reversible", "blast_radius_hint", "has_shadow", "isolation", "effect"):
-        yield name, getattr(metadata, name)
-    yield "scope", list(metadata.scope)
 
 
 def _show(found: Sequence[Diagnostic], sources: Mapping[str, str]) -> None:

@@ -44,15 +44,13 @@ def eval_(source: PolicySource, *, call: CallOptions, exit_code: bool, output_fo
         colour = wants_colour()
         click.secho(str(decision.verdict), fg=VERDICT_COLOURS[decision.verdict], bold=True, color=colour)
         echo_line(f"  reason     {safe_text(decision.reason)}")
+        transformed = decision.transform_args
         rows = [
             ("rules", safe_names(decision.matched_rules)),
             ("approvers", safe_names(decision.approvers)),
+            ("needed", None if decision.approvals_needed == 1 else str(decision.approvals_needed)),
+            ("timeout", None if decision.timeout_seconds is None else f"{decision.timeout_seconds} s"),
+            ("arguments", None if transformed is None else safe_json_line(json_text(transformed))),
         ]
-        if decision.approvals_needed != 1:
-            rows.append(("needed", str(decision.approvals_needed)))
-        if decision.timeout_seconds is not None:
-            rows.append(("timeout", f"{decision.timeout_seconds} s"))
-        if decision.transform_args is not None:
-            rows.append(("arguments", safe_json_line(json_text(decision.transform_args))))
         show_rows([(f"  {name}", text) for name, text in rows], width=12)
     return NOT_ALLOWED if exit_code and decision.verdict not in ("allow", "transform") else 0

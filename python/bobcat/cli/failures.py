@@ -44,7 +44,7 @@ def reason_of(error: OSError) -> str:
 
 def report_failure(error: Exception) -> int | None:
     """Report an error on stderr and return the exit code; None for an internal error."""
-    from bobcat.errors import BundleError, PolicyCompileError, RequestError
+    from bobcat.errors import BundleError, DecisionLogError, PolicyCompileError, RequestError
 
     match error:
         case PolicyCompileError():
@@ -56,6 +56,9 @@ def report_failure(error: Exception) -> int | None:
             return UNREADABLE
         case RequestError():
             click.echo(f"error[{error.code}]: not a request: {safe_text(error)}", err=True)
+            return UNREADABLE
+        case DecisionLogError():
+            click.echo(f"error[{error.code}]: {safe_text(error)}", err=True)
             return UNREADABLE
         case OSError():
             name = f" `{safe_text(error.filename)}`" if error.filename else ""

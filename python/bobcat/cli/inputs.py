@@ -222,6 +222,7 @@ def uncompiled() -> Literal["error", "callable"]:
 
 def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule]) -> Policy:  # Any: a policy
     """Compile; warnings go to stderr, and errors end the command."""
+    from bobcat.bundle.host_code import host_name
     from bobcat.cli.output import show_diagnostics
     from bobcat.compiler import compile_policy
     from bobcat.errors import PolicyCompileError, PolicyWarning
@@ -235,7 +236,7 @@ def _compile(source: Any, name: str, profile: Profile, rules: Sequence[GivenRule
                 name,
                 profile=profile,
                 python_rules=[rule for rule, _ in rules],
-                python_rule_priorities=_priorities(rules),
+                python_rule_priorities=[(host_name(rule), level) for rule, level in rules if level is not None],
                 uncompiled=uncompiled(),
             )
     except PolicyCompileError as error:
@@ -257,13 +258,6 @@ def _refusal(found: Sequence[Diagnostic], texts: Mapping[str, str]) -> click.exc
     else:
         show_diagnostics(found, texts, err=True)
     return click.exceptions.Exit(FINDINGS)
-
-
-def _priorities(rules: Sequence[GivenRule]) -> list[tuple[str, int]]:
-    """Return the priorities from the command line."""
-    from bobcat.bundle.host_code import host_name
-
-    return [(host_name(rule), priority) for rule, priority in rules if priority is not None]
 
 
 def import_rule(spec: str) -> GivenRule:

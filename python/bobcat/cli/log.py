@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -82,34 +82,28 @@ def _complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str
 def log(
     file: str,
     *,
-    tools: tuple[str, ...],
-    verdicts: tuple[str, ...],
-    denied: bool,
-    rules: tuple[str, ...],
-    runs: tuple[str, ...],
-    ids: tuple[str, ...],
-    kinds: tuple[str, ...],
-    since: datetime | None,
-    until: datetime | None,
     follow: bool,
     full: bool,
     policy: str | None,
     profile: Any,  # Any: one of the choices
     exit_code: bool,
     output_format: str,
+    **conditions: Any,  # Any: click passes what the options declare
 ) -> int:
     """Show the audit events in FILE (`-`: standard input), one line each, as `jsonl_sink` writes them.
 
     An event must match all options, and one value of each option. Damaged lines are reported on standard error, with
     their numbers. With --decide-again, exits with 1 if a decision differs.
     """
-    chosen = Filter(
-        frozenset(tools), frozenset(verdicts), denied, frozenset(rules), runs, frozenset(ids), kinds, since, until
-    )
+    chosen = Filter(**conditions)
     condition = bundle_checks().given()
     if policy is None and condition is not None:
         raise click.UsageError(f"`{condition}` needs `--decide-again`: events alone involve no bundle")
-    again = None if policy is None else ReEvaluation(_open(policy, profile))
+    again = None
+    if policy is not None:
+        from bobcat.cli.inputs import open_policy
+
+        again = ReEvaluation(open_policy(policy, profile, ()))
     reading = LogReader(file, follow=follow)
     limit = None if full else VALUE_CHARS
     try:
@@ -162,15 +156,15 @@ class LogReader:
 class Filter:
     """The conditions on events. Tracks the tools of steps, because most events do not name them."""
 
-    _tools: frozenset[str]
-    _verdicts: frozenset[str]
-    _denied: bool
-    _rules: frozenset[str]
-    _runs: tuple[str, ...]
-    _ids: frozenset[str]
-    _kinds: tuple[str, ...]
-    _since: datetime | None
-    _until: datetime | None
+    tools: Collection[str]
+    verdicts: Collection[str]
+    denied: bool
+    rules: Collection[str]
+    runs: Collection[str]
+    ids: Collection[str]
+    kinds: Collection[str]
+    since: datetime | None
+    until: datetime | None
     _known: dict[str, dict[Any, str]] = field(default_factory=dict)
 
     def keeps(self, event: AuditEvent) -> bool:
@@ -180,22 +174,23 @@ class Filter:
         decided = event.kind.startswith("policy.")
         verdict, rules = str(body.get("verdict")), body.get("matched_rules")
         return (
-            (not self._tools or tool in self._tools)
-            and (not self._verdicts or (decided and verdict in self._verdicts))
-            and (not self._denied or event.kind in DENIALS or (decided and verdict == "deny"))
+            (not self.tools or tool in self.tools)
+            and (not self.verdicts or (decided and verdict in self.verdicts))
+            and (not self.denied or event.kind in DENIALS or (decided and verdict == "deny"))
             and (
-                not self._rules or (decided and isinstance(rules, list) and not self._rules.isdisjoint(map(str, rules)))
+                not self.rules
+                or (decided and isinstance(rules, list) and any(str(rule) in self.rules for rule in rules))
             )
-            and (not self._runs or any(_belongs_to(event.correlation_id, run) for run in self._runs))
-            and (not self._ids or event.correlation_id in self._ids)
-            and (not self._kinds or any(fnmatchcase(event.kind, kind) for kind in self._kinds))
-            and (self._since is None or at >= self._since)
-            and (self._until is None or at < self._until)
+            and (not self.runs or any(_belongs_to(event.correlation_id, run) for run in self.runs))
+            and (not self.ids or event.correlation_id in self.ids)
+            and (not self.kinds or any(fnmatchcase(event.kind, kind) for kind in self.kinds))
+            and (self.since is None or at >= self.since)
+            and (self.until is None or at < self.until)
         )
 
     def _tool_of(self, event: AuditEvent) -> str | None:
         """Return the tool of an event's step."""
-        if not self._tools:
+        if not self.tools:
             return None
         step, tool = event.body.get("seq"), event.body.get("tool")
         if event.kind in ENDS:
@@ -256,20 +251,13 @@ class ReEvaluation:
         return self._differ > 0
 
 
-class _Shape(NamedTuple):
-    verdict: str
-    rules: tuple[str, ...]
-    reason: str
-    args: str | None
-    approvals: int
-
-
-def _shape(decision: Decision) -> _Shape:
+def _shape(decision: Decision) -> tuple[object, ...]:
+    """Return the parts by which two decisions are compared."""
     from bobcat.text.json_text import json_text
 
     args = None if decision.transform_args is None else json_text(decision.transform_args)
-    verdict = str(decision.verdict)
-    return _Shape(verdict, tuple(decision.matched_rules), str(decision.reason), args, decision.approvals_needed)
+    rules = tuple(decision.matched_rules)
+    return str(decision.verdict), rules, str(decision.reason), args, decision.approvals_needed
 
 
 def line_of(event: AuditEvent, limit: int | None = VALUE_CHARS) -> str:
@@ -296,7 +284,8 @@ def _detail(event: AuditEvent, limit: int | None) -> str:
         call.append(_decided(body.get("verdict"), body.get("reason"), names, limit, body.get("code")))
         return " ".join(call)
     if event.kind == "run.started":
-        tools = safe_names(_mapping(body.get("tools")))
+        given = body.get("tools")
+        tools = safe_names(given if isinstance(given, Mapping) else ())
         kept = {name: body[name] for name in ("task", "principal_id", "environment", "run_id") if body.get(name)}
         return " ".join([*_pairs(kept, limit), f"tools=[{tools}]"])
     return " ".join(_pairs(body, limit))
@@ -319,10 +308,6 @@ def _pairs(body: Mapping[str, Any], limit: int | None) -> list[str]:
     return [f"{safe_text(name)}={safe_json(value, limit=limit)}" for name, value in body.items()]
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _json(event: AuditEvent, again: Decision | None = None) -> str:
     from bobcat.model.plain_fields import fields_to_json
     from bobcat.text.json_text import json_text
@@ -336,12 +321,6 @@ def _json(event: AuditEvent, again: Decision | None = None) -> str:
             "transform_args": again.transform_args,
         }
     return json_text(data)
-
-
-def _open(policy: str, profile: Any) -> Policy:  # Any: one of the choices
-    from bobcat.cli.inputs import open_policy
-
-    return open_policy(policy, profile, ())
 
 
 def _belongs_to(correlation_id: str, run: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib.util
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from bobcat.cli.failures import InputError
 from bobcat.cli.python_output import safe_python_output
@@ -41,7 +42,19 @@ def load_tools(text: str) -> ToolSet:
     return _load(text, ToolSet, what="the tools", name="tools", hint=hint)
 
 
-def _load(text: str, kind: type[T], *, what: str, name: str, hint: str) -> T:
+def load_tool_functions(text: str) -> ToolSet | Sequence[Callable[..., Any]]:  # Any: functions of any signature
+    """Load a `ToolSet` or a list of functions, `tools` by default; importing its module runs its code.
+
+    Raises `InputError`.
+    """
+    from bobcat.tools.toolset import ToolSet
+
+    hint = "define `tools = [a_function, ...]` there"
+    found: Any = _load(text, (ToolSet, list, tuple), what="the tools", name="tools", hint=hint)  # Any: one of these
+    return cast("ToolSet | Sequence[Callable[..., Any]]", found)
+
+
+def _load(text: str, kind: type[T] | tuple[type[T], ...], *, what: str, name: str, hint: str) -> T:
     place, _, given = text.partition(":")
     name = given or name
     found = _names_of(place, f"{what} `{text}`").get(name)

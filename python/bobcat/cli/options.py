@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import click
 
 Decorated = Callable[..., Any]  # Any: click passes what the decorators declare
 
-profile_option = click.option(
+
+def choice_option(*names: str, choices: Sequence[str], help: str) -> Callable[[Decorated], Decorated]:
+    """An option with one of some words, by default the first one, which its help shows."""
+    return click.option(*names, type=click.Choice(choices), default=choices[0], show_default=True, help=help)
+
+
+def format_option_of(*formats: str) -> Callable[[Decorated], Decorated]:
+    """`--format` for a command with these formats."""
+    return choice_option("--format", "output_format", choices=formats, help="The output format.")
+
+
+profile_option = choice_option(
     "--profile",
-    type=click.Choice(["strict", "lynx"]),
-    default="strict",
-    show_default=True,
+    choices=("strict", "lynx"),
     help="The semantics of a policy: `strict`, or those of lynx-agent 2.5. A bundle must have been compiled with it.",
 )
+format_option = format_option_of("text", "json")
 
 
 class FiniteRange(click.FloatRange):
@@ -38,7 +49,7 @@ UNCOMPILED = "bobcat.uncompiled"
 def uncompiled_option(command: Decorated) -> Decorated:
     """Add `--uncompiled`, and its older spelling `--host`; `inputs` reads the value from the context."""
     older = click.option(
-        "--host", type=click.Choice(["refuse", "allow"]), hidden=True, expose_value=False, callback=_note_host
+        "--host", type=click.Choice(["refuse", "allow"]), hidden=True, expose_value=False, callback=_note_uncompiled
     )
     return click.option(
         "--uncompiled",
@@ -51,13 +62,9 @@ def uncompiled_option(command: Decorated) -> Decorated:
 
 def _note_uncompiled(context: click.Context, _: click.Parameter, value: str | None) -> None:
     if value is not None:
-        context.meta[UNCOMPILED] = value
-
-
-def _note_host(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    if value is not None:
-        context.meta[UNCOMPILED] = {"refuse": "error", "allow": "callable"}[value]
-        click.echo(f"note: `--host {value}` is now `--uncompiled {context.meta[UNCOMPILED]}`", err=True)
+        context.meta[UNCOMPILED] = {"refuse": "error", "allow": "callable"}.get(value, value)
+        if context.meta[UNCOMPILED] != value:
+            click.echo(f"note: `--host {value}` is now `--uncompiled {context.meta[UNCOMPILED]}`", err=True)
 
 
 def python_rule_option(command: Decorated) -> Decorated:
@@ -71,16 +78,6 @@ def python_rule_option(command: Decorated) -> Decorated:
             help="A Python rule; repeatable. The current directory is importable.",
         )(command)
     )
-
-
-format_option = click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="The output format.",
-)
 
 
 def wants_json() -> bool:
@@ -129,31 +126,21 @@ def _keep_check(context: click.Context, parameter: click.Parameter, value: Any) 
 
 def bundle_options(command: Decorated) -> Decorated:
     """Add conditions on a bundle; `inputs` reads them from the context."""
+    condition = partial(click.option, expose_value=False, callback=_keep_check)
     for decorate in (
-        click.option(
+        condition(
             "--min-epoch",
             "min_epoch",
             type=click.IntRange(0),
             metavar="N",
-            expose_value=False,
-            callback=_keep_check,
             help="Reject a bundle whose epoch is below N; without an epoch it counts as 0.",
         ),
-        click.option(
-            "--expected-id",
-            "expected_id",
-            metavar="ID",
-            expose_value=False,
-            callback=_keep_check,
-            help="Reject a bundle with another id.",
-        ),
-        click.option(
+        condition("--expected-id", "expected_id", metavar="ID", help="Reject a bundle with another id."),
+        condition(
             "--trusted-key",
             "trusted_keys",
             multiple=True,
             metavar="KEY",
-            expose_value=False,
-            callback=_keep_check,
             help="A public Ed25519 key, in hexadecimal. If given, a bundle that no such key signed is rejected.",
         ),
     ):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bobcat.cli.failures import FINDINGS, InputError, NotAllowed
+from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.json_option import json_object
 from bobcat.cli.named_object import load_app
 from bobcat.cli.options import format_option
@@ -193,18 +193,12 @@ def _moment(text: str) -> datetime:
 def _with_jobs(
     store_url: str, work: Callable[[Jobs, Any], Awaitable[Any]], *, must_exist: bool = True
 ) -> Any:  # Any: what `work` gives
-    from bobcat.errors import JobError
     from bobcat.workers import Jobs
 
     async def main(store: Any) -> Any:
         return await work(Jobs(store), store)
 
-    try:
-        return with_store(store_url, main, must_exist=must_exist)
-    except JobError as error:
-        raise (InputError if error.code in ("unknown", "bad_job", "damaged") else NotAllowed)(
-            f"{error} ({error.code})"
-        ) from error
+    return with_store(store_url, main, must_exist=must_exist)
 
 
 def _summary(run: RunSummary) -> dict[str, Any]:

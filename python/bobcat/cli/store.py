@@ -9,27 +9,30 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from bobcat.cli.failures import InputError
+from bobcat.cli.failures import InputError, NotAllowed
+from bobcat.cli.options import Decorated
 
 if TYPE_CHECKING:
     from bobcat.stores.protocol import DurableStore
 
 T = TypeVar("T")
 
-store_option = click.option(
-    "--store",
-    "store_url",
-    metavar="URL",
-    required=True,
-    envvar="BOBCAT_STORE",
-    show_envvar=True,
-    help="The store: sqlite:///PATH, file:DIRECTORY, postgres://... or redis://...",
+
+def store_option_of(*, required: bool, help: str) -> Callable[[Decorated], Decorated]:
+    """`--store` for a command that needs it, or can do without it."""
+    return click.option(
+        "--store", "store_url", metavar="URL", required=required, envvar="BOBCAT_STORE", show_envvar=True, help=help
+    )
+
+
+store_option = store_option_of(
+    required=True, help="The store: sqlite:///PATH, file:DIRECTORY, postgres://... or redis://..."
 )
 
 
 def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_exist: bool = True) -> T:
     """Call `work` with the store of `url`, close the store, and return the result."""
-    from bobcat.errors import StoreError
+    from bobcat.errors import ApprovalError, JobError, StoreError
     from bobcat.stores.urls import open_store
 
     async def main() -> T:
@@ -40,6 +43,9 @@ def with_store(url: str, work: Callable[[DurableStore], Awaitable[T]], *, must_e
         return asyncio.run(main())
     except StoreError as error:
         raise InputError(f"the store cannot be used ({error.code}): {error}") from error
+    except (ApprovalError, JobError) as error:
+        failure = InputError if error.code in ("unknown", "bad_job", "damaged") else NotAllowed
+        raise failure(f"{error} ({error.code})") from error
 
 
 def since(moment: Any, now: Any) -> str:  # Any: datetimes; their module is loaded by the caller

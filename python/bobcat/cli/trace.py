@@ -13,7 +13,7 @@ from bobcat.cli.failures import FINDINGS, InputError
 from bobcat.cli.journal_file import read_journals
 from bobcat.cli.options import format_option
 from bobcat.cli.output import VERDICT_COLOURS, console, hanging, write_json
-from bobcat.cli.store import with_store
+from bobcat.cli.store import store_option_of, with_store
 from bobcat.cli.timeline import AttemptEntry, EndEntry, Entry, StepEntry, Timeline, TransitionEntry, timeline
 from bobcat.text.display import readable_json, safe_json, safe_name, safe_text
 
@@ -43,14 +43,7 @@ NOTES = {
 @click.command()
 @click.argument("journal", metavar="[FILE]", required=False, type=click.Path(allow_dash=True))
 @click.option("--run-id", metavar="ID", help="Show only this run; required with --store.")
-@click.option(
-    "--store",
-    "store_url",
-    metavar="URL",
-    envvar="BOBCAT_STORE",
-    show_envvar=True,
-    help="Read the journal from this store instead of a FILE.",
-)
+@store_option_of(required=False, help="Read the journal from this store instead of a FILE.")
 @click.option("--full", is_flag=True, help="Show arguments and messages in full.")
 @click.option(
     "--exit-code", is_flag=True, help="Exit with 1 if an action is uncertain, a run unfinished or a journal changed."
@@ -167,7 +160,7 @@ def _step(line: Timeline, step: StepEntry, *, full: bool) -> list[Text]:
     """Return the line of a step, and the notes below it."""
     from rich.text import Text
 
-    text = Text(f"  {(step.at - line.started).total_seconds():>+9.3f}  ", style="dim")
+    text = _row(line, step.at, "")
     text.append(f"step {step.step}: ", style="default")
     text.append(f"{safe_name(step.tool)}({_args(step.args, full=full)})", style="bold")
     verdict = safe_text(step.verdict or "-")

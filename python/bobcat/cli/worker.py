@@ -69,21 +69,23 @@ def worker(
     from bobcat.logs import log_to, stop_logging
 
     handler = log_to(sys.stderr, log_level)
-    try:
-        with_store(
-            store_url,
-            lambda store: _work(
+
+    async def work(store: Any) -> None:
+        try:
+            queue = _dispatcher(kind, store_url, until_idle=until_idle)
+            await _work(
                 workers,
                 store,
-                _dispatcher(kind, store_url, until_idle=until_idle),
+                queue,
                 concurrency=concurrency,
                 lease_seconds=lease_seconds,
                 grace_seconds=grace_seconds,
-            ),
-            must_exist=False,
-        )
-    except JobError as error:
-        raise InputError(f"{error} ({error.code})") from error
+            )
+        except JobError as error:
+            raise InputError(f"{error} ({error.code})") from error
+
+    try:
+        with_store(store_url, work, must_exist=False)
     finally:
         stop_logging(handler)
 

@@ -6,7 +6,6 @@ INVARIANT: a request is shown only after both profiles have evaluated it again, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
@@ -17,13 +16,13 @@ from bobcat.bundle.explanation import RuleExplanation
 from bobcat.bundle.source_map import SourceMap
 from bobcat.diagnostics.model import Diagnostic, Span
 from bobcat.diagnostics.render import render_text
-from bobcat.doctor.probe_requests import Request, probe_requests
+from bobcat.doctor.probe_requests import Request, probe_calls
 from bobcat.doctor.reduce import reduce_policy
-from bobcat.errors import PolicyCompileError, RequestError
+from bobcat.errors import PolicyCompileError
 from bobcat.frontend.lynx.policy import compile_lynx
 from bobcat.frontend.strict.policy import compile_strict
 from bobcat.ir.schema import IrPolicy, IrRule
-from bobcat.model.decision import ActionRequest, Decision, Verdict
+from bobcat.model.decision import Decision, Verdict
 from bobcat.model.request_json import request_from_json
 
 RESTRICTING = ("deny", "approve_required", "dry_run")
@@ -103,14 +102,6 @@ def _spans(places: SourceMap) -> list[Span | None]:
     return [places.rule_span(index) for index in range(len(places.rules))]
 
 
-def _requests(policy: IrPolicy) -> Iterable[tuple[Request, ActionRequest]]:
-    for request in probe_requests(policy):
-        try:
-            yield request, request_from_json(request)
-        except RequestError:  # a value that its field can never have
-            continue
-
-
 # --- errors of the strict profile ---
 
 
@@ -138,7 +129,7 @@ def _rule_at(span: Span, places: SourceMap) -> int | None:
 
 def _decided(lynx: Policy, about: IrPolicy, rule: str | None) -> tuple[Request | None, Decision | None]:
     """Return a request about some rules, preferably one that `rule` decides, and lynx-agent's decision on it."""
-    requests = list(_requests(about))
+    requests = list(probe_calls(about))
     shown = [request for request, call in requests if rule is None or rule in lynx.evaluate(call).matched_rules]
     # The first request targets no particular rule, the second one matches the rule as far as possible.
     shown += [request for request, _ in (*requests[1:2], *requests[:1])]
@@ -154,7 +145,7 @@ def _again(bundle: Policy, request: Request) -> Decision:
 
 def _compare(lynx: Policy, strict: Policy, spans: list[Span | None]) -> tuple[tuple[Difference, ...], int]:
     """Return the differences in rule order: the worst one for each way in which a rule's result differs."""
-    pairs = list(_requests(lynx.ir))
+    pairs = list(probe_calls(lynx.ir))
     calls = [call for _, call in pairs]
     simplest: dict[object, Request] = {}  # the plain requests come first
     for (request, _), old, new in zip(pairs, evaluate_many(lynx, calls), evaluate_many(strict, calls), strict=True):

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from typing import Any
 
 from bobcat.doctor.candidate_values import MISSING, candidate_values, reference_values
+from bobcat.errors import RequestError
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import leaves
+from bobcat.model.decision import ActionRequest
+from bobcat.model.request_json import request_from_json
 
 MAX_REQUESTS = 40_000
 """Maximum number of requests for one policy."""
@@ -43,6 +47,13 @@ def probe_requests(policy: IrPolicy) -> Iterator[Request]:
             yield request
             if len(seen) >= MAX_REQUESTS:
                 return
+
+
+def probe_calls(policy: IrPolicy) -> Iterator[tuple[Request, ActionRequest]]:
+    """Yield the requests that can be evaluated, with their JSON."""
+    for request in probe_requests(policy):
+        with suppress(RequestError):  # a value that its field can never have
+            yield request, request_from_json(request)
 
 
 def _settings(policy: IrPolicy) -> Iterator[Setting]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from bobcat.executors.base import Executor
 from bobcat.model.decision import ActionRequest
-from bobcat.model.run import ActionResult, ToolDef
+from bobcat.model.run import ActionResult, ToolDef, UncertainResult
 from bobcat.text.json_text import format_exception
 
 TRACEBACK_CHARS = 500
@@ -44,18 +44,23 @@ async def run_inline(
     try:
         if timeout_seconds is None:
             value = await tool.fn(**args)
-            return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
+            return ActionResult(True, value, None, milliseconds_since(started))
         if timeout_seconds <= 0:
             return ActionResult(False, error=late_text(tool, timeout_seconds))
         async with asyncio.timeout(timeout_seconds) as clock:
             value = await tool.fn(**args)
-        return ActionResult(True, value, None, int((time.perf_counter() - started) * 1000))
+        return ActionResult(True, value, None, milliseconds_since(started))
     except (Exception, SystemExit) as error:
         late = isinstance(error, TimeoutError) and (
             not distinguishes_timeouts or (timeout_seconds is not None and clock.expired())
         )
         text = late_text(tool, timeout_seconds) if late else failure_text(error)
-        return ActionResult(False, None, text, int((time.perf_counter() - started) * 1000))
+        return (UncertainResult if late else ActionResult)(False, None, text, milliseconds_since(started))
+
+
+def milliseconds_since(started: float) -> int:
+    """The milliseconds since a reading of `time.perf_counter`."""
+    return int((time.perf_counter() - started) * 1000)
 
 
 def late_text(tool: ToolDef, timeout_seconds: float | None) -> str:

@@ -47,6 +47,15 @@ _ENDINGS = {
 class SandboxError(RuntimeError):
     """A sandboxed call without a value. The message gives the reason."""
 
+    uncertain = False
+    """True when the call was started and did not end by itself: it may have taken effect."""
+
+
+def _uncertain(message: str) -> SandboxError:
+    error = SandboxError(message)
+    error.uncertain = True
+    return error
+
 
 # Any: arguments and results of tools have any type.
 async def run_in_subprocess(
@@ -72,9 +81,9 @@ async def run_in_subprocess(
     check_limits(cpu_seconds, max_memory_mb, timeout_seconds, env_allowlist)
     payload = _payload(fn, args)
     _check_workspace(workspace)
-    late = SandboxError(f"sandbox timeout after {timeout_seconds}s")
+    late = f"sandbox timeout after {timeout_seconds}s"
     if timeout_seconds <= 0:
-        raise late
+        raise SandboxError(late)
     import tempfile  # PERF: 5 ms that only a sandboxed call pays; every run imports this module
 
     with tempfile.TemporaryDirectory(prefix="bobcat-", ignore_cleanup_errors=True) as scratch:
@@ -86,7 +95,7 @@ async def run_in_subprocess(
                     await child.exited()
             except TimeoutError:
                 if clock.expired():
-                    raise late from None
+                    raise _uncertain(late) from None
                 raise
             return _value(*child.end())
 
@@ -167,7 +176,8 @@ def _environment(allowed: tuple[str, ...]) -> dict[str, str]:
 
 def _value(code: int, result: bytes, stderr: str) -> Any:
     if code != 0:
-        raise SandboxError(f"sandbox exited {code}: {stderr or _ending(code)}")
+        text = f"sandbox exited {code}: {stderr or _ending(code)}"
+        raise _uncertain(text) if code < 0 else SandboxError(text)
     try:
         return json.loads(result)["value"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -235,7 +245,7 @@ class _Child:
                 loop.remove_reader(descriptor)
                 os.close(descriptor)
         if self._too_much:
-            raise SandboxError(f"sandbox result is longer than {MAX_RESULT_BYTES} bytes")
+            raise _uncertain(f"sandbox result is longer than {MAX_RESULT_BYTES} bytes")
 
     def end(self) -> tuple[int, bytes, str]:
         """Kill the rest of the group and reap the process: its exit code, its result, the end of its stderr."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 from bobcat.executors.base import Executor
+from bobcat.executors.inline import milliseconds_since
 from bobcat.executors.sandbox import ENV_ALLOWLIST, SandboxError, check_limits, run_in_subprocess
 from bobcat.model.decision import ActionRequest
-from bobcat.model.run import ActionResult, ToolDef
+from bobcat.model.run import ActionResult, ToolDef, UncertainResult
 
 
 def subprocess_executor(
@@ -40,11 +41,8 @@ def subprocess_executor(
                 env_allowlist=env_allowlist,
             )
         except SandboxError as error:
-            return ActionResult(False, error=f"SandboxError: {error}", duration_ms=_since(started))
-        return ActionResult(True, value, None, _since(started))
+            kind = UncertainResult if error.uncertain else ActionResult
+            return kind(False, error=f"SandboxError: {error}", duration_ms=milliseconds_since(started))
+        return ActionResult(True, value, None, milliseconds_since(started))
 
     return execute
-
-
-def _since(started: float) -> int:
-    return int((time.perf_counter() - started) * 1000)

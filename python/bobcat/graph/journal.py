@@ -28,6 +28,8 @@ from bobcat.stores.protocol import DurableStore, LeaseLost, RestorableStore, Run
 from bobcat.text.json_text import format_exception
 
 T = TypeVar("T")
+_RESULT = ("correlation_id", "bundle_id", "final_answer", "error", "steps_taken")
+"""The fields of a result in its record, beside the usage."""
 LOST_ERROR = "failed in an earlier attempt, which left no error on record"
 """The error of a failed node whose journal has no error text."""
 
@@ -178,28 +180,21 @@ class GraphJournal:
         seq = at if self._plain else self._next_seq
         record = StepRecord(self._run_id, seq, kind, "", body, datetime.now(UTC))
         async with _calling("store.append", DuplicateRecord, LeaseLost, meaning=GraphSuperseded):
-            await self._write(self._store, record)
+            await (self._store.append if self._lease_keeper is None else self._lease_keeper.write)(record)
         self._next_seq = seq + 1
-
-    async def _write(self, store: RunStore, record: StepRecord) -> None:
-        lease_keeper = self._lease_keeper
-        if lease_keeper is None or not isinstance(store, DurableStore):
-            await store.append(record)
-            return
-        if lease_keeper.is_due():
-            await lease_keeper.renew()
-        await store.append_fenced(record, lease_keeper.lease)
 
     async def close(self, status: RunStatus | None, detail: Mapping[str, Any]) -> None:
         """Save the graph's status, if it has one, and release the lease."""
-        lease_keeper, store = self._lease_keeper, self._store
-        if lease_keeper is None or not isinstance(store, DurableStore):
+        lease_keeper = self._lease_keeper
+        if lease_keeper is None:
             return
         try:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     if status is not None:
-                        await store.set_status(self._run_id, status, detail=detail, lease=lease_keeper.lease)
+                        await lease_keeper.store.set_status(
+                            self._run_id, status, detail=detail, lease=lease_keeper.lease
+                        )
         finally:  # also when the graph is cancelled here: otherwise the renewals would never end
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
@@ -208,26 +203,13 @@ class GraphJournal:
 
 def result_to_body(result: RunResult) -> dict[str, Any]:
     """A node's result as a journal body."""
-    return {
-        "correlation_id": result.correlation_id,
-        "bundle_id": result.bundle_id,
-        "final_answer": result.final_answer,
-        "error": result.error,
-        "steps_taken": result.steps_taken,
-        "usage": None if result.usage is None else usage_to_body(result.usage),
-    }
+    usage = None if result.usage is None else usage_to_body(result.usage)
+    return {**{name: getattr(result, name) for name in _RESULT}, "usage": usage}
 
 
 def result_from_body(body: Mapping[str, Any]) -> RunResult:
     """The result in a `node.finished` record."""
-    return RunResult(
-        body["correlation_id"],
-        body["bundle_id"],
-        body["final_answer"],
-        body["error"],
-        body["steps_taken"],
-        usage_from_body(body["usage"]),
-    )
+    return RunResult(**{name: body[name] for name in _RESULT}, usage=usage_from_body(body["usage"]))
 
 
 def _summary(outcome: NodeOutcome) -> dict[str, Any]:

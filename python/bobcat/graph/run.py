@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from typing import Any, NoReturn, TypeAlias
@@ -103,7 +103,7 @@ async def run_graph(
         executor=executor,
         cancel=cancel,
     )
-    return await run_graph_with(
+    return await GraphRun(
         DEFAULTS,
         nodes,
         task,
@@ -119,61 +119,7 @@ async def run_graph(
         executor=executor,
         extra=extra,
         **{**journal, "owner": journal["owner"] or default_owner()},
-    )
-
-
-async def run_graph_with(
-    compat: GraphCompat,
-    nodes: Mapping[str, GraphNode],
-    task: str,
-    *,
-    router: Router | GraphSpec,
-    start: str | None,
-    max_transitions: int | None,
-    compose_task: Compose | None,
-    sinks: Sequence[AnySink],
-    store: RunStore | None,
-    run_id: str | None,
-    cancel: CancelSignal | None,
-    **surroundings: Any,  # Any: arguments of `run_agent`, checked there
-) -> GraphResult:
-    """`run_graph` with compatibility options."""
-    spec = router if isinstance(router, GraphSpec) else None
-    first = start or (spec.start if spec else None)
-    if not first:
-        raise ValueError("start node is required (pass start= or use a GraphSpec)")
-    if first not in nodes:
-        raise ValueError(f"start node {first!r} not in nodes {sorted(nodes)}")
-    missing = spec.node_names() - set(nodes) if spec is not None else frozenset()
-    if missing:
-        raise ValueError(f"graph routes to unknown node(s): {sorted(missing)}")
-    if store is not None and not run_id:
-        raise ValueError("a non-empty run_id is required when store is provided")
-    bound = max_transitions if max_transitions is not None else spec.max_transitions if spec else None
-    graph = _Graph(
-        compat=compat,
-        nodes=dict(nodes),
-        task=task,
-        router=router,
-        start=first,
-        bound=checked_bound(bound),
-        compose=compose_task or default_task,
-        sinks=tuple(sinks),
-        journal=GraphJournal(
-            store,
-            run_id or "",
-            plain=compat.plain,
-            owner=surroundings.get("owner"),
-            lease_seconds=surroundings.get("lease_seconds", DEFAULT_LEASE_SECONDS),
-        ),
-        store=store,
-        run_id=run_id,
-        cancel=cancel,
-        surroundings=surroundings,
-    )
-    for name, node in graph.nodes.items():
-        check_node(name, node)
-    return await graph.run()
+    ).run()
 
 
 log = logger("graph")
@@ -192,34 +138,57 @@ class _End(Exception):
         self.event = event
 
 
-@dataclass(slots=True, kw_only=True)
-class _Graph:
-    """One call of `run_graph`: its arguments and its state."""
+class GraphRun:
+    """One call of `run_graph`, with compatibility options: its arguments and its state."""
 
-    compat: GraphCompat
-    nodes: dict[str, GraphNode]
-    task: str
-    router: Router
-    start: str
-    bound: int
-    compose: Compose
-    sinks: tuple[AnySink, ...]
-    journal: GraphJournal
-    store: RunStore | None
-    run_id: str | None
-    cancel: CancelSignal | None
-    surroundings: Mapping[str, Any]
-    fanout: Fanout = field(init=False)
-    correlation_id: str = field(init=False)
-    events: int = 0
-    path: list[NodeOutcome] = field(default_factory=list)
-    transition: int = 0
-    other_task: bool = False
-    """True when the journal is that of another task: its status stays."""
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        compat: GraphCompat,
+        nodes: Mapping[str, GraphNode],
+        task: str,
+        *,
+        router: Router | GraphSpec,
+        start: str | None,
+        max_transitions: int | None,
+        compose_task: Compose | None,
+        sinks: Sequence[AnySink],
+        store: RunStore | None,
+        run_id: str | None,
+        cancel: CancelSignal | None,
+        **surroundings: Any,  # Any: arguments of `run_agent`, checked there
+    ) -> None:
+        spec = router if isinstance(router, GraphSpec) else None
+        first = start or (spec.start if spec else None)
+        if not first:
+            raise ValueError("start node is required (pass start= or use a GraphSpec)")
+        if first not in nodes:
+            raise ValueError(f"start node {first!r} not in nodes {sorted(nodes)}")
+        missing = spec.node_names() - set(nodes) if spec is not None else frozenset()
+        if missing:
+            raise ValueError(f"graph routes to unknown node(s): {sorted(missing)}")
+        if store is not None and not run_id:
+            raise ValueError("a non-empty run_id is required when store is provided")
+        bound = max_transitions if max_transitions is not None else spec.max_transitions if spec else None
+        self.bound = checked_bound(bound)
+        self.compat, self.nodes, self.task, self.router, self.start = compat, dict(nodes), task, router, first
+        self.compose = compose_task or default_task
+        self.sinks, self.store, self.run_id, self.cancel = tuple(sinks), store, run_id, cancel
+        self.surroundings = surroundings
+        self.journal = GraphJournal(
+            store,
+            run_id or "",
+            plain=compat.plain,
+            owner=surroundings.get("owner"),
+            lease_seconds=surroundings.get("lease_seconds", DEFAULT_LEASE_SECONDS),
+        )
+        for name, node in self.nodes.items():
+            check_node(name, node)
         self.fanout = Fanout(self.sinks, total_seconds=inf)
-        self.correlation_id = self.run_id or str(uuid4())
+        self.correlation_id = run_id or str(uuid4())
+        self.events = self.transition = 0
+        self.path: list[NodeOutcome] = []
+        self.other_task = False
+        """True when the journal is that of another task: its status stays."""
 
     async def run(self) -> GraphResult:
         """Execute the graph, from its journal to its result."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bobcat.journal.records import StepRecord
@@ -20,23 +20,23 @@ class JournalIndex:
 
     records: int = 0
     attempts: int = 1
-    replies: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    orphans: Mapping[int, StepRecord] = field(default_factory=dict)
-    results: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    replies: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    orphans: dict[int, StepRecord] = field(default_factory=dict)
+    results: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     final: Mapping[str, Any] | None = None
     bundle_id: str | None = None
     next_seq: int = 0
-    grants: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    grants: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """Granted approvals that no started action has used yet."""
-    started_counts: Mapping[int, int] = field(default_factory=dict)
+    started_counts: dict[int, int] = field(default_factory=dict)
     """Number of attempts per step: its intents that may have run."""
-    open: Mapping[int, tuple[StepRecord, ...]] = field(default_factory=dict)
+    open: dict[int, tuple[StepRecord, ...]] = field(default_factory=dict)
     """The intents of a step that may have run, closed neither by a result nor by an `action.abandoned`."""
-    result_keys: Mapping[int, str] = field(default_factory=dict)
+    result_keys: dict[int, str] = field(default_factory=dict)
     task: str | None = None
     binding: Mapping[str, Any] | None = None
     """The most recent binding of the run: see `bobcat.runtime.resume_check`."""
-    extras: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    extras: dict[int, Mapping[str, Any]] = field(default_factory=dict)
     """The facts that a provider gave for a step."""
     asked: Mapping[str, str] = field(default_factory=FrozenDict)
     """The fingerprints of the questions that suspended the run, by their ids."""
@@ -58,19 +58,11 @@ def index_journal(records: Sequence[StepRecord], *, keeps_uncertain: bool = True
     Without `keeps_uncertain`, each intent of a step replaces the one before, as in lynx-agent.
     """
     ordered = sorted(records, key=lambda record: record.seq)
-    attempts = 1
-    replies: dict[int, Mapping[str, Any]] = {}
-    orphans: dict[int, StepRecord] = {}
-    results: dict[int, Mapping[str, Any]] = {}
+    found, attempts = JournalIndex(), 1
     final: Mapping[str, Any] | None = None
     bundle_id: str | None = None
-    grants: dict[int, Mapping[str, Any]] = {}
-    begun: dict[int, int] = {}
-    unclosed: dict[int, tuple[StepRecord, ...]] = {}
-    result_keys: dict[int, str] = {}
     task: str | None = None
     binding: Mapping[str, Any] | None = None
-    extras: dict[int, Mapping[str, Any]] = {}
     asked: dict[str, str] = {}
     for record in ordered:
         body = record.body
@@ -79,56 +71,48 @@ def index_journal(records: Sequence[StepRecord], *, keeps_uncertain: bool = True
             bundle_id = body.get("bundle_id", bundle_id)
             task, binding = body.get("task", task), body.get("binding", binding)
         elif record.kind == "model.output":
-            replies[int(body["step"])] = body
+            found.replies[int(body["step"])] = body
         elif record.kind == "step.extra":
             if "extra" in body:
-                extras[int(body["step"])] = body["extra"]
+                found.extras[int(body["step"])] = body["extra"]
         elif record.kind == "approval.granted":
-            grants[int(body["step"])] = body
+            found.grants[int(body["step"])] = body
         elif record.kind == "run.suspended":
             asked.update(zip(body.get("approvals", ()), body.get("fingerprints", ()), strict=False))
         elif record.kind == "action.intent":
             step = int(body["step"])
-            grants.pop(step, None)  # a grant is valid for one execution
+            found.grants.pop(step, None)  # a grant is valid for one execution
             if body.get("verdict") in EFFECTFUL_VERDICTS:
-                begun[step] = begun.get(step, 0) + 1
-                unclosed[step] = (*unclosed.get(step, ()), record)
+                found.started_counts[step] = found.started_counts.get(step, 0) + 1
+                found.open[step] = (*found.open.get(step, ()), record)
             # INVARIANT: an intent that may have run stays until a result closes it. A later attempt's `deny` intent
             # does not show whether the first attempt's action happened.
-            earlier = orphans.get(step) if keeps_uncertain else None
+            earlier = found.orphans.get(step) if keeps_uncertain else None
             if earlier is None or earlier.body.get("verdict") not in EFFECTFUL_VERDICTS:
-                orphans[step] = record
+                found.orphans[step] = record
         elif record.kind == "action.result":
             step = int(body["step"])
-            results[step] = body
-            result_keys[step] = record.idempotency_key
-            orphans.pop(step, None)
-            unclosed.pop(step, None)
+            found.results[step] = body
+            found.result_keys[step] = record.idempotency_key
+            found.orphans.pop(step, None)
+            found.open.pop(step, None)
         elif record.kind == "action.abandoned":
             step = int(body["step"])
-            left = tuple(intent for intent in unclosed.get(step, ()) if intent.seq not in body["intents"])
-            unclosed[step] = left
-            orphans.pop(step, None)
+            left = tuple(intent for intent in found.open.get(step, ()) if intent.seq not in body["intents"])
+            found.open[step] = left
+            found.orphans.pop(step, None)
             if left:
-                orphans[step] = left[0]
+                found.orphans[step] = left[0]
         elif record.kind == "final":
             final = body
-    next_seq = ordered[-1].seq + 1 if ordered else 0
-    return JournalIndex(
-        len(ordered),
-        attempts,
-        replies,
-        orphans,
-        results,
-        final,
-        bundle_id,
-        next_seq,
-        grants,
-        begun,
-        unclosed,
-        result_keys,
-        task,
-        binding,
-        extras,
-        FrozenDict(asked),
+    return replace(
+        found,
+        records=len(ordered),
+        attempts=attempts,
+        final=final,
+        bundle_id=bundle_id,
+        next_seq=ordered[-1].seq + 1 if ordered else 0,
+        task=task,
+        binding=binding,
+        asked=FrozenDict(asked),
     )

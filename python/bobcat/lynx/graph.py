@@ -12,7 +12,7 @@ from bobcat.errors import GraphCompileError
 from bobcat.executors import Executor
 from bobcat.graph import DONE as DONE  # importable from here, but not in `__all__`, as in lynx-agent
 from bobcat.graph import GraphResult, GraphSpec, NodeOutcome, Router
-from bobcat.graph.run import GraphCompat, run_graph_with
+from bobcat.graph.run import GraphCompat, GraphRun
 from bobcat.journal.records import RunStore
 from bobcat.lynx.core.scheduler import run_agent
 from bobcat.lynx.core.types import Budget
@@ -69,7 +69,7 @@ async def run_graph(
     cancel: Cancelled | None = None,
 ) -> GraphResult:
     """Run `nodes` on `task`; after each node, `router` selects the next."""
-    return await run_graph_with(
+    return await GraphRun(
         _LYNX_2_5,
         nodes,
         task,
@@ -85,4 +85,4 @@ async def run_graph(
         store=store,
         run_id=run_id,
         cancel=cancel,
-    )
+    ).run()

@@ -166,7 +166,7 @@ class _ArgumentFreezer:
             raise ValueError(f"a container that contains itself cannot be {self.role}")
         before = self._count
         self._add(1)
-        if depth >= self.max_depth and _is_container(kind):
+        if depth >= self.max_depth and issubclass(kind, (list, tuple, set, frozenset, Mapping)):
             raise self._error(f"nested deeper than {self.max_depth} levels", "argument_too_deep")
         self._inside.add(key)
         found = self._frozen(value, kind, depth + 1)
@@ -242,10 +242,6 @@ class _FactFreezer(_ArgumentFreezer):
 
 def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
     return dict.items(value) if issubclass(type(value), dict) else [(key, value[key]) for key in value]
-
-
-def _is_container(kind: type) -> bool:
-    return issubclass(kind, (list, tuple, set, frozenset, Mapping))
 
 
 def is_flat(args: FrozenDict[Any, Any]) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from operator import is_
 from typing import Any, Never, TypeVar
 
 from bobcat._core import frozen_if_flat
@@ -130,7 +131,7 @@ def deep_freeze(value: Any) -> Any:
     its own comparison: a policy and a tool could see different arguments under it.
     """
     flat = frozen_if_flat(value)  # PERF: most calls have flat arguments (4.6 µs -> 0.1 µs)
-    return _Freezer().walk(value, 0) if flat is None else flat
+    return _Walker(freezes=True).walk(value, 0) if flat is None else flat
 
 
 def thaw(value: Any) -> Any:
@@ -140,13 +141,14 @@ def thaw(value: Any) -> Any:
     """
     if type(value) is FrozenDict and _LEAVES.issuperset(map(type, value.values())):
         return dict(value)
-    return _Thawer().walk(value, 0)
+    return _Walker(freezes=False).walk(value, 0)
 
 
 class _Walker:
     """One traversal of a value: the containers around it, and those seen, with the originals to keep ids valid."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, freezes: bool) -> None:
+        self._freezes = freezes
         self._done: dict[int, tuple[Any, Any]] = {}
         self._inside: set[int] = set()
 
@@ -169,46 +171,26 @@ class _Walker:
 
     def container(self, value: Any, depth: int) -> Any:
         """The frozen or thawed form of a container whose elements are at `depth`."""
-        raise NotImplementedError
-
-    def tuple_of(self, value: tuple[Any, ...], depth: int) -> tuple[Any, ...]:
-        """`value` itself when its elements are unchanged, else a tuple (or named tuple) of the new ones."""
-        items = [self.walk(item, depth) for item in tuple.__iter__(value)]
-        if all(map(_same, items, tuple.__iter__(value))):
-            return value
-        make = getattr(value, "_make", tuple)
-        rebuilt: tuple[Any, ...] = make(items)
-        return rebuilt
-
-
-class _Freezer(_Walker):
-    def container(self, value: Any, depth: int) -> Any:
         if isinstance(value, Mapping):
             pairs = dict.items(value) if isinstance(value, dict) else [(key, value[key]) for key in value]
+            if not self._freezes:
+                return {key: self.walk(item, depth) for key, item in pairs}
             frozen = {exact_key(key): self.walk(item, depth) for key, item in pairs}
-            if type(value) is FrozenDict and all(map(_same, frozen.values(), dict.values(value))):
-                return value
-            return FrozenDict(frozen)
+            same = type(value) is FrozenDict and all(map(is_, frozen.values(), dict.values(value)))
+            return value if same else FrozenDict(frozen)
         if isinstance(value, list):
             items = [self.walk(item, depth) for item in list.__iter__(value)]
-            if type(value) is FrozenList and all(map(_same, items, list.__iter__(value))):
-                return value
-            return FrozenList(items)
+            if not self._freezes:
+                return items
+            same = type(value) is FrozenList and all(map(is_, items, list.__iter__(value)))
+            return value if same else FrozenList(items)
         if isinstance(value, tuple):
-            return self.tuple_of(value, depth)
-        return bytearray(value) if isinstance(value, bytearray) else frozenset(value)
-
-
-class _Thawer(_Walker):
-    def container(self, value: Any, depth: int) -> Any:
-        if isinstance(value, Mapping):
-            pairs = dict.items(value) if isinstance(value, dict) else [(key, value[key]) for key in value]
-            return {key: self.walk(item, depth) for key, item in pairs}
-        if isinstance(value, list):
-            return [self.walk(item, depth) for item in list.__iter__(value)]
-        if isinstance(value, tuple):
-            return self.tuple_of(value, depth)
-        return bytearray(value) if isinstance(value, bytearray) else set(value)
+            items = [self.walk(item, depth) for item in tuple.__iter__(value)]
+            same = all(map(is_, items, tuple.__iter__(value)))
+            return value if same else getattr(value, "_make", tuple)(items)
+        if isinstance(value, bytearray):
+            return bytearray(value)
+        return frozenset(value) if self._freezes else set(value)
 
 
 def exact_key(key: Any) -> Any:  # Any: mappings have keys of any kind
@@ -234,7 +216,3 @@ def _defined(kind: type, name: str) -> object:
         if name in methods:
             return methods[name]
     return None
-
-
-def _same(left: object, right: object) -> bool:
-    return left is right

@@ -6,7 +6,7 @@ A service that only evaluates policies never loads this module; `bobcat.model` i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -213,6 +213,22 @@ class ActionResult:
     value: Any | None = None
     error: str | None = None
     duration_ms: int = 0
+
+
+class UncertainResult(ActionResult):
+    """A failure of a tool that was ended from outside, by a timeout or a signal: it may have taken effect.
+
+    It equals an `ActionResult` with the same fields.
+    """
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ActionResult):
+            return NotImplemented
+        return all(getattr(self, each.name) == getattr(other, each.name) for each in fields(ActionResult))
+
+    __hash__ = ActionResult.__hash__
 
 
 @fast_init

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable
 
 from bobcat.model.run import AuditEvent
 from bobcat.sinks.base import AnySink, Sink, marked
-from bobcat.sinks.fanout import MultiSink, runs_on_the_loop
-from bobcat.sinks.thread import SinkThread
+from bobcat.sinks.fanout import MultiSink, SinkState
 
 
 def noop_sink() -> Sink:
@@ -25,14 +23,12 @@ def callback_sink(fn: Callable[[AuditEvent], Awaitable[None] | None], *, require
 
     With `required`, the run stops before the next effect when `fn` raises or takes too long.
     """
-    thread = None if runs_on_the_loop(fn) else SinkThread()
+    state = SinkState(fn)
 
     async def sink(event: AuditEvent) -> None:
-        pending = fn(event) if thread is None else await thread.run(lambda: fn(event))
-        if isawaitable(pending):
-            await pending
+        await state.deliver(event)
 
-    sink.__qualname__ = getattr(fn, "__qualname__", None) or repr(fn)  # the name in failure reports
+    sink.__qualname__ = state.name  # the name in failure reports
     return marked(sink, required=required)
 
 

@@ -4,57 +4,48 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
 
 from bobcat.journal.records import StepRecord
-from bobcat.stores.codec import FENCE_JUMP, body_of, text_of
-from bobcat.stores.errors import duplicate_record, lease_lost, version_conflict
-from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.codec import FENCE_JUMP, RecordRow, body_of, moment_of
+from bobcat.stores.errors import duplicate_record, lease_lost
+from bobcat.stores.lease_clock import ClockSample
+from bobcat.stores.local import LocalStore, RunState, recent
+from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class _MemoryRunState:
-    """The state of a run beside its records."""
-
-    status: RunStatus
-    created: datetime
-    updated: datetime
-    detail: str = "{}"
-    fence: int = 0
-    owner: str | None = None
-    expires: datetime = field(default=datetime.min.replace(tzinfo=UTC))
+class _MemoryRunState(RunState):
     lease: Lease | None = None
     """The most recent lease: its holder only needs a check of the time."""
-    until: float = 0.0
+    ends: float = 0.0
     """End of the lease, in seconds of the lease clock."""
-    epoch: int = 1
     appended: int = 0
     last: StepRecord | None = None
     """The record at the highest position."""
 
-    def give(self, lease: Lease, until: float) -> Lease:
-        """Register a lease that begins or is renewed."""
-        self.expires, self.lease, self.until = lease.expires, lease, until
-        return lease
 
-
-class MemoryStore:
+class MemoryStore(LocalStore[None, _MemoryRunState]):
     """A `DurableStore` over dicts, for one process, without durability. Records are kept as objects.
 
     `clock` is the store's time; a test can pass its own so that leases end without waiting.
     """
 
+    _name = staticmethod(lambda label, name: name)  # a dict takes any name
+
     def __init__(self, *, clock: Callable[[], datetime] | None = None) -> None:
+        super().__init__(clock, _MemoryRunState)
         self._runs: dict[str, dict[int, StepRecord]] = {}
         self._states: dict[str, _MemoryRunState] = {}
         self._documents: dict[tuple[str, str], Entry] = {}
-        self._clock = clock if clock is not None else partial(datetime.now, UTC)
         # Leases use a clock that cannot be set: the date may jump. PERF: a third of the time of a `datetime`.
-        self._seconds = time.monotonic if clock is None else lambda: self._clock().timestamp()
+        self._seconds = time.monotonic if clock is None else lambda: self._now() / 1e6
+        self._read = self._sample
         self._epoch = 1
         self._restored_at: datetime | None = None
         self._lock = threading.Lock()  # for states and documents; records need no lock: `setdefault` is atomic
@@ -81,156 +72,107 @@ class MemoryStore:
         run = self._runs.get(run_id, {})
         return tuple(run[seq] for seq in sorted(run))
 
-    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Acquire the run with the next fence, or raise `RunBusy`."""
-        with self._lock:
-            until = self._seconds() + seconds  # read before the date, so that a lease ends no earlier by its date
-            state, now = self._state(run_id), self._clock()
-            if state.owner is not None and state.owner != owner and state.until > self._seconds():
-                raise RunBusy(run_id, state.owner, state.expires)
-            state.fence += 1
-            state.owner, state.updated = owner, now
-            return state.give(Lease(run_id, owner, state.fence, now + timedelta(seconds=seconds)), until)
-
-    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """Extend the lease from now, or raise `LeaseLost`."""
-        with self._lock:
-            until = self._seconds() + seconds
-            now, state = self._clock(), self._states.get(lease.run_id)
-            if state is None or state.fence != lease.fence or state.owner != lease.owner:
-                raise lease_lost(lease, lease.run_id)
-            state.updated = now
-            return state.give(replace(lease, expires=now + timedelta(seconds=seconds)), until)
-
-    async def release(self, lease: Lease) -> None:
-        """Release the run."""
-        with self._lock:
-            state = self._states.get(lease.run_id)
-            if state is not None and state.fence == lease.fence and state.owner == lease.owner:
-                state.owner, state.lease, state.updated = None, None, self._clock()
-
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
         """`append` while the lease is held. Calls `append`, so that a subclass overrides both at once."""
         state = self._states.get(record.run_id)
-        if state is None or state.lease is not lease or state.until <= self._seconds():
+        if state is None or state.lease is not lease or state.ends <= self._seconds():
             self._held(lease, record.run_id)
         await self.append(record)
-
-    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
-        """Records of a run from `seq` on, by `seq`."""
-        run = self._runs.get(run_id, {})
-        return tuple(run[position] for position in sorted(position for position in run if position >= seq)[:limit])
-
-    async def set_status(
-        self,
-        run_id: str,
-        status: RunStatus,
-        *,
-        detail: Mapping[str, Any] | None = None,
-        lease: Lease | None = None,
-        expected: Collection[RunStatus] | None = None,
-    ) -> None:
-        """Set the status of a run, or raise `StatusConflict`."""
-        text = text_of("status", detail or {})
-        with self._lock:
-            if lease is not None:
-                self._held(lease, run_id)
-            known = self._states.get(run_id)
-            if known is not None and expected is not None and known.status not in expected:
-                raise StatusConflict(run_id, known.status)
-            state = self._state(run_id)
-            state.status, state.detail, state.updated = status, text, self._clock()
-
-    async def runs(
-        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
-    ) -> Sequence[RunSummary]:
-        """Runs, most recently changed first."""
-        with self._lock:
-            known = [self._summary(run_id) for run_id in self._states]
-        mark = None if after is None else (after.updated, after.run_id)
-        chosen = [
-            each
-            for each in known
-            if status in (None, each.status) and (mark is None or (each.updated, each.run_id) < mark)
-        ]
-        return tuple(sorted(chosen, key=lambda each: (each.updated, each.run_id), reverse=True)[:limit])
-
-    async def run(self, run_id: str) -> RunSummary | None:
-        """One run, or None."""
-        with self._lock:
-            return self._summary(run_id) if run_id in self._states else None
-
-    async def get(self, kind: str, key: str) -> Entry | None:
-        """One document, or None."""
-        return self._documents.get((kind, key))
-
-    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
-        """Write a document if its version is `expected`, or raise `VersionConflict`."""
-        kept = body_of(text_of("document", body))
-        with self._lock:
-            current = self._documents.get((kind, key))
-            if expected != (0 if current is None else current.version):
-                raise version_conflict(kind, key, expected)
-            entry = self._documents[kind, key] = Entry(kind, key, expected + 1, kept, self._clock())
-            return entry
-
-    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        """Documents of a kind, by key."""
-        with self._lock:
-            keys = sorted(key for each, key in self._documents if each == kind and key > after)
-            return tuple(self._documents[kind, key] for key in keys[:limit])
-
-    async def now(self) -> datetime:
-        """The store's time."""
-        return self._clock()
-
-    async def epoch(self) -> int:
-        """The present epoch."""
-        return self._epoch
 
     async def mark_restored(self) -> int:
         """Begin the next epoch."""
         with self._lock:
-            self._epoch, self._restored_at = self._epoch + 1, self._clock()
+            self._epoch, self._restored_at = self._epoch + 1, moment_of(self._now())
             for state in self._states.values():
                 state.fence, state.owner, state.lease = state.fence + FENCE_JUMP, None, None
             return self._epoch
 
-    async def restored_at(self) -> datetime | None:
-        """The time when the present epoch began."""
-        return self._restored_at
-
-    async def mark_uncertain(self, run_id: str) -> None:
-        """Mark a run as possibly older than the present epoch."""
-        with self._lock:
-            self._state(run_id).epoch = 0
-
     async def aclose(self) -> None:
         """Do nothing: there are no resources."""
 
+    async def _append(self, row: RecordRow, lease: Lease | None) -> None:
+        raise TypeError("`append` and `append_fenced` keep records as objects: no row is written")
+
+    async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]:
+        run = self._runs.get(run_id, {})
+        return tuple(run[position] for position in sorted(position for position in run if position >= seq)[:limit])
+
+    async def _listed(
+        self, status: RunStatus | None, limit: int, after: tuple[int, str] | None
+    ) -> Sequence[RunSummary]:
+        with self._lock:
+            return tuple([self._summary(state) for state in recent(self._states.values(), status, limit, after)])
+
+    async def _run(self, run_id: str) -> RunSummary | None:
+        with self._lock:
+            state = self._states.get(run_id)
+            return None if state is None else self._summary(state)
+
+    async def _get(self, kind: str, key: str) -> Entry | None:
+        return self._documents.get((kind, key))
+
+    async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
+        with self._lock:
+            current = self._documents.get((kind, key))
+            if expected != (0 if current is None else current.version):
+                return None
+            updated = moment_of(self._now())
+            self._documents[kind, key] = Entry(kind, key, expected + 1, body_of(text), updated)
+            return updated
+
+    async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
+        with self._lock:
+            keys = sorted(key for each, key in self._documents if each == kind and key > after)
+            return tuple(self._documents[kind, key] for key in keys[:limit])
+
+    async def _last_restore(self) -> tuple[int, datetime | None]:
+        return self._epoch, self._restored_at
+
+    async def _change(self, run_id: str, work: Callable[[None], T]) -> T:
+        with self._lock:
+            return work(None)
+
+    def _load_state(self, access: None, run_id: str) -> _MemoryRunState | None:
+        return self._states.get(run_id)
+
+    def _save_state(self, access: None, state: _MemoryRunState) -> None:
+        if state.owner is None:
+            state.lease = None
+        self._states[state.run_id] = state
+
+    def _present_epoch(self, access: None) -> int:
+        return self._epoch
+
+    def _extend(self, access: None, state: _MemoryRunState, now: ClockSample, seconds: float) -> Lease:
+        state.lease, state.ends = super()._extend(access, state, now, seconds), state.until / 1e6
+        return state.lease
+
+    def _sample(self) -> ClockSample:
+        tick = round(self._seconds() * 1e6)  # read before the date, so that a lease ends no earlier by its date
+        return ClockSample(self._now(), "", tick)
+
+    def forget(self, run_id: str) -> None:
+        """Remove a run and its records."""
+        with self._lock:
+            self._runs.pop(run_id, None)
+            self._states.pop(run_id, None)
+
     def _state(self, run_id: str) -> _MemoryRunState:
-        state = self._states.get(run_id)
-        if state is None:
-            now = self._clock()
-            state = self._states[run_id] = _MemoryRunState("running", now, now, epoch=self._epoch)
-        return state
+        """The state of a run, which becomes known."""
+        if run_id not in self._states:
+            self._states[run_id] = self._new_state(None, run_id)
+        return self._states[run_id]
 
     def _held(self, lease: Lease, run_id: str) -> None:
-        state = self._states.get(run_id)
-        if (
-            state is None
-            or lease.run_id != run_id
-            or state.fence != lease.fence
-            or state.owner != lease.owner
-            or state.until <= self._seconds()
-        ):
+        if lease.run_id != run_id:
             raise lease_lost(lease, run_id)
+        self._check_held(self._states.get(run_id), lease)
 
-    def _summary(self, run_id: str) -> RunSummary:
-        state, records = self._states[run_id], self._runs.get(run_id, ())
+    def _summary(self, state: _MemoryRunState) -> RunSummary:
         head = None if state.last is None else state.last.body.get("chain")
         return RunSummary(
-            run_id, state.status, len(records), state.fence, state.created, state.updated, body_of(state.detail),
-            appended=state.appended, head=head if isinstance(head, str) else "", restored=state.epoch < self._epoch,
-            held=state.owner is not None and state.until > self._seconds(),
+            state.run_id, state.status, len(self._runs.get(state.run_id, ())), state.fence, moment_of(state.created),
+            moment_of(state.updated), body_of(str(state.detail)), appended=state.appended,
+            head=head if isinstance(head, str) else "", restored=state.epoch < self._epoch,
+            held=state.is_held(self._read()),
         )  # fmt: skip

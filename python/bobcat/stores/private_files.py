@@ -10,18 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 
 FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
+_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 def open_private(path: Path | str, flags: int) -> int:
     """`os.open` that gives a new file `FILE_MODE`. `flags` without `O_CREAT` and `O_EXCL`."""
-    flags |= getattr(os, "O_CLOEXEC", 0)
     try:
-        descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE)
+        return _create(path, flags)
     except FileExistsError:
-        return os.open(path, flags | os.O_CREAT, FILE_MODE)  # created, if it was removed meanwhile
-    if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, FILE_MODE)
-    return descriptor
+        return os.open(path, flags | _CLOEXEC | os.O_CREAT, FILE_MODE)  # created, if it was removed meanwhile
 
 
 def private_opener(path: str, flags: int) -> int:
@@ -31,15 +28,15 @@ def private_opener(path: str, flags: int) -> int:
 
 def create_private(path: str) -> None:
     """Create an empty file with `FILE_MODE`, unless it exists."""
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), FILE_MODE)
-    except FileExistsError:
-        return
-    try:
-        if hasattr(os, "fchmod"):
-            os.fchmod(descriptor, FILE_MODE)
-    finally:
-        os.close(descriptor)
+    with suppress(FileExistsError):
+        os.close(_create(path, os.O_RDWR))
+
+
+def _create(path: Path | str, flags: int) -> int:
+    descriptor = os.open(path, flags | _CLOEXEC | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, FILE_MODE)
+    return descriptor
 
 
 def private_directory(path: Path) -> None:

@@ -186,7 +186,7 @@ class DurableStore(RunStore, Protocol):
         """Close connections and files; appended records remain."""
 
 
-_METHODS = tuple(name for protocol in (RunStore, DurableStore) for name in vars(protocol) if not name.startswith("_"))
+METHODS = tuple(name for protocol in (RunStore, DurableStore) for name in vars(protocol) if not name.startswith("_"))
 
 
 def has_leases(store: RunStore) -> TypeGuard[DurableStore]:
@@ -194,7 +194,7 @@ def has_leases(store: RunStore) -> TypeGuard[DurableStore]:
 
     PERF: `isinstance` looks up the protocol's methods each time, 12 µs -> 1 µs.
     """
-    return all(hasattr(store, name) for name in _METHODS)
+    return all(hasattr(store, name) for name in METHODS)
 
 
 async def change_status(

@@ -75,11 +75,18 @@ class ServerConnections(ABC, Generic[C, E]):
         opening = self._opening
         try:
             await asyncio.shield(opening)
-        except Exception:
+        except Exception as error:
             if self._opening is opening:
                 self._opening = None
                 await self._release()
+            if isinstance(error, self._driver.failure):
+                raise self._driver.to_store_error(error) from error
             raise
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        self._closed = True
+        await self._release()
 
     @abstractmethod
     async def _open(self) -> None:

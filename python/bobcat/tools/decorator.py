@@ -169,8 +169,7 @@ def declare(
 
 def shadow(real_fn: Callable[..., Any]) -> Callable[[Fn], Fn]:
     """Attach the dry-run twin of a tool: `@shadow(write_file)` is `@write_file.shadow`."""
-    if definition_of(real_fn) is None:
-        raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a shadow")
+    _definition(real_fn, "shadow")
     return lambda shadow_fn: _add_shadow(real_fn, shadow_fn)
 
 
@@ -183,8 +182,7 @@ def reconcile(real_fn: Callable[..., Any]) -> Callable[[ReconcileFn], ReconcileF
     It is called for an action whose run was interrupted after the intent, with the idempotency key and the arguments of
     that action. An exception counts as `Reconciled.unknown()`.
     """
-    if definition_of(real_fn) is None:
-        raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a reconciler")
+    _definition(real_fn, "reconciler")
     return lambda reconcile_fn: _add_reconcile(real_fn, reconcile_fn)
 
 
@@ -193,6 +191,14 @@ def definition_of(fn: object) -> ToolDef | None:
     # Programs written for lynx-agent store a changed definition under its attribute, which takes precedence.
     found = getattr(fn, LYNX_META, None) or getattr(fn, META, None)
     return cast("ToolDef | None", found)
+
+
+def _definition(fn: Callable[..., Any], part: str) -> ToolDef:
+    """The `ToolDef` of a function that gets a part. Raises `TypeError`."""
+    found = definition_of(fn)
+    if found is None:
+        raise TypeError(f"{_label(fn)} is not decorated with @tool — cannot attach a {part}")
+    return found
 
 
 def _names_of(fn: Callable[..., Any]) -> set[str]:
@@ -207,9 +213,7 @@ def _attach(fn: Callable[..., Any], definition: ToolDef) -> None:
 def _add_shadow(real_fn: Callable[..., Any], shadow_fn: Fn) -> Fn:
     if not _is_async(shadow_fn):
         raise TypeError("shadow function must be async")
-    current = definition_of(real_fn)
-    if current is None:
-        raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a shadow")
+    current = _definition(real_fn, "shadow")
     metadata = dataclasses.replace(current.metadata, has_shadow=True)
     _attach(real_fn, dataclasses.replace(current, shadow_fn=shadow_fn, metadata=metadata))
     return shadow_fn
@@ -218,10 +222,7 @@ def _add_shadow(real_fn: Callable[..., Any], shadow_fn: Fn) -> Fn:
 def _add_reconcile(real_fn: Callable[..., Any], reconcile_fn: ReconcileFn) -> ReconcileFn:
     if not _is_async(reconcile_fn):
         raise TypeError("reconcile function must be async")
-    current = definition_of(real_fn)
-    if current is None:
-        raise TypeError(f"{_label(real_fn)} is not decorated with @tool — cannot attach a reconciler")
-    _attach(real_fn, dataclasses.replace(current, reconcile_fn=reconcile_fn))
+    _attach(real_fn, dataclasses.replace(_definition(real_fn, "reconciler"), reconcile_fn=reconcile_fn))
     return reconcile_fn
 
 

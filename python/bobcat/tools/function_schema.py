@@ -11,12 +11,11 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from inspect import Parameter
-from types import SimpleNamespace
-from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin, get_type_hints
+from typing import Any, Generic, TypeVar, Unpack, get_args, get_origin
 
 from bobcat.model.run import INPUT_SCHEMA
 from bobcat.tools.schema_check import Compiler, SchemaError, Work
-from bobcat.tools.type_schema import JsonSchema, Style, TypeSchemas, json_value
+from bobcat.tools.type_schema import JsonSchema, Style, TypeSchemas, hint_of, json_value
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
@@ -164,12 +163,8 @@ def _hints(fn: Callable[..., Any], parameters: list[Parameter]) -> dict[str, Any
         plain_class = _named_class(parameter.annotation, names)
         if plain_class is not None:
             hints[parameter.name] = plain_class
-            continue
-        alone = SimpleNamespace(__annotations__={parameter.name: parameter.annotation})
-        try:
-            hints.update(get_type_hints(alone, globalns=names, include_extras=True))
-        except Exception:  # an annotation can be any expression
-            continue
+        else:
+            hints |= hint_of(parameter.name, parameter.annotation, names)
     return hints
 
 

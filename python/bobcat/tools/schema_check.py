@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from types import NoneType
 from typing import Any, TypeAlias
 from urllib.parse import unquote
@@ -66,16 +69,14 @@ class SchemaError(ValueError):
     """The schema cannot be used as a check: it is invalid, too large, or unsupported."""
 
 
+@dataclass(slots=True)
 class Mismatch:
     """Reason why a value does not fit: `path` leads to it, innermost step first; `names` are the keys concerned."""
 
-    __slots__ = ("code", "names", "path", "text")
-
-    def __init__(self, code: str, text: str, names: Sequence[str] = ()) -> None:
-        self.code = code
-        self.text = text
-        self.names = names
-        self.path: list[str | int] = []
+    code: str
+    text: str
+    names: Sequence[str] = ()
+    path: list[str | int] = field(default_factory=list)
 
     def below(self, step: str | int) -> Mismatch:
         """The same, seen from the container."""
@@ -105,15 +106,13 @@ class Work:
 Test: TypeAlias = Callable[[Any, Work], Mismatch | None]
 
 
+@dataclass(slots=True, eq=False)
 class SchemaNode:
     """A compiled schema. `kinds` are the types whose every exact value fits, `words` their description in errors."""
 
-    __slots__ = ("kinds", "test", "words")
-
-    def __init__(self, test: Test, kinds: frozenset[type] = frozenset(), words: str = "") -> None:
-        self.test = test
-        self.kinds = kinds
-        self.words = words
+    test: Test
+    kinds: frozenset[type] = frozenset()
+    words: str = ""
 
 
 def _fits(_value: Any, _work: Work) -> None:
@@ -202,7 +201,6 @@ class Compiler:
         if "$id" in schema and schema is not self._document:
             raise SchemaError("`$id` inside a schema is not supported")
         kinds, words, tests = self._type(schema)
-        exact_kinds = kinds
         by_kind: dict[type, list[Test]] = {}
         for types, made in (
             (OBJECTS, self._object(schema)),
@@ -217,13 +215,10 @@ class Compiler:
         if not tests and not by_kind and len(combined) == 1 and kinds is None:
             return combined[0]
         tests = [*tests, *(node.test for node in combined)]
-        plain_kinds = LEAVES if exact_kinds is None else exact_kinds & LEAVES
-        plain_kinds = frozenset() if tests else plain_kinds.difference(by_kind)
+        plain_kinds = frozenset() if tests else (LEAVES if kinds is None else kinds & LEAVES).difference(by_kind)
         if not tests and not by_kind:
-            if kinds is None:
-                return SchemaNode(_fits, plain_kinds, words)
-            return SchemaNode(_typed(kinds, words), plain_kinds, words)
-        return SchemaNode(_tested(kinds, words, by_kind, tests), plain_kinds, words)
+            return SchemaNode(_fits if kinds is None else partial(_typed, kinds, words), plain_kinds, words)
+        return SchemaNode(partial(_tested, kinds, words, by_kind, tests), plain_kinds, words)
 
     def _type(self, schema: Mapping[str, Any]) -> tuple[frozenset[type] | None, str, list[Test]]:
         """The types that `type` allows (None: all), in words, and the further tests that they need."""
@@ -259,10 +254,10 @@ class Compiler:
                 made = {"allOf": _all_of, "anyOf": _any_of, "oneOf": _one_of_them}[keyword]
                 found.append(made(members))
         if "not" in schema:
-            found.append(_negated(self.compile(schema["not"])))
+            found.append(SchemaNode(partial(_negated, self.compile(schema["not"]))))
         if "if" in schema:
             then, other = self.compile(schema.get("then", True)), self.compile(schema.get("else", True))
-            found.append(_conditional(self.compile(schema["if"]), then, other))
+            found.append(SchemaNode(partial(_conditional, self.compile(schema["if"]), then, other)))
         return found
 
     def _reference(self, reference: Any) -> SchemaNode:
@@ -277,18 +272,19 @@ class Compiler:
     def _object(self, schema: Mapping[str, Any]) -> list[Test]:
         tests: list[Test] = []
         if "required" in schema:
-            required = tuple(_names(schema["required"], "required"))
-            tests.append(lambda value, work: _required(value, required, work))
+            tests.append(partial(_required, tuple(_names(schema["required"], "required"))))
         if not schema.keys().isdisjoint(("properties", "patternProperties", "additionalProperties")):
             tests.append(self._members(schema))
         if "propertyNames" in schema:
-            tests.append(_property_names(self.compile(schema["propertyNames"])))
+            tests.append(partial(_property_names, self.compile(schema["propertyNames"])))
         for keyword in ("dependentRequired", "dependentSchemas", "dependencies"):
             for name, needed in _mapping(schema, keyword).items():
-                if isinstance(needed, (list, tuple)):
-                    tests.append(_dependent(name, tuple(_names(needed, keyword))))
-                else:
-                    tests.append(_dependent(name, self.compile(needed)))
+                node = (
+                    SchemaNode(partial(_required, tuple(_names(needed, keyword))))
+                    if isinstance(needed, (list, tuple))
+                    else self.compile(needed)
+                )
+                tests.append(partial(_dependent, name, node))
         tests.extend(_size_tests(schema, "minProperties", "maxProperties", "keys"))
         return tests
 
@@ -297,31 +293,7 @@ class Compiler:
         patterns = [
             (self.pattern(text), self.compile(member)) for text, member in _mapping(schema, "patternProperties").items()
         ]
-        rest = self.compile(schema.get("additionalProperties", True))
-
-        def test(value: Any, work: Work) -> Mismatch | None:
-            unknown: list[str] = []
-            for name, item in value.items():
-                if type(item) in known.get(name, NO_VALUE).kinds and not patterns:
-                    continue
-                work.step(len(patterns) * (1 + len(name) // TEXT_STEP))
-                nodes = [known[name]] if name in known else []
-                nodes += [node for pattern, node in patterns if found(pattern, name)]
-                if not nodes:
-                    if rest is NO_VALUE:
-                        unknown.append(name)
-                        continue
-                    nodes = [rest]
-                kind = type(item)
-                for node in nodes:
-                    if kind not in node.kinds and (mismatch := node.test(item, work)) is not None:
-                        return mismatch.below(name)
-            if unknown:
-                takes = _quoted(known) or "none"
-                return Mismatch("unknown_argument", f"unknown {_keys(unknown)}; it takes {takes}", sorted(unknown))
-            return None
-
-        return test
+        return partial(_members, known, patterns, self.compile(schema.get("additionalProperties", True)))
 
     def _array(self, schema: Mapping[str, Any]) -> list[Test]:
         tests: list[Test] = []
@@ -330,10 +302,11 @@ class Compiler:
             first, rest = rest, schema.get("additionalItems", True)
         if first is not None or rest is not True:
             places = [self.compile(item) for item in _list(first or (), "prefixItems", empty=True)]
-            tests.append(_items(places, self.compile(rest)))
+            tests.append(partial(_items, places, self.compile(rest)))
         if "contains" in schema:
             minimum, maximum = _count(schema, "minContains"), _count(schema, "maxContains")
-            tests.append(_contains(self.compile(schema["contains"]), 1 if minimum is None else minimum, maximum))
+            least = 1 if minimum is None else minimum
+            tests.append(partial(_contains, self.compile(schema["contains"]), least, maximum))
         unique = schema.get("uniqueItems", False)
         if not isinstance(unique, bool):
             raise SchemaError("`uniqueItems` must be a boolean")
@@ -345,13 +318,8 @@ class Compiler:
     def _string(self, schema: Mapping[str, Any]) -> list[Test]:
         tests = _size_tests(schema, "minLength", "maxLength", "characters")
         if "pattern" in schema:
-            pattern, text = self.pattern(schema["pattern"]), shortened(json.dumps(schema["pattern"]), _SHOWN * 10)
-
-            def test(value: Any, work: Work) -> Mismatch | None:
-                work.step(len(value) // TEXT_STEP)
-                return None if found(pattern, value) else Mismatch("argument_value", f"must match the pattern {text}")
-
-            tests.append(test)
+            shown = shortened(json.dumps(schema["pattern"]), _SHOWN * 10)
+            tests.append(partial(_matches, self.pattern(schema["pattern"]), shown))
         return tests
 
     def pattern(self, text: Any) -> Pattern:
@@ -379,29 +347,59 @@ def same_json(left: Any, right: Any) -> bool:
     return bool(_key(left) == _key(right))
 
 
-def _typed(kinds: frozenset[type], words: str) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        return None if type(value) in kinds else _wrong_type(value, words)
-
-    return test
+def _typed(kinds: frozenset[type], words: str, value: Any, _work: Work) -> Mismatch | None:
+    return None if type(value) in kinds else _wrong_type(value, words)
 
 
-def _tested(kinds: frozenset[type] | None, words: str, by_kind: dict[type, list[Test]], tests: list[Test]) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        kind = type(value)
-        if kinds is not None and kind not in kinds:
-            return _wrong_type(value, words)
-        parts = by_kind.get(kind, ())
-        work.step(1 + len(parts) + len(tests))
-        for part in parts:
-            if (mismatch := part(value, work)) is not None:
-                return mismatch
-        for part in tests:
-            if (mismatch := part(value, work)) is not None:
-                return mismatch
-        return None
+def _tested(
+    kinds: frozenset[type] | None,
+    words: str,
+    by_kind: dict[type, list[Test]],
+    tests: list[Test],
+    value: Any,
+    work: Work,
+) -> Mismatch | None:
+    kind = type(value)
+    if kinds is not None and kind not in kinds:
+        return _wrong_type(value, words)
+    parts: Sequence[Test] = by_kind.get(kind, ())
+    work.step(1 + len(parts) + len(tests))
+    for part in (*parts, *tests):
+        if (mismatch := part(value, work)) is not None:
+            return mismatch
+    return None
 
-    return test
+
+def _members(
+    known: dict[str, SchemaNode],
+    patterns: list[tuple[Pattern, SchemaNode]],
+    rest: SchemaNode,
+    value: Any,
+    work: Work,
+) -> Mismatch | None:
+    unknown: list[str] = []
+    for name, item in value.items():
+        kind = type(item)
+        if kind in known.get(name, NO_VALUE).kinds and not patterns:
+            continue
+        work.step(len(patterns) * (1 + len(name) // TEXT_STEP))
+        nodes = [known[name]] if name in known else []
+        nodes += [node for pattern, node in patterns if found(pattern, name)]
+        if not nodes and rest is NO_VALUE:
+            unknown.append(name)
+            continue
+        for node in nodes or [rest]:
+            if kind not in node.kinds and (mismatch := node.test(item, work)) is not None:
+                return mismatch.below(name)
+    if unknown:
+        takes = _quoted(known) or "none"
+        return Mismatch("unknown_argument", f"unknown {_keys(unknown)}; it takes {takes}", sorted(unknown))
+    return None
+
+
+def _matches(pattern: Pattern, shown: str, value: Any, work: Work) -> Mismatch | None:
+    work.step(len(value) // TEXT_STEP)
+    return None if found(pattern, value) else Mismatch("argument_value", f"must match the pattern {shown}")
 
 
 def _wrong_type(value: Any, words: str) -> Mismatch:
@@ -422,7 +420,7 @@ def _choices(schema: Mapping[str, Any]) -> list[SchemaNode]:
         shown = ", ".join(shortened(_constant(value), _SHOWN * 10) for value in values[:_SHOWN])
         more = f" or {len(values) - _SHOWN} others" if len(values) > _SHOWN else ""
         words = f"one of {shown}{more}" if len(values) > 1 else shown or "nothing"
-        found.append(SchemaNode(_chosen(keys, words), words=words))
+        found.append(SchemaNode(partial(_chosen, keys, words), words=words))
     return found
 
 
@@ -430,16 +428,13 @@ def _constant(value: Any) -> str:
     return repr(value) if type(value) is bytes else json.dumps(value)
 
 
-def _chosen(keys: set[Any], words: str) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        if type(value) in _CONTAINERS:
-            work.step(size_of(value))
-        if _key(value) in keys:
-            return None
-        got = "another one" if type(value) is str else _described_type(value)
-        return Mismatch("argument_value", f"expected {words}, got {got}")
-
-    return test
+def _chosen(keys: set[Any], words: str, value: Any, work: Work) -> Mismatch | None:
+    if type(value) in _CONTAINERS:
+        work.step(size_of(value))
+    if _key(value) in keys:
+        return None
+    got = "another one" if type(value) is str else _described_type(value)
+    return Mismatch("argument_value", f"expected {words}, got {got}")
 
 
 def _all_of(members: list[SchemaNode]) -> SchemaNode:
@@ -478,81 +473,59 @@ def _one_of_them(members: list[SchemaNode]) -> SchemaNode:
     def test(value: Any, work: Work) -> Mismatch | None:
         work.step(len(members))
         fitting = sum(member.test(value, work) is None for member in members)
-        if fitting == 1:
-            return None
-        if fitting == 0:
-            return some.test(value, work)
-        return Mismatch("argument_value", "fits more than one of the forms it may have")
+        if fitting > 1:
+            return Mismatch("argument_value", "fits more than one of the forms it may have")
+        return None if fitting else some.test(value, work)
 
     return SchemaNode(test, words=some.words)
 
 
-def _negated(node: SchemaNode) -> SchemaNode:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        work.step()
-        fits = node.test(value, work) is None
-        return Mismatch("argument_value", "has a form that it must not have") if fits else None
-
-    return SchemaNode(test)
+def _negated(node: SchemaNode, value: Any, work: Work) -> Mismatch | None:
+    work.step()
+    fits = node.test(value, work) is None
+    return Mismatch("argument_value", "has a form that it must not have") if fits else None
 
 
-def _conditional(condition: SchemaNode, then: SchemaNode, other: SchemaNode) -> SchemaNode:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        work.step()
-        return (then if condition.test(value, work) is None else other).test(value, work)
-
-    return SchemaNode(test)
+def _conditional(condition: SchemaNode, then: SchemaNode, other: SchemaNode, value: Any, work: Work) -> Mismatch | None:
+    work.step()
+    return (then if condition.test(value, work) is None else other).test(value, work)
 
 
-def _required(value: Any, required: tuple[str, ...], work: Work) -> Mismatch | None:
+def _required(required: tuple[str, ...], value: Any, work: Work) -> Mismatch | None:
     work.step(len(required) // _SHOWN)
     missing = [name for name in required if name not in value]
     return Mismatch("missing_argument", f"missing {_keys(missing)}", missing) if missing else None
 
 
-def _property_names(node: SchemaNode) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        work.step(len(value))
-        for name in value:
-            if (mismatch := node.test(name, work)) is not None:
-                return Mismatch("argument_value", f"the key `{name}`: {mismatch.text}")
+def _property_names(node: SchemaNode, value: Any, work: Work) -> Mismatch | None:
+    work.step(len(value))
+    for name in value:
+        if (mismatch := node.test(name, work)) is not None:
+            return Mismatch("argument_value", f"the key `{name}`: {mismatch.text}")
+    return None
+
+
+def _dependent(name: str, node: SchemaNode, value: Any, work: Work) -> Mismatch | None:
+    return node.test(value, work) if name in value else None
+
+
+def _items(places: list[SchemaNode], rest: SchemaNode, value: Any, work: Work) -> Mismatch | None:
+    if not places and rest.kinds.issuperset(map(type, value)):
         return None
-
-    return test
-
-
-def _dependent(name: str, needed: tuple[str, ...] | SchemaNode) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        if name not in value:
-            return None
-        return needed.test(value, work) if isinstance(needed, SchemaNode) else _required(value, needed, work)
-
-    return test
+    for index, item in enumerate(value):
+        node = places[index] if index < len(places) else rest
+        if type(item) not in node.kinds and (mismatch := node.test(item, work)) is not None:
+            return mismatch.below(index)
+    return None
 
 
-def _items(places: list[SchemaNode], rest: SchemaNode) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        if not places and rest.kinds.issuperset(map(type, value)):
-            return None
-        for index, item in enumerate(value):
-            node = places[index] if index < len(places) else rest
-            if type(item) not in node.kinds and (mismatch := node.test(item, work)) is not None:
-                return mismatch.below(index)
-        return None
-
-    return test
-
-
-def _contains(node: SchemaNode, minimum: int, maximum: int | None) -> Test:
-    def test(value: Any, work: Work) -> Mismatch | None:
-        fitting = sum(node.test(item, work) is None for item in value)
-        if fitting < minimum:
-            return Mismatch("argument_value", f"must contain at least {minimum} of {node.words or 'a form'}")
-        if maximum is not None and fitting > maximum:
-            return Mismatch("argument_value", f"must contain at most {maximum} of {node.words or 'a form'}")
-        return None
-
-    return test
+def _contains(node: SchemaNode, minimum: int, maximum: int | None, value: Any, work: Work) -> Mismatch | None:
+    fitting = sum(node.test(item, work) is None for item in value)
+    if fitting < minimum:
+        return Mismatch("argument_value", f"must contain at least {minimum} of {node.words or 'a form'}")
+    if maximum is not None and fitting > maximum:
+        return Mismatch("argument_value", f"must contain at most {maximum} of {node.words or 'a form'}")
+    return None
 
 
 def _unique(value: Any, work: Work) -> Mismatch | None:
@@ -566,13 +539,12 @@ def _unique(value: Any, work: Work) -> Mismatch | None:
 
 def _number(schema: Mapping[str, Any]) -> list[Test]:
     tests: list[Test] = []
-    bounds: list[tuple[str, Callable[[Any, Any], bool], str]] = [
-        ("minimum", lambda value, bound: value >= bound, "at least"),
-        ("maximum", lambda value, bound: value <= bound, "at most"),
-        ("exclusiveMinimum", lambda value, bound: value > bound, "more than"),
-        ("exclusiveMaximum", lambda value, bound: value < bound, "less than"),
-    ]
-    for keyword, holds, words in bounds:
+    for keyword, holds, words in (
+        ("minimum", operator.ge, "at least"),
+        ("maximum", operator.le, "at most"),
+        ("exclusiveMinimum", operator.gt, "more than"),
+        ("exclusiveMaximum", operator.lt, "less than"),
+    ):
         if keyword not in schema:
             continue
         bound = schema[keyword]
@@ -582,24 +554,17 @@ def _number(schema: Mapping[str, Any]) -> list[Test]:
             bound = schema.get(keyword.removeprefix("exclusive").lower())
         if not _is_number(bound):
             raise SchemaError(f"`{keyword}` must be a number")
-        tests.append(_bounded(holds, bound, words))
+        tests.append(partial(_bounded, holds, bound, words))
     if "multipleOf" in schema:
         factor = schema["multipleOf"]
         if not _is_number(factor) or factor <= 0:
             raise SchemaError("`multipleOf` must be a number above 0")
-        tests.append(
-            lambda value, _work: (
-                None if _is_multiple(value, factor) else Mismatch("argument_value", f"must be a multiple of {factor}")
-            )
-        )
+        tests.append(partial(_bounded, _is_multiple, factor, "a multiple of"))
     return tests
 
 
-def _bounded(holds: Callable[[Any, Any], bool], bound: Any, words: str) -> Test:
-    def test(value: Any, _work: Work) -> Mismatch | None:
-        return None if holds(value, bound) else Mismatch("argument_value", f"must be {words} {bound}")
-
-    return test
+def _bounded(holds: Callable[[Any, Any], bool], bound: Any, words: str, value: Any, _work: Work) -> Mismatch | None:
+    return None if holds(value, bound) else Mismatch("argument_value", f"must be {words} {bound}")
 
 
 def _is_multiple(value: float, factor: float) -> bool:
@@ -613,18 +578,15 @@ def _is_multiple(value: float, factor: float) -> bool:
 
 def _size_tests(schema: Mapping[str, Any], minimum: str, maximum: str, noun: str) -> list[Test]:
     low, high = _count(schema, minimum), _count(schema, maximum)
-    if low is None and high is None:
-        return []
-    low = low or 0
+    return [] if low is None and high is None else [partial(_sized, low or 0, high, noun)]
 
-    def test(value: Any, _work: Work) -> Mismatch | None:
-        if len(value) < low:
-            return Mismatch("argument_value", f"must have at least {low} {noun}, got {len(value)}")
-        if high is not None and len(value) > high:
-            return Mismatch("argument_value", f"must have at most {high} {noun}, got {len(value)}")
-        return None
 
-    return [test]
+def _sized(low: int, high: int | None, noun: str, value: Any, _work: Work) -> Mismatch | None:
+    if len(value) < low:
+        return Mismatch("argument_value", f"must have at least {low} {noun}, got {len(value)}")
+    if high is not None and len(value) > high:
+        return Mismatch("argument_value", f"must have at most {high} {noun}, got {len(value)}")
+    return None
 
 
 def _count(schema: Mapping[str, Any], keyword: str) -> int | None:

@@ -47,23 +47,6 @@ _JSON: frozenset[type] = frozenset({str, bool, int, float, type(None)})
 class ToolSignature:
     """The parameters of a tool's function, read once: binds a call's arguments to it."""
 
-    __slots__ = (
-        "_accepted",
-        "_check",
-        "_declared",
-        "_defaults",
-        "_effect",
-        "_fn",
-        "_opaque",
-        "_opaque_args",
-        "_open",
-        "_positional_only",
-        "_required",
-        "_tool",
-        "exact",
-        "given",
-    )
-
     def __init__(self, definition: ToolDef) -> None:
         self._tool = definition.name
         self._fn = definition.fn
@@ -266,22 +249,6 @@ class _Check:
 
     Compiled at the first call: annotations may name classes that are defined later.
     """
-
-    __slots__ = (
-        "_error",
-        "_extra",
-        "_nodes",
-        "_work",
-        "closed",
-        "compiler",
-        "has_defaults",
-        "kinds",
-        "known",
-        "problem",
-        "required",
-        "schema",
-        "whole",
-    )
 
     compiler: Compiler
     whole: SchemaNode

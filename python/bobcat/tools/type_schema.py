@@ -347,12 +347,17 @@ def _hints_one_by_one(cls: type) -> dict[str, Any]:
     for base in reversed(getattr(cls, "__mro__", (cls,))):
         names = vars(sys.modules.get(base.__module__, sys))
         for name, annotation in vars(base).get("__annotations__", {}).items():
-            alone = SimpleNamespace(__annotations__={name: annotation})
-            try:
-                hints.update(get_type_hints(alone, globalns=names, localns=dict(vars(base)), include_extras=True))
-            except Exception:  # an annotation can be any expression
-                hints[name] = Parameter.empty
+            hints |= {name: Parameter.empty} | hint_of(name, annotation, names, dict(vars(base)))
     return hints
+
+
+def hint_of(name: str, annotation: Any, names: dict[str, Any], local: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One annotation as a type; empty for an unresolvable one, as an annotation can be any expression."""
+    alone = SimpleNamespace(__annotations__={name: annotation})
+    try:
+        return get_type_hints(alone, globalns=names, localns=local, include_extras=True)
+    except Exception:
+        return {}
 
 
 def _marks(annotation: Any) -> set[object]:

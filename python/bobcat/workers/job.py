@@ -24,13 +24,17 @@ from bobcat.stores.protocol import (
     change_status,
 )
 from bobcat.text.shortening import shortened
-from bobcat.workers.kinds import kind_of
 
 KIND = JOB_KIND
 MAX_PRIORITY = 32_767
 """The highest priority that every queue supports."""
 JOURNAL = ("records", "chain")
 """Keys of a status detail in which `run_agent` records the journal's extent, checked when the run resumes."""
+
+
+def kind_of(name: str, version: str | None) -> str:
+    """The kind that a worker must support: the runs of a name, or those of one version of it."""
+    return name if version is None else f"{name}@{version}"
 
 
 @dataclass(frozen=True, slots=True)

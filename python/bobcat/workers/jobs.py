@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -131,11 +131,15 @@ class Jobs:
 
     async def change(self, run_id: str, **fields: Any) -> Job:  # Any: fields of a job
         """Replace fields of a job. Raises `JobError` (`unknown`)."""
+        return await self.update(run_id, lambda job: replace(job, **fields))
+
+    async def update(self, run_id: str, changed: Callable[[Job], Job]) -> Job:
+        """Replace a job by what `changed` makes of it. Raises `JobError` (`unknown`)."""
         while True:
             entry = await self._store.get(KIND, run_id)
             if entry is None:
                 raise JobError("unknown", await self._unknown(run_id))
-            job = replace(job_from_json(entry.body), **fields)
+            job = changed(job_from_json(entry.body))
             try:
                 await self._store.put(KIND, run_id, job.to_json(), expected=entry.version)
             except VersionConflict:

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from bobcat.errors import JobError
 from bobcat.stores.protocol import DurableStore, RunStatus, RunSummary
+from bobcat.workers.job import kind_of
 from bobcat.workers.jobs import Jobs
-from bobcat.workers.kinds import kind_of
 
 PAGE = 100
 

@@ -8,8 +8,7 @@ from inspect import isawaitable
 from typing import Any, TypeVar
 
 from bobcat.errors import JobError
-from bobcat.workers.job import Job
-from bobcat.workers.kinds import kind_of
+from bobcat.workers.job import Job, kind_of
 from bobcat.workers.schedules import Schedule, check_cron
 
 # Any: the keyword arguments of `run_agent`

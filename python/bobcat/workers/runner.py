@@ -212,17 +212,7 @@ class Runner:
     async def _uncount(self, job: Job) -> None:
         """Uncount an attempt that neither failed nor died."""
         with suppress(JobError):  # the job was deleted: there is nothing to count
-            while True:
-                entry = await self.store.get(KIND, job.run_id)
-                if entry is None:
-                    return
-                known = job_from_json(entry.body)
-                fewer = replace(known, attempts=max(0, known.attempts - 1))
-                try:
-                    await self.store.put(KIND, job.run_id, fewer.to_json(), expected=entry.version)
-                except VersionConflict:
-                    continue
-                return
+            await self.jobs.update(job.run_id, lambda known: replace(known, attempts=max(0, known.attempts - 1)))
 
     async def _make(self, job: Job) -> Delivery:
         token = CancelToken()

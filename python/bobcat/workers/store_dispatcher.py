@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
@@ -49,22 +48,15 @@ class StoreDispatcher:
 
     async def work(self, runner: Runner, *, concurrency: int, stop: asyncio.Event, grace_seconds: float) -> None:
         """Execute queued runs until `stop` is set."""
-        try:
-            await self._loop(runner, concurrency, stop)
-        finally:
-            await self._drain(grace_seconds if stop.is_set() else 0.0)
-
-    async def _loop(self, runner: Runner, concurrency: int, stop: asyncio.Event) -> None:
-        clock = asyncio.get_running_loop().time
         stopped = asyncio.create_task(stop.wait())
         try:
-            await self._until(runner, concurrency, stop, stopped, clock)
+            await self._loop(runner, concurrency, stop, stopped)
         finally:
             stopped.cancel()
+            await self._drain(grace_seconds if stop.is_set() else 0.0)
 
-    async def _until(
-        self, runner: Runner, concurrency: int, stop: asyncio.Event, stopped: Stopped, clock: Callable[[], float]
-    ) -> None:
+    async def _loop(self, runner: Runner, concurrency: int, stop: asyncio.Event, stopped: Stopped) -> None:
+        clock = asyncio.get_running_loop().time
         last_sweep = -math.inf
         while not stop.is_set():
             try:

@@ -57,14 +57,18 @@ def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator
 def write_whole(descriptor: int, data: bytes, size: int) -> None:
     """Append `data` to a file of `size` bytes and sync, or leave the file unchanged."""
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        _write(descriptor, data)
     except OSError:
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, size)
         raise
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.fsync(descriptor)
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -76,10 +80,7 @@ def replace_file(path: Path, data: bytes) -> None:
             mode = stat.S_IMODE(os.stat(path).st_mode)
             if mode != stat.S_IMODE(os.fstat(descriptor).st_mode):
                 os.fchmod(descriptor, mode)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
+        _write(descriptor, data)
     finally:
         os.close(descriptor)
     os.replace(temporary, path)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -25,30 +24,26 @@ from bobcat.logs import logger
 from bobcat.stores.codec import (
     FENCE_JUMP,
     UNREADABLE,
+    RecordRow,
     body_of,
-    microseconds,
     moment_of,
     name_of,
-    row_of,
     text_of,
-    time_of,
 )
 from bobcat.stores.errors import (
     JournalGap,
-    lease_lost,
     read_only,
     storage_moved,
     store_closed,
     too_new,
     unavailable,
-    version_conflict,
 )
 from bobcat.stores.file import journal
 from bobcat.stores.file.disk import file_name, locked, replace_file
 from bobcat.stores.file.identity import FileStoreIdentity, inode_of, read_identity, write_identity
-from bobcat.stores.lease_clock import ClockSample, lease_clock
+from bobcat.stores.local import LocalStore, RunState, recent
 from bobcat.stores.private_files import private_directory
-from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
+from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
 
 T = TypeVar("T")
 
@@ -67,28 +62,6 @@ MAX_TAILS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class _FileRunState:
-    """The state of a run beside its records; times are microseconds since 1970."""
-
-    run_id: str
-    status: RunStatus
-    created: int
-    updated: int
-    detail: Mapping[str, Any]
-    fence: int = 0
-    owner: str | None = None
-    expires: int = 0
-    boot: str | None = None
-    until: int = 0
-    """End of the lease by the machine's own clock: see `bobcat.stores.lease_clock`."""
-    epoch: int = 1
-
-    def is_held(self, now: ClockSample) -> bool:
-        """Return true while a lease is alive."""
-        return self.owner is not None and now.alive(self.expires, self.boot, self.until)
-
-
-@dataclass(frozen=True, slots=True)
 class _Document:
     """A document in its file."""
 
@@ -99,7 +72,7 @@ class _Document:
     body: Mapping[str, Any]
 
 
-class FileStore:
+class FileStore(LocalStore[int, RunState]):
     """Journals in a directory, for the processes of one machine.
 
     `runs/ID.jsonl` is the journal of a run, `runs/ID.head` its length, `runs/ID.json` its status; `documents` holds the
@@ -111,200 +84,14 @@ class FileStore:
     """
 
     def __init__(self, directory: str | os.PathLike[str], *, clock: Callable[[], datetime] | None = None) -> None:
+        super().__init__(clock, RunState)
         self._directory = Path(os.path.abspath(directory))
-        self._now, self._read = time_of(clock), lease_clock(clock)
         self._inode: int | None = None
         self._tails: dict[str, journal.JournalTail] = {}
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
         self._process = os.getpid()
         self._ready = self._closed = False
-
-    async def append(self, record: StepRecord) -> None:
-        """Store `record` durably, or raise `DuplicateRecord`."""
-        await self._do(self._append, record, None)
-
-    async def load(self, run_id: str) -> Sequence[StepRecord]:
-        """Every record of a run, by `seq`."""
-        return await self.load_from(run_id)
-
-    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Acquire the run with the next fence, or raise `RunBusy`."""
-        name_of("run id", run_id), name_of("owner", owner)
-
-        def work() -> Lease:
-            with self._writing(run_id):
-                state, now = self._state(run_id) or self._new_state(run_id), self._read()
-                if state.owner is not None and state.owner != owner and state.is_held(now):
-                    raise RunBusy(run_id, state.owner, moment_of(state.expires))
-                kept = self._keep(replace(state, fence=state.fence + 1, owner=owner, **_ends(now, seconds)))
-                return Lease(run_id, owner, kept.fence, moment_of(kept.expires))
-
-        return await self._do(work)
-
-    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """Extend the lease from now, or raise `LeaseLost`."""
-
-        def work() -> Lease:
-            with self._writing(lease.run_id):
-                state, now = self._state(lease.run_id), self._read()
-                if state is None or (state.fence, state.owner) != (lease.fence, lease.owner):
-                    raise lease_lost(lease, lease.run_id)
-                kept = self._keep(replace(state, **_ends(now, seconds)))
-                return replace(lease, expires=moment_of(kept.expires))
-
-        return await self._do(work)
-
-    async def release(self, lease: Lease) -> None:
-        """Release the run."""
-
-        def work() -> None:
-            with self._writing(lease.run_id):
-                state = self._state(lease.run_id)
-                if state is not None and (state.fence, state.owner) == (lease.fence, lease.owner):
-                    self._keep(replace(state, owner=None, updated=self._now()))
-
-        await self._do(work)
-
-    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append` while the lease is held, under one lock."""
-        try:
-            await self._do(self._append, record, lease)
-        except JournalGap as gap:
-            await self.mark_restored()
-            raise lease_lost(lease, record.run_id) from gap
-
-    def _append(self, record: StepRecord, lease: Lease | None) -> None:
-        row = row_of(record)
-        with self._writing(row.run_id) as descriptor:
-            if lease is not None:
-                self._check_held(lease, row.run_id)
-            tail = self._refreshed(descriptor, row.run_id)
-            if lease is None and not tail.size and self._state(row.run_id) is None:
-                self._keep(self._new_state(row.run_id))
-            if lease is not None and row.seq > tail.last + 1:
-                raise JournalGap(row.run_id, row.seq, tail.last)
-            journal.append(descriptor, row, tail)
-            journal.write_mark(self._path(row.run_id, "head"), tail)
-
-    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
-        """Records of a run from `seq` on, by `seq`."""
-        name_of("run id", run_id)
-
-        def work() -> tuple[StepRecord, ...]:
-            path = self._path(run_id, "jsonl")
-            try:
-                with locked(path, shared=True, create=False) as descriptor:
-                    records = journal.load(descriptor, path, run_id)
-            except FileNotFoundError:
-                return ()
-            return tuple([each for each in records if each.seq >= seq][:limit])
-
-        return await self._do(work)
-
-    async def set_status(
-        self,
-        run_id: str,
-        status: RunStatus,
-        *,
-        detail: Mapping[str, Any] | None = None,
-        lease: Lease | None = None,
-        expected: Collection[RunStatus] | None = None,
-    ) -> None:
-        """Set the status of a run, or raise `StatusConflict`."""
-        name_of("run id", run_id)
-        kept = body_of(text_of("status", detail or {}))
-
-        def work() -> None:
-            with self._writing(run_id):
-                if lease is not None:
-                    self._check_held(lease, run_id)
-                found = self._state(run_id)
-                if found is not None and expected is not None and found.status not in expected:
-                    raise StatusConflict(run_id, found.status)
-                state = found or self._new_state(run_id)
-                self._keep(replace(state, status=status, detail=kept, updated=self._now()))
-
-        await self._do(work)
-
-    async def runs(
-        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
-    ) -> Sequence[RunSummary]:
-        """Runs, most recently changed first. Reads the state of every run."""
-        mark = None if after is None else (microseconds(after.updated), after.run_id)
-
-        def work() -> tuple[RunSummary, ...]:
-            states = [_state_of(path) for path in (self._directory / "runs").glob("[!.]*.json")]
-            chosen = [
-                state
-                for state in states
-                if status in (None, state.status) and (mark is None or (state.updated, state.run_id) < mark)
-            ]
-            chosen.sort(key=lambda state: (state.updated, state.run_id), reverse=True)
-            epoch = self._epoch()
-            return tuple([self._summary(state, epoch) for state in chosen[:limit]])
-
-        return await self._do(work)
-
-    async def run(self, run_id: str) -> RunSummary | None:
-        """One run, or None."""
-        name_of("run id", run_id)
-
-        def work() -> RunSummary | None:
-            state = self._state(run_id)
-            return None if state is None else self._summary(state, self._epoch())
-
-        return await self._do(work)
-
-    async def get(self, kind: str, key: str) -> Entry | None:
-        """One document, or None."""
-        path = self._document(kind, key)
-
-        def work() -> Entry | None:
-            try:
-                return _entry_of(path)
-            except FileNotFoundError:
-                return None
-
-        return await self._do(work)
-
-    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
-        """Write a document if its version is `expected`, or raise `VersionConflict`."""
-        path, text = self._document(kind, key), text_of("document", body)
-
-        def work() -> Entry:
-            with locked(path.with_name(".lock")):
-                try:
-                    version = _entry_of(path).version
-                except FileNotFoundError:
-                    version = 0
-                if version != expected:
-                    raise version_conflict(kind, key, expected)
-                now = self._now()
-                names = json.dumps({"kind": kind, "key": key, "version": expected + 1, "updated": now})
-                replace_file(path, f'{names[:-1]}, "body": {text}}}\n'.encode())
-                return Entry(kind, key, expected + 1, body_of(text), moment_of(now))
-
-        return await self._do(work)
-
-    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        """Documents of a kind, by key. Reads all of them."""
-        directory = self._document(kind, "x").parent
-
-        def work() -> tuple[Entry, ...]:
-            entries = [_entry_of(path) for path in directory.glob("[!.]*.json")]
-            chosen = sorted((entry for entry in entries if entry.key > after), key=lambda entry: entry.key)
-            return tuple(chosen[:limit])
-
-        return await self._do(work)
-
-    async def now(self) -> datetime:
-        """The store's time: that of the machine."""
-        return moment_of(self._now())
-
-    async def epoch(self) -> int:
-        """The present epoch: see `bobcat.stores.file.identity`."""
-        return await self._do(self._epoch)
 
     async def mark_restored(self) -> int:
         """Begin the next epoch."""
@@ -315,31 +102,94 @@ class FileStore:
 
         return await self._do(work)
 
-    async def restored_at(self) -> datetime | None:
-        """The time when the present epoch began."""
-
-        def work() -> datetime | None:
-            known = read_identity(self._directory)
-            return None if known is None or known.restored is None else moment_of(known.restored)
-
-        return await self._do(work)
-
-    async def mark_uncertain(self, run_id: str) -> None:
-        """Mark a run as possibly older than the present epoch."""
-        name_of("run id", run_id)
-
-        def work() -> None:
-            with self._writing(run_id):
-                self._keep(replace(self._state(run_id) or self._new_state(run_id), epoch=0))
-
-        await self._do(work)
-
     async def aclose(self) -> None:
         """Finish pending work and close the store."""
         self._closed = True
         threads, self._threads = self._threads, None
         if threads is not None and self._process == os.getpid():
             await asyncio.to_thread(threads.shutdown)
+
+    async def _append(self, row: RecordRow, lease: Lease | None) -> None:
+        def work(descriptor: int) -> None:
+            if lease is not None:
+                self._check_held(self._load_state(descriptor, row.run_id), lease)
+            tail = self._refreshed(descriptor, row.run_id)
+            if lease is None and not tail.size and self._load_state(descriptor, row.run_id) is None:
+                self._save_state(descriptor, self._new_state(descriptor, row.run_id))
+            if lease is not None and row.seq > tail.last + 1:
+                raise JournalGap(row.run_id, row.seq, tail.last)
+            journal.append(descriptor, row, tail)
+            journal.write_mark(self._path(row.run_id, "head"), tail)
+
+        await self._change(row.run_id, work)
+
+    async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]:
+        def work() -> tuple[StepRecord, ...]:
+            return tuple([each for each in self._records(run_id) if each.seq >= seq][:limit])
+
+        return await self._do(work)
+
+    async def _listed(
+        self, status: RunStatus | None, limit: int, after: tuple[int, str] | None
+    ) -> Sequence[RunSummary]:
+        """Reads the state of every run."""
+
+        def work() -> tuple[RunSummary, ...]:
+            found = [_state_of(path) for path in (self._directory / "runs").glob("[!.]*.json")]
+            states = [state for state in found if state is not None]
+            epoch = self._present_epoch()
+            return tuple([self._summary(state, epoch) for state in recent(states, status, limit, after)])
+
+        return await self._do(work)
+
+    async def _run(self, run_id: str) -> RunSummary | None:
+        def work() -> RunSummary | None:
+            state = _state_of(self._path(run_id, "json"))
+            return None if state is None else self._summary(state, self._present_epoch())
+
+        return await self._do(work)
+
+    async def _get(self, kind: str, key: str) -> Entry | None:
+        return await self._do(_entry_of, self._document(kind, key))
+
+    async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
+        path = self._document(kind, key)
+
+        def work() -> datetime | None:
+            with locked(path.with_name(".lock")):
+                known, now = _entry_of(path), self._now()
+                if expected != (0 if known is None else known.version):
+                    return None
+                names = json.dumps({"kind": kind, "key": key, "version": expected + 1, "updated": now})
+                replace_file(path, f'{names[:-1]}, "body": {text}}}\n'.encode())
+                return moment_of(now)
+
+        return await self._do(work)
+
+    async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
+        """Reads all documents of the kind."""
+        directory = self._document(kind, "x").parent
+
+        def work() -> tuple[Entry, ...]:
+            entries = [_entry_of(path) for path in directory.glob("[!.]*.json")]
+            chosen = [entry for entry in entries if entry is not None and entry.key > after]
+            return tuple(sorted(chosen, key=lambda entry: entry.key)[:limit])
+
+        return await self._do(work)
+
+    async def _last_restore(self) -> tuple[int, datetime | None]:
+        """See `bobcat.stores.file.identity`."""
+        known = await self._do(read_identity, self._directory)
+        if known is None:
+            return 1, None
+        return known.epoch, None if known.restored is None else moment_of(known.restored)
+
+    async def _change(self, run_id: str, work: Callable[[int], T]) -> T:
+        def under_lock() -> T:
+            with locked(self._path(run_id, "jsonl")) as descriptor:
+                return work(descriptor)
+
+        return await self._do(under_lock)
 
     async def _do(self, work: Callable[..., T], *arguments: object) -> T:
         """Run work in a thread to its end: on cancellation, the call has either happened or not when this returns."""
@@ -410,18 +260,16 @@ class FileStore:
         epoch = 1 if known is None else known.epoch + 1
         write_identity(self._directory, epoch=epoch, known=known, now=self._now())
         for path in (self._directory / "runs").glob("[!.]*.json"):
-            with locked(path.with_suffix(".jsonl")):
+            with locked(path.with_suffix(".jsonl")) as descriptor:
                 state = _state_of(path)
-                self._keep(replace(state, fence=state.fence + FENCE_JUMP, owner=None))
+                assert state is not None
+                state.fence, state.owner = state.fence + FENCE_JUMP, None
+                self._save_state(descriptor, state)
         return epoch
 
-    def _epoch(self) -> int:
+    def _present_epoch(self, access: int | None = None) -> int:
         known = read_identity(self._directory)
         return 1 if known is None else known.epoch
-
-    def _new_state(self, run_id: str) -> _FileRunState:
-        now = self._now()
-        return _FileRunState(run_id, "running", now, now, {}, epoch=self._epoch())
 
     def _path(self, run_id: str, ending: str) -> Path:
         return self._directory / "runs" / f"{file_name(run_id)}.{ending}"
@@ -429,11 +277,6 @@ class FileStore:
     def _document(self, kind: str, key: str) -> Path:
         name_of("kind", kind), name_of("key", key)
         return self._directory / "documents" / file_name(kind) / f"{file_name(key)}.json"
-
-    @contextlib.contextmanager
-    def _writing(self, run_id: str) -> Iterator[int]:
-        with locked(self._path(run_id, "jsonl")) as descriptor:
-            yield descriptor
 
     def _refreshed(self, descriptor: int, run_id: str) -> journal.JournalTail:
         """The extent of the run's file after a refresh. INVARIANT: under its lock, which excludes other threads."""
@@ -444,49 +287,37 @@ class FileStore:
         journal.refresh(descriptor, self._path(run_id, "jsonl"), run_id, tail)
         return tail
 
-    def _state(self, run_id: str) -> _FileRunState | None:
-        try:
-            return _state_of(self._path(run_id, "json"))
-        except FileNotFoundError:
-            return None
+    def _load_state(self, access: int, run_id: str) -> RunState | None:
+        return _state_of(self._path(run_id, "json"))
 
-    def _keep(self, state: _FileRunState) -> _FileRunState:
-        fields = {name: getattr(state, name) for name in _FileRunState.__slots__}
+    def _save_state(self, access: int, state: RunState) -> None:
+        fields = {name: getattr(state, name) for name in RunState.__slots__}
+        fields["detail"] = _parsed(state.detail)
         replace_file(self._path(state.run_id, "json"), text_of("state", fields).encode())
-        return state
 
-    def _check_held(self, lease: Lease, run_id: str) -> None:
-        state = self._state(run_id)
-        if (
-            state is None
-            or lease.run_id != run_id
-            or (state.fence, state.owner) != (lease.fence, lease.owner)
-            or not state.is_held(self._read())
-        ):
-            raise lease_lost(lease, run_id)
-
-    def _summary(self, state: _FileRunState, epoch: int) -> RunSummary:
+    def _summary(self, state: RunState, epoch: int) -> RunSummary:
         path = self._path(state.run_id, "jsonl")
         try:
-            with self._writing(state.run_id) as descriptor:
+            with locked(path) as descriptor:
                 records = len(self._refreshed(descriptor, state.run_id).positions)
         except OSError as error:
             if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
                 raise
-            records = self._count(path, state.run_id)
+            records = len(self._records(state.run_id))
         appended, head = journal.read_mark(path.with_suffix(".head")) or (None, None)
         return RunSummary(
             state.run_id, state.status, records, state.fence, moment_of(state.created), moment_of(state.updated),
-            MappingProxyType(dict(state.detail)), appended, head, state.is_held(self._read()), state.epoch < epoch,
+            _parsed(state.detail), appended, head, state.is_held(self._read()), state.epoch < epoch,
         )  # fmt: skip
 
-    def _count(self, path: Path, run_id: str) -> int:
-        """Number of records of a read-only journal."""
+    def _records(self, run_id: str) -> list[StepRecord]:
+        """The records of a run, read under a lock that readers share."""
+        path = self._path(run_id, "jsonl")
         try:
             with locked(path, shared=True, create=False) as descriptor:
-                return len(journal.load(descriptor, path, run_id))
+                return journal.load(descriptor, path, run_id)
         except FileNotFoundError:
-            return 0
+            return []
 
 
 def _format(path: Path) -> int | None:
@@ -507,24 +338,30 @@ def _only_readable(error: OSError) -> bool:
     return isinstance(error, PermissionError) and isinstance(path, str | os.PathLike) and os.access(path, os.R_OK)
 
 
-def _ends(now: ClockSample, seconds: float) -> dict[str, Any]:  # Any: fields of a state
-    """The fields of a lease of so many seconds from now."""
-    span = int(seconds * 1e6)
-    return {"expires": now.date + span, "boot": now.boot, "until": now.tick + span, "updated": now.date}
+def _parsed(detail: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    return body_of(detail) if isinstance(detail, str) else MappingProxyType(detail)
 
 
-def _state_of(path: Path) -> _FileRunState:
+def _state_of(path: Path) -> RunState | None:
+    """The state in a file; None without one."""
     try:
-        state = msgspec.convert(json.loads(path.read_bytes()), _FileRunState)
+        state = msgspec.convert(json.loads(path.read_bytes()), RunState)
         moment_of(state.created), moment_of(state.updated), moment_of(state.expires)
+        if isinstance(state.detail, str):
+            raise TypeError("a detail that is not a mapping")
         return state
+    except FileNotFoundError:
+        return None
     except UNREADABLE as error:
         raise StoreError("damaged", f"`{path}` has no valid run status ({type(error).__name__})") from error
 
 
-def _entry_of(path: Path) -> Entry:
+def _entry_of(path: Path) -> Entry | None:
+    """The document of a file; None without one."""
     try:
         found = msgspec.convert(json.loads(path.read_bytes()), _Document)
         return Entry(found.kind, found.key, found.version, MappingProxyType(found.body), moment_of(found.updated))
+    except FileNotFoundError:
+        return None
     except UNREADABLE as error:
         raise StoreError("damaged", f"`{path}` is not a document ({type(error).__name__})") from error

@@ -80,11 +80,6 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
                     raise  # the tool's own exception
                 await pause(error)
 
-    async def aclose(self) -> None:
-        """Close the connections."""
-        self._closed = True
-        await self._release()
-
     async def _release(self) -> None:
         for pool in (self._pool, self._transaction_pool):
             if pool is not None:
@@ -102,14 +97,11 @@ class PostgresConnections(ServerConnections[Connection, psycopg.Error]):
     async def _open(self) -> None:
         self._opened_once = False
         self._pool, self._transaction_pool = (Pool(self._connect, self._pool_size) for _ in range(2))
-        try:
-            async with self._pool.connection() as connection:
-                await self._check(connection)
-                await migrate(connection, self._schema)
-                await self._identify(connection)
-                self._opened_once = True
-        except psycopg.Error as error:
-            raise to_store_error(error) from error
+        async with self._pool.connection() as connection:
+            await self._check(connection)
+            await migrate(connection, self._schema)
+            await self._identify(connection)
+            self._opened_once = True
 
     async def _connect(self) -> Connection:
         connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)

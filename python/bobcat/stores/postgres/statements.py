@@ -24,7 +24,7 @@ _COUNTED = """records = run.records + 1, last = greatest(run.last, %(seq)s),
 
 STATEMENTS = {
     "append": f"""WITH kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
-            VALUES (%(run_id)s, %(seq)s, %(kind)s, %(key)s, %(body)s, %(made)s, %(token)s)
+            VALUES (%(run_id)s, %(seq)s, %(kind)s, %(idempotency_key)s, %(body)s, %(timestamp)s, %(token)s)
             ON CONFLICT DO NOTHING RETURNING run_id)
         INSERT INTO bobcat.runs AS run (run_id, records, last, head, epoch)
         SELECT run_id, 1, %(seq)s, %(head)s::text, {_EPOCH} FROM kept
@@ -32,7 +32,7 @@ STATEMENTS = {
     # The row of the run is locked until the commit: a concurrent `acquire` comes before, and is seen, or after.
     "append_fenced": f"""WITH held AS (SELECT last FROM bobcat.runs WHERE {_HELD} FOR NO KEY UPDATE),
         kept AS (INSERT INTO bobcat.records ({_RECORD}, token)
-            SELECT %(run_id)s, %(seq)s, %(kind)s, %(key)s, %(body)s, %(made)s, %(token)s FROM held
+            SELECT %(run_id)s, %(seq)s, %(kind)s, %(idempotency_key)s, %(body)s, %(timestamp)s, %(token)s FROM held
             WHERE %(seq)s <= last + 1
             ON CONFLICT DO NOTHING RETURNING 1),
         counted AS (UPDATE bobcat.runs AS run SET {_COUNTED} FROM kept WHERE run.run_id = %(run_id)s)
@@ -61,8 +61,7 @@ STATEMENTS = {
         SET status = %(status)s, detail = %(detail)s, updated = clock_timestamp()
         WHERE {_HELD} AND {_EXPECTED} RETURNING 1""",
     "standing": "SELECT status, detail FROM bobcat.runs WHERE run_id = %(run_id)s",
-    "epoch": f"SELECT {_EPOCH}",
-    "restored_at": "SELECT restored FROM bobcat.store",
+    "last_restore": "SELECT epoch, restored FROM bobcat.store",
     "mark_uncertain": """INSERT INTO bobcat.runs (run_id, epoch) VALUES (%(run_id)s, 0)
         ON CONFLICT (run_id) DO UPDATE SET epoch = 0 RETURNING 1""",
     "runs": f"""{_RUN} WHERE (%(status)s::text IS NULL OR status = %(status)s)

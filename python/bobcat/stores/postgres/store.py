@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
-from bobcat.stores.codec import body_of, damaged_unless_readable, name_of, record_of, row_of, text_of
-from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, version_conflict, without_driver
+from bobcat.stores.base import BaseStore
+from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of, record_of, row_of
+from bobcat.stores.errors import ENDED, JournalGap, duplicate_record, lease_lost, without_driver
 from bobcat.stores.postgres.statements import statements_for
 from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict, Transaction
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 
-class PostgresStore:
+class PostgresStore(BaseStore):
     """Journals in PostgreSQL. Acknowledged records are on the server's disk; times are the database's.
 
     `conninfo` is a URL or a connection string of libpq. The tables are in the schema `schema`, which is created when it
@@ -52,42 +53,6 @@ class PostgresStore:
         )
         self._statements = statements_for(schema)
 
-    async def append(self, record: StepRecord) -> None:
-        """Store `record` durably, or raise `DuplicateRecord`."""
-        values = _values(record)
-
-        async def work(connection: Connection) -> None:
-            if await self._one(connection, "append", values) is None:
-                await self._own_or_taken(connection, values)
-
-        await self._connections.do(work)
-
-    async def load(self, run_id: str) -> Sequence[StepRecord]:
-        """Every record of a run, by `seq`."""
-        return await self.load_from(run_id)
-
-    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Acquire the run with the next fence, or raise `RunBusy`."""
-        values = {"run_id": name_of("run id", run_id), "owner": name_of("owner", owner), "seconds": float(seconds)}
-
-        async def work(connection: Connection) -> Lease:
-            while True:
-                got = await self._one(connection, "acquire", values)
-                if got is not None:
-                    return Lease(run_id, owner, got[0], got[1].astimezone(UTC))
-                holder = await self._one(connection, "holder", values)
-                if holder is not None:  # else it was released meanwhile
-                    raise RunBusy(run_id, holder[0], holder[1].astimezone(UTC))
-
-        return await self._connections.do(work)
-
-    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """Extend the lease from now, or raise `LeaseLost`."""
-        got = await self._first("renew", {**_held(lease), "seconds": float(seconds)})
-        if got is None:
-            raise lease_lost(lease, lease.run_id)
-        return replace(lease, expires=got[0].astimezone(UTC))
-
     async def release(self, lease: Lease) -> None:
         """Release the run."""
 
@@ -96,18 +61,18 @@ class PostgresStore:
 
         await self._connections.do(work)
 
-    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append` while the lease is held, in one transaction."""
-        values = _values(record)
-        try:
-            await self._connections.do(lambda connection: self._append_fenced(connection, values, lease))
-        except JournalGap as gap:
-            await self.mark_restored()
-            raise lease_lost(lease, record.run_id) from gap
+    async def _append(self, row: RecordRow, lease: Lease | None) -> None:
+        values = _values(row)
+
+        async def work(connection: Connection) -> None:
+            if lease is not None:
+                await self._append_fenced(connection, values, lease)
+            elif await self._one(connection, "append", values) is None:
+                await self._own_or_taken(connection, values)
+
+        await self._connections.do(work)
 
     async def _append_fenced(self, connection: Connection, values: Mapping[str, Any], lease: Lease) -> None:
-        if values["run_id"] != lease.run_id:
-            raise lease_lost(lease, values["run_id"])
         row = await self._one(connection, "append_fenced", {**values, **_held(lease)})
         held, kept, last, position = row or (0, 0, -1, "0/0")
         self._connections.note(position)
@@ -118,107 +83,15 @@ class PostgresStore:
                 raise JournalGap(lease.run_id, values["seq"], last)
             await self._own_or_taken(connection, values)
 
-    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
-        """Records of a run from `seq` on, by `seq`."""
-        values = {"run_id": name_of("run id", run_id), "seq": seq, "limit": limit}
-        rows = await self._every("load", values)
-        with damaged_unless_readable(f"the journal of run `{run_id}`"):
-            return tuple([record_of(row) for row in rows])
-
-    async def set_status(
-        self,
-        run_id: str,
-        status: RunStatus,
-        *,
-        detail: Mapping[str, Any] | None = None,
-        lease: Lease | None = None,
-        expected: Collection[RunStatus] | None = None,
-    ) -> None:
-        """Set the status of a run, or raise `StatusConflict`."""
-        name_of("run id", run_id)
-        text = text_of("status", detail or {})
-        values: dict[str, Any] = {"run_id": run_id, "status": status, "detail": text}
-        values["expected"] = None if expected is None else list(expected)
-        if lease is not None and lease.run_id != run_id:
-            raise lease_lost(lease, run_id)
-        if lease is not None:
-            values |= _held(lease)
-
-        async def work(connection: Connection) -> None:
-            statement = "set_status" if lease is None else "set_status_held"
-            if await self._one(connection, statement, values) is not None:
-                return
-            found = await self._one(connection, "standing", values)
-            if lease is not None and await self._one(connection, "held", values) is None:
-                raise lease_lost(lease, run_id)
-            # An earlier attempt of the same call, whose answer was lost, may have set it.
-            if found is not None and expected is not None and found != (status, text):
-                raise StatusConflict(run_id, found[0])
-
-        await self._connections.do(work)
-
-    async def runs(
-        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
-    ) -> Sequence[RunSummary]:
-        """Runs, most recently changed first."""
-        updated, run_id = (None, None) if after is None else (after.updated, after.run_id)
-        values = {"status": status, "updated": updated, "run_id": run_id, "limit": limit}
-        return tuple([_summary(row) for row in await self._every("runs", values)])
-
-    async def run(self, run_id: str) -> RunSummary | None:
-        """One run, or None."""
-        row = await self._first("run", {"run_id": name_of("run id", run_id)})
-        return None if row is None else _summary(row)
-
-    async def get(self, kind: str, key: str) -> Entry | None:
-        """One document, or None."""
-        row = await self._first("get", {"kind": name_of("kind", kind), "key": name_of("key", key)})
-        return None if row is None else _entry(row)
-
-    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
-        """Write a document if its version is `expected`, or raise `VersionConflict`."""
-        name_of("kind", kind), name_of("key", key)
-        text = text_of("document", body)
-        values = {"kind": kind, "key": key, "body": text, "expected": expected, "token": uuid.uuid4()}
-
-        async def work(connection: Connection) -> Entry:
-            row = await self._one(connection, "change" if expected else "create", values)
-            if row is None:
-                row = await self._one(connection, "own_document", values)
-            if row is None:
-                raise version_conflict(kind, key, expected)
-            return _entry((kind, key, expected + 1, text, row[0]))
-
-        return await self._connections.do(work)
-
-    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        """Documents of a kind, by key."""
-        values = {"kind": name_of("kind", kind), "after": after, "limit": limit}
-        return tuple([_entry(row) for row in await self._every("scan", values)])
-
     async def now(self) -> datetime:
         """The database's time."""
         (moment,) = await self._first("now", {}) or (None,)
         assert isinstance(moment, datetime)
         return moment.astimezone(UTC)
 
-    async def epoch(self) -> int:
-        """The present epoch: see `bobcat.stores.postgres.schema.identify`."""
-        (epoch,) = await self._first("epoch", {}) or (1,)
-        return int(epoch)
-
     async def mark_restored(self) -> int:
         """Begin the next epoch."""
         return await self._connections.begin_epoch()
-
-    async def restored_at(self) -> datetime | None:
-        """The time when the present epoch began."""
-        (moment,) = await self._first("restored_at", {}) or (None,)
-        return None if moment is None else moment.astimezone(UTC)
-
-    async def mark_uncertain(self, run_id: str) -> None:
-        """Mark a run as possibly older than the present epoch."""
-        await self._first("mark_uncertain", {"run_id": name_of("run id", run_id)})
 
     renews_in_transactions = True
 
@@ -243,6 +116,88 @@ class PostgresStore:
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""
         await self._connections.aclose()
+
+    async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
+        values = {"run_id": run_id, "owner": owner, "seconds": float(seconds)}
+
+        async def work(connection: Connection) -> Lease:
+            while True:
+                got = await self._one(connection, "acquire", values)
+                if got is not None:
+                    return Lease(run_id, owner, got[0], got[1].astimezone(UTC))
+                holder = await self._one(connection, "holder", values)
+                if holder is not None:  # else it was released meanwhile
+                    raise RunBusy(run_id, holder[0], holder[1].astimezone(UTC))
+
+        return await self._connections.do(work)
+
+    async def _renew(self, lease: Lease, seconds: float) -> Lease | None:
+        got = await self._first("renew", {**_held(lease), "seconds": float(seconds)})
+        return None if got is None else replace(lease, expires=got[0].astimezone(UTC))
+
+    async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]:
+        rows = await self._every("load", {"run_id": run_id, "seq": seq, "limit": limit})
+        with damaged_unless_readable(f"the journal of run `{run_id}`"):
+            return tuple([record_of(row) for row in rows])
+
+    async def _set_status(
+        self, run_id: str, status: RunStatus, detail: str, lease: Lease | None, expected: Collection[RunStatus] | None
+    ) -> None:
+        values: dict[str, Any] = {"run_id": run_id, "status": status, "detail": detail}
+        values["expected"] = None if expected is None else list(expected)
+        if lease is not None:
+            values |= _held(lease)
+
+        async def work(connection: Connection) -> None:
+            statement = "set_status" if lease is None else "set_status_held"
+            if await self._one(connection, statement, values) is not None:
+                return
+            found = await self._one(connection, "standing", values)
+            if lease is not None and await self._one(connection, "held", values) is None:
+                raise lease_lost(lease, run_id)
+            # An earlier attempt of the same call, whose answer was lost, may have set it.
+            if found is not None and expected is not None and found != (status, detail):
+                raise StatusConflict(run_id, found[0])
+
+        await self._connections.do(work)
+
+    async def _listed(
+        self, status: RunStatus | None, limit: int, after: tuple[int, str] | None
+    ) -> Sequence[RunSummary]:
+        updated, run_id = (None, None) if after is None else (moment_of(after[0]), after[1])
+        values = {"status": status, "updated": updated, "run_id": run_id, "limit": limit}
+        return tuple([_summary(row) for row in await self._every("runs", values)])
+
+    async def _run(self, run_id: str) -> RunSummary | None:
+        row = await self._first("run", {"run_id": run_id})
+        return None if row is None else _summary(row)
+
+    async def _get(self, kind: str, key: str) -> Entry | None:
+        row = await self._first("get", {"kind": kind, "key": key})
+        return None if row is None else _entry(row)
+
+    async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
+        values = {"kind": kind, "key": key, "body": text, "expected": expected, "token": uuid.uuid4()}
+
+        async def work(connection: Connection) -> datetime | None:
+            row = await self._one(connection, "change" if expected else "create", values)
+            if row is None:
+                row = await self._one(connection, "own_document", values)
+            return None if row is None else _utc(row[0])
+
+        return await self._connections.do(work)
+
+    async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
+        values = {"kind": kind, "after": after, "limit": limit}
+        return tuple([_entry(row) for row in await self._every("scan", values)])
+
+    async def _last_restore(self) -> tuple[int, datetime | None]:
+        """See `bobcat.stores.postgres.schema.identify`."""
+        epoch, moment = await self._first("last_restore", {}) or (1, None)
+        return int(epoch), None if moment is None else _utc(moment)
+
+    async def _mark_uncertain(self, run_id: str) -> None:
+        await self._first("mark_uncertain", {"run_id": run_id})
 
     async def _own_or_taken(self, connection: Connection, values: Mapping[str, Any]) -> None:
         """Raise for a taken position, unless an earlier attempt of the same call wrote it."""
@@ -290,26 +245,23 @@ class _PostgresTransaction:
         """Append the record in the transaction."""
         from bobcat.stores.postgres.connection import translated_errors
 
+        row = row_of(record)
+        if row.run_id != self._lease.run_id:
+            raise lease_lost(self._lease, row.run_id)
         with translated_errors():
-            await self._store._append_fenced(self._connection, _values(record), self._lease)
+            await self._store._append_fenced(self._connection, _values(row), self._lease)
 
 
 def _held(lease: Lease) -> dict[str, Any]:
     return {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner}
 
 
-def _values(record: StepRecord) -> dict[str, Any]:
-    row = row_of(record)
-    return {
-        "run_id": row.run_id,
-        "seq": row.seq,
-        "kind": row.kind,
-        "key": row.idempotency_key,
-        "body": row.body,
-        "made": row.timestamp,
-        "token": uuid.uuid4(),
-        "head": row.head,
-    }
+def _values(row: RecordRow) -> dict[str, Any]:
+    return {**row._asdict(), "token": uuid.uuid4()}
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
 
 
 def _summary(row: tuple[Any, ...]) -> RunSummary:

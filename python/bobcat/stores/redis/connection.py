@@ -51,6 +51,10 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
         self._durability, self._replicas = durability, replicas
         self._client: Client | None = None
 
+    async def call(self, command: str, *arguments: object) -> Any:  # Any: the answer to a command
+        """Send a command that is safe to repeat."""
+        return await self.do(lambda client: client.execute_command(command, *arguments))
+
     async def run(self, script: str, keys: Sequence[str], *arguments: str) -> Any:  # Any: the result of a script
         """Run a script; for a write, wait for the requested number of replicas."""
         call = (_DIGESTS[script], len(keys), *keys, *arguments)
@@ -66,11 +70,6 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
     async def _attempt(self, work: Callable[[Client], Awaitable[T]]) -> T:
         # A sent request cannot be withdrawn: a caller that is cancelled meanwhile waits for its end.
         return await wait_shielded(work(self._client))
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        self._closed = True
-        await self._release()
 
     async def _release(self) -> None:
         client, self._client = self._client, None
@@ -110,20 +109,17 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
 
     async def _check(self, client: Client) -> None:
         """Check the server's durability before the first write. Its errors are raised without retries."""
-        try:
-            replication = await client.info("replication")
-            if (await client.info("cluster")).get("cluster_enabled"):
-                raise StoreError("cluster", "Redis: a cluster distributes a run's keys; use a server without one")
-            if replication.get("role") != "master":
-                raise StoreError("read_only", "Redis: the server is a replica; give the address of its primary")
-            risks = await self._risks(client)
-            known = await client.set(f"{self._prefix}schema", str(SCHEMA), nx=True, get=True)
-        except failures.RedisError as error:
-            raise to_store_error(error) from error
+        replication = await client.info("replication")
+        if (await client.info("cluster")).get("cluster_enabled"):
+            raise StoreError("cluster", "Redis: a cluster distributes a run's keys; use a server without one")
+        if replication.get("role") != "master":
+            raise StoreError("read_only", "Redis: the server is a replica; give the address of its primary")
+        risks = await self._risks(client)
+        known = await client.set(f"{self._prefix}schema", str(SCHEMA), nx=True, get=True)
         if known is not None and int(known) > SCHEMA:
             raise too_new(f"the store under `{self._prefix}`", int(known), SCHEMA)
         if known is not None and int(known) < SCHEMA:  # the first append adds the fields of later schemas to a run
-            await self._warn_or_refuse(client)
+            await client.set(f"{self._prefix}schema", str(SCHEMA))
         connected = int(replication.get("connected_slaves", 0))
         if connected < self._replicas:
             risks.append(f"it has {connected} replicas, and writes must reach {self._replicas}")
@@ -142,12 +138,6 @@ class RedisConnection(ServerConnections[Client, failures.RedisError]):
                 StoreWarning,
                 stacklevel=2,
             )
-
-    async def _warn_or_refuse(self, client: Client) -> None:
-        try:
-            await client.set(f"{self._prefix}schema", str(SCHEMA))
-        except failures.RedisError as error:
-            raise to_store_error(error) from error
 
     async def _risks(self, client: Client) -> list[str]:
         try:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from bobcat.journal.records import StepRecord
+from bobcat.stores.base import BaseStore
 from bobcat.stores.codec import (
     FENCE_JUMP,
+    RecordRow,
     body_of,
     damaged_unless_readable,
     line_of,
@@ -18,10 +20,8 @@ from bobcat.stores.codec import (
     moment_of,
     name_of,
     record_of_line,
-    row_of,
-    text_of,
 )
-from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, version_conflict, without_driver
+from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost, without_driver
 from bobcat.stores.protocol import Entry, Lease, RunBusy, RunStatus, RunSummary, StatusConflict
 from bobcat.stores.redis.scripts import TOKEN
 
@@ -32,7 +32,7 @@ PAGE = 1000
 """Number of records fetched in one request."""
 
 
-class RedisStore:
+class RedisStore(BaseStore):
     """Journals in Redis. Times are the server's. Appended records are as durable as the server's settings make them.
 
     The server's settings are checked before the first write: a server that can lose acknowledged writes (`appendonly`,
@@ -63,17 +63,25 @@ class RedisStore:
             url, prefix, pool_size=pool_size, patience=patience, durability=durability, replicas=replicas
         )
 
-    async def append(self, record: StepRecord) -> None:
-        """Store `record`, or raise `DuplicateRecord`."""
-        await self._append(record, None)
+    async def release(self, lease: Lease) -> None:
+        """Release the run."""
+        await self._connection.run("release", *self._leased(lease))
 
-    async def load(self, run_id: str) -> Sequence[StepRecord]:
-        """Every record of a run, by `seq`."""
-        return await self.load_from(run_id)
+    async def _append(self, row: RecordRow, lease: Lease | None) -> None:
+        keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
+        under = ("", "") if lease is None else (str(lease.fence), lease.owner)
+        outcome = await self._connection.run(
+            "append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under, row.head
+        )
+        if outcome.startswith(b"gap "):
+            raise JournalGap(row.run_id, row.seq, int(outcome[4:]))
+        if outcome == b"taken":
+            raise duplicate_record(row.run_id, row.seq)
+        if outcome == b"lost":
+            assert lease is not None
+            raise lease_lost(lease, row.run_id)
 
-    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """Acquire the run with the next fence, or raise `RunBusy`."""
-        name_of("run id", run_id), name_of("owner", owner)
+    async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease:
         holder, expires, *fence = await self._connection.run(
             "acquire", self._run_keys(run_id), run_id, owner, str(int(seconds * 1e6))
         )
@@ -81,42 +89,12 @@ class RedisStore:
             raise RunBusy(run_id, holder.decode(), moment_of(int(expires)))
         return Lease(run_id, owner, int(fence[0]), moment_of(int(expires)))
 
-    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """Extend the lease from now, or raise `LeaseLost`."""
+    async def _renew(self, lease: Lease, seconds: float) -> Lease | None:
         expires = await self._connection.run("renew", *self._leased(lease), str(int(seconds * 1e6)))
-        if expires is None:
-            raise lease_lost(lease, lease.run_id)
-        return replace(lease, expires=moment_of(int(expires)))
+        return None if expires is None else replace(lease, expires=moment_of(int(expires)))
 
-    async def release(self, lease: Lease) -> None:
-        """Release the run."""
-        await self._connection.run("release", *self._leased(lease))
-
-    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
-        """`append` while the lease is held, atomically."""
-        if record.run_id != lease.run_id:
-            raise lease_lost(lease, record.run_id)
-        await self._append(record, lease)
-
-    async def _append(self, record: StepRecord, lease: Lease | None) -> None:
-        row = row_of(record)
-        keys = (*self._run_keys(row.run_id), self._key("records", row.run_id), self._key("seqs", row.run_id))
-        under = ("", "") if lease is None else (str(lease.fence), lease.owner)
-        outcome = await self._connection.run(
-            "append", keys, row.run_id, str(row.seq), uuid.uuid4().hex, line_of(row), *under, row.head
-        )
-        if lease is not None and outcome.startswith(b"gap "):
-            await self.mark_restored()
-            raise lease_lost(lease, row.run_id) from JournalGap(row.run_id, row.seq, int(outcome[4:]))
-        if outcome == b"taken":
-            raise duplicate_record(row.run_id, row.seq)
-        if outcome == b"lost":
-            assert lease is not None
-            raise lease_lost(lease, row.run_id)
-
-    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
-        """Records of a run from `seq` on, by `seq`."""
-        records, index = self._key("records", name_of("run id", run_id)), self._key("seqs", run_id)
+    async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]:
+        records, index = self._key("records", run_id), self._key("seqs", run_id)
 
         async def work(client: Client) -> list[bytes]:
             positions = await client.zrangebyscore(index, seq, "+inf", 0, -1 if limit is None else limit)
@@ -129,24 +107,13 @@ class RedisStore:
         with damaged_unless_readable(f"the journal of run `{run_id}`"):
             return tuple([record_of_line(line[TOKEN:]) for line in lines])
 
-    async def set_status(
-        self,
-        run_id: str,
-        status: RunStatus,
-        *,
-        detail: Mapping[str, Any] | None = None,
-        lease: Lease | None = None,
-        expected: Collection[RunStatus] | None = None,
+    async def _set_status(
+        self, run_id: str, status: RunStatus, detail: str, lease: Lease | None, expected: Collection[RunStatus] | None
     ) -> None:
-        """Set the status of a run, or raise `StatusConflict`."""
-        name_of("run id", run_id)
-        if lease is not None and lease.run_id != run_id:
-            raise lease_lost(lease, run_id)
-        text = text_of("status", detail or {})
         under = ("", "") if lease is None else (str(lease.fence), lease.owner)
         expected_list = "" if expected is None else f",{','.join(expected)},"
         answer = await self._connection.run(
-            "set_status", self._run_keys(run_id), run_id, status, text, *under, expected_list
+            "set_status", self._run_keys(run_id), run_id, status, detail, *under, expected_list
         )
         if answer is None:
             assert lease is not None
@@ -154,11 +121,10 @@ class RedisStore:
         if answer.startswith(b"not "):
             raise StatusConflict(run_id, answer[4:].decode())
 
-    async def runs(
-        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    async def _listed(
+        self, status: RunStatus | None, limit: int, after: tuple[int, str] | None
     ) -> Sequence[RunSummary]:
-        """Runs, most recently changed first."""
-        mark = ("", "") if after is None else (str(microseconds(after.updated)), after.run_id)
+        mark = ("", "") if after is None else (str(after[0]), after[1])
         epoch, now = await self.epoch(), microseconds(await self.now())
         found = await self._connection.run(
             "runs", (f"{self._prefix}runs",), self._key("run", ""), self._key("records", ""), status or "",
@@ -166,10 +132,7 @@ class RedisStore:
         )  # fmt: skip
         return tuple([_summary(run_id.decode(), records, state, epoch, now) for run_id, records, state in found])
 
-    async def run(self, run_id: str) -> RunSummary | None:
-        """One run, or None."""
-        name_of("run id", run_id)
-
+    async def _run(self, run_id: str) -> RunSummary | None:
         fields = "status", "fence", "created", "updated", "detail", "records", "head", "owner", "expires", "epoch"
 
         async def work(client: Client) -> list[Any]:
@@ -184,31 +147,17 @@ class RedisStore:
         now = int(seconds) * 1_000_000 + int(micros)
         return None if state[0] is None else _summary(run_id, records, state, int(epoch or 1), now)
 
-    async def get(self, kind: str, key: str) -> Entry | None:
-        """One document, or None."""
-        documents = self._key("documents", name_of("kind", kind))
-        name_of("key", key)
-
-        async def work(client: Client) -> bytes | None:
-            value: bytes | None = await client.hget(documents, key)
-            return value
-
-        value = await self._connection.do(work)
+    async def _get(self, kind: str, key: str) -> Entry | None:
+        value = await self._connection.call("HGET", self._key("documents", kind), key)
         return None if value is None else _entry(kind, key, value)
 
-    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
-        """Write a document if its version is `expected`, or raise `VersionConflict`."""
-        name_of("kind", kind), name_of("key", key)
-        text = text_of("document", body)
+    async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
         keys = (self._key("documents", kind), self._key("keys", kind))
         updated = await self._connection.run("put", keys, key, str(expected), uuid.uuid4().hex, text)
-        if updated is None:
-            raise version_conflict(kind, key, expected)
-        return Entry(kind, key, expected + 1, body_of(text), moment_of(int(updated)))
+        return None if updated is None else moment_of(int(updated))
 
-    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        """Documents of a kind, by key."""
-        documents, index = self._key("documents", name_of("kind", kind)), self._key("keys", kind)
+    async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]:
+        documents, index = self._key("documents", kind), self._key("keys", kind)
         start = b"-" if not after else b"(" + after.encode("utf-8", "surrogatepass")
 
         async def work(client: Client) -> list[tuple[bytes, bytes]]:
@@ -219,40 +168,20 @@ class RedisStore:
 
     async def now(self) -> datetime:
         """The server's time."""
+        seconds, micros = await self._connection.call("TIME")
+        return moment_of(int(seconds) * 1_000_000 + int(micros))
 
-        async def work(client: Client) -> tuple[int, int]:
-            seconds, micros = await client.time()
-            return int(seconds), int(micros)
-
-        seconds, micros = await self._connection.do(work)
-        return moment_of(seconds * 1_000_000 + micros)
-
-    async def epoch(self) -> int:
-        """The present epoch."""
-
-        async def work(client: Client) -> int:
-            return int(await client.hget(f"{self._prefix}store", "epoch") or 1)
-
-        return await self._connection.do(work)
+    async def _last_restore(self) -> tuple[int, datetime | None]:
+        epoch, moment = await self._connection.call("HMGET", f"{self._prefix}store", "epoch", "restored")
+        return int(epoch or 1), None if moment is None else moment_of(int(moment))
 
     async def mark_restored(self) -> int:
         """Begin the next epoch. A retry after a broken connection may begin two."""
         keys = f"{self._prefix}runs", f"{self._prefix}store"
         return int(await self._connection.run("mark_restored", keys, self._key("run", ""), str(FENCE_JUMP)))
 
-    async def restored_at(self) -> datetime | None:
-        """The time when the present epoch began."""
-
-        async def work(client: Client) -> bytes | None:
-            found: bytes | None = await client.hget(f"{self._prefix}store", "restored")
-            return found
-
-        moment = await self._connection.do(work)
-        return None if moment is None else moment_of(int(moment))
-
-    async def mark_uncertain(self, run_id: str) -> None:
-        """Mark a run as possibly older than the present epoch."""
-        await self._connection.run("mark_uncertain", self._run_keys(name_of("run id", run_id)), run_id)
+    async def _mark_uncertain(self, run_id: str) -> None:
+        await self._connection.run("mark_uncertain", self._run_keys(run_id), run_id)
 
     async def aclose(self) -> None:
         """Close the connections. The store cannot be used any more."""

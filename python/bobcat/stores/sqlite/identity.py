@@ -91,7 +91,7 @@ def identify(connection: sqlite3.Connection, path: str) -> SQLiteIdentity:
     if _lost(found, mark, inode) is None and found.inode is not None:
         return found
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # commits, or rolls back
         mark, found = read_mark(path), read_identity(connection)
         loss = _lost(found, mark, inode)
         if loss is not None:
@@ -104,10 +104,6 @@ def identify(connection: sqlite3.Connection, path: str) -> SQLiteIdentity:
         writes = max(found.writes, 0 if mark is None else mark.writes)
         connection.execute("UPDATE bobcat_store SET inode = ?, writes = ?", (inode, writes))
         updated = count_write(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
     write_mark(path, updated)
     return read_identity(connection)
 

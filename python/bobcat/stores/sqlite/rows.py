@@ -8,12 +8,17 @@ from typing import Any
 from bobcat.stores.codec import RecordRow, body_of, damaged_unless_readable, moment_of
 from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
 from bobcat.stores.lease_clock import ClockSample
+from bobcat.stores.local import RunState
 from bobcat.stores.protocol import Entry, Lease, RunSummary
 
 RECORD = "run_id, seq, kind, idempotency_key, body, timestamp"
 SUMMARY = """SELECT run_id, status, (SELECT count(*) FROM bobcat_records WHERE run_id = bobcat_runs.run_id),
     fence, created, updated, detail, records, head, owner, expires, boot, until,
     epoch < (SELECT epoch FROM bobcat_store) FROM bobcat_runs"""
+
+STATE = ", ".join(RunState.__slots__)
+SAVE_STATE = f"""INSERT INTO bobcat_runs ({STATE}) VALUES ({", ".join("?" * len(RunState.__slots__))})
+    ON CONFLICT (run_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in RunState.__slots__[1:])}"""
 
 _ALIVE = "CASE WHEN boot = :boot THEN until > :tick ELSE expires > :date END"
 
@@ -31,29 +36,17 @@ def insert(connection: sqlite3.Connection, row: RecordRow) -> None:
     )
 
 
-def make_known(connection: sqlite3.Connection, run_id: str, moment: int) -> None:
-    """Register a run without a lease."""
-    connection.execute(
-        """INSERT OR IGNORE INTO bobcat_runs (run_id, status, detail, fence, owner, expires, created, updated, epoch)
-        VALUES (:run_id, 'running', '{}', 0, NULL, 0, :moment, :moment, (SELECT epoch FROM bobcat_store))""",
-        {"run_id": run_id, "moment": moment},
-    )
-
-
-def check_held(connection: sqlite3.Connection, lease: Lease, run_id: str, reading: ClockSample) -> int:
+def check_held(connection: sqlite3.Connection, lease: Lease, reading: ClockSample) -> int:
     """The run's highest position. Raises `LeaseLost` unless the lease is alive.
 
     INVARIANT: in the same transaction as the write that it permits.
     """
-    held = (
-        lease.run_id == run_id
-        and connection.execute(
-            f"SELECT last FROM bobcat_runs WHERE run_id = :run_id AND fence = :fence AND owner = :owner AND {_ALIVE}",
-            {"run_id": run_id, "fence": lease.fence, "owner": lease.owner, **reading._asdict()},
-        ).fetchone()
-    )
+    held = connection.execute(
+        f"SELECT last FROM bobcat_runs WHERE run_id = :run_id AND fence = :fence AND owner = :owner AND {_ALIVE}",
+        {"run_id": lease.run_id, "fence": lease.fence, "owner": lease.owner, **reading._asdict()},
+    ).fetchone()
     if not held:
-        raise lease_lost(lease, run_id)
+        raise lease_lost(lease, lease.run_id)
     return int(held[0])
 
 

@@ -163,7 +163,7 @@ def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> N
     if _version(connection) == len(MIGRATIONS):
         return
     connection.execute("BEGIN IMMEDIATE")
-    try:
+    with connection:  # commits, or rolls back
         connection.execute("CREATE TABLE IF NOT EXISTS bobcat_schema (version INTEGER NOT NULL)")
         version = _version(connection)
         if version > len(MIGRATIONS):
@@ -173,10 +173,6 @@ def _set_up(connection: sqlite3.Connection, path: str, busy_seconds: float) -> N
                 connection.execute(statement)
         connection.execute("DELETE FROM bobcat_schema")
         connection.execute("INSERT INTO bobcat_schema VALUES (?)", (len(MIGRATIONS),))
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.rollback()
-        raise
 
 
 def _write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> str:

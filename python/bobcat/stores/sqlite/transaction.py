@@ -70,7 +70,7 @@ async def transaction(
     try:
         await wait_shielded(asyncio.to_thread(_to_store_error, path, begin))
         connection = connections[0]
-        check_held(connection, lease, lease.run_id, read())
+        check_held(connection, lease, read())
         connection.set_authorizer(_within)
         yield SQLiteTransaction(connection, lease)
         connection.set_authorizer(None)

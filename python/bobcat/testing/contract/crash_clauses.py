@@ -10,6 +10,7 @@ from bobcat.journal.records import DuplicateRecord, StepRecord
 from bobcat.testing.contract.subject import (
     NotApplicable,
     StoreUnderTest,
+    append_all,
     demand,
     demand_refused,
     demand_same,
@@ -28,8 +29,7 @@ async def closing_keeps_everything(subject: StoreUnderTest) -> None:
     run_id = subject.run_id()
     wanted = [record(run_id, seq) for seq in range(5)]
     store = await subject.store()
-    for each in wanted:
-        await store.append(each)
+    await append_all(store, wanted)
     await subject.close()
     store = await subject.store()
     demand_same(await store.load(run_id), wanted, "the new store")
@@ -80,7 +80,3 @@ async def a_crash_loses_nothing_acknowledged(subject: StoreUnderTest) -> None:
         lost = [each.seq for each in acknowledged[run_id] if each.seq not in kept]
         demand(not lost, f"{len(lost)} acknowledged records are gone, the first at position {lost[0] if lost else ''}")
         demand_same(found, [each for each in attempted[run_id] if each.seq in kept], "the records that were kept")
-
-
-CLAUSES = (closing_keeps_everything, a_crash_loses_nothing_acknowledged)
-"""All clauses in execution order."""

@@ -6,10 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from bobcat.stores.protocol import DurableStore, Entry, VersionConflict
+from bobcat.stores.protocol import Entry, VersionConflict
 from bobcat.testing.contract.journal_clauses import BODIES
-from bobcat.testing.contract.subject import StoreUnderTest, demand, demand_refused, refusal
-from bobcat.text.json_text import format_exception, json_text
+from bobcat.testing.contract.subject import (
+    StoreUnderTest,
+    demand,
+    demand_accepted,
+    demand_one_winner,
+    demand_refused,
+    present,
+)
+from bobcat.text.json_text import json_text
 from bobcat.text.shortening import shortened
 
 INCREMENTS = 5
@@ -17,8 +24,7 @@ INCREMENTS = 5
 
 
 def _demand_entry(entry: Entry | None, key: str, version: int, body: Mapping[str, Any], what: str) -> None:
-    demand(entry is not None, f"{what}: the document is missing")
-    assert entry is not None
+    entry = present(entry, f"{what}: the document")
     demand((entry.key, entry.version) == (key, version), f"{what}: {entry.key!a} at version {entry.version}")
     demand(
         json_text(dict(entry.body)) == json_text(dict(body)),
@@ -45,15 +51,12 @@ async def a_document_has_versions(subject: StoreUnderTest) -> None:
 
 async def changes_do_not_overwrite_each_other(subject: StoreUnderTest) -> None:
     """Concurrent read-increment-write updates with retries on conflict lose no increment."""
-    stores = [await subject.durable(), await subject.other()]
-    kind = subject.run_id("kind")
+    stores, kind = await subject.pair(), subject.run_id("kind")
     first = stores[0]
-    assert isinstance(first, DurableStore)
     await first.put(kind, "sum", {"n": 0}, expected=0)
 
     async def add(number: int) -> None:
         store = stores[number % 2]
-        assert isinstance(store, DurableStore)
         for _ in range(INCREMENTS):
             while True:
                 entry = await store.get(kind, "sum")
@@ -72,22 +75,10 @@ async def changes_do_not_overwrite_each_other(subject: StoreUnderTest) -> None:
 
 async def one_of_many_creators_wins(subject: StoreUnderTest) -> None:
     """Of many concurrent creations of one document, exactly one succeeds."""
-    stores = [await subject.durable(), await subject.other()]
-    kind = subject.run_id("kind")
-
-    async def create(number: int) -> Exception | None:
-        store = stores[number % 2]
-        assert isinstance(store, DurableStore)
-        return await refusal(store.put(kind, "once", {"by": number}, expected=0))
-
-    errors = await asyncio.gather(*(create(number) for number in range(subject.writers)))
-    unexpected = [error for error in errors if error is not None and not isinstance(error, VersionConflict)]
-    demand(not unexpected, f"one of them got {format_exception(unexpected[0]) if unexpected else ''}")
-    winners = [number for number, error in enumerate(errors) if error is None]
-    demand(len(winners) == 1, f"{len(winners)} of {subject.writers} succeeded")
-    store = stores[0]
-    assert isinstance(store, DurableStore)
-    _demand_entry(await store.get(kind, "once"), "once", 1, {"by": winners[0]}, "the document")
+    stores, kind = await subject.pair(), subject.run_id("kind")
+    calls = [stores[number % 2].put(kind, "once", {"by": number}, expected=0) for number in range(subject.writers)]
+    winner, _ = await demand_one_winner(calls, VersionConflict, "creators")
+    _demand_entry(await stores[0].get(kind, "once"), "once", 1, {"by": winner}, "the document")
 
 
 async def documents_are_scanned_in_order(subject: StoreUnderTest) -> None:
@@ -119,20 +110,9 @@ async def document_bodies_come_back_unchanged(subject: StoreUnderTest) -> None:
     """A document stores any JSON value, and later changes of the writer's object do not affect it."""
     store, kind = await subject.durable(), subject.run_id("kind")
     for key, body in BODIES.items():
-        error = await refusal(store.put(kind, key, body, expected=0))
-        demand(error is None, f"{key}: put raised {format_exception(error) if error else ''}")
+        await demand_accepted(store.put(kind, key, body, expected=0), f"{key}: put")
         _demand_entry(await store.get(kind, key), key, 1, body, key)
     mine = {"list": [1]}
     await store.put(kind, "mine", mine, expected=0)
     mine["list"].append(2)
     _demand_entry(await store.get(kind, "mine"), "mine", 1, {"list": [1]}, "after the writer changed its own value")
-
-
-CLAUSES = (
-    a_document_has_versions,
-    changes_do_not_overwrite_each_other,
-    one_of_many_creators_wins,
-    documents_are_scanned_in_order,
-    document_bodies_come_back_unchanged,
-)
-"""All clauses in execution order."""

@@ -6,11 +6,14 @@ import asyncio
 import random
 from typing import Any
 
-from bobcat.journal.records import DuplicateRecord, StepRecord
+from bobcat.journal.records import DuplicateRecord
 from bobcat.testing.contract.subject import (
     NotApplicable,
     StoreUnderTest,
+    append_all,
     demand,
+    demand_accepted,
+    demand_one_winner,
     demand_refused,
     demand_same,
     record,
@@ -43,8 +46,7 @@ async def what_was_appended_is_loaded(subject: StoreUnderTest) -> None:
         record(run_id, 1, {"step": 0, "args": {"a": [1, 2.5, True, None, "x", {}], "b": []}}, kind="model.output"),
         record(run_id, 2, {}),
     ]
-    for each in wanted:
-        await store.append(each)
+    await append_all(store, wanted)
     demand_same(await store.load(run_id), wanted, "load")
 
 
@@ -68,9 +70,7 @@ async def records_are_ordered_by_number(subject: StoreUnderTest) -> None:
     """Records are ordered by position as a number (2 before 10), in any order of arrival, with gaps allowed."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = [record(run_id, seq) for seq in (0, 1, 2, 9, 10, 11, 99, 100, 101, 5_000_000_000)]
-    arriving = random.Random(7).sample(wanted, len(wanted))
-    for each in arriving:
-        await store.append(each)
+    await append_all(store, random.Random(7).sample(wanted, len(wanted)))
     demand_same(await store.load(run_id), wanted, "load")
 
 
@@ -78,8 +78,7 @@ async def a_long_journal_comes_back_whole(subject: StoreUnderTest) -> None:
     """A run of 300 records is loaded whole and in order."""
     store, run_id = await subject.store(), subject.run_id()
     wanted = [record(run_id, seq, {"step": seq, "text": "x" * (seq % 97)}) for seq in range(300)]
-    for each in wanted:
-        await store.append(each)
+    await append_all(store, wanted)
     demand_same(await store.load(run_id), wanted, "load")
 
 
@@ -115,17 +114,13 @@ async def one_of_many_writers_wins(subject: StoreUnderTest) -> None:
     run_id = subject.run_id()
     stores = [await subject.store(), await subject.other()]
     for seq in range(RACES):
-        entries = [record(run_id, seq, {"writer": writer}) for writer in range(subject.writers)]
-        errors = await asyncio.gather(
-            *(refusal(stores[writer % 2].append(entry)) for writer, entry in enumerate(entries))
-        )
-        winners = [writer for writer, error in enumerate(errors) if error is None]
-        unusual = [error for error in errors if error is not None and not isinstance(error, DuplicateRecord)]
-        demand(not unusual, f"a losing writer got {format_exception(unusual[0]) if unusual else ''}")
-        demand(len(winners) == 1, f"{len(winners)} of {subject.writers} writers won position {seq}")
+        calls = [
+            stores[writer % 2].append(record(run_id, seq, {"writer": writer})) for writer in range(subject.writers)
+        ]
+        winner, _ = await demand_one_winner(calls, DuplicateRecord, f"writers of position {seq}")
         found = await stores[0].load(run_id)
         demand(
-            len(found) == seq + 1 and found[-1].body["writer"] == winners[0],
+            len(found) == seq + 1 and found[-1].body["writer"] == winner,
             f"the record at position {seq} is not the winner's",
         )
 
@@ -137,12 +132,7 @@ async def writers_of_different_runs_do_not_disturb_each_other(subject: StoreUnde
         run_id: [record(run_id, seq) for seq in range(5)]
         for run_id in (subject.run_id(str(number)) for number in range(subject.writers))
     }
-
-    async def write(records: list[StepRecord]) -> None:
-        for each in records:
-            await store.append(each)
-
-    await asyncio.gather(*(write(records) for records in wanted.values()))
+    await asyncio.gather(*(append_all(store, records) for records in wanted.values()))
     for run_id, records in wanted.items():
         demand_same(await store.load(run_id), records, f"run {run_id}")
 
@@ -187,8 +177,7 @@ async def bodies_come_back_unchanged(subject: StoreUnderTest) -> None:
     store, run_id = await subject.store(), subject.run_id()
     for seq, (name, body) in enumerate(BODIES.items()):
         wanted = record(run_id, seq, body)
-        error = await refusal(store.append(wanted))
-        demand(error is None, f"{name}: append raised {format_exception(error) if error else ''}")
+        await demand_accepted(store.append(wanted), f"{name}: append")
         found = await store.load(run_id)
         demand(len(found) == seq + 1, f"{name}: {len(found)} records instead of {seq + 1}")
         demand_same(found[-1:], [wanted], name)
@@ -211,8 +200,7 @@ async def times_keys_and_kinds_come_back(subject: StoreUnderTest) -> None:
         record(run_id, 0, kind="x.custom-kind", idempotency_key=""),
         record(run_id, 1, kind="вид", idempotency_key="ключ 🔑 'quoted'"),
     ]
-    for each in wanted:
-        await store.append(each)
+    await append_all(store, wanted)
     found = await store.load(run_id)
     demand_same(found, wanted, "load")
     demand(all(each.timestamp.tzinfo is not None for each in found), "a timestamp lost its zone")
@@ -235,8 +223,7 @@ async def a_huge_body_is_kept_or_refused_whole(subject: StoreUnderTest) -> None:
     if error is not None:
         demand(not isinstance(error, DuplicateRecord), "the error is `DuplicateRecord`")
         wanted = record(run_id, 0)
-        after = await refusal(store.append(wanted))
-        demand(after is None, f"after the error an append raised {format_exception(after) if after else ''}")
+        await demand_accepted(store.append(wanted), "after the error an append")
     demand_same(await store.load(run_id), [wanted], "load")
 
 
@@ -265,24 +252,3 @@ async def a_cancelled_append_is_all_or_nothing(subject: StoreUnderTest) -> None:
             f"{'went through' if error is None else 'raised ' + format_exception(error)}",
         )
         demand_same(await store.load(run_id), [wanted], f"{when}, then appended again")
-
-
-CLAUSES = (
-    what_was_appended_is_loaded,
-    an_unknown_run_is_empty,
-    a_taken_position_is_refused,
-    records_are_ordered_by_number,
-    a_long_journal_comes_back_whole,
-    a_loaded_journal_stays_as_it_was,
-    runs_are_kept_apart,
-    one_of_many_writers_wins,
-    writers_of_different_runs_do_not_disturb_each_other,
-    another_store_object_sees_it,
-    bodies_come_back_unchanged,
-    what_json_cannot_say_is_kept_or_refused,
-    times_keys_and_kinds_come_back,
-    a_large_body_is_kept,
-    a_huge_body_is_kept_or_refused_whole,
-    a_cancelled_append_is_all_or_nothing,
-)
-"""All clauses in execution order."""

@@ -22,9 +22,13 @@ from bobcat.stores.protocol import (
 from bobcat.testing.contract.subject import (
     NotApplicable,
     StoreUnderTest,
+    append_all,
     demand,
+    demand_accepted,
+    demand_one_winner,
     demand_refused,
     demand_same,
+    present,
     record,
     refusal,
 )
@@ -87,8 +91,7 @@ async def a_lease_ends(subject: StoreUnderTest) -> None:
     await _ended(store, lease)
     await demand_refused(store.append_fenced(record(run_id, 0), lease), LeaseLost, "an append after the lease's end")
     demand_same(await store.load(run_id), [], "after the refused append")
-    error = await refusal(store.renew(lease, seconds=LONG))
-    demand(error is None, f"renewing it raised {format_exception(error) if error else ''}")
+    await demand_accepted(store.renew(lease, seconds=LONG), "renewing it")
     await store.append_fenced(record(run_id, 0), lease)
 
 
@@ -164,31 +167,17 @@ async def a_fenced_append_refuses_taken_positions(subject: StoreUnderTest) -> No
 
 async def one_of_many_owners_wins(subject: StoreUnderTest) -> None:
     """Of many owners racing for a run, exactly one gets it, the others get `RunBusy`."""
-    stores = [await subject.durable(), await subject.other()]
-    run_id = subject.run_id()
-
-    async def take(number: int) -> Lease | Exception:
-        store = stores[number % 2]
-        assert isinstance(store, DurableStore)
-        try:
-            return await store.acquire(run_id, owner=f"owner {number}", seconds=LONG)
-        except Exception as error:
-            return error
-
-    outcomes = await asyncio.gather(*(take(number) for number in range(subject.writers)))
-    winners = [each for each in outcomes if isinstance(each, Lease)]
-    unexpected = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, RunBusy)]
-    demand(not unexpected, f"a losing owner got {format_exception(unexpected[0]) if unexpected else ''}")
-    demand(len(winners) == 1, f"{len(winners)} of {subject.writers} owners won")
+    stores, run_id = await subject.pair(), subject.run_id()
+    calls = [
+        stores[number % 2].acquire(run_id, owner=f"owner {number}", seconds=LONG) for number in range(subject.writers)
+    ]
+    await demand_one_winner(calls, RunBusy, "owners")
 
 
 async def nothing_is_written_after_a_takeover(subject: StoreUnderTest) -> None:
     """While a worker appends continuously, another takes its run: after `acquire` has returned, no record of
     the first worker appears."""
-    stores = [await subject.durable(), await subject.other()]
-    first, second = stores
-    assert isinstance(first, DurableStore)
-    assert isinstance(second, DurableStore)
+    first, second = await subject.pair()
     for pause in TAKEN_AFTER:
         run_id = subject.run_id(str(pause))
         lease = await first.acquire(run_id, owner="a", seconds=LONG)
@@ -227,8 +216,7 @@ async def part_of_a_journal_can_be_loaded(subject: StoreUnderTest) -> None:
     """`load_from` returns the records from a position on, at most `limit`."""
     store, run_id = await subject.durable(), subject.run_id()
     wanted = [record(run_id, seq) for seq in (0, 2, 3, 9, 10, 11, 100)]
-    for each in wanted:
-        await store.append(each)
+    await append_all(store, wanted)
     demand_same(await store.load_from(run_id), wanted, "load_from without bounds")
     demand_same(await store.load_from(run_id, seq=2), wanted[1:], "load_from(seq=2)")
     demand_same(await store.load_from(run_id, seq=4, limit=2), wanted[3:5], "load_from(seq=4, limit=2)")
@@ -250,16 +238,12 @@ async def a_run_has_a_status(subject: StoreUnderTest) -> None:
     found = {name: await store.run(run_id) for name, run_id in ids.items()}
     demand(found["never"] is None, "a run that was never mentioned is known")
     for name, status, count in (("appended", "running", 1), ("leased", "running", 2), ("queued", "queued", 0)):
-        summary = found[name]
-        demand(summary is not None, f"the run that was {name} is unknown")
-        assert summary is not None
+        summary = present(found[name], f"the run that was {name}")
         seen = (summary.run_id, summary.status, summary.records)
         demand(seen == (ids[name], status, count), f"the run that was {name} is {summary!r}")
         slack = timedelta(seconds=1)
         demand(before - slack <= summary.created <= summary.updated, f"its times are {summary!r}")
-    queued, leased = found["queued"], found["leased"]
-    assert queued is not None
-    assert leased is not None
+    queued, leased = (present(found[name], name) for name in ("queued", "leased"))
     demand(dict(queued.detail) == {"why": "\ud800 é", "n": 2**70}, f"its detail is {dict(queued.detail)!a}")
     demand(leased.fence == lease.fence, f"its fence is {leased.fence}, the lease's {lease.fence}")
     await store.set_status(ids["leased"], "succeeded", detail={"answer": 1}, lease=lease)
@@ -322,8 +306,7 @@ async def time_is_the_stores(subject: StoreUnderTest) -> None:
 async def a_status_changes_only_from_what_was_expected(subject: StoreUnderTest) -> None:
     """With `expected`, a status is set only from one of these, atomically; else `StatusConflict` names the current
     one, and status and detail stay. Of many concurrent changes from one status, one succeeds."""
-    store, other = await subject.durable(), await subject.other()
-    assert isinstance(other, DurableStore)
+    store, other = await subject.pair()
     if "expected" not in inspect.signature(store.set_status).parameters:
         raise NotApplicable("its `set_status` has no `expected`")
     run_id = subject.run_id()
@@ -344,13 +327,9 @@ async def a_status_changes_only_from_what_was_expected(subject: StoreUnderTest) 
             (store, other)[number % 2].set_status(run_id, "running", detail={"by": number}, expected=QUEUED)
             for number in range(subject.writers)
         ]
-        errors = await asyncio.gather(*(refusal(call) for call in calls))
-        unexpected = [each for each in errors if each is not None and not isinstance(each, StatusConflict)]
-        demand(not unexpected, f"one of them got {format_exception(unexpected[0]) if unexpected else ''}")
-        winners = [number for number, each in enumerate(errors) if each is None]
-        demand(len(winners) == 1, f"{len(winners)} of {subject.writers} changes from one status succeeded")
+        winner, _ = await demand_one_winner(calls, StatusConflict, "changes from one status")
         found = await store.run(run_id)
-        demand(found is not None and dict(found.detail) == {"by": winners[0]}, f"the winner left {found!r}")
+        demand(found is not None and dict(found.detail) == {"by": winner}, f"the winner left {found!r}")
 
 
 async def what_was_appended_is_counted(subject: StoreUnderTest) -> None:
@@ -359,9 +338,7 @@ async def what_was_appended_is_counted(subject: StoreUnderTest) -> None:
     store, run_id = await subject.durable(), subject.run_id()
 
     async def demand_extent(count: int, head: str, what: str) -> None:
-        found = await store.run(run_id)
-        demand(found is not None, f"{what}: the run is unknown")
-        assert found is not None
+        found = present(await store.run(run_id), f"{what}: the run")
         if found.appended is None:
             raise NotApplicable("it keeps no count with each append")
         demand((found.appended, found.head) == (count, head), f"{what}: it counts {found.appended}, {found.head!r}")
@@ -388,8 +365,7 @@ async def a_lease_that_is_alive_is_shown(subject: StoreUnderTest) -> None:
     store, run_id = await subject.durable(), subject.run_id()
 
     async def held() -> bool:
-        found = await store.run(run_id)
-        assert found is not None
+        found = present(await store.run(run_id), "the run")
         (listed,) = [each for each in await store.runs(limit=1000) if each.run_id == run_id]
         if found.held is None:
             raise NotApplicable("it does not show leases")
@@ -484,28 +460,3 @@ async def a_cancelled_transaction_leaves_nothing(subject: StoreUnderTest) -> Non
     await asyncio.gather(task, return_exceptions=True)
     demand_same(await store.load(run_id), [], "after the cancellation")
     await store.append_fenced(record(run_id, 0), lease)
-
-
-CLAUSES = (
-    a_lease_keeps_others_out,
-    the_same_owner_takes_the_next_fence,
-    a_lease_ends,
-    a_renewal_counts_from_now,
-    a_taken_run_is_lost,
-    a_released_run_is_free,
-    a_lease_is_for_one_run,
-    a_fenced_append_refuses_taken_positions,
-    one_of_many_owners_wins,
-    nothing_is_written_after_a_takeover,
-    part_of_a_journal_can_be_loaded,
-    a_run_has_a_status,
-    runs_are_listed,
-    time_is_the_stores,
-    a_status_changes_only_from_what_was_expected,
-    what_was_appended_is_counted,
-    a_lease_that_is_alive_is_shown,
-    a_restored_store_begins_an_epoch,
-    a_transaction_is_all_or_nothing,
-    a_cancelled_transaction_leaves_nothing,
-)
-"""All clauses in execution order."""

@@ -7,14 +7,16 @@ import contextlib
 import inspect
 import json
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from bobcat.journal.records import RunStore, StepRecord, step_record_to_json
-from bobcat.stores.protocol import DurableStore, TransactionalStore
+from bobcat.stores.protocol import METHODS, DurableStore, TransactionalStore
 from bobcat.text.json_text import format_exception
+
+T = TypeVar("T")
 
 Make: TypeAlias = Callable[[], RunStore | Awaitable[RunStore]]
 Crash: TypeAlias = Callable[[], Awaitable[None] | None]
@@ -55,6 +57,37 @@ async def demand_refused(call: Awaitable[object], wanted: type[Exception], what:
     return error
 
 
+async def demand_accepted(call: Awaitable[object], what: str) -> None:
+    """Raise `Violated` if the call raises."""
+    error = await refusal(call)
+    demand(error is None, f"{what} raised {format_exception(error) if error else ''}")
+
+
+async def demand_one_winner(calls: Iterable[Awaitable[T]], loss: type[Exception], what: str) -> tuple[int, T]:
+    """Return the number and the result of the only concurrent call that succeeds. Raises `Violated` if another one
+    succeeds too, or raises anything but `loss`.
+    """
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    unexpected = [each for each in outcomes if isinstance(each, Exception) and not isinstance(each, loss)]
+    demand(not unexpected, f"{what}: a loser got {format_exception(unexpected[0]) if unexpected else ''}")
+    winners = [(number, each) for number, each in enumerate(outcomes) if not isinstance(each, BaseException)]
+    demand(len(winners) == 1, f"{what}: {len(winners)} of {len(outcomes)} succeeded")
+    return winners[0]
+
+
+def present(found: T | None, what: str) -> T:
+    """Return what was found. Raises `Violated` for None."""
+    if found is None:
+        raise Violated(f"{what} is missing")
+    return found
+
+
+async def append_all(store: RunStore, records: Iterable[StepRecord]) -> None:
+    """Append the records, one after the other."""
+    for each in records:
+        await store.append(each)
+
+
 @dataclass(slots=True)
 class StoreUnderTest:
     """The store under test. `other()` is a second object over the same storage: another worker."""
@@ -74,7 +107,7 @@ class StoreUnderTest:
         """Return the store if it has leases; otherwise raise `NotApplicable`."""
         store = await self.store()
         if not isinstance(store, DurableStore):
-            missing = [name for name in _METHODS if not hasattr(store, name)]
+            missing = [name for name in METHODS if not hasattr(store, name)]
             raise NotApplicable(f"the store is no DurableStore: it has no {', '.join(missing)}")
         return store
 
@@ -94,6 +127,12 @@ class StoreUnderTest:
         self._opened.append(store)
         return store
 
+    async def pair(self) -> tuple[DurableStore, DurableStore]:
+        """Return two objects over the same storage if they have leases; otherwise raise `NotApplicable`."""
+        first, second = await self.durable(), await self.other()
+        assert isinstance(second, DurableStore)
+        return first, second
+
     async def close(self) -> None:
         """Close every store that was created."""
         for store in self._opened:
@@ -106,11 +145,6 @@ class StoreUnderTest:
     def run_id(self, name: str = "run") -> str:
         """Return a run id that no other clause uses."""
         return f"contract-{self.label}-{name}"
-
-
-_METHODS = (
-    "acquire renew release append_fenced load_from set_status runs run get put scan now aclose"
-).split()  # fmt: skip
 
 
 def record(run_id: str, seq: int, body: Mapping[str, Any] | None = None, **changes: Any) -> StepRecord:

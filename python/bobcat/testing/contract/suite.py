@@ -14,13 +14,15 @@ from bobcat.text.json_text import format_exception
 
 Clause: TypeAlias = Callable[[StoreUnderTest], Awaitable[None]]
 
-CLAUSES: tuple[Clause, ...] = (
-    *journal_clauses.CLAUSES,
-    *lease_clauses.CLAUSES,
-    *document_clauses.CLAUSES,
-    *crash_clauses.CLAUSES,
+CLAUSES: tuple[Clause, ...] = tuple(
+    clause
+    for module in (journal_clauses, lease_clauses, document_clauses, crash_clauses)
+    for name, clause in vars(module).items()
+    if getattr(clause, "__module__", "") == module.__name__ and not name.startswith("_")
 )
-"""All clauses. A clause's name is its function's name; its demand is the docstring."""
+"""All clauses: the public functions of these modules, in order. A clause's name is that of its function, its demand is
+the docstring.
+"""
 
 
 async def run_store_contract(

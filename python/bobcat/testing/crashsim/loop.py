@@ -19,7 +19,7 @@ from types import coroutine
 from typing import Any, NoReturn, TypeVar, TypeVarTuple
 
 from bobcat.testing.crashsim.clock import Clock
-from bobcat.testing.crashsim.errors import Died, Unsupported
+from bobcat.testing.crashsim.errors import Died, SimulationError, Unsupported
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -34,7 +34,7 @@ _OUTSIDE = (
     "sock_recvfrom", "sock_recvfrom_into", "sock_sendall", "sock_sendfile", "sock_sendto", "start_tls",
     "subprocess_exec", "subprocess_shell",
 )  # fmt: skip
-"""Unsupported methods of asyncio loops: the outside world has no simulated time."""
+"""Unsupported methods of asyncio loops, which raise: the outside world has no simulated time."""
 
 CLOSINGS = 100
 """Maximum attempts to close a coroutine that awaits during its close."""
@@ -56,10 +56,11 @@ async def point(label: str = "") -> None:
 
 
 # Any: a loop carries callbacks and results of every kind.
-class SimLoop(asyncio.AbstractEventLoop):
+class SimLoop(asyncio.BaseEventLoop):
     """One worker's loop. After a kill, `dead` is true and none of its code runs any more."""
 
     def __init__(self, clock: Clock, worker: str) -> None:
+        super().__init__()
         self.worker = worker
         self.dead = False
         self.in_tools = 0
@@ -69,8 +70,6 @@ class SimLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._order = count()
         self._labels: dict[object, str] = {}
-        self._on_problem: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
-        self._factory: Any = None
         self._generators: set[asyncio.Task[Any]] = set()
         """Async generators that are being closed."""
 
@@ -151,17 +150,7 @@ class SimLoop(asyncio.AbstractEventLoop):
             self._ready.append(handle)
         return handle
 
-    def call_soon_threadsafe(
-        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
-    ) -> asyncio.Handle:
-        """Call `call_soon`: a kill switch uses this method, also from the loop's own thread."""
-        return self.call_soon(callback, *args, context=context)
-
-    def call_later(
-        self, delay: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        """Schedule the callback `delay` simulated seconds from now."""
-        return self.call_at(self._clock.seconds + delay, callback, *args, context=context)
+    call_soon_threadsafe = call_soon  # a kill switch uses this name, also from the loop's own thread
 
     def call_at(
         self, when: float, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -171,9 +160,6 @@ class SimLoop(asyncio.AbstractEventLoop):
         if not self.dead:
             heapq.heappush(self._timers, (when, next(self._order), handle))
         return handle
-
-    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Do nothing: `next_step` skips cancelled timers."""
 
     def run_in_executor(self, executor: Any, func: Callable[[*Ts], T], *args: *Ts) -> asyncio.Future[T]:
         """Run the function inline, as a separate step: for any executor, no other code runs meanwhile."""
@@ -190,25 +176,6 @@ class SimLoop(asyncio.AbstractEventLoop):
         self.call_soon(work)
         return future
 
-    def create_future(self) -> asyncio.Future[Any]:
-        """Return a future of this loop."""
-        return asyncio.Future(loop=self)
-
-    def create_task(self, coro: Any, **options: Any) -> asyncio.Task[Any]:
-        """Return a task of this loop."""
-        if self._factory is not None:
-            task: asyncio.Task[Any] = self._factory(self, coro, **options)
-            return task
-        return asyncio.Task(coro, loop=self, **options)
-
-    def set_task_factory(self, factory: Any) -> None:
-        """Set the task factory; None for asyncio's own."""
-        self._factory = factory
-
-    def get_task_factory(self) -> Any:
-        """Return the task factory."""
-        return self._factory
-
     def is_running(self) -> bool:
         """Return true if the current step belongs to this loop."""
         return asyncio._get_running_loop() is self
@@ -217,45 +184,28 @@ class SimLoop(asyncio.AbstractEventLoop):
         """Return true if the worker is dead."""
         return self.dead
 
-    def get_debug(self) -> bool:
-        """Return false."""
-        return False
-
-    def set_debug(self, enabled: bool) -> None:
-        """Do nothing."""
-
-    def get_exception_handler(self) -> Any:
-        """Return the exception handler."""
-        return self._on_problem
-
-    def set_exception_handler(self, handler: Any) -> None:
-        """Set the handler of unhandled exceptions."""
-        self._on_problem = handler
-
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         """Report an unhandled exception. Exceptions of a dead worker's remaining code are ignored."""
-        if self.dead:
-            return
-        if self._on_problem is not None:
-            self._on_problem(self, context)
-        else:
-            self.default_exception_handler(context)
+        if not self.dead:
+            super().call_exception_handler(context)
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         """Log the exception, like asyncio."""
         _log.error("%s in a simulated worker", context.get("message"), exc_info=context.get("exception"))
 
-    async def shutdown_asyncgens(self) -> None:
-        """Do nothing: generators end with the worker."""
-
-    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - asyncio's
-        """Do nothing: there is no executor."""
-
-    def stop(self) -> None:
-        """Do nothing: the driver stops the loop."""
-
     def close(self) -> None:
         """Do nothing: the driver closes the loop."""
+
+
+def here() -> SimLoop:
+    """Return the loop of the worker that is executing a step. Raises `SimulationError` outside of a simulation, and
+    `Died` if the worker is dead.
+    """
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, SimLoop):
+        raise SimulationError("a simulated store is used outside of its simulation")
+    loop.check_alive()
+    return loop
 
 
 def _unsupported(name: str) -> Callable[..., NoReturn]:

@@ -35,7 +35,7 @@ class Process:
     def __init__(self, name: str, clock: Clock, main: Callable[[], Coroutine[Any, Any, Any]]) -> None:
         self.name = name
         self.steps = 0
-        self.loop = SimLoop(clock, name)  # type: ignore[abstract]  # unsupported methods raise: see `_OUTSIDE`
+        self.loop = SimLoop(clock, name)
         self._clock = clock
         self._began = clock.seconds
         self.trace: list[Point] | None = None

@@ -12,7 +12,7 @@ from typing import Any
 from bobcat.model.agent import Agent
 from bobcat.model.run import Message, ToolDef
 from bobcat.runtime.resume_check import agent_identity
-from bobcat.testing.crashsim.running import here
+from bobcat.testing.crashsim.loop import here
 from bobcat.tools.toolset import ToolSet
 
 

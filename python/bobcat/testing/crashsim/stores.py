@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from datetime import datetime
+from inspect import signature
 from typing import Any, TypeVar
 
 from bobcat.journal.records import RunStore, StepRecord
 from bobcat.stores.memory import MemoryStore
-from bobcat.stores.protocol import DurableStore, Entry, Lease, RunStatus, RunSummary, Transaction, TransactionalStore
+from bobcat.stores.protocol import DurableStore, Lease, RunStatus, Transaction, TransactionalStore
 from bobcat.testing.crashsim.errors import Died
-from bobcat.testing.crashsim.loop import SimLoop
+from bobcat.testing.crashsim.loop import SimLoop, here
 from bobcat.testing.crashsim.outside import Outside
-from bobcat.testing.crashsim.running import here
 from bobcat.testing.crashsim.world import ACTION
 
 T = TypeVar("T")
@@ -67,31 +66,12 @@ class SimStore:
 
 
 class SimDurableStore(SimStore):
-    """Proxy of a `DurableStore`."""
-
-    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
-        """`DurableStore.acquire`."""
-        return await self._write("acquire", lambda: self.inner.acquire(run_id, owner=owner, seconds=seconds))
-
-    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
-        """`DurableStore.renew`."""
-        return await self._write("renew", lambda: self.inner.renew(lease, seconds=seconds))
-
-    async def release(self, lease: Lease) -> None:
-        """`DurableStore.release`."""
-        await self._write("release", lambda: self.inner.release(lease))
+    """Proxy of a `DurableStore`. The methods without a body of their own are added below the class."""
 
     async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
         """`DurableStore.append_fenced`."""
         await self._write(f"append {_named(record)}", lambda: self.inner.append_fenced(record, lease))
         self._note(record)
-
-    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
-        """`DurableStore.load_from`."""
-        found: Sequence[StepRecord] = await self._read(
-            "load_from", lambda: self.inner.load_from(run_id, seq=seq, limit=limit)
-        )
-        return found
 
     async def set_status(
         self, run_id: str, status: RunStatus, *, detail: Mapping[str, Any] | None = None, lease: Lease | None = None
@@ -101,40 +81,28 @@ class SimDurableStore(SimStore):
             f"set_status {status}", lambda: self.inner.set_status(run_id, status, detail=detail, lease=lease)
         )
 
-    async def runs(
-        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
-    ) -> Sequence[RunSummary]:
-        """`DurableStore.runs`."""
-        found: Sequence[RunSummary] = await self._read(
-            "runs", lambda: self.inner.runs(status=status, limit=limit, after=after)
-        )
-        return found
-
-    async def run(self, run_id: str) -> RunSummary | None:
-        """`DurableStore.run`."""
-        return await self._read("run", lambda: self.inner.run(run_id))
-
-    async def get(self, kind: str, key: str) -> Entry | None:
-        """`DurableStore.get`."""
-        return await self._read(f"get {kind}", lambda: self.inner.get(kind, key))
-
-    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
-        """`DurableStore.put`."""
-        return await self._write(f"put {kind}", lambda: self.inner.put(kind, key, body, expected=expected))
-
-    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
-        """`DurableStore.scan`."""
-        found: Sequence[Entry] = await self._read(
-            f"scan {kind}", lambda: self.inner.scan(kind, after=after, limit=limit)
-        )
-        return found
-
-    async def now(self) -> datetime:
-        """`DurableStore.now`."""
-        return await self._read("now", self.inner.now)
-
     async def aclose(self) -> None:
         """Do nothing: the storage outlives the worker. The simulation closes it."""
+
+
+def _forwarded(name: str, *, writes: bool) -> Callable[..., Awaitable[Any]]:  # Any: what the method returns
+    """The proxy of a store's method. The point of a call for documents names their kind."""
+    parameters = signature(getattr(DurableStore, name))
+
+    async def call(self: SimStore, *args: Any, **options: Any) -> Any:  # Any: as above
+        kind = parameters.bind(self, *args, **options).arguments.get("kind")
+        label = name if kind is None else f"{name} {kind}"
+        pass_through = self._write if writes else self._read
+        return await pass_through(label, lambda: getattr(self.inner, name)(*args, **options))
+
+    call.__name__ = name
+    return call
+
+
+for _name in ("acquire", "renew", "release", "put"):
+    setattr(SimDurableStore, _name, _forwarded(_name, writes=True))
+for _name in ("load_from", "runs", "run", "get", "scan", "now"):
+    setattr(SimDurableStore, _name, _forwarded(_name, writes=False))
 
 
 class SimTransactionalStore(SimDurableStore):

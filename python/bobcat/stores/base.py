@@ -1,0 +1,161 @@
+"""The part of a `DurableStore` that the shipped stores share: checks of names and bodies, and errors.
+
+A store implements the methods with an underscore. Their arguments were checked; they raise the same exceptions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bobcat.journal.records import StepRecord
+from bobcat.stores.codec import RecordRow, body_of, microseconds, name_of, row_of, text_of
+from bobcat.stores.errors import JournalGap, lease_lost, version_conflict
+from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary
+
+
+class BaseStore(ABC):
+    """The public methods of a store, over those that its database decides."""
+
+    _name = staticmethod(name_of)
+    """Check of a name. Raises `StoreError`."""
+
+    async def append(self, record: StepRecord) -> None:
+        """Store `record` durably, or raise `DuplicateRecord`."""
+        await self._append(row_of(record), None)
+
+    async def load(self, run_id: str) -> Sequence[StepRecord]:
+        """Every record of a run, by `seq`."""
+        return await self.load_from(run_id)
+
+    async def acquire(self, run_id: str, *, owner: str, seconds: float) -> Lease:
+        """Acquire the run with the next fence, or raise `RunBusy`."""
+        return await self._acquire(self._name("run id", run_id), self._name("owner", owner), seconds)
+
+    async def renew(self, lease: Lease, *, seconds: float) -> Lease:
+        """Extend the lease from now, or raise `LeaseLost`."""
+        renewed = await self._renew(lease, seconds)
+        if renewed is None:
+            raise lease_lost(lease, lease.run_id)
+        return renewed
+
+    async def append_fenced(self, record: StepRecord, lease: Lease) -> None:
+        """`append` while the lease is held, atomically."""
+        row = row_of(record)
+        if row.run_id != lease.run_id:
+            raise lease_lost(lease, row.run_id)
+        try:
+            await self._append(row, lease)
+        except JournalGap as gap:
+            await self.mark_restored()
+            raise lease_lost(lease, row.run_id) from gap
+
+    async def load_from(self, run_id: str, *, seq: int = 0, limit: int | None = None) -> Sequence[StepRecord]:
+        """Records of a run from `seq` on, by `seq`."""
+        return await self._load(self._name("run id", run_id), seq, limit)
+
+    async def set_status(
+        self,
+        run_id: str,
+        status: RunStatus,
+        *,
+        detail: Mapping[str, Any] | None = None,
+        lease: Lease | None = None,
+        expected: Collection[RunStatus] | None = None,
+    ) -> None:
+        """Set the status of a run, or raise `StatusConflict`."""
+        self._name("run id", run_id)
+        text = text_of("status", detail or {})
+        if lease is not None and lease.run_id != run_id:
+            raise lease_lost(lease, run_id)
+        await self._set_status(run_id, status, text, lease, expected)
+
+    async def runs(
+        self, *, status: RunStatus | None = None, limit: int = 100, after: RunSummary | None = None
+    ) -> Sequence[RunSummary]:
+        """Runs, most recently changed first."""
+        return await self._listed(status, limit, None if after is None else (microseconds(after.updated), after.run_id))
+
+    async def run(self, run_id: str) -> RunSummary | None:
+        """One run, or None."""
+        return await self._run(self._name("run id", run_id))
+
+    async def get(self, kind: str, key: str) -> Entry | None:
+        """One document, or None."""
+        return await self._get(self._name("kind", kind), self._name("key", key))
+
+    async def put(self, kind: str, key: str, body: Mapping[str, Any], *, expected: int) -> Entry:
+        """Write a document if its version is `expected`, or raise `VersionConflict`."""
+        self._name("kind", kind), self._name("key", key)
+        text = text_of("document", body)
+        updated = await self._put(kind, key, text, expected)
+        if updated is None:
+            raise version_conflict(kind, key, expected)
+        return Entry(kind, key, expected + 1, body_of(text), updated)
+
+    async def scan(self, kind: str, *, after: str = "", limit: int = 100) -> Sequence[Entry]:
+        """Documents of a kind, by key."""
+        return await self._scan(self._name("kind", kind), after, limit)
+
+    async def epoch(self) -> int:
+        """The present epoch."""
+        return (await self._last_restore())[0]
+
+    async def restored_at(self) -> datetime | None:
+        """The time when the present epoch began."""
+        return (await self._last_restore())[1]
+
+    async def mark_uncertain(self, run_id: str) -> None:
+        """Mark a run as possibly older than the present epoch."""
+        await self._mark_uncertain(self._name("run id", run_id))
+
+    @abstractmethod
+    async def mark_restored(self) -> int:
+        """Begin the next epoch."""
+
+    @abstractmethod
+    async def _append(self, row: RecordRow, lease: Lease | None) -> None:
+        """Also raises `JournalGap` for a record under a lease that does not follow the last one."""
+
+    @abstractmethod
+    async def _acquire(self, run_id: str, owner: str, seconds: float) -> Lease: ...
+
+    @abstractmethod
+    async def _renew(self, lease: Lease, seconds: float) -> Lease | None:
+        """The renewed lease; None for a lost one."""
+
+    @abstractmethod
+    async def _load(self, run_id: str, seq: int, limit: int | None) -> Sequence[StepRecord]: ...
+
+    @abstractmethod
+    async def _set_status(
+        self, run_id: str, status: RunStatus, detail: str, lease: Lease | None, expected: Collection[RunStatus] | None
+    ) -> None: ...
+
+    @abstractmethod
+    async def _listed(
+        self, status: RunStatus | None, limit: int, after: tuple[int, str] | None
+    ) -> Sequence[RunSummary]:
+        """Runs after one with this time, in microseconds since 1970, and this id."""
+
+    @abstractmethod
+    async def _run(self, run_id: str) -> RunSummary | None: ...
+
+    @abstractmethod
+    async def _get(self, kind: str, key: str) -> Entry | None: ...
+
+    @abstractmethod
+    async def _put(self, kind: str, key: str, text: str, expected: int) -> datetime | None:
+        """The time of the change; None for a document of another version."""
+
+    @abstractmethod
+    async def _scan(self, kind: str, after: str, limit: int) -> Sequence[Entry]: ...
+
+    @abstractmethod
+    async def _last_restore(self) -> tuple[int, datetime | None]:
+        """The present epoch, and the time when it began."""
+
+    @abstractmethod
+    async def _mark_uncertain(self, run_id: str) -> None: ...
