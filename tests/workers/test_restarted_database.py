@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import signal
 from functools import partial
@@ -104,3 +105,40 @@ def test_an_error_of_the_engine_starts_its_worker_again(
     with caplog.at_level(logging.WARNING, logger="bobcat.workers"):
         asyncio.run(main())
     assert caplog.text.count("the procrastinate worker ended") == 2
+
+
+@pytest.mark.parametrize("place", ["opening", "working"])
+def test_a_worker_stops_while_its_engine_waits_for_a_database(
+    house: House, postgres_url: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = 4  # one after the other, each ended by one cancellation
+
+    async def wait_again_and_again(*_: Any, **__: Any) -> None:
+        for _ in range(waits):
+            waiting.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+    async def never(*_: Any) -> None:
+        waiting.set()
+        await asyncio.sleep(3600)
+
+    async def ends_at_once(*_: Any, **__: Any) -> None:
+        monkeypatch.setattr(ProcrastinateDispatcher, "_connect", never)
+
+    waiting = asyncio.Event()
+    engine = {"opening": ends_at_once, "working": wait_again_and_again}[place]
+    monkeypatch.setattr("procrastinate.App.run_worker_async", engine)
+    monkeypatch.setattr("bobcat.workers.procrastinate.STOPPING_SECONDS", 0.2)
+    monkeypatch.setattr("bobcat.workers.procrastinate.CANCELLATION_SECONDS", 0.2)
+
+    async def main() -> None:
+        async with database(house, postgres_url) as there:
+            dispatcher, stop = ProcrastinateDispatcher(there.url, sweep_seconds=3600), asyncio.Event()
+            runner = Runner(there.app.workers, there.store, dispatcher=dispatcher, lease_seconds=2)
+            working = asyncio.create_task(dispatcher.work(runner, concurrency=2, stop=stop, grace_seconds=0.1))
+            await asyncio.wait_for(waiting.wait(), 60)
+            stop.set()
+            await asyncio.wait_for(working, 60)
+
+    asyncio.run(main())

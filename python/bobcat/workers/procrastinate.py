@@ -18,7 +18,7 @@ from procrastinate import App, PsycopgConnector
 from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
 from procrastinate.jobs import Status
 
-from bobcat.aio.tasks import cancel_and_wait, wait_shielded
+from bobcat.aio.tasks import wait_shielded
 from bobcat.errors import JobError, StoreError
 from bobcat.logs import logger
 from bobcat.text.json_text import format_exception
@@ -35,6 +35,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds until the engine's worker is restarted after a failure: doubled from the first to the longest."""
 STOPPING_SECONDS = 5.0
 """Time that the engine may take, beyond the grace period of its runs, to disconnect from its database."""
+CANCELLATIONS, CANCELLATION_SECONDS = 10, 1.0
+"""Cancellations of an engine's worker that goes on after STOPPING_SECONDS, and the time between them."""
 MAX_QUEUE_NAME = 128
 """Maximum length of a queue's name in procrastinate's tables."""
 
@@ -172,8 +174,17 @@ class ProcrastinateDispatcher:
         self, runner: Runner, concurrency: int, stopped: asyncio.Task[Literal[True]], grace_seconds: float
     ) -> str:
         """Run the engine's worker until it must stop, or ends by itself; return the reason."""
+        opening = asyncio.create_task(self.open())
         try:
-            await self.open()
+            await asyncio.wait((opening, stopped), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not opening.done():  # it must stop, and its database is unavailable
+                opening.cancel()
+                await wait_shielded(asyncio.wait((opening,), timeout=STOPPING_SECONDS))
+        if not opening.done() or opening.cancelled():
+            return "it was stopped"
+        try:
+            opening.result()
             app = self._app
         except StoreError as error:
             return str(error)
@@ -194,16 +205,23 @@ class ProcrastinateDispatcher:
             await asyncio.wait((working, stopped), return_when=asyncio.FIRST_COMPLETED)
         finally:
             # A first cancellation makes procrastinate start nothing more and finish its runs. It also waits for an
-            # unavailable database; a second one ends that wait too.
-            working.cancel()
-            await wait_shielded(asyncio.wait((working,), timeout=grace_seconds + STOPPING_SECONDS))
-            try:
-                await cancel_and_wait(working)
-            except Exception as error:  # any error of the engine, or of its database
-                problem = format_exception(error)
-            else:
-                problem = "it ended by itself"
-        return problem
+            # unavailable database, in several places; each further one ends one of these waits.
+            wait = grace_seconds + STOPPING_SECONDS
+            for _ in range(CANCELLATIONS):
+                working.cancel()
+                await wait_shielded(asyncio.wait((working,), timeout=wait))
+                if working.done():
+                    break
+                wait = CANCELLATION_SECONDS
+        if not working.done():
+            return "it did not end"
+        try:
+            working.result()
+        except asyncio.CancelledError:
+            return "it was stopped"
+        except Exception as error:  # any error of the engine, or of its database
+            return format_exception(error)
+        return "it ended by itself"
 
     async def _deliver(self, run_id: str) -> None:
         if self._runner is None:
