@@ -71,7 +71,7 @@ demo: build  ## compile a policy, run an agent behind it, explain a denial; no n
 .PHONY: test
 test: build test-rust  ## run all tests: those of the Rust core, then those in Python, one process a core
 	$(call say,tests)
-	$(PYTEST) -n $(JOBS) --dist loadfile --benchmark-disable
+	.ci/tests $(BIN)/python -n $(JOBS) --dist loadfile --benchmark-disable
 
 .PHONY: test-rust
 test-rust: setup  ## run the tests of the Rust core
