@@ -17,6 +17,8 @@ LAYERS = (
     ("value",),
     ("json",),
     ("regex",),
+    # Texts parsed to what they mean; `clause` asks.
+    ("facets",),
     ("clause",),
     # Functions as code: what the decoder builds.
     ("pyfn",),

@@ -12,6 +12,7 @@ pub mod clause;
 pub mod compile;
 pub mod error;
 pub mod eval;
+pub mod facets;
 mod index;
 pub mod ir;
 pub mod json;
