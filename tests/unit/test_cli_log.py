@@ -124,6 +124,9 @@ def test_events_are_found_by_time(run: Run, tmp_path: Path) -> None:
     assert len(filtered(run, "--since", "2026-01-31T12:00:00Z")) == 3
     assert len(filtered(run, "--since", "2026-01-31T12:00:00Z", "--until", "2026-02-01")) == 2
     assert run("log", "audit.jsonl", "--since", "yesterday").code == 2
+    assert run("log", "audit.jsonl", "--since", "99999999w").code == 2
+    assert len(filtered(run, "--since", "5000w")) == 4  # 96 years ago
+    assert filtered(run, "--until", "5000w") == []
 
 
 def test_damaged_lines_are_reported_with_their_numbers_and_skipped(run: Run, audit: Path) -> None:

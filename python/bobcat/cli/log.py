@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,12 @@ DENIALS = ("action.denied", "approval.denied")
 VERDICTS = ("allow", "deny", "dry_run", "approve_required", "transform")
 
 
+_AGE = re.compile(r"([0-9]{1,9})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
 class TimeParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases of click only
-    """A date, with or without a time; UTC without a zone."""
+    """A date, with or without a time (UTC without a zone), or an age such as 90m, 12h, 30d."""
 
     name = "time"
 
@@ -47,10 +52,13 @@ class TimeParam(click.ParamType):  # type: ignore[type-arg]  # generic in newer 
         """Return the point in time. Any: click's own."""
         if isinstance(value, datetime):
             return value
+        age = _AGE.fullmatch(value)
         try:
+            if age is not None:
+                return datetime.now(UTC) - timedelta(**{_UNITS[age[2]]: int(age[1])})
             return _aware(datetime.fromisoformat(value))
-        except ValueError:
-            self.fail(f"{value!r} is not a time such as 2026-01-31 or 2026-01-31T12:00:00Z.", param, ctx)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not a time such as 2026-01-31, 2026-01-31T12:00:00Z or 12h (ago).", param, ctx)
 
 
 def _complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
