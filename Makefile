@@ -90,6 +90,11 @@ test-pythons: setup  ## test the wheel on every CPython from 3.11 on that this m
 	eval "$(BIN)/python -m maturin build --release --locked --out $(BUILD)/wheels $$($(PYTHON) rust/profile/profile_flags.py)"
 	.ci/pythons wheel $(BUILD) $(BUILD)/wheels/*.whl
 
+.PHONY: check-doors
+check-doors: build  ## run the doors of agent frameworks with the real frameworks, each in its environment; DOOR=NAME for one
+	$(call say,doors)
+	PYTHON=$(BIN)/python .ci/doors $(DOOR)
+
 .PHONY: docs-test
 docs-test: build  ## run the examples of the README and docs/
 	$(PYTEST) tests/docs
@@ -130,11 +135,12 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 check: fmt-check lint types bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
-check-slow: check test-pythons  ## check, then long campaigns, fuzzing and the dependency audit
+check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors and the dependency audit
 	$(call say,campaigns)
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
 	$(call say,fuzzing)
 	.ci/fuzz
+	$(MAKE) check-doors
 	$(call say,dependency audit)
 	.ci/audit
 

@@ -200,3 +200,26 @@ def test_another_wrapper_is_refused() -> None:
     wrapper: Callable[..., Any] = print
     with Guard(POLICY) as guard, pytest.raises(TypeError, match="without it"):
         guarded_tool_node([], guard, wrap_tool_call=wrapper)
+
+
+def test_answers_reach_the_calls_that_they_answer(sync: bool) -> None:
+    async def main() -> Any:
+        async with Guard(POLICY) as guard:
+            return await answered(graph(tools, guard))
+
+    async def answered(compiled: Any) -> Any:
+        state = await ainvoked(compiled, calls(*(("pay", {"amount": amount}) for amount in range(1, 7))))
+        while asked := state.get("__interrupt__"):
+            answer = {"granted": asked[0].value["args"]["amount"] % 2 == 0, "approver": "alice"}
+            state = await ainvoked(compiled, Command(resume=answer))
+        return state
+
+    async def ainvoked(compiled: Any, value: Any) -> Any:
+        if sync:
+            return await asyncio.to_thread(compiled.invoke, value, THREAD)
+        return await compiled.ainvoke(value, THREAD)
+
+    for _ in range(5):
+        tools = Tools()
+        asyncio.run(main())
+        assert sorted(tools.ran) == [("pay", 2), ("pay", 4), ("pay", 6)]

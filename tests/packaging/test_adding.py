@@ -62,6 +62,15 @@ def test_an_adapter_is_in_every_listed_file(module: str) -> None:
         assert word in text_of(path, module), path
 
 
+@pytest.mark.parametrize("name", sorted(place.parent.name for place in ROOT.glob("tests/doors/*/door.py")))
+def test_a_door_is_in_every_listed_file(name: str) -> None:
+    paths = listed("Add a door")
+    assert len(paths) == 7
+    for path in paths:
+        text = text_of(path, name)
+        assert f"bobcat.guards.{name}" in text or name.replace("_", "-") in text, path
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_is_in_every_listed_file(command: str) -> None:
     module = COMMANDS[command][0].rpartition(".")[2]

@@ -11,8 +11,8 @@ model, and the tool does not run.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextvars import copy_context
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar, copy_context
 from typing import Any
 
 from bobcat.guard import Guard, Outcome
@@ -21,8 +21,10 @@ from bobcat.text.json_text import json_text
 
 try:
     from langchain_core.messages import ToolMessage
+    from langchain_core.runnables import RunnableConfig
     from langgraph.prebuilt import ToolNode
     from langgraph.prebuilt.tool_node import ToolCallRequest
+    from langgraph.runtime import Runtime
     from langgraph.types import interrupt
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError("this door needs `pip install 'bobcat[langgraph]'`", name=error.name) from error
@@ -30,6 +32,11 @@ except ModuleNotFoundError as error:
 # Any: what tools of LangChain return: messages, commands, lists of both.
 Execute = Callable[[ToolCallRequest], Any]
 AsyncExecute = Callable[[ToolCallRequest], Awaitable[Any]]
+
+NOT_ASKED = object()
+"""In place of an answer, for a call that needs no approval."""
+_ANSWERS: ContextVar[Mapping[str, Any]] = ContextVar("bobcat_answers", default={})  # noqa: B039 - never changed
+"""The answers to the approvals of the node that runs, by call."""
 
 
 def guarded_tool_node(tools: Sequence[Any], guard: Guard, *, interrupts: bool = True, **options: Any) -> ToolNode:
@@ -40,12 +47,11 @@ def guarded_tool_node(tools: Sequence[Any], guard: Guard, *, interrupts: bool = 
     """
     if {"wrap_tool_call", "awrap_tool_call"} & options.keys():
         raise TypeError("the guard is the wrapper of the calls: another one could run a tool without it")
-    door = ToolCallGuard(guard, interrupts=interrupts)
-    return ToolNode(tools, wrap_tool_call=door.wrap_tool_call, awrap_tool_call=door.awrap_tool_call, **options)
+    return _GuardedToolNode(tools, guard, interrupts=interrupts, **options)
 
 
 class ToolCallGuard:
-    """The wrappers of tool calls, for a `ToolNode` that is made elsewhere: pass both of them."""
+    """The wrappers of tool calls. A call that needs an approval interrupts its task, which must have no other call."""
 
     def __init__(self, guard: Guard, *, interrupts: bool = True) -> None:
         self._guard = guard
@@ -60,10 +66,7 @@ class ToolCallGuard:
 
         if request.tool is None:
             return _message(call, f"[unknown] unknown tool: {call['name']!r}")
-        options = _options(request)
-        if self._interrupts:
-            decided = await self._guard.check(call["name"], call["args"], run=run)
-            options |= self._asked(decided)
+        options = _options(request) | await self._approvals(call)
         # LangGraph cancels the calls beside one that interrupts. What has begun ends, and is not begun again.
         submitted = asyncio.ensure_future(self._guard.submit(call["name"], call["args"], run=run, **options))
         return _answer(call, await asyncio.shield(submitted), messages)
@@ -77,16 +80,90 @@ class ToolCallGuard:
 
         if request.tool is None:
             return _message(call, f"[unknown] unknown tool: {call['name']!r}")
-        options = _options(request)
-        if self._interrupts:
-            options |= self._asked(self._guard.check_sync(call["name"], call["args"], run=run))
+        options = _options(request) | self._approvals_sync(call)
         return _answer(call, self._guard.submit_sync(call["name"], call["args"], run=run, **options), messages)
 
-    def _asked(self, decided: Outcome) -> dict[str, Any]:
-        """Interrupt the graph for a call that needs an approval; return the answer as a handler."""
-        if decided.status != "waiting":
-            return {}
-        return {"on_approval": GivenAnswers(interrupt(question(decided)))}
+    async def _approvals(self, call: Any) -> dict[str, Any]:
+        """The handler with the answer for a call that needs an approval."""
+        return _given(await self.ask(call)) if self._interrupts else {}
+
+    def _approvals_sync(self, call: Any) -> dict[str, Any]:
+        return _given(self.ask_sync(call)) if self._interrupts else {}
+
+    async def ask(self, call: Any) -> Any:
+        """Interrupt the task for a call that needs an approval.
+
+        Returns the answer, `NOT_ASKED`, or the error of a guard that cannot decide.
+        """
+        try:
+            decided = await self._guard.check(call["name"], call["args"], run=_undecided)
+        except Exception as error:
+            return error
+        return interrupt(question(decided)) if decided.status == "waiting" else NOT_ASKED
+
+    def ask_sync(self, call: Any) -> Any:
+        """`ask` for graphs that are invoked synchronously."""
+        try:
+            decided = self._guard.check_sync(call["name"], call["args"], run=_undecided)
+        except Exception as error:
+            return error
+        return interrupt(question(decided)) if decided.status == "waiting" else NOT_ASKED
+
+
+class _NodeGuard(ToolCallGuard):
+    """The wrappers of a node that has asked about all of its calls before."""
+
+    async def _approvals(self, call: Any) -> dict[str, Any]:
+        return self._approvals_sync(call)
+
+    def _approvals_sync(self, call: Any) -> dict[str, Any]:
+        return _given(_ANSWERS.get().get(_identity(call), NOT_ASKED)) if self._interrupts else {}
+
+
+class _GuardedToolNode(ToolNode):
+    """Asks about its calls in their order, before the first one runs.
+
+    LangGraph matches answers to the interruptions of a task by their order. Calls that ran in parallel and
+    interrupted by themselves could get each other's answers.
+    """
+
+    def __init__(self, tools: Sequence[Any], guard: Guard, *, interrupts: bool, **options: Any) -> None:
+        door = _NodeGuard(guard, interrupts=interrupts)
+        super().__init__(tools, wrap_tool_call=door.wrap_tool_call, awrap_tool_call=door.awrap_tool_call, **options)
+        self._door = ToolCallGuard(guard) if interrupts else None
+
+    def _func(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
+        answers = {_identity(call): self._door.ask_sync(call) for call in self._calls(input)} if self._door else {}
+        token = _ANSWERS.set(answers)
+        try:
+            return super()._func(input, config, runtime)
+        finally:
+            _ANSWERS.reset(token)
+
+    async def _afunc(self, input: Any, config: RunnableConfig, runtime: Runtime[Any]) -> Any:
+        answers = {_identity(call): await self._door.ask(call) for call in self._calls(input)} if self._door else {}
+        token = _ANSWERS.set(answers)
+        try:
+            return await super()._afunc(input, config, runtime)
+        finally:
+            _ANSWERS.reset(token)
+
+    def _calls(self, input: Any) -> list[Any]:
+        return [call for call in self._parse_input(input)[0] if call["name"] in self.tools_by_name]
+
+
+def _identity(call: Any) -> str:
+    return json_text([call.get("id"), call["name"], call["args"]])
+
+
+def _given(answer: Any) -> dict[str, Any]:
+    if isinstance(answer, Exception):
+        raise answer
+    return {} if answer is NOT_ASKED else {"on_approval": GivenAnswers(answer)}
+
+
+async def _undecided(**_: Any) -> None:
+    raise AssertionError("a decision runs nothing")
 
 
 def _options(request: ToolCallRequest) -> dict[str, Any]:
