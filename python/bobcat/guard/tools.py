@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from bobcat.model.run import ToolDef
+from bobcat.model.run import INPUT_SCHEMA, ToolDef
 from bobcat.tools.decorator import definition_of, tool
+from bobcat.tools.function_schema import with_input_schema
 from bobcat.tools.signature import supplied_parameters
 from bobcat.tools.toolset import ToolSet
 
@@ -53,7 +54,10 @@ def tool_of(fn: Function, **declared: Any) -> ToolDef:  # Any: the keywords of `
 
 
 def executed_by(run: Function, name: str, known: ToolDef | None) -> ToolDef:
-    """Return a tool that `run` executes, with the declaration and the signature of the `known` tool if there is one."""
+    """Return a tool that `run` executes, with the declaration and the signature of the `known` tool if there is one.
+
+    Without one, calls are checked by the schema that `with_input_schema` has put on `run`, if any.
+    """
     if not callable(run):
         raise TypeError(f"run must be a function, got {type(run).__name__}")
     execute = _async_form(run)
@@ -62,11 +66,18 @@ def executed_by(run: Function, name: str, known: ToolDef | None) -> ToolDef:
         return await execute(**arguments)
 
     if known is None:
-        return tool_of(call, name=name)
+        schema = getattr(run, INPUT_SCHEMA, None)
+        return tool_of(call if schema is None else with_input_schema(call, schema), name=name)
     return dataclasses.replace(known, fn=functools.wraps(known.fn, updated=())(call))
 
 
 def _async_form(fn: Function) -> Function:
+    form = _wrapped(fn)
+    schema = getattr(fn, INPUT_SCHEMA, None)
+    return form if schema is None else with_input_schema(form, schema)
+
+
+def _wrapped(fn: Function) -> Function:
     if inspect.iscoroutinefunction(fn):
 
         @functools.wraps(fn, updated=())
