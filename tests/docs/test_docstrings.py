@@ -19,4 +19,10 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_of_a_module_run(name: str) -> None:
-    assert doctest.testmod(import_module(name)).failed == 0
+    try:
+        module = import_module(name)
+    except ModuleNotFoundError as error:
+        if "bobcat[" not in str(error):
+            raise
+        pytest.skip(str(error))  # the door of a framework that is not installed here: `make check-doors`
+    assert doctest.testmod(module).failed == 0
