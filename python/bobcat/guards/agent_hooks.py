@@ -90,9 +90,9 @@ class GuardInterceptor:
             await begun.abandon()
             return Verdict.deny(reason="bobcat:changed", message="the call ran with arguments that were not decided")
         if result.get("is_error"):
-            await begun.fail(json_text(result["value"]))
+            await begun.end(json_text(result["value"]), failed=True)
         else:
-            await begun.finish(result["value"])
+            await begun.end(result["value"])
         return Verdict.allow()
 
     async def _end(self, session: str) -> None:
