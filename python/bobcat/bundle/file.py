@@ -16,6 +16,7 @@ this module handles bytes only, and must decode nothing before all digests are v
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -121,8 +122,8 @@ def read(path: str | os.PathLike[str]) -> bytes:
         raise BundleError("unreadable", f"cannot read bundle file {os.fspath(path)}: {_reason(error)}") from error
 
 
-def write(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically and durably. A symbolic link or device is kept."""
+def write(path: str | os.PathLike[str], data: bytes, *, keep_mode: bool = False) -> None:
+    """Write a file atomically and durably. A symbolic link or device is kept; `keep_mode`: so is the mode."""
     path = os.path.realpath(path)
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as handle:  # a pipe or a device cannot be replaced; a directory raises here
@@ -130,8 +131,10 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
         return
     directory, name = os.path.split(path)
     temporary = os.path.join(directory, f".{name}.{os.urandom(8).hex()}.part")
+    keep_mode = keep_mode and os.path.exists(path)
+    mode = 0o600 if keep_mode else 0o666
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     except OSError as error:
         error.filename = path  # the error that the caller expects
         raise
@@ -140,6 +143,8 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
             handle.write(data)
             handle.flush()
             os.fsync(handle.fileno())
+        if keep_mode:
+            shutil.copymode(path, temporary)
         os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):

@@ -1,4 +1,7 @@
-"""`bobcat doctor`: find differences of a lynx-agent policy in the strict profile."""
+"""`bobcat doctor`: find differences of a lynx-agent policy in the strict profile; and `bobcat doctor hooks`.
+
+`bobcat doctor hooks` is the subcommand; a policy file of this name is `./hooks`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,21 @@ if TYPE_CHECKING:
     from bobcat.model.decision import Decision
 
 
-@click.command()
+class _DoctorCommand(click.Command):
+    """`bobcat doctor POLICY`, or `bobcat doctor hooks`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:  # Any: click's own
+        """Parse the arguments, for the subcommand if they name it."""
+        if args and args[0] == "hooks":
+            from bobcat.cli.doctor_hooks import hooks
+
+            return hooks.make_context(f"{info_name} hooks", args[1:], parent=parent, **extra)
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+
+@click.command(cls=_DoctorCommand)
 @click.argument("policy", metavar="[POLICY]", default=DEFAULT_POLICY, type=click.Path(allow_dash=True))
 @format_option
 def doctor(policy: str, output_format: str) -> int:
@@ -38,6 +55,8 @@ def doctor(policy: str, output_format: str) -> int:
 
     Each finding has an example call, evaluated by both profiles. Exits with 0 without findings,
     otherwise with 1.
+
+    `bobcat doctor hooks` checks the hooks of coding agents instead.
     """
     from bobcat.bundle import is_bundle
     from bobcat.doctor import examine

@@ -38,6 +38,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "submit": ("bobcat.cli.submit", "submit", "Decide one tool call, and execute it if that is permitted."),
         "serve": ("bobcat.cli.serve", "serve", "Decide over HTTP: OpenID AuthZEN 1.0 and JSON."),
         "hook": ("bobcat.cli.hook", "hook", "Answer the tool call of a coding agent."),
+        "install": ("bobcat.cli.install", "install", "Put the hook into the settings of a coding agent."),
         "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
         "log": ("bobcat.cli.log_command", "log", "Show, follow and check decision logs and audit events."),
         "approvals": ("bobcat.cli.approvals", "approvals", "List, show, grant and deny approvals."),
@@ -47,7 +48,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "store": ("bobcat.cli.store_epoch", "store", "Show the epoch of a store, or mark it as restored."),
     },
     "Other": {
-        "doctor": ("bobcat.cli.doctor", "doctor", "Find differences between lynx-agent and strict."),
+        "doctor": ("bobcat.cli.doctor", "doctor", "Check the hooks of coding agents, or a policy from lynx-agent."),
         "policy": ("bobcat.cli.policy", "policy", "`lint` and `bundle-id`, under lynx-agent's names."),
         "completion": ("bobcat.cli.completion", "completion", "Print the completion script of a shell."),
     },
