@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import io
 import json
+import shlex
 import signal
 import sys
 import warnings
@@ -389,6 +390,23 @@ def hook(text: str) -> str:
                 signal.signal(number, handler)
 
 
+def installed(text: str) -> str:
+    """Write settings with a hook that is missing and a policy of this name; the output of `bobcat doctor hooks`."""
+    line = shlex.join(["/does/not/exist/bobcat-hook", "claude-code", "--policy", text])
+    group = {"matcher": text, "hooks": [{"type": "command", "command": line, "onFailure": text, "if": text}]}
+    Path(".claude").mkdir(exist_ok=True)
+    Path(".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [group]}}))
+    return command("doctor", "hooks", "claude-code", "--project")
+
+
+def to_install(text: str) -> str:
+    """Write settings with this text in every place; the output of `bobcat install --dry-run`."""
+    Path(".claude").mkdir(exist_ok=True)
+    Path(".claude/settings.json").write_text(json.dumps({text: text, "x": [text]}, ensure_ascii=False), "utf-8")
+    bobcat.Policy.compile("rules: []").save("policy.bobcat")
+    return command("install", "claude-code", "--dry-run", "--", text)
+
+
 SCREENS: dict[str, Screen] = {
     "bobcat init": lambda text: command("init", "--dir", named(text)),
     "bobcat check": lambda text: command("check", flawed(text)),
@@ -409,6 +427,9 @@ SCREENS: dict[str, Screen] = {
     "bobcat explain --format json": lambda text: command("explain", policy(text), request(text), "--format", "json"),
     "bobcat bundle-id": lambda text: command("bundle-id", named(text)),
     "bobcat doctor": lambda text: command("doctor", policy(text)),
+    "bobcat doctor hooks": installed,
+    "bobcat install": to_install,
+    "bobcat install of no policy": lambda text: command("install", "codex", "--policy", named(text)),
     "bobcat bench": lambda text: shown(lambda: show_benchmark(benchmark(text))),
     "bobcat bench of no policy": lambda text: command("bench", named(text)),
     "bobcat run": lambda text: command("run", script(text)),

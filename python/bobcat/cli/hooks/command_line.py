@@ -52,16 +52,20 @@ def parse_command(text: object) -> HookCommand | None:
     """Read the command line of a hook; None for a line that does not run Bobcat's hook."""
     if not isinstance(text, str):
         return None
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)  # operators are words of their own
+    lexer.whitespace_split = True
+    lexer.commenters = ""
     try:
-        words = shlex.split(text)
+        words = list(lexer)
     except ValueError:
         return None
     for at, word in enumerate(words):
         arguments = _arguments(word, words[at + 1 :])
         if arguments is not None:
             alone = at == 0 or (at == 2 and words[1] == "-m")
-            plain = alone and (shlex.join(words) == text or _SYNTAX.isdisjoint(text))
-            return HookCommand(text, words[0], *_options(arguments), plain)
+            host, policy, options = _options(arguments)
+            plain = bool(host) and alone and (shlex.join(words) == text or _SYNTAX.isdisjoint(text))
+            return HookCommand(text, words[0], host, policy, options, plain)
     return None
 
 

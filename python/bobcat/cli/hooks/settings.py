@@ -132,8 +132,8 @@ HOST_SETTINGS: dict[Host, HostSettings] = {
     "copilot": HostSettings(
         host="copilot", title="GitHub Copilot", program="copilot", project=".github/hooks/bobcat.json", user=None,
         event="preToolUse", grouped=False, command_key="bash", timeout_key="timeoutSec", timeout_unit=1,
-        default_timeout=30, fields={"type": "command"}, fail_closed={}, top={"version": 1}, measured=False,
-        limits=("Copilot has no setting that refuses the call when the hook fails",),
+        default_timeout=30, fields={"type": "command"}, fail_closed={}, top={"version": 1}, opens=tuple(FAILURES),
+        measured=False,
     ),
 }  # fmt: skip
 
@@ -173,6 +173,8 @@ def with_hook(settings: JsonObject, host: HostSettings, command: str) -> JsonObj
     own = [found for found in installed(settings, host) if found.command.plain]
     covering = [found for found in own if found.group is None or covers_all(found.group.get("matcher"))]
     if covering:
+        for key in ("async", "if"):  # the host would not wait for the hook, or run it for some calls only
+            covering[0].hook.pop(key, None)
         covering[0].hook.update(wanted)
         for extra in own:
             if extra is not covering[0]:
@@ -184,8 +186,7 @@ def with_hook(settings: JsonObject, host: HostSettings, command: str) -> JsonObj
         _sweep(settings, host)
         entry = {"matcher": "*", "hooks": [wanted]} if host.grouped else wanted
         settings.setdefault("hooks", {}).setdefault(host.event, []).append(entry)
-    for key, value in host.top.items():
-        settings.setdefault(key, value)
+    settings = {**host.top, **settings}
     if host.switch is not None:
         section = settings.setdefault(host.switch[0], {})
         if not isinstance(section, dict):

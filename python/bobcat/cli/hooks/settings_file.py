@@ -61,7 +61,7 @@ class SettingsFile:
 
     def difference(self, text: str | None) -> list[str]:
         """Return the unified difference to `text`; None: to no file."""
-        old, new = self.text.splitlines(), [] if text is None else text.splitlines()
+        old, new = _lines(self.text), _lines(text or "")
         before = "/dev/null" if self.data is None else str(self.path)
         after = "/dev/null" if text is None else str(self.path)
         return list(difflib.unified_diff(old, new, before, after, lineterm=""))
@@ -114,6 +114,11 @@ def read_settings(path: Path, *, comments: bool = False) -> SettingsFile:
     if not isinstance(settings, dict):
         raise UnreadableSettings(f"`{path}` is not a JSON object")
     return SettingsFile(path, data, settings)
+
+
+def _lines(text: str) -> list[str]:
+    """Split at line feeds alone: JSON holds other line breaks as they are."""
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def _read(path: Path) -> bytes | None:
