@@ -259,6 +259,6 @@ def _sweep(settings: JsonObject, host: HostSettings) -> None:
 
 
 def home_directory() -> Path | None:
-    """Return the home directory; None if there is none."""
+    """Return the home directory; None if it is unknown."""
     home = os.path.expanduser("~")
     return Path(home) if os.path.isabs(home) else None
