@@ -1,6 +1,6 @@
 """The fenced code blocks of the documentation, and how each kind is run.
 
-* `python`: run, in order, in one namespace per page; a `text` block right after it is what it prints.
+* `python`: run, in order, in one namespace per page; a `text` or `output` block right after it is what it prints.
 * any language with `title="NAME"`: written to the file NAME first.
 * `console`: lines after `$ ` are run by a shell, the lines below are what they print (`...` stands for anything).
 * a block marked `no-run`, and every other language: only read.
@@ -65,7 +65,9 @@ def run_page(page: Path, scratch: Path) -> int:
             (scratch / block.title).write_text(block.body, encoding="utf-8")
         if block.language == "python" and not block.title:
             following = blocks[index + 1] if index + 1 < len(blocks) else None
-            expected = following.body if following and following.follows and following.language == "text" else None
+            expected = (
+                following.body if following and following.follows and following.language in ("text", "output") else None
+            )
             _run_python(block, namespace, page, expected)
             ran += 1
         elif block.language == "console":

@@ -50,8 +50,14 @@ class Adapter(Protocol):
     MODES: Sequence[tuple[str, str]]
     """Pairs of the framework's entry point (`async` or `sync`) and the kind of tools (`async` or `plain`)."""
 
+    SKIPS: Mapping[str, str]
+    """Reasons by case, for cases that the framework cannot have; may be left out."""
+
     async def run(self, setup: Setup) -> Observed:
         """Run an agent of the framework to its end."""
 
     def run_sync(self, setup: Setup) -> Observed:
         """Run it through the synchronous entry point, where there is one."""
+
+    def model(self, turns: Sequence[Sequence[Proposal]]) -> Any:
+        """The fake model, for the example of the page; only where the tests of the documentation cannot run that."""

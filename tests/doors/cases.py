@@ -85,7 +85,7 @@ PAID = Call("pay", {"amount": 40}, "ok", "paid 40", {"amount": 40})
 UNPAID = Call("pay", {"amount": 40}, "denied", "[denied]")
 MOVED = Call("move", {"to": "x"}, "ok", "moved to x", {"to": "x"})
 UNMOVED = Call("move", {"to": "x"}, "denied", "[denied]")
-BROKEN = Call("broken", {}, "failed", "broken pipe", {})
+BROKEN = Call("broken", {}, "failed", "", {})  # frameworks word the failure of a tool themselves, or end the run
 GRANT = {"granted": True, "approver": "alice"}
 BOB = {"granted": True, "approver": "bob"}
 

@@ -150,12 +150,20 @@ def check_replies(case: Case, observed: Observed) -> None:
 @EACH_CASE
 @pytest.mark.parametrize("declared", [True, False], ids=["declared", "undeclared"])
 def test_a_case_of_the_table(door: Adapter, mode: tuple[str, str], case: Case, declared: bool, tmp_path: Path) -> None:
+    reason = getattr(door, "SKIPS", {}).get(case.name)
+    if reason is not None:
+        pytest.skip(reason)
     run = Run(door, mode, tmp_path)
     observed = run.observe(case, declared=declared)
     if case.needs_tools and not declared:
         assert run.ran() in ([], expected_runs(case))
         return
     assert not observed.pending
+    if observed.error is not None:  # a framework that ends the run cancels the calls beside the one that raised
+        check_replies(case, observed)
+        assert Counter(run.ran()) <= Counter(expected_runs(case)), observed
+        assert Counter(tool for tool, _ in run.records()) <= Counter(call.tool for call in case.calls)
+        return
     assert run.ran() == expected_runs(case), observed
     check_records(case, run.records())
     check_replies(case, observed)

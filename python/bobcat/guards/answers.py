@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from bobcat.guard.outcome import Outcome
@@ -28,6 +29,33 @@ def question(outcome: Outcome) -> dict[str, Any]:
     """The question to an approver, as a framework's interruption carries it: JSON values."""
     data = outcome.to_json()
     return {name: data[name] for name in ("tool", "args", "reason", "matched_rules")}
+
+
+async def undecided(**_: Any) -> None:
+    """Stands for the tool where a call is only decided. Raises `AssertionError`."""
+    raise AssertionError("a decision runs nothing")
+
+
+def in_callers_loop(run: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return `run` as a function that runs in the event loop of this caller, whichever loop the guard has."""
+    home = asyncio.get_running_loop()
+
+    async def call(**args: Any) -> Any:
+        if asyncio.get_running_loop() is home:
+            return await run(**args)
+
+        async def work() -> Any:
+            return await run(**args)
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work(), home))
+
+    return call
+
+
+def grants(answer: object) -> bool:
+    """True for an answer that `GivenAnswers` can read as a grant; the rule may still refuse the approver."""
+    answers = answer if isinstance(answer, Sequence) and not isinstance(answer, (str, bytes)) else [answer]
+    return bool(answers) and all(isinstance(each, Mapping) and each.get("granted") is True for each in answers)
 
 
 class GivenAnswers:

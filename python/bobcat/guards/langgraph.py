@@ -16,7 +16,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any
 
 from bobcat.guard import Guard, Outcome
-from bobcat.guards.answers import GivenAnswers, ToolError, answer_text, question
+from bobcat.guards.answers import GivenAnswers, ToolError, answer_text, question, undecided
 from bobcat.text.json_text import json_text
 
 try:
@@ -96,7 +96,7 @@ class ToolCallGuard:
         Returns the answer, `NOT_ASKED`, or the error of a guard that cannot decide.
         """
         try:
-            decided = await self._guard.check(call["name"], call["args"], run=_undecided)
+            decided = await self._guard.check(call["name"], call["args"], run=undecided)
         except Exception as error:
             return error
         return interrupt(question(decided)) if decided.status == "waiting" else NOT_ASKED
@@ -104,7 +104,7 @@ class ToolCallGuard:
     def ask_sync(self, call: Any) -> Any:
         """`ask` for graphs that are invoked synchronously."""
         try:
-            decided = self._guard.check_sync(call["name"], call["args"], run=_undecided)
+            decided = self._guard.check_sync(call["name"], call["args"], run=undecided)
         except Exception as error:
             return error
         return interrupt(question(decided)) if decided.status == "waiting" else NOT_ASKED
@@ -160,10 +160,6 @@ def _given(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Exception):
         raise answer
     return {} if answer is NOT_ASKED else {"on_approval": GivenAnswers(answer)}
-
-
-async def _undecided(**_: Any) -> None:
-    raise AssertionError("a decision runs nothing")
 
 
 def _options(request: ToolCallRequest) -> dict[str, Any]:
