@@ -32,7 +32,7 @@ except ModuleNotFoundError as error:
 Execute = Callable[..., Awaitable[Any]]  # Any: results of tools have any type
 
 
-class GuardPlugin(BasePlugin):  # type: ignore[misc]  # known when ADK is installed
+class GuardPlugin(BasePlugin):
     """Gates the tools of a runner where they run, after all callbacks and confirmations of ADK.
 
     Without `interrupts`, the guard's `on_approval` answers approvals. An agent with tools that the model's provider
