@@ -80,11 +80,14 @@ def list_(store_url: str, status: Any, run_id: str | None, output_format: str) -
 def show(id: str, store_url: str, output_format: str) -> None:
     """Show one approval: the question, its approvers, and the answers."""
     from bobcat.approvals import Approvals
+    from bobcat.cli.hooks.call import CALL_KIND
 
-    async def work(store: Any) -> Approval:
-        return await Approvals(store).show(id)
+    async def work(store: Any) -> tuple[Approval, str | None]:
+        approval = await Approvals(store).show(id)
+        call = await store.get(CALL_KIND, approval.run_id)
+        return approval, None if call is None else str(call.body.get("workspace", ""))
 
-    _show(with_store(store_url, work), output_format)
+    _show(*with_store(store_url, work), output_format)
 
 
 @approvals.command()
@@ -135,18 +138,28 @@ def deny(id: str, approver: str, reason: str, store_url: str, output_format: str
 def _answer(store_url: str, work: Callable[[Approvals], Awaitable[AnswerResult]], output_format: str) -> None:
     """Give an answer, and print the resulting state of the run."""
     from bobcat.approvals import Approvals
-    from bobcat.approvals.inbox import JOB_KIND
 
-    async def answer(store: Any) -> tuple[AnswerResult, str | None, bool]:
+    async def answer(store: Any) -> tuple[AnswerResult, str]:
         answered = await work(Approvals(store))
-        run = await store.run(answered.approval.run_id)
-        has_job = await store.get(JOB_KIND, answered.approval.run_id) is not None
-        return answered, None if run is None else run.status, has_job
+        return answered, await _outlook(store, answered.approval)
 
-    answered, status, has_job = with_store(store_url, answer)
+    answered, outlook = with_store(store_url, answer)
     _answered(answered, output_format)
     if output_format == "text" and answered.approval.status != "pending":
-        click.echo(_run_outlook(safe_text(answered.approval.run_id), status, has_job=has_job))
+        click.echo(outlook)
+
+
+async def _outlook(store: Any, approval: Approval) -> str:  # Any: a `DurableStore`
+    """Describe the effect of the answer."""
+    from bobcat.approvals.inbox import JOB_KIND
+    from bobcat.cli.hooks.call import CALL_KIND
+
+    if await store.get(CALL_KIND, approval.run_id) is not None:
+        permitted = "permitted, once" if approval.status == "granted" else "refused, and after that asked about again"
+        return f"the next proposal of the same call is {permitted}"
+    run = await store.run(approval.run_id)
+    has_job = await store.get(JOB_KIND, approval.run_id) is not None
+    return _run_outlook(safe_text(approval.run_id), None if run is None else run.status, has_job=has_job)
 
 
 def _run_outlook(run_id: str, status: str | None, *, has_job: bool) -> str:
@@ -176,7 +189,7 @@ def _answered(answered: AnswerResult, output_format: str) -> None:
         click.echo(f"{approval.id} {approval.status} by {safe_name(approval.answers[-1].approver)}")
 
 
-def _show(approval: Approval, output_format: str) -> None:
+def _show(approval: Approval, workspace: str | None, output_format: str) -> None:
     if output_format == "json":
         write_json(approval.to_json())
         return
@@ -191,6 +204,7 @@ def _show(approval: Approval, output_format: str) -> None:
         ("tool", safe_name(approval.tool)),
         *_args("args", approval.args),
         *([] if approval.edited is None else _args("edited", approval.edited)),
+        ("in", None if workspace is None else safe_text(workspace)),
         ("for", f"{safe_name(approval.principal)}, {safe_name(approval.environment)}"),
         ("rule", safe_names(approval.rules)),
         ("reason", safe_text(approval.reason)),

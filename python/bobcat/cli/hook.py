@@ -10,17 +10,22 @@ import os
 import signal
 import stat
 import sys
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from bobcat.cli.failures import USAGE
-from bobcat.cli.hooks.answer import answer
-from bobcat.cli.hooks.call import HOSTS, HookError, Host, read_call
+from bobcat.cli.hooks.call import HOSTS, Call, HookError, Host, read_call
+
+if TYPE_CHECKING:
+    from bobcat.bundle import Policy
 
 DEADLINE = 5
 """Seconds for reading, deciding and writing; the same as in `rust/hook/src/main.rs`."""
+_USAGE = "usage: bobcat hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]"
 _STOPS = ("SIGALRM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM")
 _COMPILE = "compile it with `bobcat compile POLICY.yaml --output POLICY.bobcat`"
 
@@ -44,14 +49,16 @@ class _HookCommand(click.Command):
         try:
             return super().make_context(*args, **options)
         except click.UsageError as error:
-            raise _HookFailure(f"{error.format_message()} usage: bobcat hook HOST --policy FILE [--grant]") from error
+            raise _HookFailure(f"{error.format_message()} {_USAGE}") from error
 
 
 @click.command(cls=_HookCommand)
 @click.argument("host", type=click.Choice(HOSTS))
 @click.option("--policy", required=True, metavar="FILE", type=Path, help="The bundle that decides.")
 @click.option("--grant", is_flag=True, help="Answer `allow` where the policy allows; by default the host still asks.")
-def hook(host: Host, policy: Path, grant: bool) -> None:
+@click.option("--log", metavar="LOG", help="A decision log: FILE.jsonl, another path for SQLite, or a URL.")
+@click.option("--approvals", metavar="STORE", help="Ask for approvals in this store, a URL as `--store` takes.")
+def hook(host: Host, policy: Path, grant: bool, log: str | None, approvals: str | None) -> None:
     """Decide on the tool call that HOST writes to standard input, and answer in its dialect.
 
     The native `bobcat-hook` does the same without Python, and is what `bobcat install` writes into a host's settings.
@@ -59,7 +66,9 @@ def hook(host: Host, policy: Path, grant: bool) -> None:
     """
     try:
         _watch()
-        _write(_decided(host, policy, grant=grant))
+        loaded = _loaded(policy)
+        text = sys.stdin.buffer.read()  # here: a thread that reads it would block the end of the process
+        _write(_in_thread(lambda: _answer(read_call(host, text), loaded, grant=grant, log=log, approvals=approvals)))
     except HookError as error:
         raise _HookFailure(str(error)) from error
     except BaseException as error:  # nothing may end this command with another exit code
@@ -69,23 +78,67 @@ def hook(host: Host, policy: Path, grant: bool) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)  # the signals stay refusals until the process ends
 
 
-def _decided(host: Host, policy: Path, *, grant: bool) -> str:
-    from bobcat.bundle.load import is_bundle, load_bundle
-    from bobcat.errors import BundleError
+def _in_thread(work: Callable[[], str]) -> str:
+    """Return the result of `work`, or raise its exception.
+
+    A thread: the main one must be free for signals, while a database waits for a lock or an event loop runs.
+    """
+    result: list[str] = []
+    errors: list[BaseException] = []
+    done = threading.Event()
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:  # raised again in the main thread
+            errors.append(error)
+        finally:
+            done.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    done.wait()
+    if errors:
+        raise errors[0]
+    return result[0]
+
+
+def _answer(call: Call, policy: Policy, *, grant: bool, log: str | None, approvals: str | None) -> str:
+    """Decide, record the decision, and return the text of the answer. Raises `HookError`."""
+    from bobcat.cli.hooks.answer import choose, render
+    from bobcat.model.decision import Verdict
     from bobcat.pdp import evaluate
 
+    decision = evaluate(policy, call.request)
+    more: Mapping[str, Any] = {}  # Any: JSON
+    if approvals is not None and decision.verdict is Verdict.APPROVE_REQUIRED:
+        from bobcat.cli.hooks.approving import settle
+
+        settled = settle(approvals, policy, call, decision, grant=grant)
+        chosen, decision, more = settled.answer, settled.decision, settled.more
+    else:
+        chosen = choose(call, decision, grant=grant)
+    text = render(call, chosen, grant=grant)
+    if log is not None:
+        from bobcat.cli.hooks.record import Recorded, record
+
+        record(log, call, chosen, Recorded(policy.id, decision, more))
+    return text
+
+
+def _loaded(path: Path) -> Policy:
+    from bobcat.bundle.load import is_bundle, load_bundle
+    from bobcat.errors import BundleError
+
     try:
-        data = policy.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
-        raise HookError(f"cannot read the policy `{policy}`: {error.strerror}") from error
+        raise HookError(f"cannot read the policy `{path}`: {error.strerror}") from error
     if not is_bundle(data):
-        raise HookError(f"the policy `{policy}` is not a bundle; {_COMPILE}")
+        raise HookError(f"the policy `{path}` is not a bundle; {_COMPILE}")
     try:
-        bundle = load_bundle(data)
+        return load_bundle(data)
     except BundleError as error:
-        raise HookError(f"the bundle `{policy}` is refused: {error}; {_COMPILE}") from error
-    call = read_call(host, sys.stdin.buffer.read())
-    return answer(call, evaluate(bundle, call.request), grant=grant)
+        raise HookError(f"the bundle `{path}` is refused: {error}; {_COMPILE}") from error
 
 
 def _write(text: str) -> None:

@@ -29,7 +29,9 @@ SUBCOMMANDS = {
     "checkpoint": "Sign the present state of a decision log.",
     "proof": "Prove that an entry, or an earlier state, is part of a decision log.",
 }
-STATUSES = ("ok", "denied", "previewed", "waiting", "unknown", "invalid", "failed", "uncertain")
+STATUSES = (
+    "ok", "denied", "previewed", "waiting", "unknown", "invalid", "failed", "uncertain", "permitted", "asked",
+)  # fmt: skip
 _SHARED = frozenset(("file", "tools", "since", "follow", "full", "output_format"))
 """Options of both kinds of file."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")

@@ -16,7 +16,11 @@ UNCERTAIN = "uncertain"
 """The status of a record whose last entry is no outcome: the effect may have happened."""
 OPEN = frozenset(("waiting", UNCERTAIN))
 """The statuses that a later entry is expected to change."""
-STATUSES = ("ok", "denied", "previewed", "waiting", "unknown", "invalid", "failed", UNCERTAIN)
+PERMITTED = "permitted"
+"""The status of a call of a coding agent that a hook permitted: its host runs it, and the outcome is not known here."""
+ASKED = "asked"
+"""The status of a call about which the host of a hook asks a person: the answer is not known here."""
+STATUSES = ("ok", "denied", "previewed", "waiting", "unknown", "invalid", "failed", UNCERTAIN, PERMITTED, ASKED)
 
 
 @dataclass(slots=True)

@@ -42,7 +42,7 @@ def open_store(url: str, *, must_exist: bool = False) -> DurableStore:
     if not scheme and (url.endswith(("/", os.sep)) or Path(url).is_dir()) and url:
         return _directory(url, must_exist=must_exist)
     if scheme not in SCHEMES or not rest.startswith("//"):
-        raise StoreError("bad_url", f"`{_shown(url)}` does not name a store: {_help(url, scheme, rest)}")
+        raise StoreError("bad_url", f"`{shown_url(url)}` does not name a store: {_help(url, scheme, rest)}")
     if scheme == "sqlite":
         return _sqlite(url, rest[2:], must_exist=must_exist)
     name, extra = ("PostgresStore", "postgres") if scheme.startswith("postgres") else ("RedisStore", "redis")
@@ -120,6 +120,6 @@ def _file_url(path: str) -> str:
     return f"file://{path}" if path.startswith("/") else f"file:{path}"
 
 
-def _shown(url: str) -> str:
-    """The URL without a possible password."""
+def shown_url(url: str) -> str:
+    """The URL for messages: without a possible password."""
     return f"{url.partition('://')[0]}://…" if "@" in url else url

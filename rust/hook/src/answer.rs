@@ -12,7 +12,7 @@ use crate::host::{Event, Host};
 use crate::input::Call;
 
 /// The answer to a host: one that it can carry out.
-enum Answer {
+pub(crate) enum Answer {
     /// The call may run as the host's own permissions say.
     Silence,
     /// The call may run.
@@ -25,45 +25,53 @@ enum Answer {
     Rewrite(NewArgs, bool),
 }
 
-/// The text of the answer to `call`; empty for silence.
-pub(crate) fn render(call: &Call<'_>, reply: Reply, grant: bool) -> Result<String, Failure> {
-    let answer = choose(call, reply, grant)?;
-    Ok(match call.host {
-        Host::ClaudeCode => claude(&answer),
-        Host::Codex => codex(&answer),
-        Host::Gemini => gemini(&answer),
-        Host::Cursor => cursor(&answer),
-        Host::Copilot => copilot(&answer),
-    })
+impl Answer {
+    /// The status of a call with this answer, in a decision log.
+    pub(crate) fn status(&self) -> &'static str {
+        match self {
+            Self::Silence | Self::Allow(_) | Self::Rewrite(..) => "permitted",
+            Self::Deny(_) => "denied",
+            Self::Ask(..) => "asked",
+        }
+    }
 }
 
-fn choose(call: &Call<'_>, reply: Reply, grant: bool) -> Result<Answer, Failure> {
-    let Reply {
-        verdict,
-        reason,
-        args,
-    } = reply;
+/// The text of `answer` in the dialect of `host`; empty for silence.
+pub(crate) fn render(host: Host, answer: &Answer) -> String {
+    match host {
+        Host::ClaudeCode => claude(answer),
+        Host::Codex => codex(answer),
+        Host::Gemini => gemini(answer),
+        Host::Cursor => cursor(answer),
+        Host::Copilot => copilot(answer),
+    }
+}
+
+/// The answer to `call`, one that its host can carry out.
+pub(crate) fn choose(call: &Call<'_>, reply: &Reply, grant: bool) -> Result<Answer, Failure> {
+    let (reason, args) = (reply.stated(), &reply.args);
     let host = call.host.name();
-    if let Some(args) = &args
-        && matches!(verdict, Verdict::Transform | Verdict::ApproveRequired)
+    if let Some(args) = args
+        && matches!(reply.verdict, Verdict::Transform | Verdict::ApproveRequired)
         && !rewrites(call, args)
     {
         return Ok(Answer::Deny(format!(
             "the arguments would be rewritten ({reason}); {host} cannot take this rewrite"
         )));
     }
-    Ok(match verdict {
+    Ok(match reply.verdict {
         Verdict::Allow if grant => Answer::Allow(reason),
         Verdict::Allow => Answer::Silence,
         Verdict::Deny => Answer::Deny(reason),
         Verdict::DryRun => Answer::Deny(format!(
             "dry run only ({reason}); the call would only be previewed"
         )),
-        Verdict::ApproveRequired if asks(call) => Answer::Ask(reason, args),
+        Verdict::ApproveRequired if asks(call) => Answer::Ask(reason, args.clone()),
         Verdict::ApproveRequired => Answer::Deny(format!(
             "approval required ({reason}); {host} cannot ask for it here"
         )),
         Verdict::Transform => {
+            let args = args.clone();
             let args = args.ok_or("the decision rewrites no arguments (internal_error)")?;
             Answer::Rewrite(args, grant)
         }

@@ -26,8 +26,16 @@ const MANIFEST: &str = "manifest";
 const DIGEST_BYTES: usize = 32;
 const COMPILE: &str = "compile it with `bobcat compile POLICY.yaml --output POLICY.bobcat`";
 
-/// Returns the program in the bundle file at `path`.
-pub(crate) fn load(path: &Path) -> Result<Program, Failure> {
+/// A policy that was read from a bundle file.
+pub(crate) struct Bundle {
+    /// The program.
+    pub(crate) program: Program,
+    /// The digest of the policy, in hexadecimal.
+    pub(crate) id: String,
+}
+
+/// Reads the bundle file at `path`.
+pub(crate) fn load(path: &Path) -> Result<Bundle, Failure> {
     let shown = path.display();
     let data = read(path).map_err(|error| format!("cannot read the policy `{shown}`: {error}"))?;
     if !data.starts_with(MAGIC) {
@@ -44,7 +52,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(data)
 }
 
-fn from_bytes(data: &[u8]) -> Result<Program, Failure> {
+fn from_bytes(data: &[u8]) -> Result<Bundle, Failure> {
     let Sections {
         manifest,
         ir,
@@ -73,7 +81,10 @@ fn from_bytes(data: &[u8]) -> Result<Program, Failure> {
     if !describes {
         return Err("the manifest does not describe the policy".to_owned());
     }
-    Ok(program)
+    Ok(Bundle {
+        program,
+        id: manifest.digest,
+    })
 }
 
 /// The sections that a decision needs, and the digest of the policy.

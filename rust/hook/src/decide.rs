@@ -1,16 +1,18 @@
 //! The decision on a call, with its verdict, reason and new arguments in the words of an answer.
 
+use bobcat_core::error::ErrorCode;
 use bobcat_core::json::value::{JsonRequest, JsonValue};
 use bobcat_core::json::{Json, JsonMap};
 use bobcat_core::lang::Verdict;
 use bobcat_core::program::{
-    DecidedBy, FunctionDecision, MISSING_SHADOW, NO_MATCH, OwnedValue, Program, RuleInfo, Scratch,
-    rule_error,
+    DecidedBy, DecisionTemplate, FunctionDecision, MISSING_SHADOW, Marker, NO_MATCH, Origin,
+    Outcome, OwnedValue, Program, RuleInfo, Scratch, TransformStep, rule_error,
 };
 use bobcat_core::value::constant::Const;
-use bobcat_core::value::request::Request as _;
+use bobcat_core::value::request::Request;
 
 use crate::Failure;
+use crate::canonical::canonical_json;
 use crate::input::Call;
 use crate::{clock, reason};
 
@@ -19,17 +21,29 @@ use crate::{clock, reason};
 pub(crate) struct Reply {
     /// The verdict.
     pub(crate) verdict: Verdict,
-    /// The reason, never blank.
+    /// The reason as the policy has it; it may be blank.
     pub(crate) reason: String,
+    /// The names of the rules that took part, the deciding one last.
+    pub(crate) rules: Vec<String>,
     /// The arguments that a transform made; none under `deny`.
     pub(crate) args: Option<NewArgs>,
 }
 
+impl Reply {
+    /// The reason, never blank.
+    pub(crate) fn stated(&self) -> String {
+        let rule = self.rules.last().map_or("", String::as_str);
+        reason::stated(self.verdict, &self.reason, rule)
+    }
+}
+
 /// Arguments that replace those of the call.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct NewArgs {
     /// All arguments, as JSON.
     pub(crate) json: String,
+    /// All arguments, as canonical JSON.
+    pub(crate) canonical: String,
     /// True if an argument of the call is not among them: hosts that merge would keep it.
     pub(crate) removes: bool,
 }
@@ -44,7 +58,8 @@ pub(crate) fn decide(program: &Program, call: &Call<'_>) -> Result<Reply, Failur
         .with_made(args)
         .map_err(|code| format!("the arguments cannot be read: {code}"))?;
     let outcome = program.decide(&request, &mut Scratch::default());
-    let (mut verdict, reason) = explain(program, &outcome.decided)?;
+    let mut rules = earlier_rules(program, &outcome)?;
+    let (mut verdict, reason) = explain(program, &outcome.decided, &mut rules)?;
     let mut args = None;
     if let Some(made) = &outcome.transformed
         && verdict != Verdict::Deny
@@ -57,47 +72,104 @@ pub(crate) fn decide(program: &Program, call: &Call<'_>) -> Result<Reply, Failur
     Ok(Reply {
         verdict,
         reason,
+        rules,
         args,
     })
 }
 
-/// The verdict and the reason of what decided.
-fn explain<D>(program: &Program, decided: &DecidedBy<D>) -> Result<(Verdict, String), Failure> {
-    let missing = || "the policy has no such rule (internal_error)".to_owned();
-    let info = |rule: u32| program.rule(rule).ok_or_else(missing);
+/// The names of the rules before the deciding one: those that could not be evaluated, then the transforms.
+fn earlier_rules<R: Request>(
+    program: &Program,
+    outcome: &Outcome<R>,
+) -> Result<Vec<String>, Failure> {
+    let mut rules = Vec::new();
+    for Marker { rule, code } in &outcome.markers {
+        rules.push(marker(id(info(program, *rule)?), code));
+    }
+    for TransformStep { rule, origin } in &outcome.transforms {
+        match origin {
+            Origin::Match => rules.push(id(info(program, *rule)?).to_owned()),
+            Origin::Function(decision) => {
+                let template = template(program, decision)?;
+                rules.extend(function_rules(template, id(info(program, *rule)?)));
+            }
+            Origin::Host(_) => return Err(HOST_RULE.to_owned()),
+        }
+    }
+    Ok(rules)
+}
+
+/// The verdict and the reason of what decided; appends its name to `rules`.
+fn explain<D>(
+    program: &Program,
+    decided: &DecidedBy<D>,
+    rules: &mut Vec<String>,
+) -> Result<(Verdict, String), Failure> {
     let defaults = program.defaults();
     Ok(match decided {
         DecidedBy::Rule(rule) => {
-            let info = info(*rule)?;
+            let info = info(program, *rule)?;
             let Const::Str(text) = &info.reason else {
                 return Err(missing());
             };
-            (info.verdict, reason::stated(info.verdict, text, id(info)))
+            rules.push(id(info).to_owned());
+            (info.verdict, text.to_string())
         }
         DecidedBy::Function(rule, decision) => {
-            let template = match decision {
-                FunctionDecision::Always(number) => {
-                    program.template(*number).ok_or_else(missing)?
-                }
-                FunctionDecision::Made(template) => template,
-            };
-            let id = id(info(*rule)?);
-            // The rule's own name comes last, unless the function names it.
-            let named = template.matched_rules.iter().any(|name| **name == *id);
-            let last = template.matched_rules.last().filter(|_| named);
-            let last = last.map_or(id, AsRef::as_ref);
-            (
-                template.verdict,
-                reason::stated(template.verdict, &template.reason, last),
-            )
+            let template = template(program, decision)?;
+            rules.extend(function_rules(template, id(info(program, *rule)?)));
+            (template.verdict, template.reason.to_string())
         }
-        DecidedBy::ErrorDeny(rule, code) => (Verdict::Deny, rule_error(id(info(*rule)?), code)),
-        DecidedBy::NoMatch => (defaults.on_no_match, NO_MATCH.to_owned()),
-        DecidedBy::MissingShadow => (defaults.on_missing_shadow, MISSING_SHADOW.to_owned()),
-        DecidedBy::Host(..) | DecidedBy::Aborted => {
-            return Err("the decision point failed (internal_error)".to_owned());
+        DecidedBy::ErrorDeny(rule, code) => {
+            let id = id(info(program, *rule)?);
+            rules.push(marker(id, code));
+            (Verdict::Deny, rule_error(id, code))
         }
+        DecidedBy::NoMatch => {
+            rules.push("<default:on_no_match>".to_owned());
+            (defaults.on_no_match, NO_MATCH.to_owned())
+        }
+        DecidedBy::MissingShadow => {
+            rules.push("<default:on_missing_shadow>".to_owned());
+            (defaults.on_missing_shadow, MISSING_SHADOW.to_owned())
+        }
+        DecidedBy::Host(..) | DecidedBy::Aborted => return Err(HOST_RULE.to_owned()),
     })
+}
+
+const HOST_RULE: &str = "the decision point failed (internal_error)";
+
+fn missing() -> Failure {
+    "the policy has no such rule (internal_error)".to_owned()
+}
+
+fn info(program: &Program, rule: u32) -> Result<&RuleInfo, Failure> {
+    program.rule(rule).ok_or_else(missing)
+}
+
+fn template<'p>(
+    program: &'p Program,
+    decision: &'p FunctionDecision,
+) -> Result<&'p DecisionTemplate, Failure> {
+    match decision {
+        FunctionDecision::Always(number) => program.template(*number).ok_or_else(missing),
+        FunctionDecision::Made(template) => Ok(template),
+    }
+}
+
+/// The names that a function gives, and the name of its rule last, unless it is among them.
+fn function_rules<'t>(
+    template: &'t DecisionTemplate,
+    id: &'t str,
+) -> impl Iterator<Item = String> + 't {
+    let named = template.matched_rules.iter().any(|name| **name == *id);
+    let names = template.matched_rules.iter().map(AsRef::as_ref);
+    names.chain((!named).then_some(id)).map(ToOwned::to_owned)
+}
+
+/// The name of a rule that could not be evaluated.
+fn marker(id: &str, code: &ErrorCode) -> String {
+    format!("<rule_error:{id}:{code}>")
 }
 
 fn id(info: &RuleInfo) -> &str {
@@ -111,9 +183,7 @@ fn new_args(old: &Json<'_>, new: &Json<'_>) -> Result<NewArgs, Failure> {
     let (Json::Map(old), Json::Map(new_map)) = (old, new) else {
         return Err("the rewritten arguments are not an object".to_owned());
     };
-    if !is_exact(new) {
-        return Err("the rewritten arguments have no exact JSON form".to_owned());
-    }
+    let canonical = canonical_json(new).ok_or("the rewritten arguments have no exact JSON form")?;
     let mut json = String::new();
     new.write(&mut json);
     let mut old_keys = old.entries().iter().map(|(key, _)| key);
@@ -121,21 +191,9 @@ fn new_args(old: &Json<'_>, new: &Json<'_>) -> Result<NewArgs, Failure> {
         key.as_str()
             .is_none_or(|key| JsonMap::get(new_map, key).is_none())
     });
-    Ok(NewArgs { json, removes })
-}
-
-/// Returns true if the text of `json` reads back as the same value: an infinity, a lone surrogate and an integer above the
-/// cap have no such text.
-fn is_exact(json: &Json<'_>) -> bool {
-    match json {
-        Json::Null | Json::Bool(_) | Json::Int(_) | Json::BigInt(_) => true,
-        Json::HugeInt => false,
-        Json::Float(value) => value.is_finite(),
-        Json::Text(text) => text.as_str().is_some(),
-        Json::List(items) => items.iter().all(is_exact),
-        Json::Map(map) => map
-            .entries()
-            .iter()
-            .all(|(key, value)| key.as_str().is_some() && is_exact(value)),
-    }
+    Ok(NewArgs {
+        json,
+        canonical,
+        removes,
+    })
 }

@@ -16,6 +16,9 @@ const CAPS: Caps = Caps {
     nodes: MAX_REQUEST_VALUES,
 };
 
+/// The environment of a request that names none.
+pub(crate) const ENVIRONMENT: &str = "dev";
+
 /// One tool call of a host.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
@@ -26,10 +29,11 @@ pub(crate) struct Call<'a> {
     /// The name of the event.
     event_name: String,
     /// The tool, as the host calls it.
-    tool: String,
+    pub(crate) tool: String,
     /// The arguments: an object.
     pub(crate) args: Json<'a>,
-    workspace: String,
+    /// The directory of the call.
+    pub(crate) workspace: String,
     session: Option<String>,
     agent: Option<String>,
     agent_type: Option<String>,
@@ -102,22 +106,31 @@ impl<'a> Call<'a> {
         write_string(self.session.as_deref().unwrap_or_default(), &mut out);
         out.push_str(",\"timestamp\":");
         write_string(time, &mut out);
-        out.push_str(",\"extra\":{\"host\":");
-        write_string(self.host.name(), &mut out);
+        out.push_str(",\"environment\":");
+        write_string(ENVIRONMENT, &mut out);
+        out.push_str(",\"extra\":");
+        out.push_str(&self.extra(write_string));
+        out.push_str("}}");
+        out
+    }
+
+    /// The facts about the call, as a JSON object with sorted keys; `write` appends a string.
+    pub(crate) fn extra(&self, write: fn(&str, &mut String)) -> String {
+        let mut out = String::new();
         for (key, value) in [
-            ("event", Some(&self.event_name)),
-            ("session_id", self.session.as_ref()),
-            ("agent_id", self.agent.as_ref()),
-            ("agent_type", self.agent_type.as_ref()),
+            ("agent_id", self.agent.as_deref()),
+            ("agent_type", self.agent_type.as_deref()),
+            ("event", Some(self.event_name.as_str())),
+            ("host", Some(self.host.name())),
+            ("session_id", self.session.as_deref()),
         ] {
             if let Some(value) = value {
-                out.push_str(",\"");
-                out.push_str(key);
-                out.push_str("\":");
-                write_string(value, &mut out);
+                out.push(if out.is_empty() { '{' } else { ',' });
+                out.push_str(&format!("\"{key}\":"));
+                write(value, &mut out);
             }
         }
-        out.push_str("}}}");
+        out.push('}');
         out
     }
 }

@@ -1,4 +1,4 @@
-//! `bobcat-hook HOST --policy FILE [--grant]`: the hook command of a coding agent.
+//! `bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]`: the hook command of a coding agent.
 //!
 //! The host writes one tool call to standard input; the answer goes to standard output in the host's dialect.
 //! INVARIANT: the process ends with exit code 2 and one line on stderr, which every host takes as a refusal, unless the
@@ -8,10 +8,13 @@
 
 mod answer;
 mod bundle;
+mod canonical;
 mod clock;
 mod decide;
+mod delegate;
 mod host;
 mod input;
+mod log;
 mod manifest;
 mod options;
 mod output;
@@ -23,6 +26,8 @@ use std::process::exit;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use bobcat_core::lang::Verdict;
 
 use options::Options;
 
@@ -83,14 +88,28 @@ fn supervise() -> Result<(), Failure> {
     }
 }
 
-/// Reads the call, decides, and writes the whole answer.
+/// Reads the call, decides, records the decision, and writes the whole answer.
 fn answer() -> Result<(), Failure> {
     let options = Options::parse(std::env::args_os().skip(1))?;
-    let program = bundle::load(&options.policy)?;
+    if options
+        .log
+        .as_deref()
+        .is_some_and(|log| !log::is_lines(log))
+    {
+        return output::write(&delegate::answer(input::read_all()?)?);
+    }
+    let bundle = bundle::load(&options.policy)?;
     let text = input::read_all()?;
     let call = input::Call::parse(options.host, &text)?;
-    let reply = decide::decide(&program, &call)?;
-    output::write(&answer::render(&call, reply, options.grant)?)
+    let reply = decide::decide(&bundle.program, &call)?;
+    if options.approvals.is_some() && reply.verdict == Verdict::ApproveRequired {
+        return output::write(&delegate::answer(text)?);
+    }
+    let answer = answer::choose(&call, &reply, options.grant)?;
+    if let Some(log) = &options.log {
+        log::record::write(log, &bundle.id, &call, (&reply, &answer))?;
+    }
+    output::write(&answer::render(call.host, &answer))
 }
 
 /// Returns a function that is true once a signal has asked the process to end.

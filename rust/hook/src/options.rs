@@ -1,12 +1,13 @@
-//! The command line: `HOST --policy FILE [--grant]`.
+//! The command line: `HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::Failure;
 use crate::host::Host;
 
-const USAGE: &str = "usage: bobcat-hook HOST --policy FILE [--grant]";
+const USAGE: &str =
+    "usage: bobcat-hook HOST --policy FILE [--grant] [--log LOG] [--approvals STORE]";
 
 /// A valid command line.
 #[derive(Debug)]
@@ -17,43 +18,62 @@ pub(crate) struct Options {
     pub(crate) policy: PathBuf,
     /// True if a permitted call is answered with the host's `allow`, which skips the host's own permissions.
     pub(crate) grant: bool,
+    /// The decision log: a path or a URL.
+    pub(crate) log: Option<OsString>,
+    /// The URL of the store that keeps approvals.
+    pub(crate) approvals: Option<OsString>,
 }
 
 impl Options {
     /// Reads the arguments after the program's name.
     pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Self, Failure> {
         let (mut host, mut policy, mut grant) = (None, None, false);
+        let (mut log, mut approvals) = (None, None);
         let mut arguments = arguments;
         while let Some(argument) = arguments.next() {
-            let text = argument.to_str();
-            match text {
-                Some("--policy") => {
-                    let file = arguments.next().ok_or_else(|| USAGE.to_owned())?;
-                    set(&mut policy, PathBuf::from(file), "--policy")?;
+            let shown = argument.to_string_lossy().into_owned();
+            let unknown = || format!("unknown argument `{shown}`; {USAGE}");
+            let (name, attached) = split(&argument);
+            match name {
+                "--policy" | "--log" | "--approvals" => {
+                    let value = attached.or_else(|| arguments.next());
+                    let value = value.ok_or_else(|| format!("{name} has no value; {USAGE}"))?;
+                    let place = match name {
+                        "--policy" => &mut policy,
+                        "--log" => &mut log,
+                        _ => &mut approvals,
+                    };
+                    set(place, value, name)?;
                 }
-                Some("--grant") => grant = true,
-                Some(text) if text.starts_with("--policy=") => {
-                    let file = text.get("--policy=".len()..).unwrap_or_default();
-                    set(&mut policy, PathBuf::from(file), "--policy")?;
-                }
-                Some(text) if !text.starts_with('-') => {
+                "--grant" if attached.is_none() => grant = true,
+                text if !text.is_empty() && !text.starts_with('-') && attached.is_none() => {
                     let named = Host::from_name(text).ok_or_else(|| {
                         format!("unknown host `{text}`; {USAGE}; hosts: {}", Host::names())
                     })?;
                     set(&mut host, named, "HOST")?;
                 }
-                _ => {
-                    let shown = argument.to_string_lossy();
-                    return Err(format!("unknown argument `{shown}`; {USAGE}"));
-                }
+                _ => return Err(unknown()),
             }
         }
         let missing = |what: &str| format!("{what} is missing; {USAGE}");
         Ok(Self {
             host: host.ok_or_else(|| missing("HOST"))?,
-            policy: policy.ok_or_else(|| missing("--policy"))?,
+            policy: policy.ok_or_else(|| missing("--policy"))?.into(),
             grant,
+            log,
+            approvals,
         })
+    }
+}
+
+/// The name of an option and the value behind its equals sign; another argument is all name, or none if it is not UTF-8.
+fn split(argument: &OsStr) -> (&str, Option<OsString>) {
+    let Some(text) = argument.to_str() else {
+        return ("", None);
+    };
+    match text.split_once('=') {
+        Some((name, value)) if name.starts_with("--") => (name, Some(value.into())),
+        _ => (text, None),
     }
 }
 

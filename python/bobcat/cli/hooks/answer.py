@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 from bobcat.cli.hooks.call import Call, HookError
 from bobcat.model.decision import Decision, Verdict
@@ -28,38 +29,92 @@ _REPLACES = {("claude-code", "tool"), ("codex", "tool")}
 _MERGES = {("gemini", "tool"), ("cursor", "tool"), ("copilot", "tool")}
 
 
+Kind: TypeAlias = Literal["silence", "allow", "deny", "ask", "rewrite"]
+
+_STATUSES: Mapping[Kind, str] = {
+    "silence": "permitted",
+    "allow": "permitted",
+    "rewrite": "permitted",
+    "deny": "denied",
+    "ask": "asked",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that the host can carry out. `new` are arguments in place of those of the call."""
+
+    kind: Kind
+    reason: str = ""
+    new: JsonObject | None = None
+
+    @property
+    def status(self) -> str:
+        """The status of a call with this answer, in a decision log."""
+        return _STATUSES[self.kind]
+
+
 def answer(call: Call, decision: Decision, *, grant: bool) -> str:
     """Return the answer to `call`; empty if the host is to decide by its own permissions. Raises `HookError`."""
-    verdict, reason = decision.verdict, _reason(decision)
+    return render(call, choose(call, decision, grant=grant), grant=grant)
+
+
+def choose(call: Call, decision: Decision, *, grant: bool) -> Answer:
+    """Choose the answer to `call`. Raises `HookError`."""
+    reason = stated_reason(decision)
     new = None if decision.transform_args is None else _plain(decision.transform_args)
-    door = (call.host, call.event)
-    if new is not None and verdict in (Verdict.TRANSFORM, Verdict.APPROVE_REQUIRED):
-        removes = any(key not in new for key in call.request.args)
-        if door not in _REPLACES and (door not in _MERGES or removes):
-            text = f"the arguments would be rewritten ({reason}); {call.host} cannot take this rewrite"
-            return _dump(_answer(call, "deny", text))
-    match verdict:
+    if decision.verdict in (Verdict.TRANSFORM, Verdict.APPROVE_REQUIRED):
+        problem = rewrite_problem(call, new, reason)
+        if problem is not None:
+            return Answer("deny", problem)
+    match decision.verdict:
         case Verdict.ALLOW:
-            return _dump(_answer(call, "allow", reason)) if grant and call.host != "codex" else ""
+            return Answer("allow" if grant else "silence", reason)
         case Verdict.DENY:
-            return _dump(_answer(call, "deny", reason))
+            return Answer("deny", reason)
         case Verdict.DRY_RUN:
-            return _dump(_answer(call, "deny", f"dry run only ({reason}); the call would only be previewed"))
-        case Verdict.APPROVE_REQUIRED if door in _ASKS:
-            return _dump(_answer(call, "ask", reason, new))
+            return Answer("deny", f"dry run only ({reason}); the call would only be previewed")
+        case Verdict.APPROVE_REQUIRED if (call.host, call.event) in _ASKS:
+            return Answer("ask", reason, new)
         case Verdict.APPROVE_REQUIRED:
-            return _dump(_answer(call, "deny", f"approval required ({reason}); {call.host} cannot ask for it here"))
+            return Answer("deny", f"approval required ({reason}); {call.host} cannot ask for it here")
         case Verdict.TRANSFORM:
             if new is None:
                 raise HookError("the decision rewrites no arguments")
-            return _dump(_rewrite(call, new, grant=grant))
+            return Answer("rewrite", reason, new)
 
 
-def _answer(call: Call, decision: str, reason: str, new: JsonObject | None = None) -> JsonObject:
+def rewrite_problem(call: Call, new: Mapping[str, Any] | None, reason: str) -> str | None:
+    """The reason why the host cannot run `call` with exactly the arguments `new`; None if it can."""
+    door = (call.host, call.event)
+    if new is None or door in _REPLACES:
+        return None
+    removes = any(key not in new for key in call.request.args)
+    if door in _MERGES and not removes:
+        return None
+    return f"the arguments would be rewritten ({reason}); {call.host} cannot take this rewrite"
+
+
+def render(call: Call, chosen: Answer, *, grant: bool) -> str:
+    """Return the text of an answer in the dialect of its host; empty for silence. Raises `HookError`."""
+    match chosen.kind:
+        case "silence":
+            return ""
+        case "allow" if call.host == "codex":  # which takes an allow only along with new arguments
+            return ""
+        case "rewrite":
+            assert chosen.new is not None
+            return _dump(_rewrite(call, chosen.new, grant=grant))
+        case "allow" | "deny" | "ask":
+            return _dump(_answer(call, chosen))
+
+
+def _answer(call: Call, chosen: Answer) -> JsonObject:
+    decision, reason = chosen.kind, chosen.reason
     match call.host:
         case "claude-code" | "codex":
-            output = {"permissionDecision": decision, "permissionDecisionReason": reason}
-            return _pre_tool_use(output if new is None else {**output, "updatedInput": new})
+            output: JsonObject = {"permissionDecision": decision, "permissionDecisionReason": reason}
+            return _pre_tool_use(output if chosen.new is None else {**output, "updatedInput": chosen.new})
         case "gemini":
             return {"decision": decision, "reason": reason}
         case "cursor":
@@ -87,7 +142,8 @@ def _pre_tool_use(output: JsonObject) -> JsonObject:
     return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **output}}
 
 
-def _reason(decision: Decision) -> str:
+def stated_reason(decision: Decision) -> str:
+    """The reason of a decision; where it is blank, the verdict and the rule."""
     if _BLANK.issuperset(decision.reason):
         return f"{decision.verdict} by rule `{decision.matched_rules[-1]}`"
     return decision.reason

@@ -34,6 +34,9 @@ EVENTS: Mapping[Host, Mapping[str, Event]] = {
 }
 """The events that a hook answers, by host. Copilot's input does not name its event."""
 
+CALL_KIND = "hook-call"
+"""Kind of the store's document of a call that needs an approval: its consumed answers, its tool, its directory."""
+
 Fields: TypeAlias = Mapping[str, Any]  # Any: JSON
 
 

@@ -24,6 +24,12 @@ pub(crate) mod predicate;
 pub(crate) mod trigger;
 pub(crate) mod walk;
 
+/// `repr` of a float, as Python writes it.
+#[must_use]
+pub fn float_repr(value: f64) -> String {
+    interp::repr::float(value)
+}
+
 /// A function that was decoded.
 #[derive(Debug)]
 pub struct PyFn(pub(crate) Box<ast::Function>);
