@@ -1,4 +1,4 @@
-"""The native hook and the Python hook give equal answers on generated calls and policies."""
+"""The native hook and the Python hook give equal answers and records on generated calls and policies."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bobcat.bundle import Policy
-from bobcat.cli.hooks.answer import answer
+from bobcat.cli.hooks.answer import answer, choose
 from bobcat.cli.hooks.call import HOSTS, HookError, read_call
+from bobcat.cli.hooks.record import Recorded, record_body
+from bobcat.decision_log import verify
 from bobcat.pdp import evaluate
+from bobcat.text.json_text import json_text
 from campaign import examples
-from hooks.hosts import fields, native
+from hooks.hosts import Ended, fields, native
 from strategies import KEYS, TEXTS, policies
 
 SCALARS = st.one_of(
@@ -33,14 +36,19 @@ DAMAGE = st.one_of(
 )
 
 
-def expected(policy: Policy, host: Any, text: bytes, *, grant: bool) -> Any:
-    """The answer of the Python hook; "refused" for none."""
+def expected(policy: Policy, host: Any, text: bytes, *, grant: bool) -> tuple[Any, Any]:
+    """The answer and the record of the Python hook; "refused" for none."""
     try:
         call = read_call(host, text)
-        said = answer(call, evaluate(policy, call.request), grant=grant)
+        decision = evaluate(policy, call.request)
+        said = answer(call, decision, grant=grant)
     except HookError:
-        return "refused"
-    return json.loads(said) if said else None
+        return "refused", "refused"
+    try:
+        body = record_body(call, choose(call, decision, grant=grant), Recorded(policy.id, decision))
+    except HookError:
+        body = "refused"
+    return json.loads(said) if said else None, body
 
 
 @pytest.mark.campaign
@@ -59,9 +67,21 @@ def test_both_hooks_answer_alike(
     if damage is not None:
         given_fields[damage[0]] = damage[1]
     text = json.dumps(given_fields).encode()
-    ended = native(host, path, text, *(["--grant"] if grant else []))
-    got = "refused" if ended.code == 2 else ended.answer
+    flags = ["--grant"] if grant else []
+    wanted, body = expected(bundle, host, text, grant=grant)
+    assert json_text(answered(native(host, path, text, *flags))) == json_text(wanted)
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(b"")
+    log.with_name("log.jsonl-head").unlink(missing_ok=True)
+    logged = answered(native(host, path, text, *flags, "--log", str(log)))
+    assert json_text(logged) == json_text("refused" if body == "refused" else wanted)
+    lines = log.read_text().splitlines()
+    assert [json_text(json.loads(line)["body"]) for line in lines] == ([] if body == "refused" else [json_text(body)])
+    assert verify(log).ok
+
+
+def answered(ended: Ended) -> Any:
+    """The answer of a hook; "refused" for none."""
     assert ended.code in (0, 2)
     assert ended.err.count(b"\n") == (ended.code == 2)
-    wanted = expected(bundle, host, text, grant=grant)
-    assert json.dumps(got, sort_keys=True) == json.dumps(wanted, sort_keys=True)
+    return "refused" if ended.code == 2 else ended.answer
