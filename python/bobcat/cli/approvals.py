@@ -204,7 +204,7 @@ def _show(approval: Approval, workspace: str | None, output_format: str) -> None
         ("tool", safe_name(approval.tool)),
         *_args("args", approval.args),
         *([] if approval.edited is None else _args("edited", approval.edited)),
-        ("in", None if workspace is None else safe_text(workspace)),
+        ("directory", None if workspace is None else safe_text(workspace)),
         ("for", f"{safe_name(approval.principal)}, {safe_name(approval.environment)}"),
         ("rule", safe_names(approval.rules)),
         ("reason", safe_text(approval.reason)),
