@@ -79,12 +79,12 @@ def test_a_record_has_the_decision_and_a_status(
 
 
 @hooks
-def test_odd_text_and_numbers_are_recorded_as_they_are(bundle: Path, tmp_path: Path, hook: Any) -> None:
-    log, odd = tmp_path / "log.jsonl", "\0\x7f\u2028\U0001f600\"\\/\b\f'é"
-    args = {odd: [1e16, -0.0, 1e-5, 0.1, 5e-324, 1 << 4000, -(1 << 64), 1.0, True, None, odd]}
-    assert hook("codex", bundle, call("codex", odd, args), "--log", str(log)).code == 0
+def test_unusual_text_and_numbers_are_recorded_exactly(bundle: Path, tmp_path: Path, hook: Any) -> None:
+    log, text = tmp_path / "log.jsonl", "\0\x7f\u2028\U0001f600\"\\/\b\f'é"
+    args = {text: [1e16, -0.0, 1e-5, 0.1, 5e-324, 1 << 4000, -(1 << 64), 1.0, True, None, text]}
+    assert hook("codex", bundle, call("codex", text, args), "--log", str(log)).code == 0
     [body] = bodies(log)
-    assert (body["tool"], repr(body["args"])) == (odd, repr(args))
+    assert (body["tool"], repr(body["args"])) == (text, repr(args))
     assert verify(log).ok
 
 
