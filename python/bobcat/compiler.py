@@ -9,11 +9,11 @@ A worker never imports this: it loads bundles.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from bobcat.bundle.model import Policy
+from bobcat.bundle.model import LynxId, Policy
 from bobcat.diagnostics.catalogue import diagnose
 from bobcat.diagnostics.model import Diagnostic, Severity
 from bobcat.diagnostics.render import render_text
@@ -147,16 +147,15 @@ def _warn(found: Iterable[Diagnostic]) -> None:
             warn_caller(safe_text(f"{item.code}: {item.message}"), PolicyWarning)
 
 
-def _lynx_id(lowered: LoweringResult, python: PythonRules) -> Callable[[], str] | None:
+def _lynx_id(lowered: LoweringResult, python: PythonRules) -> LynxId | None:
     data = lowered.data
     if data is None:
         return None
 
-    def compute() -> str:
+    def compute(*, obligations: bool = False) -> str:
         from bobcat.frontend.lynx.bundle_id import lynx_id
 
-        return lynx_id(
-            data(), tuple((rule.name, rule.priority) for rule in python.rules if not isinstance(rule, IrRule))
-        )
+        rules = tuple((rule.name, rule.priority) for rule in python.rules if not isinstance(rule, IrRule))
+        return lynx_id(data(), rules, obligations=obligations)
 
     return compute

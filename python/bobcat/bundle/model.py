@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar
 
 import msgspec
 
@@ -63,6 +63,13 @@ class RuleView(msgspec.Struct, frozen=True):
     digest: str
 
 
+class LynxId(Protocol):
+    """Computes the id that lynx-agent gives a policy. Raises `ValueError` for a policy without one."""
+
+    def __call__(self, *, obligations: bool = False) -> str:
+        """Return the id of lynx-agent 2.5; with `obligations`, of 2.11."""
+
+
 class BundleParts(msgspec.Struct, frozen=True):
     """The parts of a bundle besides the program.
 
@@ -75,7 +82,7 @@ class BundleParts(msgspec.Struct, frozen=True):
     source_map: SourceMap | bytes | None
     sources: Mapping[str, str] | bytes = msgspec.field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
-    lynx_id: Callable[[], str] | None = None
+    lynx_id: LynxId | None = None
     cache: dict[str, Any] = msgspec.field(
         default_factory=dict
     )  # Any: each property keeps its own type under its own name
@@ -145,7 +152,7 @@ class Policy(_core.Program):
         source_map: SourceMap | None = None,
         sources: Mapping[str, str] = MappingProxyType({}),
         diagnostics: tuple[Diagnostic, ...] = (),
-        lynx_id: Callable[[], str] | None = None,
+        lynx_id: LynxId | None = None,
     ) -> Policy:
         """Create the bundle of a policy; `host_rules` in the order of the policy's host rules."""
         data = canonical.encode(policy)

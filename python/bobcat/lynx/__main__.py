@@ -1,6 +1,7 @@
 """`python -m bobcat.lynx script.py [args]`: run a program written for lynx-agent, unchanged, on Bobcat.
 
 `python -m bobcat.lynx -m package.module [args]` runs a module. The script sees its own `sys.argv` and `__main__`.
+`--version 2.11` before them, or `BOBCAT_LYNX_VERSION`, selects the version of lynx-agent.
 """
 
 from __future__ import annotations
@@ -15,13 +16,19 @@ from importlib.util import find_spec
 from io import open_code
 from types import ModuleType
 
-from bobcat.lynx.installing import install
+from bobcat.lynx.installing import install, version_of_environment
+from bobcat.lynx.surface import Version, checked_version
 
-USAGE = "usage: python -m bobcat.lynx (SCRIPT | -m MODULE) [ARGUMENT ...]"
+USAGE = "usage: python -m bobcat.lynx [--version 2.5|2.11] (SCRIPT | -m MODULE) [ARGUMENT ...]"
 
 
 def main(arguments: list[str]) -> int:
     """Run the program; its exceptions, including `SystemExit`, propagate."""
+    try:
+        version, arguments = _version(arguments)
+    except ValueError as error:
+        print(f"python -m bobcat.lynx: {error}\n{USAGE}", file=sys.stderr)
+        return 2
     as_module = arguments[:1] == ["-m"]
     rest = arguments[1:] if as_module else arguments
     if not rest or (rest[0].startswith("-") and not as_module):
@@ -30,7 +37,7 @@ def main(arguments: list[str]) -> int:
     if not as_module and not os.path.exists(rest[0]):
         print(f"python -m bobcat.lynx: cannot open {rest[0]!r}: no such file\n{USAGE}", file=sys.stderr)
         return 2
-    install(children=True)
+    install(children=True, version=version)
     sys.argv = rest
     if as_module:
         missing = _missing(rest[0])
@@ -44,6 +51,16 @@ def main(arguments: list[str]) -> int:
         sys.path[:] = [directory, *(path for path in sys.path if path not in ("", os.getcwd()) or path == directory)]
         _run(rest[0])
     return 0
+
+
+def _version(arguments: list[str]) -> tuple[Version, list[str]]:
+    """Split the option `--version` off the arguments. Raises `ValueError` for another version."""
+    name, given, value = (arguments[0] if arguments else "").partition("=")
+    if name != "--version":
+        return version_of_environment(), arguments
+    if given:
+        return checked_version(value), arguments[1:]
+    return checked_version(arguments[1] if len(arguments) > 1 else ""), arguments[2:]
 
 
 def _missing(module: str) -> str | None:

@@ -1,7 +1,7 @@
 """Alias the package name `lynx` to `bobcat.lynx`, in this process and optionally in its child processes.
 
-Every module under `lynx` is the same object as the module under `bobcat.lynx`: a class is one class by
-either import path.
+It selects the version of lynx-agent whose names the package has. Every module under `lynx` is the same object as the
+module under `bobcat.lynx`: a class is one class by either import path.
 """
 
 from __future__ import annotations
@@ -10,30 +10,37 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.abc import InspectLoader, Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_loader
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from bobcat.lynx.surface import ADDED, HOME, VERSIONS, Surface, Version, checked_version
+
 NAME = "lynx"
-HOME = "bobcat.lynx"
-CHILDREN = str(Path(__file__).with_name("children"))
-"""A directory with a package `lynx` that only installs this one, for the import path of other processes."""
+CHILDREN: Mapping[Version, str] = {
+    "2.5": str(Path(__file__).with_name("children")),
+    "2.11": str(Path(__file__).with_name("children_2_11")),
+}
+"""Directories with a package `lynx` that only installs this one, for the import path of other processes."""
+VERSION_VARIABLE = "BOBCAT_LYNX_VERSION"
+"""The variable that selects the version of the commands `lynx` and `python -m bobcat.lynx`."""
 
 
 class _Finder(MetaPathFinder, Loader):
-    """Finder and loader of `lynx` and its submodules."""
+    """Finder and loader of `lynx` and its submodules, and of the modules of `bobcat.lynx` that a version adds."""
+
+    def __init__(self) -> None:
+        self.surface = Surface()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return the spec of a module of this package; None for every other name."""
-        if fullname != NAME and not fullname.startswith(f"{NAME}."):
-            return None
-        home = _home_of(fullname)
-        found = find_spec(home)
+        home = self._home_of(fullname)
+        found = None if home is None else find_spec(home)
         if found is None:
             return None
         is_package = found.submodule_search_locations is not None
@@ -44,25 +51,43 @@ class _Finder(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Replace the empty module by the module of `bobcat.lynx`."""
-        sys.modules[module.__name__] = importlib.import_module(_home_of(module.__name__))
+        home = self._home_of(module.__name__)
+        if home is None:
+            raise ModuleNotFoundError(f"No module named {module.__name__!r}", name=module.__name__)
+        sys.modules[module.__name__] = importlib.import_module(home)
 
     def get_code(self, fullname: str) -> CodeType | None:
         """Return the code of the module of `bobcat.lynx`, which `python -m` runs under the name `__main__`."""
-        found = find_spec(_home_of(fullname))
+        home = self._home_of(fullname)
+        found = None if home is None else find_spec(home)
         loader = None if found is None else found.loader
-        return loader.get_code(_home_of(fullname)) if isinstance(loader, InspectLoader) else None
+        return loader.get_code(home) if home and isinstance(loader, InspectLoader) else None
+
+    def _home_of(self, name: str) -> str | None:
+        """Return the module that a name stands for, None for a name that is not this finder's."""
+        if name == NAME or name.startswith(f"{NAME}."):
+            return self.surface.home_of(name, NAME)
+        if not name.startswith(f"{HOME}."):
+            return None
+        home = self.surface.home_of(name, HOME)
+        return home if home != name else None
 
 
 _FINDER = _Finder()
 
 
-def install(*, children: bool = False) -> None:
+def install(*, children: bool = False, version: Version = "2.5") -> None:
     """Make `import lynx` import `bobcat.lynx`, and `lynx.x.y` import `bobcat.lynx.x.y`.
 
-    Call it before any import of lynx-agent: modules already imported from it are kept, with a warning. With
-    `children`, Python child processes (sandboxed tools, MCP servers) do the same: `PYTHONPATH` is
-    extended in the environment and in `sys.path`. Calling it again changes nothing.
+    `version` is the version of lynx-agent whose names both have: `2.5`, or `2.11`, which adds gates of frameworks and
+    MCP servers and chained audit lines, and has other defaults; the last call counts. Call it before any import of
+    lynx-agent: modules already imported from it are kept, with a warning, and so are values imported from another
+    version. With `children`, Python child processes (sandboxed tools, MCP servers) do the same: `PYTHONPATH` is
+    extended in the environment and in `sys.path`.
+
+    Raises `ValueError` for another version.
     """
+    selected = checked_version(version)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)
     loaded = [name for name in sys.modules if name == NAME or name.startswith(f"{NAME}.")]
@@ -75,33 +100,57 @@ def install(*, children: bool = False) -> None:
             RuntimeWarning,
             stacklevel=2,
         )
+    _show(selected)
     if children:
+        _remove_children(but=selected)
+        path = CHILDREN[selected]
         inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-        if CHILDREN not in inherited:
-            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [CHILDREN, *inherited]))
-        if CHILDREN not in sys.path:
-            sys.path.insert(0, CHILDREN)
+        if path not in inherited:
+            os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [path, *inherited]))
+        if path not in sys.path:
+            sys.path.insert(0, path)
 
 
 def uninstall() -> None:
-    """Undo `install`: `import lynx` finds the previous package again, or fails."""
+    """Undo `install`: `import lynx` finds the previous package again, or fails; `bobcat.lynx` is that of 2.5."""
+    _show("2.5")
     if _FINDER in sys.meta_path:
         sys.meta_path.remove(_FINDER)
     for name in [name for name in sys.modules if name == NAME or name.startswith(f"{NAME}.")]:
         if _is_ours(sys.modules[name]):
             del sys.modules[name]
-    kept = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path and path != CHILDREN]
-    if CHILDREN in os.environ.get("PYTHONPATH", ""):
-        os.environ["PYTHONPATH"] = os.pathsep.join(kept)
-    while CHILDREN in sys.path:
-        sys.path.remove(CHILDREN)
+    _remove_children()
 
 
-def _home_of(name: str) -> str:
-    return HOME + name.removeprefix(NAME)
+def version_of_environment() -> Version:
+    """Return the version that `BOBCAT_LYNX_VERSION` selects, by default 2.5. Raises `ValueError` for another one."""
+    given = os.environ.get(VERSION_VARIABLE) or VERSIONS[0]
+    try:
+        return checked_version(given)
+    except ValueError as error:
+        raise ValueError(f"{VERSION_VARIABLE}: {error}") from None
+
+
+def _show(version: Version) -> None:
+    """Show a version; the modules under `lynx` that another one added are forgotten."""
+    if _FINDER.surface.version != version:
+        _FINDER.surface.show(version)
+        for path in ADDED:
+            sys.modules.pop(f"{NAME}.{path}", None)
+
+
+def _remove_children(but: Version | None = None) -> None:
+    """Remove the directories for other processes from the import paths, but that of one version."""
+    removed = {path for version, path in CHILDREN.items() if version != but}
+    inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if removed.intersection(inherited):
+        os.environ["PYTHONPATH"] = os.pathsep.join(path for path in inherited if path and path not in removed)
+    sys.path[:] = [path for path in sys.path if path not in removed]
 
 
 def _is_ours(module: ModuleType) -> bool:
     """Return true for a module of this package, or the one in `children` during its installation."""
     path = getattr(module, "__file__", None) or ""
-    return module.__name__ == HOME or module.__name__.startswith(f"{HOME}.") or path.startswith(CHILDREN)
+    return (
+        module.__name__ == HOME or module.__name__.startswith(f"{HOME}.") or path.startswith(tuple(CHILDREN.values()))
+    )

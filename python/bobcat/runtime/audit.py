@@ -43,6 +43,9 @@ def started_body(setup: Setup) -> dict[str, Any]:  # Any: JSON, here and below
         body["extra"] = setup.extra
         if setup.asks_extra:
             body["extra_provider"] = True
+    elif setup.compat.announces_unbounded:
+        body["environment"] = setup.environment
+        body["budget"] = budget_data(setup.budget)
     return body
 
 

@@ -57,7 +57,7 @@ class CompatOptions(msgspec.Struct, frozen=True):
     steps; the switch also before an effect.
     """
     announces_unbounded: bool = True
-    """A run without any cap emits a warning event."""
+    """A run without any cap emits a warning event, and `run.started` carries the environment and the caps."""
     checks_budget: bool = True
     """A cap that is negative or not a number is rejected. Else it is compared as it is."""
     keeps_uncertain: bool = True
@@ -107,3 +107,5 @@ LYNX_2_5 = CompatOptions(
     store_timeout_seconds=None,
     json=loose_json_text,
 )
+LYNX_2_11 = msgspec.structs.replace(LYNX_2_5, announces_unbounded=True)
+"""The behaviour of lynx-agent 2.11, but for compressors and obligations."""

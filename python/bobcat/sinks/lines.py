@@ -53,27 +53,29 @@ def jsonl_sink(handle: IO[str], *, required: bool = False, args: Literal["plain"
     """
     if args not in ("plain", "digest"):
         raise ValueError(f"args must be 'plain' or 'digest', got {args!r}")
-
-    def flush() -> None:
-        with suppress(AttributeError, ValueError):  # not every text handle can be flushed
-            handle.flush()
-
-    write = _writer(handle, flush)
+    write = line_writer(handle)
 
     async def sink(event: AuditEvent) -> None:
-        record: dict[str, Any] = {
-            "correlation_id": event.correlation_id,
-            "bundle_id": event.bundle_id,
-            "seq": event.seq,
-            "kind": event.kind,
-            "timestamp": event.timestamp.isoformat(),
-            "body": _digested(event.body) if args == "digest" else dict(event.body),
-        }
+        record = event_record(event)
+        if args == "digest":
+            record["body"] = _digested(event.body)
         if "context" in event.body:  # a decision, which `decide_again` repeats from this line
             _mark(record["body"])
         await write(json_text(record) + "\n")
 
     return marked(sink, required=required)
+
+
+def event_record(event: AuditEvent) -> dict[str, Any]:  # Any: the values of an event's body
+    """The fields of one line."""
+    return {
+        "correlation_id": event.correlation_id,
+        "bundle_id": event.bundle_id,
+        "seq": event.seq,
+        "kind": event.kind,
+        "timestamp": event.timestamp.isoformat(),
+        "body": dict(event.body),
+    }
 
 
 def _mark(body: dict[str, Any]) -> None:  # Any: the values of an event's body, here and below
@@ -93,6 +95,16 @@ def _digested(body: Mapping[str, Any]) -> dict[str, Any]:
         if name in body:
             written[f"{name}_sha256"] = json_digest(body[name])
     return written
+
+
+def line_writer(handle: IO[str]) -> Callable[[str], Awaitable[None]]:
+    """The function that writes a line and flushes it. Raises `TypeError` for a path."""
+
+    def flush() -> None:
+        with suppress(AttributeError, ValueError):  # not every text handle can be flushed
+            handle.flush()
+
+    return _writer(handle, flush)
 
 
 def _writer(handle: IO[str], flush: Callable[[], object]) -> Callable[[str], Awaitable[None]]:

@@ -1,4 +1,4 @@
-"""The 16-digit bundle id that lynx-agent 2.5 gives a policy, from the policy's plain data.
+"""The 16-digit bundle id that lynx-agent 2.5, or 2.11, gives a policy, from the policy's plain data.
 
 The id hashes the rules as written, with every string that names a predicate replaced by that predicate. It does not
 cover Python code, and Bobcat does not use it as an identity. It lets users compare audit trails and pins of lynx-agent.
@@ -20,11 +20,20 @@ class NoLynxId(ValueError):
     """lynx-agent gives this policy no id: it raises, or does not terminate."""
 
 
-def lynx_id(data: Any, python_rules: Iterable[tuple[str, int]] = ()) -> str:  # Any: plain data, checked by failing
-    """Return the id of a policy. `python_rules` are `(name, priority)` in argument order. Raises `ValueError`."""
+def lynx_id(
+    data: Any,  # Any: plain data, checked by failing
+    python_rules: Iterable[tuple[str, int]] = (),
+    *,
+    obligations: bool = False,
+) -> str:
+    """Return the id of a policy. `python_rules` are `(name, priority)` in argument order. Raises `ValueError`.
+
+    With `obligations`, it is the id that lynx-agent 2.11 gives, which hashes the obligations of each rule; a policy
+    that has some has no id, because Bobcat has no obligations.
+    """
     try:
         text = json.dumps(
-            _canonical(data if data is not None else {}, python_rules),
+            _canonical(data if data is not None else {}, python_rules, obligations),
             sort_keys=True,
             separators=(",", ":"),
             default=_fallback,
@@ -36,7 +45,7 @@ def lynx_id(data: Any, python_rules: Iterable[tuple[str, int]] = ()) -> str:  # 
         raise NoLynxId(f"lynx-agent has no id for this policy: {type(error).__name__}: {error}") from error
 
 
-def _canonical(data: Any, python_rules: Iterable[tuple[str, int]]) -> dict[str, Any]:
+def _canonical(data: Any, python_rules: Iterable[tuple[str, int]], obligations: bool) -> dict[str, Any]:
     defaults = data.get("defaults", {}) or {}
     inliner = _Inliner(data.get("predicates", {}) or {})
     return {
@@ -45,26 +54,32 @@ def _canonical(data: Any, python_rules: Iterable[tuple[str, int]]) -> dict[str, 
             "on_missing_shadow": defaults.get("on_missing_shadow", "approve_required").lower(),
             "on_no_match": defaults.get("on_no_match", "deny").lower(),
         },
-        "rules": [_rule(rule, index, inliner) for index, rule in enumerate(data.get("rules", []) or [])],
+        "rules": [_rule(rule, index, inliner, obligations) for index, rule in enumerate(data.get("rules", []) or [])],
         "python_rules": [
             {"name": name, "priority": priority} for name, priority in sorted(python_rules, key=lambda rule: -rule[1])
         ],
     }
 
 
-def _rule(rule: Any, index: int, inliner: _Inliner) -> dict[str, Any]:
+def _rule(rule: Any, index: int, inliner: _Inliner, obligations: bool) -> dict[str, Any]:
     verdict = rule.get("decision", rule.get("verdict", "deny"))
+    id = rule.get("id") or f"rule_{index}"
+    decision = {
+        "verdict": verdict.lower() if isinstance(verdict, str) else str(verdict),
+        "approvers": list(rule.get("approvers", []) or []),
+        "timeout_seconds": rule.get("timeout_seconds"),
+        "transform": dict(rule.get("transform") or {}),
+        "reason": rule.get("reason", ""),
+    }
+    if obligations:
+        if rule.get("obligations") not in (None, []):
+            raise NoLynxId(f"rule {id!r} has obligations, which Bobcat does not have")
+        decision["obligations"] = []
     return {
-        "id": rule.get("id") or f"rule_{index}",
+        "id": id,
         "priority": int(rule.get("priority", 0)),
         "match": inliner.inline(rule.get("match", {})),
-        "decision": {
-            "verdict": verdict.lower() if isinstance(verdict, str) else str(verdict),
-            "approvers": list(rule.get("approvers", []) or []),
-            "timeout_seconds": rule.get("timeout_seconds"),
-            "transform": dict(rule.get("transform") or {}),
-            "reason": rule.get("reason", ""),
-        },
+        "decision": decision,
     }
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 import runpy
 import sys
+from collections.abc import Callable
+from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,7 +16,7 @@ import click
 
 from bobcat.lynx.core.policy import PolicyBundle, load_policy_file
 from bobcat.lynx.durability import replay, step_record_from_json
-from bobcat.lynx.installing import install
+from bobcat.lynx.installing import install, version_of_environment
 from bobcat.text.display import safe_name, safe_names, safe_text
 
 __all__ = ["cli"]
@@ -67,13 +69,13 @@ def init(directory: str, *, force: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        _fail(safe_text(f"could not create {folder}: {error}"))
+        fail(safe_text(f"could not create {folder}: {error}"))
     if path.exists() and not force:
-        _fail(safe_text(f"= {path} already exists (use --force to overwrite)"))
+        fail(safe_text(f"= {path} already exists (use --force to overwrite)"))
     try:
         path.write_text(STARTER, encoding="utf-8")
     except OSError as error:
-        _fail(safe_text(f"could not write {path}: {error}"))
+        fail(safe_text(f"could not write {path}: {error}"))
     click.echo(f"wrote {safe_text(path)}")
 
 
@@ -88,7 +90,7 @@ def run(script: str) -> None:
     try:
         entry = runpy.run_path(script).get("main")
         if not iscoroutinefunction(entry):
-            _fail("script must define an async `main()` coroutine that calls run_agent(...)")
+            fail("script must define an async `main()` coroutine that calls run_agent(...)")
         asyncio.run(entry())
     finally:
         if added and directory in sys.path:
@@ -112,11 +114,11 @@ def trace(records_file: str, run_id: str | None) -> None:
             try:
                 records.append(step_record_from_json(line))
             except Exception as error:
-                _fail(safe_text(f"line {number}: unparseable record: {error}"))
+                fail(safe_text(f"line {number}: unparseable record: {error}"))
     if not records:
-        _fail("no records found")
+        fail("no records found")
     if len(seen) > 1 and run_id is None:
-        _fail(f"file contains {len(seen)} runs ({safe_names(sorted(seen))}) — pick one with --run-id")
+        fail(f"file contains {len(seen)} runs ({safe_names(sorted(seen))}) — pick one with --run-id")
     view = replay(records)
     click.echo(f"run {safe_text(view.run_id)}: {view.records} records, {view.attempts} attempt(s)")
     for step in view.steps:
@@ -137,34 +139,41 @@ def trace(records_file: str, run_id: str | None) -> None:
     click.echo(f"final: {'(run incomplete)' if view.final_answer is None else safe_text(view.final_answer)}")
 
 
-@cli.group()
-def policy() -> None:
-    """Look at policy files."""
+def policy_commands(load: Callable[[str], PolicyBundle]) -> click.Group:
+    """Return the commands about policy files, which `load` compiles."""
+
+    @click.group("policy")
+    def policy() -> None:
+        """Look at policy files."""
+
+    @policy.command("lint")
+    @click.argument("path", default="policy.yaml")
+    def lint(path: str) -> None:
+        """Compile a policy and list its rules."""
+        bundle = _loaded(load, path)
+        click.echo(f"{len(bundle.rules)} rules compiled cleanly")
+        for rule in bundle.rules:
+            click.echo(f"  {safe_name(rule.id)} (priority {rule.priority}) - {safe_text(rule.description)}")
+
+    @policy.command("bundle-id")
+    @click.argument("path", default="policy.yaml")
+    def bundle_id(path: str) -> None:
+        """Print the id of a policy."""
+        click.echo(_loaded(load, path).id)
+
+    return policy
 
 
-@policy.command("lint")
-@click.argument("path", default="policy.yaml")
-def policy_lint(path: str) -> None:
-    """Compile a policy and list its rules."""
-    bundle = _load(path)
-    click.echo(f"{len(bundle.rules)} rules compiled cleanly")
-    for rule in bundle.rules:
-        click.echo(f"  {safe_name(rule.id)} (priority {rule.priority}) - {safe_text(rule.description)}")
+policy = policy_commands(load_policy_file)
+cli.add_command(policy)
 
 
-@policy.command("bundle-id")
-@click.argument("path", default="policy.yaml")
-def policy_bundle_id(path: str) -> None:
-    """Print the id of a policy."""
-    click.echo(_load(path).id)
-
-
-def _load(path: str) -> PolicyBundle:
+def _loaded(load: Callable[[str], PolicyBundle], path: str) -> PolicyBundle:
     try:
-        return load_policy_file(path)
+        return load(path)
     except Exception as error:
         report = bool(getattr(error, "diagnostics", ()))  # has several lines
-        _fail(safe_text(f"{type(error).__name__}: {error}", multiline=report))
+        fail(safe_text(f"{type(error).__name__}: {error}", multiline=report))
 
 
 def _run_of(line: str, number: int) -> str:
@@ -172,28 +181,34 @@ def _run_of(line: str, number: int) -> str:
     try:
         data: Any = json.loads(line.strip())  # Any: JSON
     except ValueError as error:
-        _fail(safe_text(f"line {number}: not JSON: {error}"))
+        fail(safe_text(f"line {number}: not JSON: {error}"))
     record = data if isinstance(data, dict) else {}
     if "run_id" not in record and "correlation_id" in record:
-        _fail(
+        fail(
             f"line {number}: this looks like an audit-sink file (jsonl_sink output), not a RunStore journal — trace "
             "reads StepRecords (step_record_to_json format)"
         )
     if "run_id" not in record:
-        _fail(f"line {number}: not a StepRecord (no run_id)")
+        fail(f"line {number}: not a StepRecord (no run_id)")
     return str(record["run_id"])
 
 
-def _fail(words: str) -> NoReturn:
+def fail(words: str) -> NoReturn:
+    """End with exit code 1 and one line on stderr."""
     click.echo(words, err=True)
     sys.exit(1)
 
 
 def main() -> None:
-    """The `lynx` command: programs that it runs import `lynx` from here."""
-    install(children=True)
-    cli()
+    """The `lynx` command: programs that it runs import `lynx` from here, in the version of `BOBCAT_LYNX_VERSION`."""
+    try:
+        install(children=True, version=version_of_environment())
+    except ValueError as error:
+        click.echo(f"lynx: {safe_text(error)}", err=True)
+        sys.exit(2)
+    commands: click.Group = import_module("lynx.cli.main").cli
+    commands()
 
 
 if __name__ == "__main__":
-    cli()
+    import_module("bobcat.lynx.cli.main").cli()  # in the version that is installed

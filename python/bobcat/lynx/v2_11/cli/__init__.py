@@ -1,0 +1,1 @@
+"""The command line, as lynx-agent 2.11 has it."""

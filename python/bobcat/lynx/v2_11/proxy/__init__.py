@@ -1,0 +1,1 @@
+"""The governing MCP proxy, under lynx-agent's path."""
