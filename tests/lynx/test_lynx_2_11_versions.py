@@ -1,0 +1,184 @@
+"""`bobcat.lynx.install(version=)`: which names `lynx` and `bobcat.lynx` have, in this process and in others."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bobcat
+from bobcat.lynx.surface import ADDED, CHANGED
+
+SOURCES = str(Path(bobcat.__file__).parents[1])
+NEW = (
+    "from lynx import GovernedCall, ToolGuard, VerifyResult, hash_chained_sink, otel_sink, verify_chain\n"
+    "from lynx.sinks import GENESIS_HASH\n"
+    "from lynx.integrations.openai_agents import governed_function_tools, render_result\n"
+    "from lynx.proxy.mcp_proxy import GovernedProxy, ToolClassifier, default_classify, govern_call\n"
+)
+
+
+def python(*arguments: str, cwd: Path, status: int = 0, **variables: str) -> str:
+    """Run Python; return its output, both streams."""
+    inherited = {name: value for name, value in os.environ.items() if name != "BOBCAT_LYNX_VERSION"}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env={**inherited, "PYTHONPATH": SOURCES, **variables},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def test_version_2_11_has_its_names_under_both_packages(tmp_path: Path) -> None:
+    code = (
+        "import bobcat.lynx, sys; bobcat.lynx.install(version='2.11')\n"
+        f"import lynx\n{NEW}"
+        "import bobcat.lynx.integrations.core as core, bobcat.lynx.proxy.mcp_proxy as proxy\n"
+        "from bobcat.lynx import *\n"
+        "assert lynx is bobcat.lynx and lynx.__version__ == '2.11.1'\n"
+        "assert core.ToolGuard is ToolGuard is lynx.ToolGuard and proxy.GovernedProxy is GovernedProxy\n"
+        "assert lynx.integrations is sys.modules['bobcat.lynx.integrations'] is sys.modules['lynx.integrations']\n"
+        "assert all(hasattr(lynx, name) for name in lynx.__all__) and 'verify_chain' in lynx.__all__\n"
+        "assert lynx.Budget().steps == 50 and lynx.GraphNode(1, 2, 3).budget.steps == 50\n"
+        "from lynx.cli.main import cli; print(sorted(cli.commands))\n"
+    )
+    assert python("-c", code, cwd=tmp_path) == "['init', 'policy', 'run', 'trace', 'verify']\n"
+
+
+def test_the_default_is_2_5_without_any_trace_of_2_11(tmp_path: Path) -> None:
+    code = (
+        "import bobcat.lynx\n"
+        "before = {name: vars(bobcat.lynx).get(name) for name in bobcat.lynx.__all__}\n"
+        "bobcat.lynx.install(version='2.11')\n"
+        "import lynx.integrations, lynx.proxy.mcp_proxy, lynx.sinks, lynx.cli.main\n"
+        "held = lynx.ToolGuard\n"
+        "bobcat.lynx.install()\n"
+        "import lynx\n"
+        "assert lynx.__version__ == '2.5.0' and len(lynx.__all__) == 67\n"
+        "assert before == {name: vars(bobcat.lynx).get(name) for name in bobcat.lynx.__all__}\n"
+        "assert not {'ToolGuard', 'integrations', 'proxy', 'otel_sink'} & {*vars(lynx)}\n"
+        "assert not hasattr(lynx.sinks, 'verify_chain') and 'verify' not in lynx.cli.main.cli.commands\n"
+        "for name in ('lynx.integrations', 'lynx.proxy', 'lynx.integrations.core', 'bobcat.lynx.proxy.mcp_proxy'):\n"
+        "    try: __import__(name)\n"
+        "    except ModuleNotFoundError as error: assert error.name.startswith(name.rpartition('.')[0]), error\n"
+        "    else: print(name)\n"
+        "bobcat.lynx.install(version='2.11')\n"
+        "import lynx.integrations; assert lynx.integrations.ToolGuard is held\n"
+        "bobcat.lynx.uninstall(); assert not hasattr(bobcat.lynx, 'ToolGuard')\n"
+        "print(bobcat.lynx.compile_policy('rules: [{id: r, match: {tool: shell}, decision: deny}]').id)\n"
+    )
+    assert python("-c", code, cwd=tmp_path) == "e830418e2d6f7717\n"
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (
+            "from lynx import truncate_compressor",
+            "ImportError: `truncate_compressor` of lynx-agent 2.11 is not",
+        ),
+        ("from lynx.core.mediator import ObligationRegistry", "ImportError: `ObligationRegistry` of lynx-agent 2.11"),
+        ("from lynx.policy import PolicyLayer", "ImportError: `PolicyLayer` of lynx-agent 2.11 is not part of"),
+        ("import lynx.compressors", "ModuleNotFoundError: `lynx.compressors` of lynx-agent 2.11 is not part of"),
+        ("import bobcat.lynx.adapters.openai_compat", "ModuleNotFoundError: `bobcat.lynx.adapters.openai_compat`"),
+        ("from lynx import nothing", "ImportError: cannot import name 'nothing'"),
+        ("import lynx.nothing", "ModuleNotFoundError: No module named 'lynx.nothing'"),
+        ("lynx.tool(compress='logs')", "NotImplementedError: the argument `compress` of lynx-agent 2.11"),
+        (
+            "import asyncio; asyncio.run(lynx.run_agent(1, 't', tools=2, policy=3, compressor=4))",
+            "NotImplementedError: the argument `compressor` of lynx-agent 2.11",
+        ),
+        ("lynx.compile_policy([])", "bobcat.errors.PolicyCompileError: a policy of layers of lynx-agent 2.11"),
+        ("lynx.compile_policy('rules: []', merge=max)", "bobcat.errors.PolicyCompileError: a policy of layers"),
+        (
+            "lynx.compile_policy('rules: [{id: r, decision: deny, obligations: [tell]}]')",
+            "bobcat.errors.PolicyCompileError: rule 'r' has obligations, which Bobcat does not have",
+        ),
+        (
+            "lynx.compile_policy({'rules': [{'id': 'r', 'obligations': 'tell'}]})",
+            "bobcat.errors.PolicyCompileError: rule 'r' has obligations",
+        ),
+    ],
+)
+def test_what_bobcat_lacks_of_2_11_is_an_error_that_says_so(statement: str, words: str, tmp_path: Path) -> None:
+    code = f"import bobcat.lynx; bobcat.lynx.install(version='2.11')\nimport lynx\n{statement}\n"
+    out = python("-W", "ignore", "-c", code, cwd=tmp_path, status=1)
+    assert out.splitlines()[-1].startswith(words), out
+
+
+@pytest.mark.parametrize("version", ["2.6", "2.11.1", "", 2.11, 2.5, None, b"2.11"])
+def test_another_version_is_refused(version: object) -> None:
+    import bobcat.lynx
+
+    with pytest.raises(ValueError, match=r"version must be one of '2\.5', '2\.11', got"):
+        bobcat.lynx.install(version=version)  # type: ignore[arg-type]
+    assert bobcat.lynx.__version__ == "2.5.0"
+
+
+def test_ids_are_those_of_the_version(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text("rules: [{id: r, match: {tool: shell}, decision: deny, obligations: []}]\n")
+    code = (
+        "import bobcat.lynx; bobcat.lynx.install(version=%r)\n"
+        "import lynx, pickle; one = lynx.load_policy_file('policy.yaml')\n"
+        "assert pickle.loads(pickle.dumps(one)).id == one.id; print(one.id, one.digest[:8])"
+    )
+    old, new = (python("-W", "ignore", "-c", code % version, cwd=tmp_path).split() for version in ("2.5", "2.11"))
+    assert (old[0], new[0]) == ("e830418e2d6f7717", "48ef5440702afcd9")
+    assert old[1] == new[1]
+
+
+def test_child_processes_have_the_same_version(tmp_path: Path) -> None:
+    code = (
+        "import bobcat.lynx, os, subprocess, sys; bobcat.lynx.install(children=True, version='2.11')\n"
+        "child = [sys.executable, '-c', 'import lynx; print(lynx.__version__, hasattr(lynx, \"ToolGuard\"))']\n"
+        "run = lambda: print(subprocess.run(child, capture_output=True, text=True).stdout.strip())\n"
+        "run(); bobcat.lynx.install(children=True); run(); bobcat.lynx.uninstall()\n"
+        "print('children' in os.environ['PYTHONPATH'], any('children' in path for path in sys.path))"
+    )
+    assert python("-c", code, cwd=tmp_path).splitlines() == ["2.11.1 True", "2.5.0 False", "False False"]
+
+
+@pytest.mark.parametrize("words", [["--version", "2.11"], ["--version=2.11"], []])
+def test_programs_run_unchanged_as_2_11(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(f"import sys, lynx\n{NEW}print(lynx.__version__, sys.argv[1:])\n")
+    variables = {} if words else {"BOBCAT_LYNX_VERSION": "2.11"}
+    out = python("-m", "bobcat.lynx", *words, "script.py", "--version", cwd=tmp_path, **variables)
+    assert out == "2.11.1 ['--version']\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "variable", "text"),
+    [
+        (["--version", "2.9", "s.py"], "", "version must be one of '2.5', '2.11', got '2.9'"),
+        (["--version"], "", "version must be one of '2.5', '2.11', got ''"),
+        (["s.py"], "3", "BOBCAT_LYNX_VERSION: version must be one of '2.5', '2.11', got '3'"),
+    ],
+)
+def test_a_wrong_version_is_a_usage_error(words: list[str], variable: str, text: str, tmp_path: Path) -> None:
+    out = python("-m", "bobcat.lynx", *words, cwd=tmp_path, status=2, BOBCAT_LYNX_VERSION=variable)
+    assert out.startswith(f"python -m bobcat.lynx: {text}\nusage:")
+
+
+COMMAND = "import sys; from bobcat.lynx.cli.main import main; sys.argv = ['lynx', *%r]; main()"
+
+
+def test_the_command_lynx_has_verify_in_2_11(tmp_path: Path) -> None:
+    chain = str(Path(__file__).with_name("chain_of_2_11.jsonl"))
+    verify = COMMAND % ["verify", chain]
+    assert python("-c", verify, cwd=tmp_path, BOBCAT_LYNX_VERSION="2.11") == "intact: 3 events, chain verified\n"
+    assert "No such command 'verify'" in python("-c", verify, cwd=tmp_path, status=2)
+    assert python("-c", verify, cwd=tmp_path, status=2, BOBCAT_LYNX_VERSION="x").startswith("lynx: BOBCAT_LYNX_VERSION")
+    words = ["-m", "bobcat.lynx", "--version", "2.11", "-m", "lynx.cli.main", "verify", chain]
+    assert python(*words, cwd=tmp_path) == "intact: 3 events, chain verified\n"
+
+
+def test_every_module_of_the_table_is_there() -> None:
+    """What `surface` lists is what the directory has."""
+    home = Path(bobcat.__file__).parent / "lynx" / "v2_11"
+    files = {path.relative_to(home).with_suffix("").as_posix().replace("/", ".") for path in home.rglob("*.py")}
+    paths = {name.removesuffix("__init__").removesuffix(".") for name in files}
+    own = {"absent", "governing", "hash_chain", "otel", "core", "cli"}
+    assert paths - own == {*CHANGED, *ADDED}
