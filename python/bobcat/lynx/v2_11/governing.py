@@ -30,7 +30,7 @@ from bobcat.tools.toolset import ToolSet
 UNKNOWN_TOOL, INVALID_ARGUMENTS = "<unknown_tool>", "<invalid_arguments>"
 """Matched rules of calls that are denied before the policy is asked."""
 UNDECLARED = ToolMetadata("high", False, ())
-"""The declaration of a tool that there is none of."""
+"""The declaration of an unknown tool."""
 
 Args = Mapping[str, Any]  # Any: arguments of any call
 
