@@ -99,6 +99,12 @@ check-doors: build  ## run the doors of agent frameworks with the real framework
 docs-test: build  ## run the examples of the README and docs/
 	$(PYTEST) tests/docs
 
+.PHONY: check-hooks
+check-hooks: build  ## run the hook in the real coding agents, installed into .build/hosts, with a model on this machine
+	$(call say,coding agents)
+	PYTHON=$(BIN)/python .ci/hosts $(BUILD)/hosts
+	BOBCAT_HOSTS=$(BUILD)/hosts $(PYTEST) tests/hooks/real
+
 .PHONY: fmt
 fmt: setup  ## format Python and Rust
 	$(BIN)/ruff format $(PY_DIRS)
@@ -135,12 +141,13 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 check: fmt-check lint types bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
-check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors and the dependency audit
+check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors, coding agents and the dependency audit
 	$(call say,campaigns)
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
 	$(call say,fuzzing)
 	.ci/fuzz
 	$(MAKE) check-doors
+	$(MAKE) check-hooks
 	$(call say,dependency audit)
 	.ci/audit
 

@@ -42,6 +42,7 @@ class _Plan:
 )
 @click.option("--user", "scope", flag_value="user", help="The settings of the user: every project.")
 @click.option("--policy", metavar="FILE", type=Path, help=f"The bundle that decides (default: {DEFAULT_BUNDLE}).")
+@click.option("--hook", metavar="FILE", type=Path, help="The hook program (default: the one beside `bobcat`).")
 @click.option("--grant", is_flag=True, help="Answer `allow` where the policy allows; by default the host still asks.")
 @click.option("--log", metavar="FILE|URL", help="The decision log of the hook.")
 @click.option("--approvals", metavar="URL", help="The store in which the hook keeps approvals.")
@@ -55,6 +56,7 @@ def install(
     *,
     scope: str,
     policy: Path | None,
+    hook: Path | None,
     grant: bool,
     log: str | None,
     approvals: str | None,
@@ -68,14 +70,16 @@ def install(
     Everything else in the settings stays as it is. Options after `--` are passed to the hook. `bobcat doctor hooks`
     checks the result.
     """
-    if remove and (policy or grant or log or approvals or trust or options):
+    if remove and (policy or hook or grant or log or approvals or trust or options):
         raise click.UsageError("`--remove` takes no options of the hook")
     if trust and host != "codex":
         raise click.UsageError("`--trust` is for codex, which alone keeps a list of reviewed hooks")
     path = _settings_path(host, scope)
     command = None
     if not remove:
-        command = _command(host, policy, _hook_options(grant, log, approvals, options), dry_run=dry_run)
+        command = _command(hook, host, policy, _hook_options(grant, log, approvals, options))
+        if not dry_run:
+            _try(command, host)
     plan = _plan(host, path, command)
     if plan.changes and not dry_run:
         from bobcat.cli.hooks.settings_file import read_settings
@@ -118,12 +122,11 @@ def _absolute_url(url: str) -> str:
     return url if "://" in url else os.path.abspath(url)
 
 
-def _command(host: Host, policy: Path | None, options: list[str], *, dry_run: bool) -> str:
-    """Return the command line, after the hook has answered with it."""
+def _command(hook: Path | None, host: Host, policy: Path | None, options: list[str]) -> str:
     from bobcat.cli.hooks.command_line import hook_command, native_hook
 
     bundle = _checked_bundle(policy)
-    hook = native_hook()
+    hook = hook or native_hook()
     if hook is None:
         raise InputError(
             "`bobcat-hook` is not installed beside `bobcat`", help="`pip install .` and `make build` put it there"
@@ -133,8 +136,6 @@ def _command(host: Host, policy: Path | None, options: list[str], *, dry_run: bo
         command.encode()
     except UnicodeEncodeError as error:
         raise InputError("the path of the hook or of the policy is not UTF-8, which JSON cannot hold") from error
-    if not dry_run:
-        _try(command, host)
     return command
 
 
