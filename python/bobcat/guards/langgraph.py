@@ -66,7 +66,7 @@ class ToolCallGuard:
 
         if request.tool is None:
             return _message(call, f"[unknown] unknown tool: {call['name']!r}")
-        options = _options(request) | await self._approvals(call)
+        options = _options(request) | await self._approvals(request)
         # LangGraph cancels the calls beside one that interrupts. What has begun ends, and is not begun again.
         submitted = asyncio.ensure_future(self._guard.submit(call["name"], call["args"], run=run, **options))
         return _answer(call, await asyncio.shield(submitted), messages)
@@ -80,15 +80,21 @@ class ToolCallGuard:
 
         if request.tool is None:
             return _message(call, f"[unknown] unknown tool: {call['name']!r}")
-        options = _options(request) | self._approvals_sync(call)
+        options = _options(request) | self._approvals_sync(request)
         return _answer(call, self._guard.submit_sync(call["name"], call["args"], run=run, **options), messages)
 
-    async def _approvals(self, call: Any) -> dict[str, Any]:
+    async def _approvals(self, request: ToolCallRequest) -> dict[str, Any]:
         """The handler with the answer for a call that needs an approval."""
-        return _given(await self.ask(call)) if self._interrupts else {}
+        if not self._interrupts:
+            return {}
+        _check_alone(request)
+        return _given(await self.ask(request.tool_call))
 
-    def _approvals_sync(self, call: Any) -> dict[str, Any]:
-        return _given(self.ask_sync(call)) if self._interrupts else {}
+    def _approvals_sync(self, request: ToolCallRequest) -> dict[str, Any]:
+        if not self._interrupts:
+            return {}
+        _check_alone(request)
+        return _given(self.ask_sync(request.tool_call))
 
     async def ask(self, call: Any) -> Any:
         """Interrupt the task for a call that needs an approval.
@@ -113,11 +119,11 @@ class ToolCallGuard:
 class _NodeGuard(ToolCallGuard):
     """The wrappers of a node that has asked about all of its calls before."""
 
-    async def _approvals(self, call: Any) -> dict[str, Any]:
-        return self._approvals_sync(call)
+    async def _approvals(self, request: ToolCallRequest) -> dict[str, Any]:
+        return self._approvals_sync(request)
 
-    def _approvals_sync(self, call: Any) -> dict[str, Any]:
-        return _given(_ANSWERS.get().get(_identity(call), NOT_ASKED)) if self._interrupts else {}
+    def _approvals_sync(self, request: ToolCallRequest) -> dict[str, Any]:
+        return _given(_ANSWERS.get().get(_identity(request.tool_call), NOT_ASKED)) if self._interrupts else {}
 
 
 class _GuardedToolNode(ToolNode):
@@ -150,6 +156,18 @@ class _GuardedToolNode(ToolNode):
 
     def _calls(self, input: Any) -> list[Any]:
         return [call for call in self._parse_input(input)[0] if call["name"] in self.tools_by_name]
+
+
+def _check_alone(request: ToolCallRequest) -> None:
+    """Raise `RuntimeError` where several calls share a task, and could get each other's answers."""
+    place = (getattr(request.runtime, "config", None) or {}).get("metadata", {}).get("langgraph_path") or ("",)
+    if place[0] == "__pregel_push":  # a task that was sent with one call
+        return
+    state = request.state
+    messages = state.get("messages", []) if isinstance(state, Mapping) else getattr(state, "messages", [])
+    called = [each for each in messages if getattr(each, "tool_calls", None)]
+    if called and len(called[-1].tool_calls) > 1:
+        raise RuntimeError("several calls in one task cannot be interrupted: use `guarded_tool_node`")
 
 
 def _identity(call: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -16,12 +17,11 @@ from doors.adapter import Observed, Proposal, Setup
 PREFIX = ""
 INTERRUPTS = True
 MODES = [("async", "async"), ("async", "plain"), ("sync", "plain")]
-_THREAD = {"configurable": {"thread_id": "t"}}
+THREAD = {"configurable": {"thread_id": "t"}}
 
 
-def _tool(function: Any) -> StructuredTool:
-    import inspect
-
+def as_tool(function: Any) -> StructuredTool:
+    """A tool of LangChain."""
     if inspect.iscoroutinefunction(function):
         return StructuredTool.from_function(coroutine=function)
     return StructuredTool.from_function(function)
@@ -44,7 +44,7 @@ def _graph(setup: Setup) -> Any:
 
     builder = StateGraph(MessagesState)
     builder.add_node("model", model)
-    tools = [_tool(each) for each in setup.functions]
+    tools = [as_tool(each) for each in setup.functions]
     builder.add_node("tools", guarded_tool_node(tools, setup.guard, handle_tool_errors=True))
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", after_model)
@@ -52,7 +52,7 @@ def _graph(setup: Setup) -> Any:
     return builder.compile(checkpointer=InMemorySaver())
 
 
-def _resumption(setup: Setup, state: Any, observed: Observed) -> Command | None:
+def resumption(setup: Setup, state: Any, observed: Observed) -> Command | None:
     """Note the questions of an interruption; return the command that answers them, None where an answer is missing."""
     interruptions = state.get("__interrupt__", ())
     observed.questions += [each.value for each in interruptions]
@@ -62,7 +62,8 @@ def _resumption(setup: Setup, state: Any, observed: Observed) -> Command | None:
     return Command(resume={each.id: setup.answers[each.value["tool"]] for each in interruptions})
 
 
-def _finish(observed: Observed, state: Any) -> Observed:
+def finish(observed: Observed, state: Any) -> Observed:
+    """Note the answers to the model."""
     for each in state["messages"]:
         if isinstance(each, ToolMessage):
             observed.replies.append((each.tool_call_id, str(each.content)))
@@ -74,29 +75,29 @@ async def run(setup: Setup) -> Observed:
     """Run the graph, answering interruptions."""
     graph, observed, value = _graph(setup), Observed(), {"messages": [("user", "go")]}
     try:
-        state = await graph.ainvoke(value, _THREAD)
+        state = await graph.ainvoke(value, THREAD)
         while state.get("__interrupt__"):
-            command = _resumption(setup, state, observed)
+            command = resumption(setup, state, observed)
             if command is None:
                 return observed
-            state = await graph.ainvoke(command, _THREAD)
+            state = await graph.ainvoke(command, THREAD)
     except Exception as error:
         observed.error = error
         return observed
-    return _finish(observed, state)
+    return finish(observed, state)
 
 
 def run_sync(setup: Setup) -> Observed:
     """Run the graph synchronously."""
     graph, observed, value = _graph(setup), Observed(), {"messages": [("user", "go")]}
     try:
-        state = graph.invoke(value, _THREAD)
+        state = graph.invoke(value, THREAD)
         while state.get("__interrupt__"):
-            command = _resumption(setup, state, observed)
+            command = resumption(setup, state, observed)
             if command is None:
                 return observed
-            state = graph.invoke(command, _THREAD)
+            state = graph.invoke(command, THREAD)
     except Exception as error:
         observed.error = error
         return observed
-    return _finish(observed, state)
+    return finish(observed, state)
