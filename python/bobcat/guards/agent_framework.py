@@ -68,7 +68,7 @@ def approve(request: Content, answer: Mapping[str, Any]) -> Content:
     return response
 
 
-class _RefuseHosted(ChatMiddleware):  # type: ignore[misc]  # known when the framework is installed
+class _RefuseHosted(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Next) -> None:
         """Refuse a request with tools that no function middleware sees."""
         tools = context.options.get("tools") if context.options else None
@@ -79,7 +79,7 @@ class _RefuseHosted(ChatMiddleware):  # type: ignore[misc]  # known when the fra
         await call_next()
 
 
-class _GuardFunctions(FunctionMiddleware):  # type: ignore[misc]  # as above
+class _GuardFunctions(FunctionMiddleware):
     def __init__(self, guard: Guard, *, interrupts: bool) -> None:
         self._guard = guard
         self._interrupts = interrupts

@@ -94,7 +94,7 @@ def _guarded(tools: Iterable[Any] | None, guard: Guard) -> list[GuardedTool]:
     return [each if isinstance(each, GuardedTool) else GuardedTool.around(each, guard) for each in tools or ()]
 
 
-class GuardedTool(BaseTool):  # type: ignore[misc]  # known when CrewAI is installed
+class GuardedTool(BaseTool):
     """A tool whose calls are submitted to a guard, which runs the tool that it takes the place of."""
 
     _tool: Any = PrivateAttr()
