@@ -43,7 +43,7 @@ def submit(source: PolicySource, *, output_format: str, **given: Any) -> int:  #
 
     Example: bobcat submit policy.yaml --tools tools:TOOLS --tool fs.read --args '{"path": "a"}' --log decisions.db
     """
-    args, policy = _arguments(given.pop("args_json")), _opened(source)
+    args, policy = _arguments(given.pop("args_json")), opened(source)
     outcome = asyncio.run(_submitted(policy, load_tool_functions(given.pop("tools")), args, **given))
     if output_format == "json":
         write_json(outcome.to_json())
@@ -54,7 +54,7 @@ def submit(source: PolicySource, *, output_format: str, **given: Any) -> int:  #
     return 0 if outcome.ok else FINDINGS if outcome.status in _FAILED else NOT_ALLOWED
 
 
-def _opened(source: PolicySource) -> Policy:
+def opened(source: PolicySource) -> Policy:
     """Open the policy. One with mistakes is unreadable here: exit code 1 is that of a tool."""
     from bobcat.errors import PolicyCompileError
 
@@ -75,7 +75,7 @@ async def _submitted(
 
     try:
         guard = Guard(
-            policy, tools, log=log, store=store_url, principal=_principal(principal), environment=environment,
+            policy, tools, log=log, store=store_url, principal=principal_of(principal), environment=environment,
             redact=redact,
         )  # fmt: skip
     except (StoreError, ValueError) as error:
@@ -86,7 +86,7 @@ async def _submitted(
         return await guard.submit(tool, args, key=key)
 
 
-def _principal(text: str) -> Any:
+def principal_of(text: str) -> Any:
     from bobcat.errors import RequestError
     from bobcat.model.request_json import principal_from_json
 

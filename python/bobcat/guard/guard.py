@@ -36,7 +36,7 @@ from bobcat.guard.submission import decide, submit
 from bobcat.guard.tools import Function, executed_by, guarded, tool_of, tool_set
 from bobcat.journal.index import JournalIndex, index_journal
 from bobcat.model.decision import Principal
-from bobcat.model.run import Budget, ToolCall
+from bobcat.model.run import Budget, ToolCall, ToolDef
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.compat import DEFAULTS
 from bobcat.runtime.extra import Extra
@@ -148,7 +148,7 @@ class Guard:
         environment: str | None = None,
         extra: Extra | None = None,
         on_approval: ApprovalHandler | None = None,
-        run: Function | None = None,
+        run: Function | ToolDef | None = None,
     ) -> Outcome:
         """Decide a call, and execute it if the policy permits; return the outcome. Faults of tools are outcomes, too.
 
@@ -156,7 +156,8 @@ class Guard:
         restart on the same store, returns the recorded outcome, and never executes twice. A key that was used for
         another call is `invalid`. `principal`, `environment`, `extra` and `on_approval` replace those of the guard.
         `run` is a function that executes the call in place of the guard's tool, for a framework that has the tools:
-        it gets the effective arguments by name. Where the guard has no tool of the name, any arguments fit.
+        it gets the effective arguments by name. Where the guard has no tool of the name, any arguments fit; a `ToolDef`
+        in place of the function declares them.
 
         Raises `TypeError` for a `tool` or `key` that is not a string, `TypeError` and `ValueError` for invalid `extra`,
         and `RuntimeError` for a closed guard.
@@ -164,6 +165,16 @@ class Guard:
         self._check_call(tool, key)
         options = self._for_call(self._replaced(principal, environment, extra, on_approval), tool, run)
         return await self._here(self._submit(tool, args, key, options))
+
+    async def refuse(
+        self, tool: str, args: Args, *, reason: str, code: str = "refused", principal: Principal | None = None
+    ) -> Outcome:
+        """Record a call as denied for a `reason` of the caller's own, without asking the policy; return the outcome.
+
+        For a call that must not be submitted, such as that of a tool whose definition has changed. Raises as `submit`.
+        """
+        self._check_call(tool, None)
+        return await self._here(self._refuse(tool, args, reason, code, self._replaced(principal, None, None)))
 
     def submit_sync(self, tool: str, args: Args, **options: Any) -> Outcome:  # Any: the keywords of `submit`
         """`submit` for synchronous callers."""
@@ -177,7 +188,7 @@ class Guard:
         principal: Principal | None = None,
         environment: str | None = None,
         extra: Extra | None = None,
-        run: Function | None = None,
+        run: Function | ToolDef | None = None,
     ) -> Outcome:
         """Decide a call without executing or recording anything.
 
@@ -199,7 +210,7 @@ class Guard:
         environment: str | None = None,
         extra: Extra | None = None,
         on_approval: ApprovalHandler | None = None,
-        run: Function | None = None,
+        run: Function | ToolDef | None = None,
     ) -> Outcome:
         """Continue a submission that waits or is uncertain; return its outcome, recorded before or new.
 
@@ -299,7 +310,11 @@ class Guard:
                     return await self._recorded(outcome, about)
             return await self._driven(call, record_id, options, self._recorder(record_id, about))
 
-    async def _resume(self, record_id: str, options: Options, run: Function | None) -> Outcome:
+    async def _refuse(self, tool: str, args: Args, reason: str, code: str, options: Options) -> Outcome:
+        outcome = Outcome("denied", uuid4().hex, tool, args, error=reason, code=code)
+        return await self._recorded(outcome, self._about(tool, options))
+
+    async def _resume(self, record_id: str, options: Options, run: Function | ToolDef | None) -> Outcome:
         async with self._alone(record_id):
             try:
                 journal = await self._journal(record_id)
@@ -341,7 +356,7 @@ class Guard:
             "bundle_id": options.policy.id,
         }
 
-    def _for_call(self, options: Options, tool: str, run: Function | None) -> Options:
+    def _for_call(self, options: Options, tool: str, run: Function | ToolDef | None) -> Options:
         """The options of one run, with only the tool that is called: a run is bound to its tools."""
         known = self._tools.tools.get(tool)
         if run is not None:

@@ -53,11 +53,16 @@ def tool_of(fn: Function, **declared: Any) -> ToolDef:  # Any: the keywords of `
     return cast("ToolDef", definition_of(tool(**declared)(_async_form(fn))))
 
 
-def executed_by(run: Function, name: str, known: ToolDef | None) -> ToolDef:
+def executed_by(run: Function | ToolDef, name: str, known: ToolDef | None) -> ToolDef:
     """Return a tool that `run` executes, with the declaration and the signature of the `known` tool if there is one.
 
-    Without one, calls are checked by the schema that `with_input_schema` has put on `run`, if any.
+    Without one, calls are checked by the schema that `with_input_schema` has put on `run`, if any. A `run` that is a
+    tool is returned; it must have that name.
     """
+    if isinstance(run, ToolDef):
+        if run.name != name:
+            raise ValueError(f"run is the tool {run.name!r}, and the call is of {name!r}")
+        return run
     if not callable(run):
         raise TypeError(f"run must be a function, got {type(run).__name__}")
     execute = _async_form(run)

@@ -1,0 +1,190 @@
+"""One client: its messages go to the server, and those of the server to it; `tools/call` and `tools/list` pass the gate."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from bobcat.proxy.approval import Elicitation
+from bobcat.proxy.calls import Approvals, Gate, parts_of
+from bobcat.proxy.catalog import Rules
+from bobcat.proxy.link import Link
+from bobcat.proxy.message import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    SERVER_ENDED,
+    Id,
+    Message,
+    MessageError,
+    error,
+)
+from bobcat.proxy.notes import note
+from bobcat.proxy.upstream import Server, UpstreamError
+from bobcat.text.json_text import format_exception
+
+CANCEL_SECONDS = 5.0
+"""Seconds that a server has to answer a call that was cancelled."""
+CANCELLED = "notifications/cancelled"
+
+Deliver = Callable[[Message, "Id | None"], Awaitable[None]]
+"""Sends a message to the client; the id is that of the client's request that it belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that the sessions of a proxy share."""
+
+    servers: tuple[Server, ...]
+    rules: Rules
+    gate: Gate
+    approvals: Approvals = "auto"
+    approver: str = ""
+
+
+class Session:
+    """One client and one server. Every message of the client is handed to `receive`, in order."""
+
+    def __init__(self, settings: Settings, deliver: Deliver, ended: Callable[[str], None]) -> None:
+        self._settings = settings
+        self._deliver = deliver
+        self._ended = ended
+        self._link = Link(settings.servers[0], settings.rules, self._from_server, self._server_ended)
+        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        """The requests of the client that are being answered."""
+        self._asked: dict[Id, asyncio.Future[Message]] = {}
+        """The proxy's own requests to the client."""
+        self._can_elicit = False
+        self._client = ""
+
+    async def start(self) -> None:
+        """Connect to the server. Raises `UpstreamError`."""
+        await self._link.start()
+
+    async def aclose(self) -> None:
+        """End the requests in progress, and disconnect."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._link.aclose()
+
+    async def receive(self, message: Message) -> None:
+        """Take in a message of the client."""
+        try:
+            if message.method is None:
+                await self._answered(message)
+            elif message.id is None:
+                await self._notified(message)
+            elif message.id in self._tasks:
+                await self._deliver(error(message.id, INVALID_REQUEST, "the id is in use"), message.id)
+            else:
+                self._begin(message.id, self._answer(message))
+                await asyncio.sleep(0)  # sent before the next message
+        except (UpstreamError, MessageError) as problem:
+            note(str(problem))
+
+    # Messages of the client.
+
+    def _begin(self, id: Id, work: Coroutine[Any, Any, Message]) -> None:
+        async def answer() -> None:
+            try:
+                found = await work
+            except UpstreamError as problem:
+                found = error(id, SERVER_ENDED, str(problem))
+            except MessageError as problem:
+                found = error(id, INTERNAL_ERROR, f"the server's answer cannot be read: {problem}")
+            except Exception as problem:
+                note(f"a request could not be answered: {format_exception(problem)}")
+                found = error(id, INTERNAL_ERROR, "the proxy could not answer")
+            self._tasks.pop(id, None)
+            await self._deliver(found, id)
+
+        self._tasks[id] = task = asyncio.create_task(answer())
+        task.add_done_callback(lambda _: self._tasks.pop(id, None) if self._tasks.get(id) is task else None)
+
+    async def _answer(self, message: Message) -> Message:
+        match message.method:
+            case "tools/call":
+                return await self._settings.gate.answer(self._link, message, self._handler(message), self._client)
+            case "tools/list":
+                return await self._listed(message)
+            case "initialize":
+                self._introduced(message)
+            case "server/discover":
+                return error(message.id, METHOD_NOT_FOUND, "Method not found")
+        return await self._link.request(message)
+
+    async def _listed(self, message: Message) -> Message:
+        answer = await self._link.request(message)
+        if not answer.has("result"):
+            return answer
+        parts = answer.parts("result")
+        parts["tools"] = raw_list(self._link.catalog.page(answer))
+        return answer.replaced(result=parts_of(parts))
+
+    def _introduced(self, message: Message) -> None:
+        params = message.mapping("params")
+        capabilities, client = params.get("capabilities"), params.get("clientInfo")
+        known = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+        self._can_elicit = isinstance(known, dict) and (not known or "form" in known)
+        name = client.get("name") if isinstance(client, dict) else ""
+        self._client = name if isinstance(name, str) else ""
+
+    def _handler(self, message: Message) -> Elicitation | None:
+        if not self._can_elicit or self._settings.approvals not in ("auto", "elicit"):
+            return None
+
+        async def ask(method: str, params: dict[str, Any]) -> Message:
+            return await self._ask_client(method, params, message.id)
+
+        return Elicitation(ask, self._settings.approver)
+
+    async def _notified(self, message: Message) -> None:
+        if message.method == CANCELLED:
+            id = message.mapping("params").get("requestId")
+            task = self._tasks.get(id) if isinstance(id, (str, int)) else None
+            if task is None:
+                return
+            if not self._link.has_open(id):  # an approval is open, or the tools are being listed
+                task.cancel()
+                return
+            asyncio.get_running_loop().call_later(CANCEL_SECONDS, task.cancel)
+        await self._link.send(message)
+
+    async def _answered(self, message: Message) -> None:
+        waiting = None if message.id is None else self._asked.get(message.id)
+        if waiting is None:
+            await self._link.send(message)
+        elif not waiting.done():
+            waiting.set_result(message)
+
+    async def _ask_client(self, method: str, params: dict[str, Any], related: Id | None) -> Message:
+        id = f"bobcat-{uuid4().hex}"
+        self._asked[id] = answer = asyncio.get_running_loop().create_future()
+        try:
+            await self._deliver(Message.of(id=id, method=method, params=params), related)
+            return await answer
+        except asyncio.CancelledError:
+            told = {"requestId": id, "reason": "the approval is not needed any more"}
+            await self._deliver(Message.of(method=CANCELLED, params=told), related)
+            raise
+        finally:
+            del self._asked[id]
+
+    # Messages of the server.
+
+    async def _from_server(self, _: Link, message: Message, related: Id | None) -> None:
+        await self._deliver(message, related)
+
+    def _server_ended(self, _: Link, reason: str) -> None:
+        note(reason)
+        self._ended(reason)
+
+
+def raw_list(entries: list[Any]) -> Any:
+    """Values of JSON as the bytes of a list."""
+    return parts_of(entries)  # type: ignore[arg-type]

@@ -1,0 +1,100 @@
+"""The proxy as an MCP server on standard input and output: one message a line, one client."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+from bobcat.proxy.message import INVALID_REQUEST, MAX_BYTES, PARSE_ERROR, Id, Message, MessageError, error
+from bobcat.proxy.notes import note
+from bobcat.proxy.session import Session, Settings
+
+Write = Callable[[bytes], Awaitable[None]]
+
+
+async def serve_stdio(settings: Settings) -> int:
+    """Serve until the input ends, a signal, or the end of the server. Returns the exit code.
+
+    Raises `UpstreamError` for a server that cannot be started.
+    """
+    over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def end(code: int) -> None:
+        if not over.done():
+            over.set_result(code)
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, end, 0)
+    reader, write = await _reader(), await _writer()
+
+    async def deliver(message: Message, _: Id | None) -> None:
+        with contextlib.suppress(OSError):  # a client that has gone closes the input, too
+            await write(message.encode() + b"\n")
+
+    session = Session(settings, deliver, lambda _: end(1))
+    try:
+        await session.start()
+        reading = asyncio.create_task(_read(reader, session, deliver))
+        await asyncio.wait([over, reading], return_when=asyncio.FIRST_COMPLETED)
+        if not over.done():
+            end(0 if reading.exception() is None else 1)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await asyncio.sleep(0)  # the errors of open requests are delivered
+    finally:
+        await session.aclose()
+    return over.result()
+
+
+async def _read(reader: asyncio.StreamReader, session: Session, deliver: Callable[[Message, Id | None], Awaitable[None]]) -> None:
+    while True:
+        try:
+            line = await reader.readline()
+        except ValueError:
+            note(f"the client sent a message of more than {MAX_BYTES} bytes")
+            raise
+        if not line:
+            return
+        if not line.strip():
+            continue
+        try:
+            message = Message.parse(line)
+        except MessageError as problem:
+            code = INVALID_REQUEST if line.lstrip().startswith((b"{", b"[")) else PARSE_ERROR
+            await deliver(error(None, code, str(problem)), None)
+            continue
+        await session.receive(message)
+
+
+async def _reader() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader(limit=MAX_BYTES)
+    try:
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+    except ValueError:  # a regular file, which never blocks
+        reader.feed_data(sys.stdin.buffer.read())
+        reader.feed_eof()
+    return reader
+
+
+async def _writer() -> Write:
+    loop = asyncio.get_running_loop()
+    try:
+        transport, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, sys.stdout.buffer)
+    except ValueError:  # a regular file
+
+        async def write_file(data: bytes) -> None:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+        return write_file
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+
+    async def write(data: bytes) -> None:
+        writer.write(data)
+        await writer.drain()
+
+    return write
