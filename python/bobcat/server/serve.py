@@ -50,7 +50,7 @@ def serve(
     )
     bound = None if uds is None else _private_socket(uds)
     try:
-        asyncio.run(_run(_Server(config), source, reload_seconds, None if bound is None else [bound]))
+        asyncio.run(_run(DrainingServer(config), source, reload_seconds, None if bound is None else [bound]))
     finally:
         if uds is not None:
             Path(uds).unlink(missing_ok=True)
@@ -77,8 +77,8 @@ def _private_socket(path: str) -> socket.socket:
     return bound
 
 
-class _Server(uvicorn.Server):
-    """A server that leaves signals to `_run`: uvicorn's own handling ends the process by the signal, without a drain of
+class DrainingServer(uvicorn.Server):
+    """A server that leaves signals to its caller: uvicorn's own handling ends the process by the signal, without a drain of
     ours.
     """
 
@@ -93,7 +93,7 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def _run(server: _Server, source: PolicyFile, reload_seconds: float, sockets: list[socket.socket] | None) -> None:
+async def _run(server: DrainingServer, source: PolicyFile, reload_seconds: float, sockets: list[socket.socket] | None) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, lambda: source.reload(force=True))
     for end in (signal.SIGTERM, signal.SIGINT):
