@@ -38,6 +38,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "submit": ("bobcat.cli.submit", "submit", "Decide one tool call, and execute it if that is permitted."),
         "serve": ("bobcat.cli.serve", "serve", "Decide over HTTP: OpenID AuthZEN 1.0 and JSON."),
         "proxy": ("bobcat.cli.proxy", "proxy", "Serve MCP in front of a server: every tool call is decided."),
+        "mcp": ("bobcat.cli.mcp", "mcp", "Show and accept the definitions of MCP servers' tools."),
         "hook": ("bobcat.cli.hook", "hook", "Answer the tool call of a coding agent."),
         "install": ("bobcat.cli.install", "install", "Put the hook into the settings of a coding agent."),
         "trace": ("bobcat.cli.trace", "trace", "Show a journaled run as a timeline."),
