@@ -3,22 +3,22 @@
     async with mcp_tools("python -m notes_server") as tools:
         await run_agent(agent, "tidy the notes", tools=tools, policy=policy)
 
-Needs `pip install 'bobcat[mcp]'`; both generations of the SDK (1.x and 2.x) will do. The server is a child process that
-speaks over its standard input and output, and ends with the block.
+Needs `pip install 'bobcat[mcp]'`; both generations of the SDK (1.x and 2.x) will do. A server is a child process that
+speaks over its standard input and output, and ends with the block, or an endpoint of streamable HTTP.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from bobcat.adapters.mcp_content import failed, input_schema, result_text
-from bobcat.adapters.mcp_pins import DIGEST, PARTS, Pins, check_pins, mcp_pins, pin_of, read_pins
+from bobcat.adapters.mcp_pins import DIGEST, PARTS, Pin, Pins, check_pins, mcp_pins, pin_of, read_pins
 from bobcat.adapters.mcp_server import CONNECT_TIMEOUT_SECONDS, McpServer
+from bobcat.adapters.mcp_target import Command, targets_of
 from bobcat.errors import McpServerError, McpToolError
 from bobcat.model.decision import ToolMetadata
 from bobcat.model.run import ToolDef
@@ -30,7 +30,7 @@ __all__ = ["mcp_pins", "mcp_tools"]
 
 @asynccontextmanager
 async def mcp_tools(
-    command: str | Sequence[str],
+    command: Command | Mapping[str, Command],
     *,
     default_cost: Literal["low", "medium", "high"] = "medium",
     default_reversible: bool = False,
@@ -40,14 +40,17 @@ async def mcp_tools(
     connect_timeout_seconds: float = CONNECT_TIMEOUT_SECONDS,
     pins: Pins | str | os.PathLike[str] | None = None,
 ) -> AsyncIterator[ToolSet]:
-    """Start an MCP server and yield its tools.
+    """Start an MCP server, or several, and yield their tools.
 
-    `command` is a list, or a string that is split as a shell would. A server's own statements about the safety of its
-    tools are ignored: all of them are declared by the arguments here, irreversible by default. `env` is added to the
-    few variables that the SDK passes on.
+    `command` is a list, a string that is split as a shell would, a URL, or the SDK's `StdioServerParameters`. A mapping
+    names several servers: `{"notes": "python -m notes_server", "web": "https://example.com/mcp"}`. Their tools are
+    named `notes__add`, in policies and pins too.
+
+    A server's own statements about the safety of its tools are ignored: all of them are declared by the arguments here,
+    irreversible by default. `env` is added to the few variables that the SDK passes on.
 
     A result that the server marks as an error is a failed action; text comes back as text, other content as a note of
-    its type and size. Raises `McpServerError` when the server cannot be started or does not answer in time.
+    its type and size. Raises `McpServerError` when a server cannot be started or does not answer in time.
 
     Runs and approvals are bound to the definition of each tool (schemas, description, annotations). It is listed again
     before each call; a call of a tool whose definition has changed fails, and is not sent. `pins`, a mapping that
@@ -55,24 +58,26 @@ async def mcp_tools(
     fewer tools, raise `McpServerError`.
     """
     expected = None if pins is None else read_pins(pins)
-    words = shlex.split(command) if isinstance(command, str) else list(command)
-    if not words:
-        kind = "string" if isinstance(command, str) else "list"
-        raise ValueError(f"mcp_tools: command {kind} cannot be empty")
+    targets = targets_of(command, env, cwd)
     metadata = ToolMetadata(default_cost, default_reversible, default_scope)
-    async with McpServer(words, env=env, cwd=cwd, connect_timeout_seconds=connect_timeout_seconds) as server:
-        tools: dict[str, ToolDef] = {}
-        found = {listed.name: pin_of(listed) for listed in server.listed}
+    tools: dict[str, ToolDef] = {}
+    found: dict[str, Pin] = {}
+    async with AsyncExitStack() as stack:
+        for target in targets:
+            connection = McpServer(target, connect_timeout_seconds=connect_timeout_seconds)
+            server = await stack.enter_async_context(connection)
+            found |= {target.prefix + listed.name: pin_of(listed) for listed in server.listed}
+            for listed in server.listed:
+                name = target.prefix + listed.name
+                if name in tools:
+                    raise McpServerError(f"MCP server `{target.label}` lists tool `{listed.name}` twice")
+                description = listed.description or f"MCP tool: {listed.name}"
+                fn = _function(server, listed)
+                setattr(fn, PARTS, found[name])
+                definition = found[name][DIGEST]
+                tools[name] = ToolDef(name, description, fn, None, metadata, definition=definition)
         if expected is not None:
-            check_pins(expected, found, words[0])
-        for listed in server.listed:
-            if listed.name in tools:
-                raise McpServerError(f"MCP server `{words[0]}` lists tool `{listed.name}` twice")
-            description = listed.description or f"MCP tool: {listed.name}"
-            fn = _function(server, listed)
-            setattr(fn, PARTS, found[listed.name])
-            definition = found[listed.name][DIGEST]
-            tools[listed.name] = ToolDef(listed.name, description, fn, None, metadata, definition=definition)
+            check_pins(expected, found, ", ".join(target.label for target in targets))
         yield ToolSet(tools)
 
 

@@ -1,17 +1,17 @@
-"""A connection to an MCP server, a child process behind its standard input and output, by SDK 1.x or 2.x."""
+"""A connection to an MCP server, by SDK 1.x or 2.x: a child process, or an endpoint of streamable HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from bobcat.adapters.aclose import sdk
 from bobcat.adapters.mcp_content import field
 from bobcat.adapters.mcp_pins import changed_parts, differs, pin_of
+from bobcat.adapters.mcp_target import Target
 from bobcat.errors import McpServerError
 from bobcat.text.display import safe_text
 from bobcat.text.json_text import format_exception
@@ -36,18 +36,9 @@ class McpServer:
     exceptions raised inside them in exception groups: here neither reaches the caller.
     """
 
-    def __init__(
-        self,
-        words: list[str],
-        *,
-        env: Mapping[str, str] | None,
-        cwd: str | Path | None,
-        connect_timeout_seconds: float,
-    ) -> None:
+    def __init__(self, target: Target, *, connect_timeout_seconds: float) -> None:
         sdk("mcp", "mcp_tools")
-        self._words = words
-        self._env = dict(env) if env is not None else None
-        self._cwd = cwd
+        self._target = target
         self._timeout = connect_timeout_seconds
         self._leave = asyncio.Event()
         self._ready = asyncio.Event()
@@ -90,7 +81,7 @@ class McpServer:
 
     async def _hold(self) -> None:
         async with AsyncExitStack() as stack:
-            self._session = await _connect(stack, self._words, self._env, self._cwd)
+            self._session = await _connect(stack, self._target)
             self.listed = await self._list(self._session)
             self._ready.set()
             await self._leave.wait()
@@ -138,16 +129,13 @@ class McpServer:
             raise interrupted
 
     def _failure(self, problem: str) -> McpServerError:
-        return McpServerError(f"MCP server `{self._words[0]}` {problem}")
+        return McpServerError(f"MCP server `{self._target.label}` {problem}")
 
 
-async def _connect(
-    stack: AsyncExitStack, words: list[str], env: dict[str, str] | None, cwd: str | Path | None
-) -> _Session:
+async def _connect(stack: AsyncExitStack, target: Target) -> _Session:
     import mcp
-    from mcp.client.stdio import StdioServerParameters, stdio_client
 
-    transport = stdio_client(StdioServerParameters(command=words[0], args=words[1:], env=env, cwd=cwd))
+    transport = _transport(target)
     second_generation = getattr(mcp, "Client", None)
     if second_generation is not None:
         client = await stack.enter_async_context(second_generation(transport))
@@ -156,9 +144,23 @@ async def _connect(
         return _Session(client.call_tool, lambda cursor: client.list_tools(cursor=cursor, **fresh))
     from mcp.types import PaginatedRequestParams
 
-    session = await stack.enter_async_context(mcp.ClientSession(*await stack.enter_async_context(transport)))
+    read, write, *_ = await stack.enter_async_context(transport)
+    session = await stack.enter_async_context(mcp.ClientSession(read, write))
     await session.initialize()
     return _Session(session.call_tool, lambda cursor: session.list_tools(params=PaginatedRequestParams(cursor=cursor)))
+
+
+def _transport(target: Target) -> Any:
+    if target.url:
+        from mcp.client import streamable_http
+
+        connect = getattr(streamable_http, "streamable_http_client", None) or streamable_http.streamablehttp_client
+        return connect(target.url)
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    env = None if target.env is None else dict(target.env)
+    words = target.words
+    return stdio_client(StdioServerParameters(command=words[0], args=list(words[1:]), env=env, cwd=target.cwd))
 
 
 def _reason(holder: asyncio.Task[None]) -> str:

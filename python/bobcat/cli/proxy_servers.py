@@ -44,7 +44,7 @@ def servers_of(
     named: tuple[str, ...], url: str | None, header: tuple[str, ...], command: tuple[str, ...]
 ) -> tuple[Server, ...]:
     """The servers that the options name. Raises `click.UsageError`."""
-    from bobcat.proxy.names import prefix_of
+    from bobcat.adapters.mcp_target import prefix_of
     from bobcat.proxy.upstream import Server
 
     if sum((bool(named), url is not None, bool(command))) != 1:

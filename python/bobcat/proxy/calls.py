@@ -105,20 +105,13 @@ class _Sending:
             parts["name"] = raw(self._listed.name)
         if json_text(effective) != json_text(self._args):
             parts["arguments"] = raw(effective)
-        self.answer = await self._link.request(message.replaced(params=parts_of(parts)))
+        self.answer = await self._link.request(message.replaced(params=parts))
         if not self.answer.has("result"):
             raise ToolError(str(self.answer.mapping("error").get("message", "")))
         text, failed = summary(self.answer)
         if failed:
             raise ToolError(text or "the tool failed without a reason")
         return text
-
-
-def parts_of(parts: dict[str, Any]) -> Any:
-    """The members of an object as the bytes of its text."""
-    import msgspec
-
-    return msgspec.Raw(msgspec.json.encode(parts))
 
 
 def summary(answer: Message) -> tuple[str, bool]:

@@ -73,6 +73,8 @@ class Catalog:
 
         Raises `UpstreamError` or `MessageError` when the tools cannot be listed.
         """
+        if not shown_name.startswith(self._server.prefix):
+            return None
         name = shown_name.removeprefix(self._server.prefix)
         if self._rules.pins is not None or not self._fresh or name not in self._tools:
             await self.refresh()
@@ -89,7 +91,7 @@ class Catalog:
                     if not answer.has("result"):
                         break  # a server without tools
                     shown.extend(self.page(answer))
-                    cursor = answer.mapping("result").get("nextCursor")
+                    cursor = answer.part("result", "nextCursor")
                     if cursor is None:
                         break
                 else:
@@ -157,10 +159,9 @@ class Catalog:
         return found
 
     def _renamed(self, entry: msgspec.Raw, listed: Listed) -> msgspec.Raw:
-        parts = members(entry)
-        if self._server.prefix:
-            parts["name"] = raw(listed.tool.name)
-        return msgspec.Raw(msgspec.json.encode(parts))
+        if not self._server.prefix:
+            return entry
+        return raw({**members(entry), "name": raw(listed.tool.name)})
 
     def _note(self, text: str) -> None:
         if text not in self._noted:

@@ -201,7 +201,7 @@ class _Stream:
             data += chunk
             if len(data) > MAX_BYTES:
                 raise MessageError(f"the answer has more than {MAX_BYTES} bytes")
-        entries = items(raw_of(data)) if data.lstrip().startswith(b"[") else [bytes(data)]
+        entries = items(bytes(data)) if data.lstrip().startswith(b"[") else [bytes(data)]
         for entry in entries:
             try:
                 message = Message.parse(bytes(entry))
@@ -220,13 +220,6 @@ class _Stream:
             if request.method == "initialize" and message.has("result"):
                 self._upstream.negotiated(message.mapping("result").get("protocolVersion"))
         await self._upstream.received(message, None if request is None else request.id)
-
-
-def raw_of(data: bytes | bytearray) -> Any:
-    """Bytes of JSON as a member."""
-    import msgspec
-
-    return msgspec.Raw(bytes(data))
 
 
 async def _ignore(_: Message, __: Id | None) -> None:

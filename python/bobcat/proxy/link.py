@@ -79,9 +79,9 @@ class Link:
     async def _receive(self, message: Message, related: Id | None) -> None:
         if message.method is None:
             waiting = None if message.id is None else self._open.get(message.id)
-            if waiting is None:
+            if waiting is None or waiting.done():
                 note(f"the server `{self.server.name}` answered a request that is not open; the answer is dropped")
-            elif not waiting.done():
+            else:
                 waiting.set_result(message)
             return
         if message.method == LIST_CHANGED:

@@ -85,9 +85,22 @@ class Message:
             raise MessageError(f"`{name}` must be an object")
         return found or {}
 
+    def is_unambiguous(self, name: str) -> bool:
+        """Return true if no name is written twice in a member."""
+        try:
+            self.value(name)
+        except MessageError:
+            return False
+        return True
+
     def parts(self, name: str) -> Members:
         """The members of an object in a member, as bytes."""
         return members(self._members.get(name, msgspec.Raw(b"{}")))
+
+    def part(self, name: str, inner: str) -> Any:  # Any: JSON
+        """One member of an object in a member as a value, None without it. Raises `MessageError`."""
+        found = self.parts(name).get(inner)
+        return None if found is None else strict(found)
 
     def replaced(self, **values: Any) -> Message:  # Any: JSON, or bytes of JSON as `msgspec.Raw`
         """The message with other members."""
@@ -109,7 +122,7 @@ def members(data: bytes | msgspec.Raw) -> Members:
         raise MessageError(f"not a JSON object: {error}") from error
 
 
-def items(data: msgspec.Raw | None) -> list[msgspec.Raw]:
+def items(data: bytes | msgspec.Raw | None) -> list[msgspec.Raw]:
     """The items of a JSON list, as bytes. Raises `MessageError`."""
     try:
         return [] if data is None else _LIST.decode(data)
@@ -126,8 +139,14 @@ def strict(data: bytes | msgspec.Raw) -> Any:  # Any: JSON
 
 
 def raw(value: Any) -> msgspec.Raw:  # Any: JSON
-    """JSON values as the bytes of their text."""
-    return value if isinstance(value, msgspec.Raw) else msgspec.Raw(json.dumps(value, default=_plain).encode())
+    """JSON values as the bytes of their text. Inside of lists and objects they may be such bytes already."""
+    if isinstance(value, msgspec.Raw):
+        return value
+    if isinstance(value, list) and value and isinstance(value[0], msgspec.Raw):
+        return msgspec.Raw(_encode(value))
+    if isinstance(value, dict) and any(isinstance(each, msgspec.Raw) for each in value.values()):
+        return msgspec.Raw(_encode({name: raw(each) for name, each in value.items()}))
+    return msgspec.Raw(json.dumps(value, default=_plain).encode())
 
 
 def result(id: Id | None, value: Any) -> Message:  # Any: JSON

@@ -1,4 +1,4 @@
-"""One client: its messages go to the server, and those of the server to it; `tools/call` and `tools/list` pass the gate."""
+"""One client: its messages go to its servers, and theirs to it; `tools/call` and `tools/list` pass the gate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from bobcat.proxy.approval import Elicitation
-from bobcat.proxy.calls import Approvals, Gate, parts_of
+from bobcat.proxy.calls import Approvals, Gate
 from bobcat.proxy.catalog import Rules
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import (
@@ -21,13 +21,18 @@ from bobcat.proxy.message import (
     Message,
     MessageError,
     error,
+    items,
+    raw,
 )
 from bobcat.proxy.notes import note
+from bobcat.proxy.several import Several
 from bobcat.proxy.upstream import Server, UpstreamError
 from bobcat.text.json_text import format_exception
 
 CANCEL_SECONDS = 5.0
 """Seconds that a server has to answer a call that was cancelled."""
+SETTLE_SECONDS = 0.5
+"""Seconds for the answers to open requests, when the input or the server has ended."""
 CANCELLED = "notifications/cancelled"
 
 Deliver = Callable[[Message, "Id | None"], Awaitable[None]]
@@ -46,13 +51,19 @@ class Settings:
 
 
 class Session:
-    """One client and one server. Every message of the client is handed to `receive`, in order."""
+    """One client and its servers. Every message of the client is handed to `receive`, in order.
+
+    With one server that has no prefix, messages keep their bytes. Otherwise `Several` finds the server of each.
+    """
 
     def __init__(self, settings: Settings, deliver: Deliver, ended: Callable[[str], None]) -> None:
         self._settings = settings
         self._deliver = deliver
         self._ended = ended
-        self._link = Link(settings.servers[0], settings.rules, self._from_server, self._server_ended)
+        self._links = [
+            Link(server, settings.rules, self._from_server, self._server_ended) for server in settings.servers
+        ]
+        self._several = Several(self._links) if len(self._links) > 1 or settings.servers[0].prefix else None
         self._tasks: dict[Id, asyncio.Task[None]] = {}
         """The requests of the client that are being answered."""
         self._asked: dict[Id, asyncio.Future[Message]] = {}
@@ -61,8 +72,14 @@ class Session:
         self._client = ""
 
     async def start(self) -> None:
-        """Connect to the server. Raises `UpstreamError`."""
-        await self._link.start()
+        """Connect to the servers. Raises `UpstreamError`."""
+        for link in self._links:
+            await link.start()
+
+    async def settle(self) -> None:
+        """Wait for the requests in progress, for a short time."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=SETTLE_SECONDS)
 
     async def aclose(self) -> None:
         """End the requests in progress, and disconnect."""
@@ -70,7 +87,7 @@ class Session:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._link.aclose()
+        await asyncio.gather(*(link.aclose() for link in self._links))
 
     async def receive(self, message: Message) -> None:
         """Take in a message of the client."""
@@ -109,22 +126,33 @@ class Session:
     async def _answer(self, message: Message) -> Message:
         match message.method:
             case "tools/call":
-                return await self._settings.gate.answer(self._link, message, self._handler(message), self._client)
-            case "tools/list":
-                return await self._listed(message)
+                return await self._called(message)
+            case "tools/list" if self._several is None:
+                return await self._listed(self._links[0], message)
             case "initialize":
                 self._introduced(message)
             case "server/discover":
                 return error(message.id, METHOD_NOT_FOUND, "Method not found")
-        return await self._link.request(message)
+        if self._several is not None:
+            return await self._several.answer(message)
+        return await self._links[0].request(message)
 
-    async def _listed(self, message: Message) -> Message:
-        answer = await self._link.request(message)
+    async def _called(self, message: Message) -> Message:
+        link = self._links[0]
+        if self._several is not None:
+            name = message.mapping("params").get("name")
+            link = self._several.by_prefix(name) or link  # which knows no tool of the name
+        return await self._settings.gate.answer(link, message, self._handler(message), self._client)
+
+    async def _listed(self, link: Link, message: Message) -> Message:
+        answer = await link.request(message)
         if not answer.has("result"):
             return answer
-        parts = answer.parts("result")
-        parts["tools"] = raw_list(self._link.catalog.page(answer))
-        return answer.replaced(result=parts_of(parts))
+        shown, parts = link.catalog.page(answer), answer.parts("result")
+        if len(shown) == len(items(parts.get("tools"))) and answer.is_unambiguous("result"):
+            return answer
+        parts["tools"] = raw(shown)
+        return answer.replaced(result=parts)
 
     def _introduced(self, message: Message) -> None:
         params = message.mapping("params")
@@ -149,16 +177,21 @@ class Session:
             task = self._tasks.get(id) if isinstance(id, (str, int)) else None
             if task is None:
                 return
-            if not self._link.has_open(id):  # an approval is open, or the tools are being listed
+            if not any(link.has_open(id) for link in self._links):  # an approval is open, or the tools are being listed
                 task.cancel()
                 return
             asyncio.get_running_loop().call_later(CANCEL_SECONDS, task.cancel)
-        await self._link.send(message)
+        if self._several is not None:
+            await self._several.notify(message)
+        else:
+            await self._links[0].send(message)
 
     async def _answered(self, message: Message) -> None:
         waiting = None if message.id is None else self._asked.get(message.id)
-        if waiting is None:
-            await self._link.send(message)
+        if waiting is None and self._several is not None:
+            await self._several.reply(message)
+        elif waiting is None:
+            await self._links[0].send(message)
         elif not waiting.done():
             waiting.set_result(message)
 
@@ -177,14 +210,10 @@ class Session:
 
     # Messages of the server.
 
-    async def _from_server(self, _: Link, message: Message, related: Id | None) -> None:
-        await self._deliver(message, related)
+    async def _from_server(self, link: Link, message: Message, related: Id | None) -> None:
+        await self._deliver(message if self._several is None else self._several.incoming(link, message), related)
 
     def _server_ended(self, _: Link, reason: str) -> None:
         note(reason)
-        self._ended(reason)
-
-
-def raw_list(entries: list[Any]) -> Any:
-    """Values of JSON as the bytes of a list."""
-    return parts_of(entries)  # type: ignore[arg-type]
+        if all(link.gone is not None for link in self._links):
+            self._ended(reason)

@@ -26,9 +26,15 @@ async def serve_stdio(settings: Settings) -> int:
         if not over.done():
             over.set_result(code)
 
+    def signalled() -> None:
+        nonlocal in_time
+        in_time = False
+        end(0)
+
+    in_time = True
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        loop.add_signal_handler(number, end, 0)
+        loop.add_signal_handler(number, signalled)
     reader, write = await _reader(), await _writer()
 
     async def deliver(message: Message, _: Id | None) -> None:
@@ -44,7 +50,8 @@ async def serve_stdio(settings: Settings) -> int:
             end(0 if reading.exception() is None else 1)
         reading.cancel()
         await asyncio.gather(reading, return_exceptions=True)
-        await asyncio.sleep(0)  # the errors of open requests are delivered
+        if in_time:
+            await session.settle()
     finally:
         await session.aclose()
     return over.result()

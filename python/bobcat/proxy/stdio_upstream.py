@@ -11,7 +11,7 @@ from bobcat.proxy.message import MAX_BYTES, Message, MessageError
 from bobcat.proxy.notes import note
 from bobcat.proxy.upstream import Ended, Receive, UpstreamError
 
-CLOSE_SECONDS = 2.0
+CLOSE_SECONDS = 1.0
 """Seconds for each step of the end: input closed, SIGTERM, SIGKILL."""
 
 
