@@ -35,15 +35,18 @@ async def serve_stdio(settings: Settings) -> int:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, signalled)
-    reader, write = await _reader(), await _writer()
+    writer: asyncio.Future[Write] = loop.create_future()
 
     async def deliver(message: Message, _: Id | None) -> None:
+        write = await writer
         with contextlib.suppress(OSError):  # a client that has gone closes the input, too
             await write(message.encode() + b"\n")
 
     session = Session(settings, deliver, lambda _: end(1))
     try:
         await session.start()
+        writer.set_result(await _writer())
+        reader = await _reader()
         reading = asyncio.create_task(_read(reader, session, deliver))
         await asyncio.wait([over, reading], return_when=asyncio.FIRST_COMPLETED)
         if not over.done():
