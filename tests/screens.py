@@ -47,6 +47,7 @@ from bobcat.cli.bench import _show as show_benchmark
 from bobcat.cli.main import main
 from bobcat.decision_log import open_log
 from bobcat.lynx.cli.main import cli as lynx_cli
+from bobcat.proxy.pins_file import pin, write_servers
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores import SQLiteStore
 from bobcat.testing.contract.report import ContractReport, Violation
@@ -77,6 +78,15 @@ def shown(work: Callable[[], object]) -> str:
 def command(*args: str) -> str:
     """The output of `bobcat ARGS`."""
     return shown(lambda: main(list(args)))
+
+
+def mcp_accept(text: str, *options: str) -> str:
+    """Accept the definitions of a tool with `text` wherever it can be, which a proxy has refused."""
+    name = text or "t"
+    definition = {"name": name, "description": text, "inputSchema": {"type": "object", text: text}}
+    write_servers(Path("pins.json"), {name: {name: pin({**definition, "title": "x"})}})
+    write_servers(Path("pins.json.refused"), {name: {name: pin(definition), f"{name}2": pin(definition)}})
+    return command("mcp", "accept", "--pins", "pins.json", *options)
 
 
 def quoted(text: str) -> str:
@@ -450,6 +460,13 @@ SCREENS: dict[str, Screen] = {
     "bobcat submit of an unknown tool": lambda text: submitted(text, tool=text.replace("\0", "") or "t"),
     "bobcat submit --format json": lambda text: submitted(text, more=("--format", "json")),
     "bobcat serve": lambda text: command("serve", named(text), "--insecure"),
+    "bobcat proxy": lambda text: command("proxy", "--policy", policy(text), "--", "/none", text or "x"),
+    "bobcat proxy of a server that cannot be started": lambda text: command(
+        "proxy", "--policy", policy(text), "--", f"/{named(text)}"
+    ),
+    "bobcat mcp accept": lambda text: mcp_accept(text),
+    "bobcat mcp accept --format json": lambda text: mcp_accept(text, "--format", "json"),
+    "bobcat mcp accept of a damaged file": lambda text: command("mcp", "accept", "--pins", named(text)),
     "bobcat hook": hook,
     "bobcat grants list": granted("grants", "list"),
     "bobcat grants list --format json": granted("grants", "list", "--format", "json"),

@@ -31,14 +31,18 @@ def write(text: str) -> None:
 
 
 def answer(id: Any, result: str) -> None:
-    write('{"jsonrpc": "2.0", "id": %s, "result": %s, "extra": 1}' % (json.dumps(id), result))
+    write(f'{{"jsonrpc": "2.0", "id": {json.dumps(id)}, "result": {result}, "extra": 1}}')
+
+
+def fail(id: Any, problem: str) -> None:
+    write(f'{{"jsonrpc": "2.0", "id": {json.dumps(id)}, "error": {problem}}}')
 
 
 def listed() -> str:
     if MODE == "twins":
         one = '{"name": "odd", "inputSchema": {"type": "object"}, "name": "other"}'
-        return '{"tools": [%s, {"name": "bad\\u202ename", "inputSchema": {}}, {"name": 7}, 8, %s]}' % (one, TOOLS)
-    return '{"tools": [%s], "x": null}' % TOOLS
+        return f'{{"tools": [{one}, {{"name": "bad\\u202ename", "inputSchema": {{}}}}, {{"name": 7}}, 8, {TOOLS}]}}'
+    return f'{{"tools": [{TOOLS}], "x": null}}'
 
 
 def called(id: Any, params: dict[str, Any]) -> None:
@@ -51,7 +55,7 @@ def called(id: Any, params: dict[str, Any]) -> None:
     if name == "die":
         os._exit(7)
     if name == "error":
-        write('{"jsonrpc": "2.0", "id": %s, "error": {"code": -5, "message": "no", "data": [1e2]}}' % json.dumps(id))
+        fail(id, '{"code": -5, "message": "no", "data": [1e2]}')
     elif name == "twice":
         answer(id, RESULT)
         answer(id, '{"content": []}')
@@ -82,7 +86,7 @@ def main() -> None:
             server = '{"name": "raw", "version": "1", "x": 1e2}'
             capabilities = '{"tools": {}, "experimental": {"a": {"b": null}}}'
             head = f'"protocolVersion": {json.dumps(message["params"]["protocolVersion"])}'
-            answer(id, '{%s, "serverInfo": %s, "capabilities": %s, "y": [1.0]}' % (head, server, capabilities))
+            answer(id, f'{{{head}, "serverInfo": {server}, "capabilities": {capabilities}, "y": [1.0]}}')
         elif method == "tools/list":
             answer(id, listed())
         elif method == "tools/call":
@@ -90,7 +94,7 @@ def main() -> None:
         elif method == "echo":
             answer(id, json.dumps(message.get("params")))
         else:
-            write('{"jsonrpc": "2.0", "id": %s, "error": {"code": -32601, "message": "what?"}}' % json.dumps(id))
+            fail(id, '{"code": -32601, "message": "what?"}')
     if MODE == "stubborn":
         time.sleep(3600)
 

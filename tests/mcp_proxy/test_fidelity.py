@@ -49,7 +49,10 @@ def test_every_byte_of_a_result_is_kept(policy: Path) -> None:
         ("tools/call", {"name": "odd", "arguments": {}}),
         ("tools/call", {"name": "odd"}),
         ("tools/call", {"name": "odd", "arguments": {"do": "error"}}),
-        ("tools/call", {"name": "odd", "arguments": {"do": "answer", "n": 12345678901234567890, "u": "\u2028\U0001f600"}}),
+        (
+            "tools/call",
+            {"name": "odd", "arguments": {"do": "answer", "n": 12345678901234567890, "u": "\u2028\U0001f600"}},
+        ),
         ("unknown/method", {"a": None}),
         ("echo", {"n": 12345678901234567890, "z": None, "u": "\u00e9"}),
     ]

@@ -17,7 +17,10 @@ SERVER = python(ADAPTERS / "sdk_server.py")
 POLICY = """
 rules:
   - {id: add, match: {tool: add, args.a.between: [0, 10]}, decision: allow}
-  - {id: wide, match: {tool: add, args.a.between: [11, 20]}, decision: transform, transform: {jsonpath: $.args.a, set: 10}}
+  - id: wide
+    match: {tool: add, args.a.between: [11, 20]}
+    decision: transform
+    transform: {jsonpath: $.args.a, set: 10}
   - {id: fail, match: {tool: fail}, decision: allow}
   - {id: lines, match: {tool: lines}, decision: approve_required, approvers: [ann]}
   - {id: tag, match: {tool: notes.tag}, decision: dry_run}
@@ -174,7 +177,8 @@ def test_defaults_of_the_schema_are_decided_on_and_sent(tmp_path: Path) -> None:
 def test_rules_read_the_server_and_the_environment(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     policy.write_text(
-        "rules: [{id: own, match: {tool: add, context.extra.server: default, context.environment: prod}, decision: allow}]\n"
+        "rules:\n"
+        "  - {id: own, match: {tool: add, context.extra.server: default, context.environment: prod}, decision: allow}\n"
         "defaults: {on_missing_shadow: deny}"
     )
     with RawClient(proxied(policy, SERVER, "--environment", "prod")) as client:
@@ -200,7 +204,7 @@ def test_rules_read_the_server_and_the_environment(tmp_path: Path) -> None:
 def test_a_call_that_can_be_read_in_two_ways_is_not_sent(policy: Path, tmp_path: Path, params: str) -> None:
     with RawClient(proxied(policy, SERVER)) as client:
         client.initialize()
-        client.send_text('{"jsonrpc": "2.0", "id": "odd", "method": "tools/call", "params": %s}' % params)
+        client.send_text(f'{{"jsonrpc": "2.0", "id": "odd", "method": "tools/call", "params": {params}}}')
         found = client.message()
         assert found["error"]["code"] in (-32600, -32602)
         assert text(client.call("add", a=1)) == "3"
@@ -210,9 +214,9 @@ def test_a_method_that_is_written_twice_is_one_method(policy: Path) -> None:
     with RawClient(proxied(policy, SERVER)) as client:
         client.initialize()
         params = json.dumps({"name": "picture", "arguments": {}})
-        client.send_text('{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "method": "ping", "params": %s}' % params)
+        client.send_text(f'{{"id": 7, "jsonrpc": "2.0", "method": "tools/call", "method": "ping", "params": {params}}}')
         assert client.answer(7)["result"] == {}
-        client.send_text('{"jsonrpc": "2.0", "id": 8, "method": "ping", "method": "tools/call", "params": %s}' % params)
+        client.send_text(f'{{"id": 8, "jsonrpc": "2.0", "method": "ping", "method": "tools/call", "params": {params}}}')
         assert client.answer(8)["result"]["isError"] is True
 
 

@@ -122,8 +122,9 @@ def test_the_official_client_over_http(policy: Path, tmp_path: Path, behind: str
     options = ["--token-file", str(tmp_path / "tokens"), "--approver", "ann"]
     port = free_port()
     if behind == "http":
-        code = f"import sys; sys.path.insert(0, {str(ADAPTERS)!r}); import sdk_server as s; s.server.settings.port = {port}"
-        server = running([sys.executable, "-c", f"{code}; s.server.run('streamable-http')"], port)
+        code = f"import sys; sys.path.insert(0, {str(ADAPTERS)!r}); import sdk_server as s"
+        code += f"; s.server.settings.port = {port}; s.server.run('streamable-http')"
+        server = running([sys.executable, "-c", code], port)
         with server, listening(policy, ["--url", f"http://127.0.0.1:{port}/mcp"], *options) as (url, _):
             tools, results = asyncio.run(with_the_sdk(url, {"Authorization": f"Bearer {TOKEN}"}))
     else:
@@ -167,7 +168,12 @@ def test_the_rules_of_the_transport(permissive: Path) -> None:
         assert found.json()["result"]["content"][0]["type"] == "text"
         assert client.get(url, headers={**session, "accept": "text/html"}).status_code == 406
         assert client.put(url).status_code == 405
-        assert client.post(url, content=b"x" * 17_000_000, headers={**session, "content-type": "application/json"}).status_code == 413
+        assert (
+            client.post(
+                url, content=b"x" * 17_000_000, headers={**session, "content-type": "application/json"}
+            ).status_code
+            == 413
+        )
         server = child_of(process.pid)
         assert client.delete(url, headers=session).status_code == 204
         assert not alive(server)

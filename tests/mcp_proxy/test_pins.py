@@ -55,9 +55,7 @@ class Changing:
     def accept(self, *options: str, server: bool = False) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "bobcat", "mcp", "accept", "--pins", str(self.pins), *options]
         after = ["--", *self.server] if server else []
-        return subprocess.run(
-            [*command, *after], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-        )
+        return subprocess.run([*command, *after], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
 
 @pytest.fixture

@@ -107,14 +107,19 @@ def test_all_pages_of_all_servers_are_listed(policy: Path) -> None:
 
 
 def test_rules_pins_and_log_have_the_prefixed_names(policy: Path, tmp_path: Path) -> None:
-    policy.write_text("rules: [{id: one, match: {tool.glob: 'raw__*'}, decision: allow}]\ndefaults: {on_missing_shadow: deny}")
+    policy.write_text(
+        "rules: [{id: one, match: {tool.glob: 'raw__*'}, decision: allow}]\ndefaults: {on_missing_shadow: deny}"
+    )
     log, pins = tmp_path / "calls.jsonl", tmp_path / "pins.json"
     with RawClient(several(policy, *TWO, "--log", str(log), "--pins", str(pins), "--pin-new")) as client:
         client.initialize()
         assert client.tools() == ["raw__odd"]
         client.call("raw__odd")
         client.call("every__measure")
-    assert [json.loads(line)["body"]["tool"] for line in log.read_text().splitlines() if '"tool"' in line] == ["raw__odd", "every__measure"]
+    assert [json.loads(line)["body"]["tool"] for line in log.read_text().splitlines() if '"tool"' in line] == [
+        "raw__odd",
+        "every__measure",
+    ]
     assert set(json.loads(pins.read_text())["servers"]) == {"raw", "every"}
 
 
@@ -139,7 +144,8 @@ def test_one_server_with_a_name_has_a_prefix_too(policy: Path) -> None:
         ["--url", "http://h/", "--", "x"], ["--url", "http://h/", "--header", "x"],
         ["--url", "http://h/", "--header", "x y=1"], ["--url", "http://h/", "--header", "x=env:BOBCAT_NONE"],
         ["--url", "http://h/", "--header", "x=\n"], ["--pin-new", "--", "x"], ["--approvals", "wait", "--", "x"],
-        ["--listen", "here", "--", "x"], ["--listen", "h:70000", "--insecure", "--", "x"], ["--listen", "h:1", "--", "x"],
+        ["--listen", "here", "--", "x"], ["--listen", "h:70000", "--insecure", "--", "x"],
+        ["--listen", "h:1", "--", "x"],
         ["--insecure", "--", "x"], ["--token-file", "t", "--", "x"],
     ],
 )  # fmt: skip

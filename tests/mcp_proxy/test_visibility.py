@@ -19,10 +19,14 @@ METADATA = ToolMetadata("medium", False, ("mcp:tool",))
 
 LEAVES = st.one_of(
     st.sampled_from([{"tool": name} for name in TOOLS]),
-    st.sampled_from([{"tool.in": ["read", "write"]}, {"tool.glob": "fs.*"}, {"tool.matches": "^r"}, {"tool.not_in": ["read"]}]),
+    st.sampled_from(
+        [{"tool.in": ["read", "write"]}, {"tool.glob": "fs.*"}, {"tool.matches": "^r"}, {"tool.not_in": ["read"]}]
+    ),
     st.sampled_from([{"args.n": 1}, {"args.n.gt": 2}, {"args.n.exists": True}, {"args.n.exists": False}]),
     st.sampled_from([{"context.principal.id": "ann"}, {"context.principal.name": "x"}, {"context.environment": "dev"}]),
-    st.sampled_from([{"declared.cost": "medium"}, {"declared.reversible": False}, {"declared.blast_radius_hint.gt": 3}]),
+    st.sampled_from(
+        [{"declared.cost": "medium"}, {"declared.reversible": False}, {"declared.blast_radius_hint.gt": 3}]
+    ),
     st.sampled_from([{"context.extra.k": 1}, {"declared.scope.contains": "mcp:tool"}, {}]),
 )
 MATCHES = st.recursive(

@@ -33,9 +33,11 @@ class Target:
 
 
 def prefix_of(server: str) -> str:
-    """What stands before the names of a server's tools. Raises `ValueError` for a name that another one could imitate."""
+    """Return the prefix of a server's tools. Raises `ValueError` for a name that another one could imitate."""
     if not server or SEPARATOR in server or server.startswith("_") or server.endswith("_"):
-        raise ValueError(f"the name of a server cannot be {server!r}: it must not be empty, contain `__`, or begin or end with `_`")
+        raise ValueError(
+            f"the name of a server cannot be {server!r}: it must not be empty, contain `__`, or begin or end with `_`"
+        )
     return f"{server}{SEPARATOR}"
 
 
@@ -53,10 +55,10 @@ def targets_of(
 def _target(given: Command, env: Mapping[str, str] | None, cwd: str | Path | None, prefix: str) -> Target:
     if isinstance(given, str) and given.startswith(("http://", "https://")):
         return Target(url=given, prefix=prefix)
-    program = getattr(given, "command", None)
-    if isinstance(program, str):
-        own = None if env is None and given.env is None else {**(env or {}), **(given.env or {})}
-        return Target((program, *given.args), "", own, given.cwd or cwd, prefix)
+    parameters: Any = given
+    if isinstance(getattr(given, "command", None), str):
+        own = None if env is None and parameters.env is None else {**(env or {}), **(parameters.env or {})}
+        return Target((parameters.command, *parameters.args), "", own, parameters.cwd or cwd, prefix)
     words = shlex.split(given) if isinstance(given, str) else list(given) if isinstance(given, Sequence) else None
     if words is None or not all(isinstance(each, (str, os.PathLike)) for each in words):
         raise TypeError(f"mcp_tools: a server is a command, a URL or StdioServerParameters, got {type(given).__name__}")

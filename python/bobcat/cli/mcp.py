@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,7 +165,7 @@ def _lines(found: Pin | None) -> list[str]:
         data: Any = json.loads(text)
     except (ValueError, RecursionError):
         return [text]
-    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False).split("\n") if isinstance(data, Mapping) else [text]
+    return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False).split("\n")
 
 
 def _agreed(output_format: str) -> bool:
@@ -173,4 +173,5 @@ def _agreed(output_format: str) -> bool:
     if output_format == "json" or not stdin.isatty():
         click.echo("not accepted; repeat with `--yes` to accept", err=True)
         return False
-    return click.confirm("Accept?", default=False, err=True)
+    answer: str = click.prompt("Accept?", default="no", err=True)
+    return answer.strip().lower() in ("y", "yes")

@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 @click.option("--redact", multiple=True, metavar="PATH", help="Log a keyed digest of this value, as `args.card`.")
 @click.option("--pins", metavar="FILE", help="The accepted definitions of tools; all others are hidden and refused.")
 @click.option("--pin-new", is_flag=True, help="Accept and record tools that have no pin yet.")
-@choice_option("--approvals", choices=("auto", "elicit", "wait", "deny"),
-               help="Ask the client's user, wait in the store, or refuse; `auto` takes the first that is possible.")
+@choice_option(
+    "--approvals",
+    choices=("auto", "elicit", "wait", "deny"),
+    help="Ask the client's user, wait in the store, or refuse; `auto` takes the first that is possible.",
+)
 @click.option("--approver", metavar="NAME", help="The client's user as an approver; by default the principal's id.")
 @server_options
 @click.option("--listen", metavar="HOST:PORT", help="Serve streamable HTTP at `/mcp`, in place of standard input.")
@@ -41,8 +44,17 @@ if TYPE_CHECKING:
 @python_rule_option
 @bundle_options
 def proxy(
-    *, policy: str, profile: Any, python_rules: tuple[str, ...], server: tuple[str, ...], url: str | None,
-    header: tuple[str, ...], command: tuple[str, ...], listen: str | None, token_file: str | None, insecure: bool,
+    *,
+    policy: str,
+    profile: Any,
+    python_rules: tuple[str, ...],
+    server: tuple[str, ...],
+    url: str | None,
+    header: tuple[str, ...],
+    command: tuple[str, ...],
+    listen: str | None,
+    token_file: str | None,
+    insecure: bool,
     **given: Any,
 ) -> int:
     """Serve MCP in front of the server that COMMAND starts: every tool call passes the policy.

@@ -87,6 +87,7 @@ async def _submitted(
 
 
 def principal_of(text: str) -> Any:
+    """The principal that `--principal` names."""
     from bobcat.errors import RequestError
     from bobcat.model.request_json import principal_from_json
 

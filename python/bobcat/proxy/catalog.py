@@ -95,7 +95,9 @@ class Catalog:
                     if cursor is None:
                         break
                 else:
-                    raise UpstreamError(f"the server `{self._server.name}` lists its tools in more than {MAX_PAGES} pages")
+                    raise UpstreamError(
+                        f"the server `{self._server.name}` lists its tools in more than {MAX_PAGES} pages"
+                    )
             except BaseException:
                 self._tools = before
                 raise

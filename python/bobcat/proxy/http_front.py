@@ -145,9 +145,10 @@ class HttpFront:
             body = await _body(request)
             if body is None:
                 return _error(413, INVALID_REQUEST, f"the body has more than {MAX_BODY_BYTES} bytes")
-            message = Message.parse(body)
         except ClientDisconnect:
             return Response(status_code=400)
+        try:
+            message = Message.parse(body)
         except MessageError as problem:
             code = INVALID_REQUEST if body.lstrip().startswith((b"{", b"[")) else PARSE_ERROR
             return _error(400, code, str(problem))
@@ -258,5 +259,9 @@ def _no_session(id: str) -> Response:
 
 def _unsupported(version: str) -> Response:
     data: Any = {"supported": list(VERSIONS), "requested": version}
-    body = {"jsonrpc": "2.0", "id": None, "error": {"code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version", "data": data}}
+    body = {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": UNSUPPORTED_VERSION, "message": "Unsupported protocol version", "data": data},
+    }
     return JSONResponse(body, 400)

@@ -16,7 +16,9 @@ from bobcat.text.json_text import format_exception
 try:
     import httpx
 except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError("a server behind a URL needs `pip install 'bobcat[proxy]'`", name=missing.name) from missing
+    raise ModuleNotFoundError(
+        "a server behind a URL needs `pip install 'bobcat[proxy]'`", name=missing.name
+    ) from missing
 
 CONNECT_SECONDS = 30.0
 CLOSE_SECONDS = 5.0

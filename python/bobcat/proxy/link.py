@@ -52,7 +52,8 @@ class Link:
             self._tokens[token] = message.id
         try:
             await self._connection.send(message)
-            return await answer
+            found: Message = await answer
+            return found
         finally:
             self._open.pop(message.id, None)
             if token is not None:

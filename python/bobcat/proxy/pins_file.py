@@ -119,7 +119,10 @@ def read_servers(path: Path) -> Servers:
     if not isinstance(data, Mapping) or data.get("version") != VERSION or not isinstance(servers, Mapping):
         raise ValueError(f"{path}: not a pins file: `version` {VERSION} and `servers` are required")
     try:
-        return {str(name): {tool: _complete(found) for tool, found in read_pins(pins).items()} for name, pins in servers.items()}
+        return {
+            str(name): {tool: _complete(found) for tool, found in read_pins(pins).items()}
+            for name, pins in servers.items()
+        }
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 

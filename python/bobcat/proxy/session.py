@@ -200,10 +200,11 @@ class Session:
         self._asked[id] = answer = asyncio.get_running_loop().create_future()
         try:
             await self._deliver(Message.of(id=id, method=method, params=params), related)
-            return await answer
+            found: Message = await answer
+            return found
         except asyncio.CancelledError:
-            told = {"requestId": id, "reason": "the approval is not needed any more"}
-            await self._deliver(Message.of(method=CANCELLED, params=told), related)
+            params = {"requestId": id, "reason": "the approval is not needed any more"}
+            await self._deliver(Message.of(method=CANCELLED, params=params), related)
             raise
         finally:
             del self._asked[id]

@@ -50,7 +50,9 @@ class Several:
 
     def by_prefix(self, name: object) -> Link | None:
         """The server of a tool or a prompt."""
-        return next((each for each in self._links if isinstance(name, str) and name.startswith(each.server.prefix)), None)
+        return next(
+            (each for each in self._links if isinstance(name, str) and name.startswith(each.server.prefix)), None
+        )
 
     async def answer(self, message: Message) -> Message:
         """The answer to a request other than `tools/call`. Raises `UpstreamError` and `MessageError`."""
@@ -85,25 +87,26 @@ class Several:
                 if link.has_open(params.get("requestId")):
                     await link.send(message)
         elif message.method == PROGRESS:
-            link, token = self._tokens.get(params.get("progressToken", ""), (None, None))
-            if link is not None:
-                await link.send(message.replaced(params={**params, "progressToken": token}))
+            place = self._tokens.get(params.get("progressToken", ""))
+            if place is not None:
+                await place[0].send(message.replaced(params={**params, "progressToken": place[1]}))
         else:
             for link in self._present():
                 await link.send(message)
 
     async def reply(self, message: Message) -> None:
         """Send the client's answer to the server that has asked."""
-        link, id = self._requests.pop(message.id, (None, None)) if message.id is not None else (None, None)
-        if link is not None:
-            await link.send(message.replaced(id=id))
+        place = None if message.id is None else self._requests.pop(message.id, None)
+        if place is not None:
+            await place[0].send(message.replaced(id=place[1]))
 
     def incoming(self, link: Link, message: Message) -> Message:
         """A request or notification of a server, as the client gets it."""
         params = message.mapping("params")
         if message.method == CANCELLED:
-            known = {place: id for id, place in self._requests.items()}
-            return message.replaced(params={**params, "requestId": known.get((link, params.get("requestId")), "")})
+            place = (link, params.get("requestId"))
+            known = next((id for id, each in self._requests.items() if each == place), "")
+            return message.replaced(params={**params, "requestId": known})
         if message.id is None:
             return message
         self._count += 1
@@ -111,7 +114,7 @@ class Several:
         self._requests[id] = (link, message.id)
         meta = params.get("_meta")
         token = meta.get("progressToken") if isinstance(meta, dict) else None
-        if not isinstance(token, (str, int)):
+        if not isinstance(meta, dict) or not isinstance(token, (str, int)):
             return message.replaced(id=id)
         self._tokens[id] = (link, token)
         return message.replaced(id=id, params={**params, "_meta": {**meta, "progressToken": id}})
@@ -149,8 +152,7 @@ class Several:
                 answer = await link.ask(method, {} if cursor is None else {"cursor": cursor})
                 if not answer.has("result"):
                     break
-                for entry in items(answer.parts("result").get(member)):
-                    found.append(self._placed(link, entry, key))
+                found += [self._placed(link, entry, key) for entry in items(answer.parts("result").get(member))]
                 cursor = answer.part("result", "nextCursor")
                 if cursor is None:
                     break

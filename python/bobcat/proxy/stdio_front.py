@@ -7,6 +7,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from bobcat.proxy.message import INVALID_REQUEST, MAX_BYTES, PARSE_ERROR, Id, Message, MessageError, error
 from bobcat.proxy.notes import note
@@ -20,7 +21,9 @@ async def serve_stdio(settings: Settings) -> int:
 
     Raises `UpstreamError` for a server that cannot be started.
     """
-    over: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[Any] = loop.create_future()
+    in_time = True
 
     def end(code: int) -> None:
         if not over.done():
@@ -31,8 +34,6 @@ async def serve_stdio(settings: Settings) -> int:
         in_time = False
         end(0)
 
-    in_time = True
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, signalled)
     writer: asyncio.Future[Write] = loop.create_future()
@@ -47,8 +48,8 @@ async def serve_stdio(settings: Settings) -> int:
         await session.start()
         writer.set_result(await _writer())
         reader = await _reader()
-        reading = asyncio.create_task(_read(reader, session, deliver))
-        await asyncio.wait([over, reading], return_when=asyncio.FIRST_COMPLETED)
+        reading: asyncio.Future[Any] = asyncio.create_task(_read(reader, session, deliver))
+        await asyncio.wait({over, reading}, return_when=asyncio.FIRST_COMPLETED)
         if not over.done():
             end(0 if reading.exception() is None else 1)
         reading.cancel()
@@ -57,10 +58,12 @@ async def serve_stdio(settings: Settings) -> int:
             await session.settle()
     finally:
         await session.aclose()
-    return over.result()
+    return int(over.result())
 
 
-async def _read(reader: asyncio.StreamReader, session: Session, deliver: Callable[[Message, Id | None], Awaitable[None]]) -> None:
+async def _read(
+    reader: asyncio.StreamReader, session: Session, deliver: Callable[[Message, Id | None], Awaitable[None]]
+) -> None:
     while True:
         try:
             line = await reader.readline()
@@ -83,7 +86,9 @@ async def _read(reader: asyncio.StreamReader, session: Session, deliver: Callabl
 async def _reader() -> asyncio.StreamReader:
     reader = asyncio.StreamReader(limit=MAX_BYTES)
     try:
-        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer)
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), sys.stdin.buffer
+        )
     except ValueError:  # a regular file, which never blocks
         reader.feed_data(sys.stdin.buffer.read())
         reader.feed_eof()

@@ -78,8 +78,8 @@ def _private_socket(path: str) -> socket.socket:
 
 
 class DrainingServer(uvicorn.Server):
-    """A server that leaves signals to its caller: uvicorn's own handling ends the process by the signal, without a drain of
-    ours.
+    """A server that leaves signals to its caller: uvicorn's own handling ends the process by the signal, without a
+    drain.
     """
 
     @contextlib.contextmanager
@@ -93,7 +93,9 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
 
-async def _run(server: DrainingServer, source: PolicyFile, reload_seconds: float, sockets: list[socket.socket] | None) -> None:
+async def _run(
+    server: DrainingServer, source: PolicyFile, reload_seconds: float, sockets: list[socket.socket] | None
+) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGHUP, lambda: source.reload(force=True))
     for end in (signal.SIGTERM, signal.SIGINT):
