@@ -41,6 +41,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/frontend/strict/rules.py": "matches",  # a misspelt `match`
     "python/bobcat/frontend/strict/vocabulary.py": "all any",  # misspelt connectives
     "python/bobcat/ir/construct.py": "eq exists",  # normal forms
+    "python/bobcat/proxy/visibility.py": "eq",  # the name of a tool, compared without the core
 }
 CONNECTIVES = frozenset(("all", "any"))
 """Names of nodes of the IR and of a trace, too."""

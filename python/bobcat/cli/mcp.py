@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -169,8 +170,7 @@ def _lines(found: Pin | None) -> list[str]:
 
 
 def _agreed(output_format: str) -> bool:
-    stdin = click.get_text_stream("stdin")
-    if output_format == "json" or not stdin.isatty():
+    if output_format == "json" or not sys.stdin.isatty():
         click.echo("not accepted; repeat with `--yes` to accept", err=True)
         return False
     answer: str = click.prompt("Accept?", default="no", err=True)
