@@ -460,13 +460,13 @@ SCREENS: dict[str, Screen] = {
     "bobcat submit of an unknown tool": lambda text: submitted(text, tool=text.replace("\0", "") or "t"),
     "bobcat submit --format json": lambda text: submitted(text, more=("--format", "json")),
     "bobcat serve": lambda text: command("serve", named(text), "--insecure"),
-    "bobcat proxy": lambda text: command("proxy", "--policy", policy(text), "--", "/none", text or "x"),
+    "bobcat proxy": lambda text: command("proxy", "--policy", named(text), "--", "/none"),
     "bobcat proxy of a server that cannot be started": lambda text: command(
         "proxy", "--policy", policy(text), "--", f"/{named(text)}"
     ),
     "bobcat mcp accept": lambda text: mcp_accept(text),
     "bobcat mcp accept --format json": lambda text: mcp_accept(text, "--format", "json"),
-    "bobcat mcp accept of a damaged file": lambda text: command("mcp", "accept", "--pins", named(text)),
+    "bobcat mcp accept of another server": lambda text: mcp_accept(text, "--server", f"not {named(text)}"),
     "bobcat hook": hook,
     "bobcat grants list": granted("grants", "list"),
     "bobcat grants list --format json": granted("grants", "list", "--format", "json"),

@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from mcp_proxy.raw_client import ADAPTERS, ALL, HELLO, HERE, PROXY, RawClient, alive, python, text
 from mcp_proxy.test_gate import POLICY
-from mcp_proxy.test_processes import child_of
+from mcp_proxy.test_proxy_processes import child_of
 
 TOKEN = "0123456789abcdef0"
 RAW = python(HERE / "raw_server.py")

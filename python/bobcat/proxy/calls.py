@@ -35,7 +35,7 @@ class Gate:
     durable: bool
 
     async def answer(self, link: Link, message: Message, ask: ApprovalHandler | None, client: str) -> Message:
-        """The answer to a `tools/call`: the server's, or a result with the reason why there is none."""
+        """The answer to a `tools/call`: the server's, or a result with the reason for its absence."""
         try:
             params = message.mapping("params")
             name, args = params.get("name"), params.get("arguments", {})

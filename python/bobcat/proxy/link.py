@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 from bobcat.proxy.catalog import Catalog, Rules
+from bobcat.proxy.connect import connection_to
 from bobcat.proxy.message import SERVER_ENDED, Id, Message, error
 from bobcat.proxy.notes import note
 from bobcat.proxy.upstream import Server, UpstreamError
@@ -30,7 +31,7 @@ class Link:
         self.catalog = Catalog(server, rules, self.ask)
         self.gone: str | None = None
         """The reason why the server has ended, if it has."""
-        self._connection = server.connection()
+        self._connection = connection_to(server)
         self._from_server = from_server
         self._ended = ended
         self._open: dict[Id, asyncio.Future[Message]] = {}

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from bobcat.proxy.catalog import MAX_PAGES
+from bobcat.proxy.connect import connection_to
 from bobcat.proxy.message import INVALID_REQUEST, Id, Message, error
 from bobcat.proxy.upstream import Server, UpstreamError
 
@@ -20,7 +21,7 @@ _HELLO = {
 
 async def list_definitions(server: Server) -> list[dict[str, Any]]:  # Any: JSON
     """Start a server, list its tools, and end it. Raises `UpstreamError` and `MessageError`."""
-    connection = server.connection()
+    connection = connection_to(server)
     answers: asyncio.Queue[Message | str] = asyncio.Queue()
 
     async def receive(message: Message, _: Id | None) -> None:

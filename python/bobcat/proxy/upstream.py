@@ -43,13 +43,3 @@ class Server:
     url: str = ""
     prefix: str = ""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-    def connection(self) -> Upstream:
-        """A new connection, not started."""
-        if self.url:
-            from bobcat.proxy.http_upstream import HttpUpstream
-
-            return HttpUpstream(self.name, self.url, self.headers)
-        from bobcat.proxy.stdio_upstream import StdioUpstream
-
-        return StdioUpstream(self.name, self.command)
