@@ -409,6 +409,23 @@ def installed(text: str) -> str:
     return command("doctor", "hooks", "claude-code", "--project")
 
 
+def imported(kind: str, source: str) -> str:
+    """Write a file of permissions; the output of `bobcat import`."""
+    Path("source").write_text(source, encoding="utf-8", errors="replace")
+    return command("import", kind, "source")
+
+
+def rule_lists(text: str) -> dict[str, Any]:
+    """Permissions of Claude Code with `text` in every place."""
+    rules = [text, f"Bash({text})", f"Bash({text}:*)", f"Read({text})", f"x({text})"]
+    return {"deny": rules, "ask": rules, "allow": rules, "defaultMode": text, text: 1}
+
+
+def toml(text: str) -> str:
+    """`text` as a basic string of TOML."""
+    return '"' + "".join(f"\\U{ord(c):08X}" for c in text if not 0xD800 <= ord(c) < 0xE000) + '"'
+
+
 def to_install(text: str) -> str:
     """Write settings with this text in every place; the output of `bobcat install --dry-run`."""
     Path(".claude").mkdir(exist_ok=True)
@@ -438,6 +455,9 @@ SCREENS: dict[str, Screen] = {
     "bobcat bundle-id": lambda text: command("bundle-id", named(text)),
     "bobcat doctor": lambda text: command("doctor", policy(text)),
     "bobcat doctor hooks": installed,
+    "bobcat import claude": lambda text: imported("claude", json.dumps({"permissions": rule_lists(text)})),
+    "bobcat import gemini": lambda text: imported("gemini", f"[[rule]]\ntoolName = {toml(text)}\ndecision = 'deny'\n"),
+    "bobcat import codex": lambda text: imported("codex", f"prefix_rule(pattern=[{text or 'a'!r}], decision='prompt')"),
     "bobcat install": to_install,
     "bobcat install of no policy": lambda text: command("install", "codex", "--policy", named(text)),
     "bobcat bench": lambda text: shown(lambda: show_benchmark(benchmark(text))),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Policies": {
         "init": ("bobcat.cli.init", "init", "Write a starter policy and its tests."),
+        "import": ("bobcat.cli.import_", "import_", "Turn permissions of coding agents into a policy."),
         "check": ("bobcat.cli.check", "check", "Report errors and warnings of policies."),
         "eval": ("bobcat.cli.eval", "eval_", "Evaluate one tool call."),
         "explain": ("bobcat.cli.explain", "explain", "Explain the decision on a tool call."),

@@ -1,0 +1,1 @@
+"""Permissions of coding agents as policies: `bobcat import`."""
