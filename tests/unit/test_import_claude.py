@@ -59,7 +59,7 @@ def test_claude_commands_are_never_looser(deny: list[str], ask: list[str], allow
 
 
 def claude(settings_: Any, name: str = "/p/.claude/settings.json") -> Imported:
-    roots = roots_of(PurePosixPath(name), PurePosixPath("/home/al"))
+    roots = roots_of(PurePosixPath(name), PurePosixPath("/users/al"))
     return import_claude([(name, settings_ if isinstance(settings_, str) else json.dumps(settings_), roots)])
 
 
@@ -122,8 +122,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("deny", "Read", {"file_path": "/etc/shadow"}),
     ("deny", "Read", {"file_path": "//etc/shadow"}),
     ("allow", "Read", {"file_path": "/p/src/a/b.py"}),
-    ("allow", "Read", {"file_path": "/home/al/notes/x.md"}),
-    ("approve_required", "Read", {"file_path": "/home/al/notes/y/x.md"}),
+    ("allow", "Read", {"file_path": "/users/al/notes/x.md"}),
+    ("approve_required", "Read", {"file_path": "/users/al/notes/y/x.md"}),
     ("approve_required", "Read", {"file_path": "/q/src/a.py"}),
     ("deny", "Read", {"file_path": "/p/src/../../etc/passwd"}),
     ("approve_required", "Read", {"file_path": "/p/srcs/x"}),
@@ -202,13 +202,13 @@ PATHS = st.lists(st.sampled_from(["src", "docs", "a", ".env", "..", "x.py", "."]
 @settings(deadline=None)
 @given(
     deny=st.booleans(),
-    spec=st.sampled_from(["src/**", "src/*", "docs/a", "*.py", "/src", "**/.env", "~/src"]),
+    spec=st.sampled_from(["src/**", "src/*", "docs/a", "*.py", "/src", "**/.env", "~/tmp"]),
     path=PATHS,
 )
 def test_claude_paths_are_never_looser(deny: bool, spec: str, path: str) -> None:
     """Beside a reading of gitignore patterns on the normalized path."""
     real = posixpath.normpath(f"/p/{path}")
-    base = "/home/al/src" if spec.startswith("~") else None
+    base = "/users/al/tmp" if spec.startswith("~") else None
     relative = real.removeprefix("/p/")
     inside = real.startswith("/p/")
     patterns = {
@@ -218,7 +218,7 @@ def test_claude_paths_are_never_looser(deny: bool, spec: str, path: str) -> None
         "*.py": r"(.*/)?[^/]*\.py(/.*)?" if deny else r"(.*/)?[^/]*\.py",
         "/src": r"src(/.*)?" if deny else "src",
         "**/.env": r"(.*/)?\.env(/.*)?" if deny else r"(.*/)?\.env",
-        "~/src": r"$.",
+        "~/tmp": r"$.",
     }
     matches = inside and base is None and re.fullmatch(patterns[spec], relative) is not None
     rules = {"deny": [f"Read({spec})"], "allow": ["Read"]} if deny else {"allow": [f"Read({spec})"]}

@@ -50,7 +50,7 @@ def plain_path() -> str:
 
 
 def text_of(spec: str) -> str:
-    """Return the longest text of a pattern without wildcards, for shell commands; empty if there is none of use."""
+    """Return the longest text of a pattern without wildcards, for shell commands; empty if no part is long enough."""
     pieces = [piece.strip("/ ") for piece in re.split(r"[*?\[\]{}~]|/\.\.?(?=/)|^\.\.?/", spec)]
     longest = max(pieces, key=len, default="")
     return longest.rsplit("/", 1)[-1] if len(longest) > 2 else ""
