@@ -228,6 +228,48 @@ def test_changed_heads_are_found(name: str) -> None:
             assert error.value.code == "damaged"
 
 
+SERVER: dict[str, tuple[str, int, str]] = {
+    "edited": (
+        "UPDATE bobcat.decision_log SET body = replace(body, '\"n\":1', '\"n\":2') WHERE seq = 5",
+        5,
+        "changed",
+    ),
+    "dropped": ("DELETE FROM bobcat.decision_log WHERE seq IN (6, 7)", 8, "entries 6 to 7 are missing"),
+    "swapped": (
+        "UPDATE bobcat.decision_log SET seq = -seq WHERE seq IN (4, 9);"
+        "UPDATE bobcat.decision_log SET seq = CASE seq WHEN -4 THEN 9 ELSE 4 END WHERE seq < 0",
+        4,
+        "does not follow",
+    ),
+    "truncated": ("DELETE FROM bobcat.decision_log WHERE seq > 10", 11, "missing at the end: entry 12"),
+    "with a beginning that is gone": ("DELETE FROM bobcat.decision_log WHERE seq < 3", 3, "entries 1 to 2 are missing"),
+    "with another head": ("UPDATE bobcat.decision_log_head SET seq = 11", 11, "the head has another hash"),
+}
+
+
+@pytest.mark.parametrize("name", SERVER)
+def test_damage_on_a_server_is_found_at_its_entry(database: str, name: str) -> None:
+    import psycopg
+
+    with open_log(database, KEY) as log:
+        for number in range(3):
+            log.append(f"r{number}", "outcome", {"status": "ok"})
+        for number in range(4):
+            log.append(f"s{number}", "decision", {"tool": "t", "args": {"n": number}})
+        log.checkpoint()
+        for number in range(3):
+            log.append(f"s{number}", "outcome", {"status": "ok"})
+        log.checkpoint()
+    assert verify(database).entries == COUNT
+    statement, place, problem = SERVER[name]
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(statement.encode())
+    damage = verify(database).damage
+    assert damage is not None
+    assert (damage.unit, damage.place) == ("entry", place)
+    assert problem in damage.problem
+
+
 @given(st.data())
 def test_a_changed_head_file_is_found(data: st.DataObject) -> None:
     with copy_of("log.jsonl") as path:

@@ -322,3 +322,24 @@ def test_a_password_in_a_url_is_not_shown() -> None:
     assert shown_target("postgresql://ann:a:b@c@host:5432/name") == "postgresql://ann:…@host:5432/name"
     assert shown_target("postgresql://ann@host/name") == "postgresql://ann@host/name"
     assert shown_target("a:b@c.db") == "a:b@c.db"
+
+
+FINAL = [("ok", "", True), ("denied", "", True), ("failed", "", True), ("previewed", "", True), ("unknown", "u", True),
+         ("permitted", "", True), ("asked", "", True), ("waiting", "", False), ("uncertain", "", False),
+         ("denied", "cancelled", False), ("failed", "store_failed", False)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "code", "final"), FINAL)
+def test_an_append_of_an_overtaken_process_leaves_a_final_record(
+    target: str, status: str, code: str, final: bool
+) -> None:
+    with open_log(target) as log:
+        assert log.append_open("r", "decision", {"tool": "t"}, when=lambda: True) is not None
+        log.append("r", "outcome", {"status": status, **({"code": code} if code else {})})
+        assert (log.append_open("r", "decision", {"tool": "t"}, when=lambda: True) is None) == final
+        assert log.append_open("other", "decision", {}, when=lambda: True) is not None
+        record = log.record("r")
+        assert record is not None
+        assert record.status == (status if final else "uncertain")
+        assert log.append_open("r", "decision", {"tool": "t"}, when=lambda: False) is not None
+    assert verify(target).ok

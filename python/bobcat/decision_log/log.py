@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -69,6 +69,29 @@ class DecisionLog:
 
         `kind` is `decision`, `outcome` or `resume`. Any: values that JSON lacks are stored as `json_text` writes them.
         """
+        return self._append(record_id, kind, body, lambda: None)
+
+    def append_open(
+        self, record_id: str, kind: str, body: Mapping[str, Any], *, when: Callable[[], bool]
+    ) -> LogEntry | None:
+        """Append an entry as `append` does; where `when` is true, only if the record is not final, else return None.
+
+        For a process that may have been overtaken: what another one has completed stays its last entry. `when` is
+        called under the lock of the log.
+        """
+
+        def check() -> None:
+            record = one_record(self.medium, record_id) if when() else None
+            if record is not None and record.is_final:
+                raise _Final
+
+        try:
+            return self._append(record_id, kind, body, check)
+        except _Final:
+            return None
+
+    def _append(self, record_id: str, kind: str, body: Mapping[str, Any], check: Callable[[], None]) -> LogEntry:
+        """Append an entry if `check`, which is called under the lock of the log, does not raise."""
         if kind not in RECORD_KINDS:
             raise DecisionLogError("bad_kind", f"`{kind}` is not a kind of entry: {', '.join(sorted(RECORD_KINDS))}")
         if not isinstance(body, Mapping):
@@ -77,6 +100,7 @@ class DecisionLog:
         check_record_id(record_id)
 
         def make(head: Head) -> Row:
+            check()
             return entry_row(head, record_id, kind, at=time_text(datetime.now(UTC)), body=text)
 
         entry = row_entry(self.medium.append(make))
@@ -182,6 +206,10 @@ class DecisionLog:
             self.checkpoint()
         except DecisionLogError as error:
             log.warning("no checkpoint was written: %s", error, extra={"code": error.code})
+
+
+class _Final(Exception):
+    """The record has its final entry."""
 
 
 def _names(names: str | Collection[str] | None) -> Collection[str] | None:

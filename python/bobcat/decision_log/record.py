@@ -16,6 +16,8 @@ UNCERTAIN = "uncertain"
 """The status of a record whose last entry is no outcome: the effect may have happened."""
 OPEN = frozenset(("waiting", UNCERTAIN))
 """The statuses that a later entry is expected to change."""
+_PROVISIONAL = frozenset(("denied", "failed"))
+"""The statuses that are final without a `code`; with one, the submission itself was refused or failed."""
 PERMITTED = "permitted"
 """The status of a call of a coding agent that a hook permitted: its host runs it, and the outcome is not known here."""
 ASKED = "asked"
@@ -49,6 +51,13 @@ class LogRecord:
         """The principal's `kind` and `id`; empty where no entry has it."""
         principal = self.body.get("principal")
         return principal if isinstance(principal, dict) else {}
+
+    @property
+    def is_final(self) -> bool:
+        """True if the call has the outcome that it keeps: neither open, nor refused or failed before it was made."""
+        if self.status in _PROVISIONAL:
+            return not self.body.get("code")
+        return self.status not in OPEN
 
     def add(self, entry: LogEntry) -> None:
         """Fold a later entry into the record."""

@@ -16,7 +16,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from uuid import uuid4
@@ -54,7 +54,7 @@ Args = Mapping[str, Any]  # Any: arguments of any call
 
 NO_APPROVAL = "no on_approval handler, and no durable store that could wait for an answer"
 _UNLIMITED = Budget.unlimited()
-_ANONYMOUS = Principal("user", "anonymous")
+ANONYMOUS = Principal("user", "anonymous")
 _KEY_DIGITS = 32
 _KEYED = re.compile(rf"key-[0-9a-f]{{{_KEY_DIGITS}}}")
 
@@ -87,7 +87,7 @@ class Guard:
         log: str | os.PathLike[str] | DecisionLog | None = None,
         store: DurableStore | str | None = None,
         on_approval: ApprovalHandler | None = None,
-        principal: Principal = _ANONYMOUS,
+        principal: Principal = ANONYMOUS,
         environment: str = "dev",
         workspace: str = ".",
         extra: Extra | None = None,
@@ -290,8 +290,7 @@ class Guard:
         record_id = uuid4().hex
         if key is not None:
             about["key"] = key
-            digest = json_digest([key, options.principal.kind, options.principal.id])
-            record_id = f"key-{digest[:_KEY_DIGITS]}"
+            record_id = keyed_record_id(key, options.principal)
         refusal = self._caps.count(tool, args)
         if refusal is not None:
             record_id = uuid4().hex
@@ -344,7 +343,18 @@ class Guard:
         return outcome if problem is None else _with_log_error(outcome, problem)
 
     def _recorder(self, record_id: str, about: dict[str, Any], *, resumes: bool = False) -> Recorder:
-        return Recorder(self._log, record_id, about, self._redaction, resumes=resumes)
+        return Recorder(
+            self._log, record_id, about, self._redaction, resumes=resumes, overtaken=self._overtaken_since_now()
+        )
+
+    def _overtaken_since_now(self) -> Callable[[], bool]:
+        """Return a function that is true once a lease which begins now may have ended, and be another process's.
+
+        A clock that was set back counts as well.
+        """
+        clock = self._options.clock or _utc_now
+        began, margin = clock(), timedelta(seconds=self._options.lease_seconds / 2)
+        return lambda: abs(clock() - began) >= margin
 
     def _about(self, tool: str, options: Options) -> dict[str, Any]:
         """The fields of every entry of a submission that has a decision."""
@@ -442,6 +452,15 @@ class Guard:
                 raise ValueError("redact needs redact_key where the log is not a path")
             key = redaction_key(log)
         return Redaction(paths, key)
+
+
+def keyed_record_id(key: str, principal: Principal) -> str:
+    """The record id of the submissions with this key by this principal."""
+    return f"key-{json_digest([key, principal.kind, principal.id])[:_KEY_DIGITS]}"
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
 
 class _Anything:

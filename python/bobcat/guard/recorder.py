@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -13,6 +13,8 @@ from bobcat.model.decision import ActionRequest, Decision
 from bobcat.text.json_text import format_exception, json_text
 
 Body = Mapping[str, Any]  # Any: JSON
+
+COMPLETED = "another process has completed this submission"
 
 
 class Redaction(NamedTuple):
@@ -36,6 +38,7 @@ class Recorder:
         redaction: Redaction | None,
         *,
         resumes: bool = False,
+        overtaken: Callable[[], bool] = lambda: False,
     ) -> None:
         self._log = log
         self._id = record_id
@@ -43,6 +46,8 @@ class Recorder:
         self._redaction = redaction
         self._resumes = resumes
         """True until the entry that the submission continues is written: before the first other entry."""
+        self._overtaken = overtaken
+        """Returns true if another process may have continued the submission."""
         self._written: str | None = None
         """The decision that the log has."""
 
@@ -57,9 +62,13 @@ class Recorder:
             self._written = text
         return problem
 
-    async def outcome(self, outcome: Outcome) -> str | None:
-        """Record the outcome, with the decision when that has no entry. Returns the problem, as above."""
-        return await self._append("outcome", self._outcome(outcome))
+    async def outcome(self, outcome: Outcome, *, final: bool = True) -> str | None:
+        """Record the outcome, with the decision when that has no entry. Returns the problem, as above.
+
+        One that is not final is not recorded behind the final outcome of another process.
+        """
+        problem = await self._append("outcome", self._outcome(outcome), final=final)
+        return None if problem == COMPLETED else problem
 
     async def replayed(self, outcome: Outcome) -> str | None:
         """Record an outcome that the store has, unless the log has it: a process may have died in between."""
@@ -74,7 +83,7 @@ class Recorder:
     def outcome_at_once(self, outcome: Outcome) -> None:
         """Record the outcome of a submission that is being cancelled, without waiting in the event loop."""
         if self._log is not None:
-            self._write("outcome", self._outcome(outcome))
+            self._write("outcome", self._outcome(outcome), final=False)
 
     def _outcome(self, outcome: Outcome) -> dict[str, Any]:
         data = outcome.to_json()
@@ -85,23 +94,30 @@ class Recorder:
             body = {**self._about, "args": data["args"], **decided, **body}
         return body
 
-    async def _append(self, kind: str, body: Body) -> str | None:
+    async def _append(self, kind: str, body: Body, *, final: bool = False) -> str | None:
         # A thread: a log that waits for its disk or its server must not stop the event loop.
-        return None if self._log is None else await asyncio.to_thread(self._write, kind, body)
+        return None if self._log is None else await asyncio.to_thread(self._write, kind, body, final=final)
 
-    def _write(self, kind: str, body: Body) -> str | None:
+    def _write(self, kind: str, body: Body, *, final: bool) -> str | None:
         if self._log is None:
             return None
         try:
             if self._redaction is not None:
                 body = redact(body, self._redaction.paths, self._redaction.key)
             if self._resumes:
-                self._log.append(self._id, "resume", {"attempt": uuid4().hex})
+                if not self._written_open(self._log, "resume", {"attempt": uuid4().hex}):
+                    return COMPLETED
                 self._resumes = False
-            self._log.append(self._id, kind, body)
+            if final:
+                self._log.append(self._id, kind, body)
+            elif not self._written_open(self._log, kind, body):
+                return COMPLETED
         except Exception as error:
             return f"the decision log cannot be written: {format_exception(error)}"
         return None
+
+    def _written_open(self, log: DecisionLog, kind: str, body: Body) -> bool:
+        return log.append_open(self._id, kind, body, when=self._overtaken) is not None
 
 
 def _decided(decision: Decision) -> dict[str, Any]:

@@ -53,7 +53,8 @@ async def submit(call: ToolCall, record_id: str, options: Options, recorder: Rec
     if result.code == "busy":  # another process makes this submission, and records it
         return submission.outcome("failed", error=result.error, code="busy")
     outcome = submission.outcome_of(result)
-    problem = await (recorder.replayed(outcome) if outcome.replayed else recorder.outcome(outcome))
+    final = result.outcome == "succeeded"
+    problem = await (recorder.replayed(outcome) if outcome.replayed else recorder.outcome(outcome, final=final))
     return outcome if problem is None else submission.with_log_error(outcome, problem)
 
 

@@ -23,7 +23,8 @@ from bobcat.testing.crashsim.errors import SimulationError
 from bobcat.testing.crashsim.loop import point
 from bobcat.testing.crashsim.progress import Progress
 from bobcat.testing.crashsim.report import CrashSimError, Report, Tally
-from bobcat.testing.crashsim.scenario import Scenario, Stage
+from bobcat.testing.crashsim.scenario import Scenario, Stage, Worker
+from bobcat.testing.crashsim.submissions import submission
 from bobcat.testing.crashsim.verdict import Row
 from bobcat.testing.crashsim.world import Effect, World
 
@@ -39,8 +40,10 @@ __all__ = [
     "SimulationError",
     "Stage",
     "Tally",
+    "Worker",
     "World",
     "campaign",
     "point",
     "replay",
+    "submission",
 ]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
 from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
+from bobcat.decision_log import open_log
 from bobcat.journal.records import RunStore
 from bobcat.model.agent import Agent
-from bobcat.model.run import RunResult
+from bobcat.model.run import Message, RunResult
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
 from bobcat.testing.crashsim.clock import Clock
+from bobcat.testing.crashsim.errors import SimulationError
+from bobcat.testing.crashsim.logs import SimLog
 from bobcat.testing.crashsim.outside import Outside
 from bobcat.testing.crashsim.process import alone
 from bobcat.testing.crashsim.stores import SimStore, simulated
@@ -38,6 +41,7 @@ class Stage:
         self._outside = outside
         self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._stores: list[SimStore] = []
+        self._logs: list[SimLog] = []
 
     @property
     def directory(self) -> Path:
@@ -64,8 +68,16 @@ class Stage:
         self._stores.append(proxy)
         return proxy
 
+    def log(self, target: str | os.PathLike[str]) -> SimLog:
+        """Return the workers' view of the decision log at a path: an append is one step, and no dead worker appends."""
+        log = SimLog(open_log(target).medium)
+        self._logs.append(log)
+        return log
+
     def close(self) -> None:
-        """Close the stores and delete the directory."""
+        """Close the logs and the stores, and delete the directory."""
+        for log in self._logs:
+            log.close()
         for store in self._stores:
             if not hasattr(store.inner, "aclose"):
                 continue
@@ -77,6 +89,22 @@ class Stage:
             self._directory.cleanup()
 
 
+class Worker(NamedTuple):
+    """One worker process: its name, and its view of the store and the tools of the scenario."""
+
+    name: str
+    store: Any  # Any: the proxy offers what the scenario's store offers
+    tools: ToolSet
+
+
+class _NoAgent:
+    """The agent of a scenario with `drive`, which needs none."""
+
+    async def step(self, conversation: Sequence[Message], /) -> NoReturn:
+        """Raise."""
+        raise SimulationError("the scenario has no agent")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One run: the arguments of `run_agent`; the agent and the tools may be created for each worker.
@@ -86,10 +114,12 @@ class Scenario:
     `options` is passed to `run_agent`: a budget, a principal, or an `owner`, which is then every worker's name and lets
     a new worker take the run of a dead one at once. `run_id` is for storage that simulated runs share. `effects` lists
     the effects that really happened, with repetitions, if the stage's world does not record them: rows of a database.
+    `drive` is awaited by each worker in place of `run_agent`; its result is the run's, as far as it got. `submission`
+    makes a scenario of a `Guard` in this way.
     """
 
-    task: str
-    agent: Callable[[], Agent]
+    task: str = ""
+    agent: Callable[[], Agent] = _NoAgent
     tools: ToolSet | Callable[[], ToolSet]
     policy: Policy
     store: RunStore
@@ -99,6 +129,7 @@ class Scenario:
     run_id: str = "simulated"
     options: Mapping[str, Any] = field(default_factory=dict)  # Any: arguments of `run_agent`
     effects: Callable[[], Iterable[str]] | None = None
+    drive: Callable[[Worker], Awaitable[RunResult]] | None = None
 
 
 ScenarioFactory = Callable[[Stage], Scenario]

@@ -12,7 +12,7 @@ from bobcat.model.run import RunResult
 from bobcat.runtime.loop import run_agent
 from bobcat.testing.crashsim.outside import Outside
 from bobcat.testing.crashsim.process import Point, Process, alone
-from bobcat.testing.crashsim.scenario import Scenario, ScenarioFactory, Stage
+from bobcat.testing.crashsim.scenario import Scenario, ScenarioFactory, Stage, Worker
 from bobcat.testing.crashsim.schedule import FaultSchedule
 from bobcat.testing.crashsim.seams import SimAgent, with_points
 from bobcat.testing.crashsim.stores import SimStore, SimTransactionalStore
@@ -68,18 +68,24 @@ class _Run:
     async def _work(self, name: str, *, patient: bool) -> RunResult:
         scenario = self.scenario
         while True:
-            result = await run_agent(
-                SimAgent(scenario.agent()), scenario.task,
-                tools=self._create_tools(), policy=scenario.policy, store=self.store, run_id=scenario.run_id,
-                on_approval=scenario.on_approval, lease_seconds=scenario.lease_seconds,
-                **{"correlation_id": scenario.run_id, "owner": name, "clock": self.stage.clock, **scenario.options},
-            )  # fmt: skip
+            result = await self._drive(name)
             if result.status == "suspended" and scenario.answer is not None:
                 await scenario.answer(result)
             elif result.status == "superseded" and patient:
                 await asyncio.sleep(scenario.lease_seconds)
             else:
                 return result
+
+    async def _drive(self, name: str) -> RunResult:
+        scenario = self.scenario
+        if scenario.drive is not None:
+            return await scenario.drive(Worker(name, self.store, self._create_tools()))
+        return await run_agent(
+            SimAgent(scenario.agent()), scenario.task,
+            tools=self._create_tools(), policy=scenario.policy, store=self.store, run_id=scenario.run_id,
+            on_approval=scenario.on_approval, lease_seconds=scenario.lease_seconds,
+            **{"correlation_id": scenario.run_id, "owner": name, "clock": self.stage.clock, **scenario.options},
+        )  # fmt: skip
 
     def _create_tools(self) -> ToolSet:
         """Return the tools of one worker, with points."""
