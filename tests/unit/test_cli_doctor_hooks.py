@@ -365,3 +365,10 @@ def test_a_hook_that_asks_a_person_is_not_fired_at_one(run: Run, tmp_path: Path)
     edit(CLAUDE, command=f"{fake} claude-code --policy {policy} --approvals sqlite:///x")
     assert claude(run)["gate"] == "on"
     assert not (tmp_path / "asked").exists()
+
+
+def test_a_bundle_that_the_agent_may_write_is_noted(run: Run, tmp_path: Path) -> None:
+    run("install", "claude-code")
+    assert "within_reach" in codes(claude(run), "note")
+    run("install", "claude-code", "--policy", str(Path("policy.bobcat").rename(tmp_path / "policy.bobcat")))
+    assert "within_reach" not in codes(claude(run))

@@ -163,6 +163,12 @@ SESSIONS: dict[Host, Callable[[Scratch, Sequence[str], Sequence[str]], Ran]] = {
 }
 
 
+def mounts() -> bool:
+    """Return true if file systems can be mounted here, in a namespace."""
+    command = ["unshare", "--mount", "--map-root-user", "true"]
+    return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
 def new_scratch(host: Host, place: Path) -> Scratch:
     """Make a scratch project with a compiled policy, a home directory, and a copy of the native hook."""
     directories = {name: place / name for name in ("a project", "home", "bin")}
@@ -170,6 +176,7 @@ def new_scratch(host: Host, place: Path) -> Scratch:
         directory.mkdir(parents=True)
     scratch = Scratch(host, *directories.values())
     shutil.copy2(BIN / "bobcat-hook", scratch.hook)
+    (scratch.bin / "bobcat").symlink_to(BIN / "bobcat")  # the hook runs it for approvals
     (scratch.bin / scratch.program.name).symlink_to(scratch.program)
     if host == "gemini":
         settings = scratch.home / ".gemini/settings.json"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from bobcat.cli.hooks.settings import FAILURES, HOST_SETTINGS
 from hooks.real.conftest import make
-from hooks.real.programs import BIN, Scratch
+from hooks.real.programs import BIN, Scratch, mounts
 
 SCRIPTS = {
     "crashed": ["exit 1", "exit 3", "kill -SEGV $$", "kill -ABRT $$", "echo '{}' >&2; exit 255"],
@@ -106,15 +105,10 @@ def test_a_hook_whose_streams_fail_refuses_everywhere(scratch: Scratch, redirect
     assert scratch.files() == set(), ran
 
 
-def _mounts() -> bool:
-    command = ["unshare", "--mount", "--map-root-user", "true"]
-    return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
-
-
 @pytest.mark.parametrize("command", ["touch ran", "touch denied"])
 def test_a_home_that_cannot_be_written(scratch: Scratch, command: str) -> None:
     """The call that is allowed may run or not, as the host copes; the one that is denied never runs."""
-    if not _mounts():
+    if not mounts():
         pytest.skip("needs `unshare --mount`")
     scratch.install()
     home = shlex.quote(str(scratch.home))
@@ -127,7 +121,7 @@ def test_a_home_that_cannot_be_written(scratch: Scratch, command: str) -> None:
 @pytest.mark.parametrize("command", ["touch ran", "touch denied"])
 def test_a_full_disk(scratch: Scratch, command: str) -> None:
     """The temporary directory is full."""
-    if not _mounts():
+    if not mounts():
         pytest.skip("needs `unshare --mount`")
     scratch.install()
     full = scratch.bin / "full"

@@ -32,7 +32,7 @@ def examine_hook(found: Installed, host: HostSettings, file: Path, directory: Pa
         gate, fired = _fire(found, host, directory, broken=bool(bundle))
         findings += [*bundle, *fired]
         if not bundle:
-            findings += _stale(found)
+            findings += [*_stale(found), *_within_reach(found, directory)]
     elif any(finding.code == "hook_missing" for finding in findings) and _closed(found, host, "missing"):
         gate = "refuses"
     return HookReport(str(file), found.command.text, gate, tuple(findings))
@@ -126,6 +126,13 @@ def _fire(found: Installed, host: HostSettings, directory: Path, *, broken: bool
         return "on", notes
     said = f"the hook does not answer as its policy decides (`{verdict}`), but with {_end(fired)}"
     return ("refuses" if _closed(found, host, _failure(fired)) else "off"), [Finding("error", "wrong_answer", said)]
+
+
+def _within_reach(found: Installed, directory: Path) -> Iterator[Finding]:
+    path = Path(os.path.realpath(found.command.policy or ""))
+    if path.is_relative_to(os.path.realpath(directory)):
+        said = f"the agent works in the directory of `{found.command.policy}`: deny changes of it, or keep it elsewhere"
+        yield Finding("note", "within_reach", said)
 
 
 def _json(text: str) -> object:
