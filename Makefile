@@ -179,7 +179,7 @@ bench-log: build  ## measure appends to decision logs, starting PostgreSQL
 .PHONY: bench-hooks
 bench-hooks: build  ## measure what the hook adds to a tool call in the real coding agents, installed into .build/hosts
 	PYTHON=$(BIN)/python .ci/hosts $(BUILD)/hosts
-	PYTHONPATH=tests BOBCAT_HOSTS=$(BUILD)/hosts $(BIN)/python benches/hook_hosts.py
+	PYTHONPATH=tests BOBCAT_HOSTS=$(BUILD)/hosts $(BIN)/python tests/hooks/real/measure.py
 
 .PHONY: bench-stores
 bench-stores: build  ## measure stores, starting PostgreSQL and Redis; writes benches/stores_results.json

@@ -1,6 +1,6 @@
 """The hook in the real coding agents: the time that it adds to a tool call.
 
-    PYTHONPATH=tests BOBCAT_HOSTS=.build/hosts python benches/hook_hosts.py [--calls N] [--rounds N]
+    PYTHONPATH=tests BOBCAT_HOSTS=.build/hosts python tests/hooks/real/measure.py [--calls N] [--rounds N]
 
 A session of a host in which the model, which runs on this machine, proposes N commands that do nothing; with the hook,
 with the hook and its log, and without. The sessions take turns; the fastest one of each kind counts. `make bench-hooks`
