@@ -44,7 +44,9 @@ def test_the_commands_are_installed(name: str, function: str) -> None:
     assert callable(importlib.metadata.EntryPoint(name, function, "console_scripts").load())
 
 
-FRAMEWORKS = {"adk", "agent-framework", "claude-agent-sdk", "langchain", "litellm", "openai-agents", "pydantic-ai", "strands"}
+FRAMEWORKS = {
+    "adk", "agent-framework", "claude-agent-sdk", "langchain", "litellm", "openai-agents", "pydantic-ai", "strands",
+}  # fmt: skip
 LEFT_OUT = {"all", "crewai", *FRAMEWORKS}
 """CrewAI restricts other packages; the others are frameworks, of which a program rarely needs more than one."""
 

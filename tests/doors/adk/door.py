@@ -109,3 +109,8 @@ def _answer(given: Any) -> dict[str, Any]:
 
 def _text(response: Any) -> str:
     return str(response.get("error", response.get("result", response)))
+
+
+def model(turns: Any) -> FakeModel:
+    """The model of an example."""
+    return FakeModel(turns=iter(turns))

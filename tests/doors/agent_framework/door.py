@@ -90,3 +90,8 @@ async def run(setup: Setup) -> Observed:
 def run_sync(setup: Setup) -> Observed:
     """Fail: the framework has no synchronous entry point."""
     raise NotImplementedError
+
+
+def model(turns: Any) -> FakeClient:
+    """The client of an example."""
+    return FakeClient(turns)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 from agent_hooks import InterceptionEmitter
 
@@ -47,3 +48,8 @@ async def run(setup: Setup) -> Observed:
 def run_sync(setup: Setup) -> Observed:
     """Run it in an event loop that is not the guard's."""
     return asyncio.run(run(setup))
+
+
+def model(turns: Any) -> list[Any]:
+    """The calls of an example."""
+    return [each for turn in turns for each in turn]

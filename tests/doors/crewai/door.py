@@ -87,3 +87,22 @@ def run_sync(setup: Setup) -> Observed:
 def _observed(vendor: Vendor, result: Any) -> Observed:
     answers = [each for each in vendor.requests[-1]["messages"] if each["role"] == "tool"]
     return Observed([(each["tool_call_id"], each["content"]) for each in answers], final=str(result))
+
+
+def model(turns: Any) -> crewai.BaseLLM:
+    """The model of an example: CrewAI's own interface, without a server."""
+    os.environ.update(QUIET)
+    return _ScriptedLLM(model="fake", turns=iter([*turns, None]))
+
+
+class _ScriptedLLM(crewai.BaseLLM):
+    turns: Any = None
+
+    def call(self, *_: Any, **__: Any) -> Any:
+        """Give the next turn."""
+        turn = next(self.turns)
+        return "done" if turn is None else reply(turn)["choices"][0]["message"]["tool_calls"]
+
+    def supports_function_calling(self) -> bool:
+        """Propose calls as data."""
+        return True

@@ -96,3 +96,8 @@ async def _answered(setup: Setup, agent: Agent, invoke: Any) -> Observed:
                 observed.replies.append((given["toolUseId"], " ".join(each["text"] for each in given["content"])))
     observed.final = str(result).strip()
     return observed
+
+
+def model(turns: Any) -> FakeModel:
+    """The model of an example."""
+    return FakeModel(turns)
