@@ -105,6 +105,12 @@ check-hooks: build  ## run the hook in the real coding agents, installed into .b
 	PYTHON=$(BIN)/python .ci/hosts $(BUILD)/hosts
 	BOBCAT_HOSTS=$(BUILD)/hosts $(PYTEST) tests/hooks/real
 
+.PHONY: check-mcp
+check-mcp: build  ## run the MCP conformance suite with and without the proxy; installs it into .build/mcp-conformance
+	$(call say,MCP conformance)
+	.ci/mcp-conformance $(BUILD)/mcp-conformance
+	BOBCAT_MCP_CONFORMANCE=$(abspath $(BUILD)/mcp-conformance) $(PYTEST) -s tests/mcp_proxy/test_conformance.py
+
 .PHONY: fmt
 fmt: setup  ## format Python and Rust
 	$(BIN)/ruff format $(PY_DIRS)
@@ -141,13 +147,14 @@ bench-gate: build  ## measure decisions against lynx-agent in one run, count ins
 check: fmt-check lint types bench-gate smoke-pythons test  ## all that CI runs; the test summary comes last
 
 .PHONY: check-slow
-check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors, coding agents and the dependency audit
+check-slow: check test-pythons  ## check, then long campaigns, fuzzing, the doors, coding agents, MCP and the dependency audit
 	$(call say,campaigns)
 	BOBCAT_CAMPAIGN=$${BOBCAT_CAMPAIGN:-20000} $(PYTEST) -m campaign --durations=20
 	$(call say,fuzzing)
 	.ci/fuzz
 	$(MAKE) check-doors
 	$(MAKE) check-hooks
+	$(MAKE) check-mcp
 	$(call say,dependency audit)
 	.ci/audit
 

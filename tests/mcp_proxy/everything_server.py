@@ -44,26 +44,31 @@ def text(words: str) -> TextContent:
 
 @server.tool(structured_output=False)
 def test_simple_text() -> TextContent:
+    """Simple text."""
     return text("This is a simple text response for testing.")
 
 
 @server.tool(structured_output=False)
 def test_image_content() -> ImageContent:
+    """Image content."""
     return image()
 
 
 @server.tool(structured_output=False)
 def test_audio_content() -> AudioContent:
+    """Audio content."""
     return AudioContent(type="audio", data=WAV, mimeType="audio/wav")
 
 
 @server.tool(structured_output=False)
 def test_embedded_resource() -> EmbeddedResource:
+    """Embedded resource."""
     return embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
 
 
 @server.tool(structured_output=False)
 def test_multiple_content_types() -> list[Any]:
+    """Multiple content types."""
     data = json.dumps({"test": "data", "value": 123})
     return [
         text("Multiple content types test:"),
@@ -74,6 +79,7 @@ def test_multiple_content_types() -> list[Any]:
 
 @server.tool(structured_output=False)
 async def test_tool_with_logging(ctx: Context) -> str:
+    """Tool with logging."""
     for words in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         await ctx.info(words)
         await asyncio.sleep(0.05)
@@ -82,6 +88,7 @@ async def test_tool_with_logging(ctx: Context) -> str:
 
 @server.tool(structured_output=False)
 async def test_tool_with_progress(ctx: Context) -> str:
+    """Tool with progress."""
     for done in (0, 50, 100):
         await ctx.report_progress(done, 100)
         await asyncio.sleep(0.05)
@@ -90,11 +97,13 @@ async def test_tool_with_progress(ctx: Context) -> str:
 
 @server.tool(structured_output=False)
 def test_error_handling() -> str:
+    """Error handling."""
     raise ToolError("This tool intentionally returns an error for testing")
 
 
 @server.tool(structured_output=False)
 async def test_sampling(prompt: str, ctx: Context) -> str:
+    """Sampling."""
     message = SamplingMessage(role="user", content=text(prompt))
     answer = await ctx.session.create_message([message], max_tokens=100, related_request_id=ctx.request_id)
     return f"LLM response: {getattr(answer.content, 'text', '')}"
@@ -112,11 +121,13 @@ async def asked(ctx: Context, message: str, schema: dict[str, Any]) -> str:
 
 @server.tool(structured_output=False)
 async def test_elicitation(message: str, ctx: Context) -> str:
+    """Elicitation."""
     return f"User response: {await asked(ctx, message, User.model_json_schema())}"
 
 
 @server.tool(structured_output=False)
 async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
+    """Elicitation sep1034 defaults."""
     properties = {
         "name": {"type": "string", "default": "John Doe"},
         "age": {"type": "integer", "default": 30},
@@ -129,6 +140,7 @@ async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
 
 @server.tool(structured_output=False)
 async def test_elicitation_sep1330_enums(ctx: Context) -> str:
+    """Elicitation sep1330 enums."""
     titled = [{"const": f"value{n}", "title": f"Choice {n}"} for n in (1, 2, 3)]
     plain = {"type": "string", "enum": ["option1", "option2", "option3"]}
     properties = {
@@ -143,6 +155,7 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
 
 @server.tool(structured_output=False)
 async def test_reconnection() -> str:
+    """Reconnection."""
     return "reconnected"
 
 
