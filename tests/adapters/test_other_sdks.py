@@ -20,8 +20,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = Path(bobcat.__file__).parents[1]
 NEEDED = ["msgspec", "PyYAML", "google-re2", "click", "rich", "pytest", "hypothesis", "jsonschema"]
 SETS = {
-    "second generation of MCP": (["mcp>=2,<3"], ["mcp_tools", "mcp_pins", "mcp_arguments"]),
-    "the first release of the second generation of MCP": (["mcp==2.0.0"], ["mcp_tools", "mcp_pins", "mcp_arguments"]),
+    "second generation of MCP": (
+        ["mcp>=2,<3"],
+        ["mcp_tools", "mcp_pins", "mcp_arguments", "mcp_proxy_sdks", "mcp_several"],
+    ),
+    "the first release of the second generation of MCP": (
+        ["mcp==2.0.0"],
+        ["mcp_tools", "mcp_pins", "mcp_arguments", "mcp_proxy_sdks", "mcp_several"],
+    ),
     "the oldest releases that the extras allow": (
         ["anthropic==1.0.0", "openai==2.0.0", "langgraph==1.2.0", "mcp==1.24.0"],
         [
@@ -33,6 +39,8 @@ SETS = {
             "mcp_tools",
             "mcp_pins",
             "mcp_arguments",
+            "mcp_proxy_sdks",
+            "mcp_several",
         ],
     ),
     "CrewAI": (["crewai>=1.15"], ["crewai_agent", "crewai_tools"]),

@@ -1,4 +1,4 @@
-"""A client for the conformance suite's own servers, by the official SDK: `SCENARIO URL`, or `SCENARIO --proxy POLICY URL`.
+"""A client for the servers of the conformance suite, by the official SDK: `SCENARIO [--proxy POLICY] URL`.
 
 With `--proxy`, the client talks to a proxy in front of the URL.
 """

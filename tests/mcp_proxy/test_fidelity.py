@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from mcp_proxy.raw_client import ALL, HELLO, HERE, RawClient, proxied, python
+from mcp_proxy.raw_client import ADAPTERS, ALL, HELLO, HERE, RawClient, proxied, python
 
 RAW = python(HERE / "raw_server.py")
 EVERYTHING = python(HERE / "everything_server.py", "stdio")
@@ -136,3 +136,15 @@ def test_an_id_that_is_in_use_is_refused(policy: Path) -> None:
         id = client.begin("tools/call", {"name": "odd", "arguments": {"do": "hang"}})
         client.send(id=id, method="tools/call", params={"name": "odd", "arguments": {}})
         assert client.answer(id)["error"]["message"] == "the id is in use"
+
+
+def test_a_changed_list_is_noticed_and_listed_again(policy: Path, tmp_path: Path) -> None:
+    tools, calls = tmp_path / "tools.json", tmp_path / "calls"
+    tools.write_text(json.dumps([{"name": "one", "inputSchema": {"type": "object"}}]))
+    with RawClient(proxied(policy, python(ADAPTERS / "changing_server.py", tools, calls))) as client:
+        client.initialize()
+        assert client.tools() == ["one"]
+        tools.write_text(json.dumps([{"name": "two", "inputSchema": {"type": "object", "required": ["n"]}}]))
+        assert client.call("two", n=1)["content"][0]["text"] == "sent"
+        assert client.tools() == ["two"]
+        assert "Unknown tool" in client.call("gone")["message"]

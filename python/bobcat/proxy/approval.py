@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from bobcat.model.run import ApprovalDecision, ApprovalRequest
@@ -46,10 +46,15 @@ def decision(answer: dict[str, Any], approver: str) -> ApprovalDecision:  # Any:
 
 def question(req: ApprovalRequest) -> str:
     """The question, with every argument in full, or cut visibly."""
-    lines = [f"The policy asks for an approval of `{safe_name(req.request.tool)}`."]
-    if req.decision.reason:
-        lines.append(f"Reason: {safe_text(req.decision.reason, limit=MAX_VALUE_CHARS)}")
-    if req.uncertain:
+    return question_text(req.request.tool, req.request.args, req.decision.reason, uncertain=req.uncertain)
+
+
+def question_text(tool: str, args: Mapping[str, Any], reason: str, *, uncertain: bool = False) -> str:
+    """The question about a call."""
+    lines = [f"The policy asks for an approval of `{safe_name(tool)}`."]
+    if reason:
+        lines.append(f"Reason: {safe_text(reason, limit=MAX_VALUE_CHARS)}")
+    if uncertain:
         lines.append("An earlier attempt may have taken effect: an approval can make it happen twice.")
-    lines += safe_args(req.request.args, limit=MAX_VALUE_CHARS)
+    lines += safe_args(args, limit=MAX_VALUE_CHARS)
     return "\n".join(lines)

@@ -16,6 +16,7 @@ from bobcat.model.run import ToolDef
 from bobcat.proxy.catalog import Listed
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import INVALID_PARAMS, Message, MessageError, error, raw, result
+from bobcat.proxy.rounds import INNER, Rounds, envelope_of
 from bobcat.proxy.upstream import UpstreamError
 from bobcat.text.json_text import json_text
 from bobcat.tools.schema import INPUT_SCHEMA, with_input_schema
@@ -25,6 +26,8 @@ OUTCOME = "bobcat/outcome"
 
 Approvals = Literal["auto", "elicit", "wait", "deny"]
 Args = dict[str, Any]  # Any: JSON
+Ask = ApprovalHandler | Rounds | None
+"""The way to ask the client's user, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +37,18 @@ class Gate:
     guard: Guard
     durable: bool
 
-    async def answer(self, link: Link, message: Message, ask: ApprovalHandler | None, client: str) -> Message:
+    async def answer(self, link: Link, message: Message, ask: Ask, client: str) -> Message:
         """The answer to a `tools/call`: the server's, or a result with the reason for its absence."""
         try:
             params = message.mapping("params")
-            name, args = params.get("name"), params.get("arguments", {})
+            name, args = params.get("name"), params.get("arguments")
+            args = {} if args is None else args
             if not isinstance(name, str) or not isinstance(args, dict):
                 raise MessageError("`name` must be a string and `arguments` an object")
         except MessageError as problem:
             return error(message.id, INVALID_PARAMS, str(problem))
         try:
-            listed = await link.catalog.find(name)
+            listed = await link.catalog.find(name, envelope_of(params))
         except (UpstreamError, MessageError) as problem:
             outcome = await self.guard.refuse(name, args, reason=str(problem), code="not_listed")
             return blocked(message, outcome)
@@ -56,6 +60,15 @@ class Gate:
             return blocked(message, outcome)
         sending = _Sending(link, listed, message, args)
         extra = {"server": link.server.name, "client": client}
+        if isinstance(ask, Rounds):
+            granted = ask.answered(name, args, params)
+            if granted is None:
+                found = await self.guard.check(sending.tool.name, args, run=sending.tool, extra=extra)
+                if found.status == "waiting":
+                    return result(message.id, ask.ask(found, args, params))
+            else:
+                sending.inner = granted.inner
+            ask = granted
         outcome = await self._submitted(sending, args, ask, extra)
         if sending.answer is not None and outcome.status in ("ok", "failed"):
             return sending.answer
@@ -87,6 +100,8 @@ class _Sending:
         self._message = message
         self._args = args
         self.answer: Message | None = None
+        self.inner: Args | None = None
+        """What the server had asked for, in place of the answer to the proxy's question."""
         self.tool: ToolDef = dataclasses.replace(listed.tool, fn=self._function())
 
     def _function(self) -> Any:
@@ -105,6 +120,9 @@ class _Sending:
             parts["name"] = raw(self._listed.name)
         if json_text(effective) != json_text(self._args):
             parts["arguments"] = raw(effective)
+        if self.inner is not None:
+            kept = {part: each for part, each in parts.items() if part not in INNER}
+            parts = {**kept, **{part: raw(each) for part, each in self.inner.items()}}
         self.answer = await self._link.request(message.replaced(params=parts))
         if not self.answer.has("result"):
             raise ToolError(str(self.answer.mapping("error").get("message", "")))
@@ -134,5 +152,6 @@ def blocked(message: Message, outcome: Outcome) -> Message:
     data = outcome.to_json()
     names = ("status", "record_id", "code", "verdict", "reason", "matched_rules", "approvals")
     about = {name: data[name] for name in names if data[name]}
-    content = [{"type": "text", "text": text}]
-    return result(message.id, {"content": content, "isError": True, "_meta": {OUTCOME: about}})
+    found = {"content": [{"type": "text", "text": text}], "isError": True, "_meta": {OUTCOME: about}}
+    kind = {"resultType": "complete"} if envelope_of(message.mapping("params")) else {}
+    return result(message.id, found | kind)

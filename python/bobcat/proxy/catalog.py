@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import msgspec
 
 from bobcat.bundle import Policy
 from bobcat.model.decision import Principal, ToolMetadata
+from bobcat.model.frozen import FrozenDict
 from bobcat.model.request import Request
 from bobcat.model.run import ToolDef
 from bobcat.proxy.message import Message, MessageError, items, members, raw, strict
@@ -68,26 +69,28 @@ class Catalog:
         """Note that the server's tools may have changed."""
         self._fresh = False
 
-    async def find(self, shown_name: str) -> Listed | None:
+    async def find(self, shown_name: str, envelope: Mapping[str, Any]) -> Listed | None:
         """The tool of a name that clients see. With pins, the server is asked for its definition at each call.
 
+        `envelope` are the members of `_meta` that requests to the server must have.
         Raises `UpstreamError` or `MessageError` when the tools cannot be listed.
         """
         if not shown_name.startswith(self._server.prefix):
             return None
         name = shown_name.removeprefix(self._server.prefix)
         if self._rules.pins is not None or not self._fresh or name not in self._tools:
-            await self.refresh()
+            await self.refresh(envelope)
         return self._tools.get(name)
 
-    async def refresh(self) -> list[msgspec.Raw]:
+    async def refresh(self, envelope: Mapping[str, Any] = FrozenDict()) -> list[msgspec.Raw]:
         """List all tools; return those that are shown, as clients see them."""
+        meta = {"_meta": dict(envelope)} if envelope else {}
         async with self._listing:
             shown: list[msgspec.Raw] = []
             before, self._tools, cursor = self._tools, {}, None
             try:
                 for _ in range(MAX_PAGES):
-                    answer = await self._ask("tools/list", {} if cursor is None else {"cursor": cursor})
+                    answer = await self._ask("tools/list", meta if cursor is None else {**meta, "cursor": cursor})
                     if not answer.has("result"):
                         break  # a server without tools
                     shown.extend(self.page(answer))

@@ -9,11 +9,12 @@ from typing import Any
 from uuid import uuid4
 
 from bobcat.proxy.approval import Elicitation
-from bobcat.proxy.calls import Approvals, Gate
+from bobcat.proxy.calls import Approvals, Ask, Gate
 from bobcat.proxy.catalog import Rules
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     SERVER_ENDED,
@@ -25,6 +26,7 @@ from bobcat.proxy.message import (
     raw,
 )
 from bobcat.proxy.notes import note
+from bobcat.proxy.rounds import CAPABILITIES, Rounds, envelope_of
 from bobcat.proxy.several import Several
 from bobcat.proxy.upstream import Server, UpstreamError
 from bobcat.text.json_text import format_exception
@@ -69,6 +71,7 @@ class Session:
         self._asked: dict[Id, asyncio.Future[Message]] = {}
         """The proxy's own requests to the client."""
         self._can_elicit = False
+        self._rounds = Rounds(settings.approver)
         self._client = ""
 
     async def start(self) -> None:
@@ -131,16 +134,19 @@ class Session:
                 return await self._listed(self._links[0], message)
             case "initialize":
                 self._introduced(message)
-            case "server/discover":
-                return error(message.id, METHOD_NOT_FOUND, "Method not found")
+            case "server/discover" if self._several is not None or self._settings.servers[0].url:
+                return error(message.id, METHOD_NOT_FOUND, "Method not found")  # then clients make the older handshake
         if self._several is not None:
             return await self._several.answer(message)
         return await self._links[0].request(message)
 
     async def _called(self, message: Message) -> Message:
         link = self._links[0]
-        if self._several is not None:
+        try:
             name = message.mapping("params").get("name")
+        except MessageError as problem:
+            return error(message.id, INVALID_PARAMS, str(problem))
+        if self._several is not None:
             link = self._several.by_prefix(name) or link  # which knows no tool of the name
         return await self._settings.gate.answer(link, message, self._handler(message), self._client)
 
@@ -156,14 +162,17 @@ class Session:
 
     def _introduced(self, message: Message) -> None:
         params = message.mapping("params")
-        capabilities, client = params.get("capabilities"), params.get("clientInfo")
-        known = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
-        self._can_elicit = isinstance(known, dict) and (not known or "form" in known)
+        self._can_elicit, client = _can_elicit(params.get("capabilities")), params.get("clientInfo")
         name = client.get("name") if isinstance(client, dict) else ""
         self._client = name if isinstance(name, str) else ""
 
-    def _handler(self, message: Message) -> Elicitation | None:
-        if not self._can_elicit or self._settings.approvals not in ("auto", "elicit"):
+    def _handler(self, message: Message) -> Ask:
+        if self._settings.approvals not in ("auto", "elicit"):
+            return None
+        envelope = envelope_of(message.mapping("params"))
+        if envelope:
+            return self._rounds if _can_elicit(envelope[CAPABILITIES]) else None
+        if not self._can_elicit:
             return None
 
         async def ask(method: str, params: dict[str, Any]) -> Message:
@@ -218,3 +227,9 @@ class Session:
         note(reason)
         if all(link.gone is not None for link in self._links):
             self._ended(reason)
+
+
+def _can_elicit(capabilities: object) -> bool:
+    """Return true if a client shows forms to its user."""
+    known = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+    return isinstance(known, dict) and (not known or "form" in known)
