@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -12,14 +12,12 @@ from bobcat.adapters.mcp_content import result_text
 from bobcat.approvals import ApprovalHandler
 from bobcat.guard import Guard, Outcome
 from bobcat.guards.answers import ToolError, answer_text
-from bobcat.model.run import ToolDef
-from bobcat.proxy.catalog import Listed
+from bobcat.proxy.catalog import Function, Listed
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import INVALID_PARAMS, Message, MessageError, error, raw, result
 from bobcat.proxy.rounds import INNER, Rounds, envelope_of
 from bobcat.proxy.upstream import UpstreamError
 from bobcat.text.json_text import json_text
-from bobcat.tools.schema import INPUT_SCHEMA, with_input_schema
 
 OUTCOME = "bobcat/outcome"
 """Key of `_meta` under which a result that is not the server's has its cause."""
@@ -69,6 +67,7 @@ class Gate:
             else:
                 sending.inner = granted.inner
             ask = granted
+        _CURRENT.set(sending)
         outcome = await self._submitted(sending, args, ask, extra)
         if sending.answer is not None and outcome.status in ("ok", "failed"):
             return sending.answer
@@ -91,28 +90,34 @@ class Gate:
             number += 1
 
 
+_CURRENT: ContextVar[_Sending] = ContextVar("bobcat_proxy_call")
+"""The call of this task. PERF: the tools keep one function, whose signature is read once."""
+
+
+def function_of(name: str) -> Function:
+    """The function of a listed tool: it sends the call of its task."""
+
+    async def call(**effective: Any) -> str:
+        return await _CURRENT.get().send(effective)
+
+    call.__name__ = call.__qualname__ = f"mcp_tool[{name}]"
+    return call
+
+
 class _Sending:
-    """One call on its way to the server: the tool that sends it, and the server's answer."""
+    """One call on its way to the server, and the server's answer."""
 
     def __init__(self, link: Link, listed: Listed, message: Message, args: Args) -> None:
         self._link = link
         self._listed = listed
         self._message = message
         self._args = args
+        self.tool = listed.tool
         self.answer: Message | None = None
         self.inner: Args | None = None
         """What the server had asked for, in place of the answer to the proxy's question."""
-        self.tool: ToolDef = dataclasses.replace(listed.tool, fn=self._function())
 
-    def _function(self) -> Any:
-        async def call(**effective: Any) -> str:
-            return await self._send(effective)
-
-        known = self._listed.tool.fn
-        call.__name__, call.__qualname__ = known.__name__, known.__qualname__
-        return with_input_schema(call, getattr(known, INPUT_SCHEMA))
-
-    async def _send(self, effective: Args) -> str:
+    async def send(self, effective: Args) -> str:
         """Send the call with the arguments that were decided; return its result as text for the record."""
         message = self._message
         parts = message.parts("params")

@@ -28,6 +28,7 @@ MAX_PAGES = 100
 METADATA = ToolMetadata("medium", False, ("mcp:tool",))
 """The declaration of every tool: what a server says about the safety of its own tools is ignored."""
 
+Function = Callable[..., Awaitable[Any]]  # Any: arguments and results of tools have any type
 Ask = Callable[[str, "dict[str, Any]"], Awaitable[Message]]  # Any: JSON
 
 
@@ -53,14 +54,16 @@ class Listed:
 
 
 class Catalog:
-    """The tools of one server. `ask` sends a request to it and returns the answer."""
+    """The tools of one server. `ask` sends a request to it, `function` makes those of its tools."""
 
-    def __init__(self, server: Server, rules: Rules, ask: Ask) -> None:
+    def __init__(self, server: Server, rules: Rules, ask: Ask, function: Callable[[str], Function]) -> None:
         self._server = server
         self._rules = rules
         self._ask = ask
+        self._function = function
         self._tools: dict[str, Listed] = {}
         self._fresh = False
+        self._definitions: dict[str, ToolDef] = {}
         self._permitted: dict[str, bool] = {}
         self._noted: set[str] = set()
         self._listing = asyncio.Lock()
@@ -135,19 +138,20 @@ class Catalog:
         return Listed(name, tool, problem is None and self._is_permitted(tool.name), problem)
 
     def _definition(self, name: str, definition: dict[str, Any], schema: dict[str, Any]) -> ToolDef:
-        async def call(**_: Any) -> None:
-            raise NotImplementedError
-
-        call.__name__ = call.__qualname__ = f"mcp_tool[{name}]"
+        digest = pin(definition)["digest"]
+        known = self._definitions.get(name)
+        if known is not None and known.definition == digest:
+            return known  # PERF: its schema is compiled
         described = definition.get("description")
-        return ToolDef(
+        self._definitions[name] = found = ToolDef(
             self._server.prefix + name,
             described if isinstance(described, str) else f"MCP tool: {name}",
-            with_input_schema(call, schema),
+            with_input_schema(self._function(name), schema),
             None,
             METADATA,
-            definition=pin(definition)["digest"],
+            definition=digest,
         )
+        return found
 
     def _is_permitted(self, name: str) -> bool:
         found = self._permitted.get(name)

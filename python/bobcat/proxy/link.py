@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import uuid4
 
-from bobcat.proxy.catalog import Catalog, Rules
+from bobcat.proxy.catalog import Catalog, Function, Rules
 from bobcat.proxy.connect import connection_to
 from bobcat.proxy.message import SERVER_ENDED, Id, Message, error
 from bobcat.proxy.notes import note
@@ -26,9 +26,11 @@ class Link:
     answer to no open request is dropped.
     """
 
-    def __init__(self, server: Server, rules: Rules, from_server: FromServer, ended: Ended) -> None:
+    def __init__(
+        self, server: Server, rules: Rules, function: Callable[[str], Function], from_server: FromServer, ended: Ended
+    ) -> None:
         self.server = server
-        self.catalog = Catalog(server, rules, self.ask)
+        self.catalog = Catalog(server, rules, self.ask, function)
         self.gone: str | None = None
         """The reason why the server has ended, if it has."""
         self._connection = connection_to(server)

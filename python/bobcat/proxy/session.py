@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from bobcat.proxy.approval import Elicitation
-from bobcat.proxy.calls import Approvals, Ask, Gate
+from bobcat.proxy.calls import Approvals, Ask, Gate, function_of
 from bobcat.proxy.catalog import Rules
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import (
@@ -63,7 +63,8 @@ class Session:
         self._deliver = deliver
         self._ended = ended
         self._links = [
-            Link(server, settings.rules, self._from_server, self._server_ended) for server in settings.servers
+            Link(server, settings.rules, function_of, self._from_server, self._server_ended)
+            for server in settings.servers
         ]
         self._several = Several(self._links) if len(self._links) > 1 or settings.servers[0].prefix else None
         self._tasks: dict[Id, asyncio.Task[None]] = {}
