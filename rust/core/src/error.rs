@@ -24,6 +24,8 @@ pub enum ErrorCode {
     TooLarge,
     /// The decision took more than [`crate::limits::MAX_DECISION_STEPS`] steps.
     BudgetExceeded,
+    /// A facet could not decide the meaning of a text.
+    Undecidable,
     /// A function used an operation without an exact implementation here.
     Unsupported,
     /// Python's `TypeError`; `lynx` profile and host rules.
@@ -46,6 +48,7 @@ impl ErrorCode {
             Self::TooManySteps => "too_many_steps",
             Self::TooLarge => "too_large",
             Self::BudgetExceeded => "budget_exceeded",
+            Self::Undecidable => "undecidable",
             Self::Unsupported => "unsupported",
             Self::TypeError => "TypeError",
             Self::Named(name) => name,
@@ -99,6 +102,8 @@ pub enum Fault {
     OutOfRange,
     /// [`ErrorCode::BudgetExceeded`]
     BudgetExceeded,
+    /// [`ErrorCode::Undecidable`]
+    Undecidable,
 }
 
 impl From<Fault> for ErrorCode {
@@ -109,6 +114,7 @@ impl From<Fault> for ErrorCode {
             Fault::BadUnicode => Self::BadUnicode,
             Fault::OutOfRange => Self::OutOfRange,
             Fault::BudgetExceeded => Self::BudgetExceeded,
+            Fault::Undecidable => Self::Undecidable,
         }
     }
 }

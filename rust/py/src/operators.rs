@@ -38,7 +38,7 @@ pub(crate) fn prepare<'py>(py: Python<'py>, info: &ClauseInfo) -> PyResult<Bound
     let operand = match &info.operand {
         Operand::Const(operand) => to_python(py, operand)?,
         // The `lynx` profile has constants only.
-        Operand::Ref(..) | Operand::Tests(_) => {
+        Operand::Ref(..) | Operand::Tests(_) | Operand::Part(..) => {
             return Err(PyTypeError::new_err("the operand is no constant"));
         }
     };

@@ -10,6 +10,7 @@ use super::predicate::sound;
 use crate::budget::Steps;
 use crate::bytes::hash::Keyed;
 use crate::error::Fault;
+use crate::facets::cache::Cache;
 use crate::num::number::Number;
 use crate::value::compare::{number, order};
 use crate::value::{Step, Value, View};
@@ -20,6 +21,8 @@ pub(crate) trait Around<V: Value> {
     fn at(&self, path: u32) -> Step<V>;
     /// The budget.
     fn steps(&self) -> &Steps;
+    /// The texts that facets have parsed.
+    fn facets(&self) -> &Cache;
     /// Returns the values that elements are compared with.
     fn referred(&self) -> &Referred<V>;
 }

@@ -14,6 +14,8 @@ pub enum Operand {
     Ref(Head, Vec<Box<str>>),
     /// Tests that must all hold; strict profile only.
     Tests(Vec<Check>),
+    /// The names of parts from the value to one below, and tests of it that must all hold; below a facet only.
+    Part(Vec<Box<str>>, Vec<Check>),
 }
 
 /// One test of a nesting operator.
@@ -33,7 +35,7 @@ impl Operand {
     pub fn constant(&self) -> Option<&Const> {
         match self {
             Self::Const(constant) => Some(constant),
-            Self::Ref(..) | Self::Tests(_) => None,
+            Self::Ref(..) | Self::Tests(_) | Self::Part(..) => None,
         }
     }
 
@@ -48,7 +50,7 @@ impl Operand {
         match self {
             Self::Const(_) => Ok(()),
             Self::Ref(head, keys) => visit(*head, keys),
-            Self::Tests(checks) => checks
+            Self::Tests(checks) | Self::Part(_, checks) => checks
                 .iter()
                 .try_for_each(|check| check.operand.each_ref(visit)),
         }

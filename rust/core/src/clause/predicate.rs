@@ -6,6 +6,7 @@ use super::context::Around;
 use super::ops::affix::Affix;
 use super::ops::containment::Needles;
 use super::ops::equality::{Deep, Flag, Scalar};
+use super::ops::facet::Within;
 use super::ops::membership::Membership;
 use super::ops::nesting::Derived;
 use super::ops::ordering::{Between, Order};
@@ -99,7 +100,7 @@ macro_rules! tests {
                 match self {
                     $(Self::$name(_) => true,)*
                     // A clause that is absent although its own path is there would hide the errors of the others.
-                    Self::Derived(test) => !test.refers(),
+                    Self::Derived(test) => !test.may_be_absent(),
                     Self::Broken => false,
                 }
             }
@@ -164,6 +165,8 @@ tests! {
     Between(Between),
     /// One of some texts at an end.
     Affix(Affix),
+    /// One of some ranges.
+    Within(Within),
     /// A test of what is there at all.
     Presence(Presence),
 }
@@ -191,6 +194,16 @@ fn check(view: &View<'_>) -> Result<(), Fault> {
 /// Evaluates what a path led to. `around` reads the paths that operands refer to, and has the budget.
 #[inline]
 pub(crate) fn evaluate<V: Value>(test: &Test, step: &Step<V>, around: &impl Around<V>) -> Truth {
+    evaluate_within::<V, V>(test, step, around)
+}
+
+/// The same for what a path into a value of the request, or into a parsed one, led to.
+#[inline]
+pub(crate) fn evaluate_within<V: Value, W: Value>(
+    test: &Test,
+    step: &Step<W>,
+    around: &impl Around<V>,
+) -> Truth {
     match (step, test) {
         (_, Test::Broken) => Truth::Error(Fault::WrongType),
         (Step::Found(value), Test::Derived(test)) => test.evaluate(value, around),

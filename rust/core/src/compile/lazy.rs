@@ -4,11 +4,13 @@
 //! error on every request and the rule a `deny`.
 
 use crate::clause::lynx::LynxTest;
-use crate::clause::operand::Operand;
+use crate::clause::operand::{Check, Operand};
 use crate::clause::ops::Prepare;
+use crate::clause::ops::facet::{self, Within};
 use crate::clause::ops::nesting::Derived;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
+use crate::facets::Kind;
 use crate::ir::{self, PathOf};
 use crate::program::{Body, Clause, ClauseInfo, Op, Prepared, Profile, Program, Rule, RuleInfo};
 use crate::pyfn::ast::{Function, Statement};
@@ -138,7 +140,8 @@ impl Program {
                 let mut refs = refs.iter().copied();
                 let check = (leaf.op, operand, leaf.dialect);
                 Prepared::Test(
-                    test(check, &mut refs, (false, &self.caches)).unwrap_or(Test::Broken),
+                    test(check, &mut refs, (false, Kind::Plain, &self.caches))
+                        .unwrap_or(Test::Broken),
                 )
             }
             (Profile::Lynx, Operand::Const(operand)) => {
@@ -148,7 +151,9 @@ impl Program {
                     None => Prepared::Test(Test::Broken),
                 }
             }
-            (Profile::Lynx, Operand::Ref(..) | Operand::Tests(_)) => Prepared::Test(Test::Broken),
+            (Profile::Lynx, Operand::Ref(..) | Operand::Tests(_) | Operand::Part(..)) => {
+                Prepared::Test(Test::Broken)
+            }
         }
     }
 }
@@ -161,36 +166,57 @@ fn pattern(operand: &Const, dialect: Option<Dialect>, caches: &CacheBudget) -> O
 }
 
 /// Prepares a clause of the strict profile, whose operand the decoder has checked, or a test in one. `refs` are the paths it
-/// refers to, in the order of the operand; `each`: the test is of elements.
+/// refers to, in the order of the operand; `each`: the test is of elements; `kind`: the type of the value that it tests.
 fn test(
     (op, operand, dialect): (Op, &Operand, Option<Dialect>),
     refs: &mut impl Iterator<Item = u32>,
-    (each, caches): (bool, &CacheBudget),
+    (each, kind, caches): (bool, Kind, &CacheBudget),
 ) -> Option<Test> {
+    let mut all_of = |checks: &[Check], each: bool, kind: Kind| {
+        let tests = checks.iter().map(|check| {
+            test(
+                (check.op, &check.operand, check.dialect),
+                refs,
+                (each, kind, caches),
+            )
+        });
+        tests.collect::<Option<Vec<_>>>()
+    };
     let derived = match (operand, &op.prepare) {
         (Operand::Const(operand), Prepare::Constant(prepare)) => {
-            return prepare(PreparedConst::prepare(operand)?);
+            let operand = PreparedConst::prepare(operand)?;
+            return prepare(match kind {
+                Kind::Version => facet::versions(operand)?,
+                _ => operand,
+            });
         }
         (Operand::Const(operand), Prepare::Search) => {
             return pattern(operand, dialect, caches).map(Test::Matches);
         }
+        (Operand::Const(operand), Prepare::Within) => {
+            let operand = PreparedConst::prepare(operand)?;
+            return Within::new(kind, &facet::texts(&operand)?).map(Test::Within);
+        }
         (Operand::Tests(checks), Prepare::Tests(prepare, elements)) => {
-            let tests = checks.iter().map(|check| {
-                test(
-                    (check.op, &check.operand, check.dialect),
-                    refs,
-                    (each || *elements, caches),
-                )
-            });
-            prepare(tests.collect::<Option<_>>()?)
+            let inner = if *elements {
+                kind.element()?
+            } else {
+                Kind::Plain
+            };
+            prepare(all_of(checks, each || *elements, inner)?)
+        }
+        (Operand::Tests(checks), Prepare::Facet(facet)) => {
+            Derived::Facet(*facet, all_of(checks, each, facet.kind())?)
+        }
+        (Operand::Part(path, checks), Prepare::Part) => {
+            Derived::Part(path.clone(), all_of(checks, each, kind.at(path)?)?)
         }
         (Operand::Ref(..), _) => Derived::Ref {
             relative: op.relative?,
             path: refs.next()?,
             each,
         },
-        (Operand::Const(_), Prepare::Tests(..))
-        | (Operand::Tests(_), Prepare::Constant(_) | Prepare::Search) => return None,
+        (Operand::Const(_) | Operand::Tests(_) | Operand::Part(..), _) => return None,
     };
     Some(Test::Derived(Box::new(derived)))
 }

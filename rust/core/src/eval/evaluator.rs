@@ -7,6 +7,7 @@ use crate::clause::context::{Around, Referred};
 use crate::clause::flat_expr::{Connective, Part, Parts};
 use crate::clause::predicate::{self, Truth};
 use crate::error::{ErrorCode, Fault};
+use crate::facets::cache::Cache;
 use crate::lang::path::{Field, Head, Path};
 use crate::program::{Program, Scratch};
 use crate::pyfn::interp::env::Env;
@@ -342,6 +343,11 @@ impl<R: Request> Around<R::Value> for Evaluator<'_, R> {
     #[inline]
     fn steps(&self) -> &Steps {
         &self.work.steps
+    }
+
+    #[inline]
+    fn facets(&self) -> &Cache {
+        self.work.facets()
     }
 
     #[inline]

@@ -223,9 +223,12 @@ fn write_operand(operand: &Operand, out: &mut Shown) {
             write_path(*head, keys, out);
             out.push('}');
         }
-        Operand::Tests(checks) => {
+        Operand::Tests(checks) | Operand::Part(_, checks) => {
             write_row(out, ("{", "}"), checks.iter(), |check, out| {
-                write_text(check.op.name, out);
+                match &check.operand {
+                    Operand::Part(path, _) => write_text(&path.join("."), out),
+                    _ => write_text(check.op.name, out),
+                }
                 out.push_str(": ");
                 write_operand(&check.operand, out);
             });

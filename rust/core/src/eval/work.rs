@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use crate::budget::Steps;
 use crate::clause::context::Referred;
+use crate::facets::cache::Cache;
 use crate::program::Marker;
 use crate::value::Value;
 
@@ -19,6 +20,7 @@ pub(crate) struct Work<V> {
 #[derive(Debug)]
 struct Rare<V> {
     referred: Referred<V>,
+    facets: Cache,
     /// The host rule before which all host rules were called, with the markers of those that failed.
     asked: Option<(u32, Vec<Marker>)>,
 }
@@ -27,6 +29,7 @@ impl<V> Default for Rare<V> {
     fn default() -> Self {
         Self {
             referred: Referred::default(),
+            facets: Cache::default(),
             asked: None,
         }
     }
@@ -50,9 +53,16 @@ impl<V> Work<V> {
             steps: Steps::default(),
             rare: OnceCell::from(Box::new(Rare {
                 referred: Referred::default(),
+                facets: Cache::default(),
                 asked: Some((rule, failed)),
             })),
         }
+    }
+
+    /// The texts that facets have parsed.
+    #[inline]
+    pub(crate) fn facets(&self) -> &Cache {
+        &self.rare.get_or_init(Box::default).facets
     }
 
     /// Returns the values that elements are compared with.

@@ -4,7 +4,21 @@
 //! other text is [`Undecidable`], and the clause that asked is in error. A facet reads no file, no name service and no
 //! environment.
 
+pub mod address;
+pub(crate) mod cache;
+pub mod document;
+pub mod email;
+pub mod host;
+pub mod kind;
+pub mod path;
+pub mod semver;
+pub mod url;
+pub mod value;
+
 use std::fmt;
+
+pub use kind::Kind;
+pub use value::{Parsed, Part};
 
 /// The reason why a text has no certain meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,3 +49,71 @@ impl fmt::Display for Undecidable {
 }
 
 impl std::error::Error for Undecidable {}
+
+/// The facets of the policy language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Facet {
+    /// An absolute URL.
+    Url,
+    /// An IP address.
+    Ip,
+    /// A network of IP addresses.
+    Cidr,
+    /// A path of a file.
+    Path,
+    /// An address of mail.
+    Email,
+    /// A semantic version.
+    Semver,
+    /// A JSON document.
+    Json,
+}
+
+impl Facet {
+    /// Every facet.
+    pub const ALL: [Self; 7] = [
+        Self::Url,
+        Self::Ip,
+        Self::Cidr,
+        Self::Path,
+        Self::Email,
+        Self::Semver,
+        Self::Json,
+    ];
+
+    /// The facet that a policy calls `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|facet| facet.name() == name)
+    }
+
+    /// Its name in a policy.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Url => "url",
+            Self::Ip => "ip",
+            Self::Cidr => "cidr",
+            Self::Path => "path",
+            Self::Email => "email",
+            Self::Semver => "semver",
+            Self::Json => "json",
+        }
+    }
+
+    /// Parses a text.
+    ///
+    /// # Errors
+    /// The text has no certain meaning.
+    pub fn parse(self, text: &str) -> Result<Parsed, Undecidable> {
+        Ok(match self {
+            Self::Url => Parsed::Url(url::parse(text)?),
+            Self::Ip => Parsed::Address(address::parse(text)?),
+            Self::Cidr => Parsed::Network(address::parse_network(text)?),
+            Self::Path => Parsed::Path(path::parse(text)?),
+            Self::Email => Parsed::Email(email::parse(text)?),
+            Self::Semver => Parsed::Version(semver::parse(text)?),
+            Self::Json => Parsed::Document(document::parse(text)?),
+        })
+    }
+}

@@ -380,7 +380,7 @@ impl<'a> Decoder<'a> {
                 self.policy.refs.push(path);
                 Ok(())
             }
-            Operand::Tests(checks) => {
+            Operand::Tests(checks) | Operand::Part(_, checks) => {
                 self.pattern(op, None, dialect)?;
                 checks
                     .iter()

@@ -2,8 +2,11 @@
 
 use super::constant::is_plain;
 use super::node::{Decode, bad};
-use crate::clause::operand::Operand;
-use crate::clause::ops::{Op, OperandType};
+use crate::clause::operand::{Check, Operand};
+use crate::clause::ops::facet::{self, Within};
+use crate::clause::ops::{Inside, Op, OperandType, Prepare};
+use crate::clause::prepared::PreparedConst;
+use crate::facets::Kind;
 use crate::json::tape::{Item, Items, Node};
 use crate::lang::path::{Field, Head};
 use crate::value::constant::Const;
@@ -28,7 +31,7 @@ pub(super) fn is_plainly_fit(op: Op, operand: Item<'_, '_>) -> bool {
             }
         }),
         OperandType::Bool => matches!(operand.node(), Node::Bool(_)),
-        OperandType::Tests(_) => false,
+        OperandType::Tests(_) | OperandType::Facet(_) | OperandType::Part => false,
     }
 }
 
@@ -43,18 +46,33 @@ fn plain_items<'t, 'a>(item: Item<'t, 'a>) -> Option<Items<'t, 'a>> {
 /// Checks the operand of a leaf of the strict profile.
 pub(super) fn check(op: Op, operand: &Operand, head: Head, path: &[Box<str>]) -> Decode<()> {
     let is_time = matches!(Field::resolve(head, path), Some((Field::Timestamp, _)));
-    operand_of(op, operand, is_time)
+    operand_of(op, operand, (is_time, Kind::Plain))
 }
 
-fn operand_of(op: Op, operand: &Operand, is_time: bool) -> Decode<()> {
+/// Checks an operand. `is_time`: the operator tests the time; `kind`: the type of the value, of a derived one.
+fn operand_of(op: Op, operand: &Operand, (is_time, kind): (bool, Kind)) -> Decode<()> {
     let accepted = match (operand, op.operand) {
-        (Operand::Const(operand), _) => constant(op, operand, is_time),
-        (Operand::Ref(..), _) => op.relative.is_some(),
+        (Operand::Part(path, checks), OperandType::Part) => {
+            let part = kind.at(path).filter(|_| !path.is_empty());
+            all_of(checks, part, |test| {
+                test.inside >= Inside::Element || test.name == "exists"
+            })?
+        }
+        (Operand::Tests(checks), OperandType::Facet(facet)) if kind.is_text() => {
+            all_of(checks, Some(facet.kind()), |test| {
+                test.inside >= Inside::Element
+            })?
+        }
+        (_, OperandType::Facet(_) | OperandType::Part) | (Operand::Part(..), _) => false,
+        (Operand::Const(operand), _) => constant(op, operand, is_time) && is_of(op, operand, kind),
+        (Operand::Ref(..), _) => op.relative.is_some() && kind.is_tested() && kind != Kind::Host,
         (Operand::Tests(checks), OperandType::Tests(derived)) => {
-            for test in checks {
-                operand_of(test.op, &test.operand, false)?;
-            }
-            !checks.is_empty() && checks.iter().all(|test| test.op.inside >= derived)
+            let inner = match derived {
+                Inside::Element | Inside::Nothing => kind.element(),
+                Inside::Text => kind.is_tested().then_some(Kind::Text),
+                Inside::Count => kind.is_tested().then_some(Kind::Number),
+            };
+            all_of(checks, inner, |test| test.inside >= derived)?
         }
         (Operand::Tests(_), _) => false,
     };
@@ -62,6 +80,35 @@ fn operand_of(op: Op, operand: &Operand, is_time: bool) -> Decode<()> {
         Ok(())
     } else {
         Err(bad(format!("`{}` does not take this operand", op.name)))
+    }
+}
+
+/// Checks tests of a value of a kind; false without a kind, without tests, and for operators that do not test it.
+fn all_of(checks: &[Check], kind: Option<Kind>, fits: impl Fn(Op) -> bool) -> Decode<bool> {
+    let Some(kind) = kind.filter(|_| !checks.is_empty()) else {
+        return Ok(false);
+    };
+    for test in checks {
+        operand_of(test.op, &test.operand, (false, kind))?;
+    }
+    Ok(checks.iter().all(|test| fits(test.op)))
+}
+
+/// Returns true if an operator with a constant tests values of a kind.
+fn is_of(op: Op, operand: &Const, kind: Kind) -> bool {
+    let prepared = || PreparedConst::prepare(operand);
+    match (&op.prepare, kind) {
+        (Prepare::Within, kind) => prepared()
+            .and_then(|operand| Within::new(kind, &facet::texts(&operand)?))
+            .is_some(),
+        (Prepare::Constant(_), Kind::Version) => {
+            matches!(
+                op.operand,
+                OperandType::Any | OperandType::Scalars | OperandType::Bound | OperandType::Bounds
+            ) && op.inside >= Inside::Element
+                && prepared().and_then(facet::versions).is_some()
+        }
+        (_, kind) => kind.is_tested(),
     }
 }
 
@@ -88,7 +135,7 @@ fn constant(op: Op, operand: &Const, is_time: bool) -> bool {
             }
             _ => false,
         },
-        OperandType::Tests(_) => false,
+        OperandType::Tests(_) | OperandType::Facet(_) | OperandType::Part => false,
     }
 }
 

@@ -100,7 +100,26 @@ pub(super) fn operand_of(item: Item<'_, '_>, profile: Profile) -> Decode<Operand
 
 fn comparand_at(item: Item<'_, '_>, depth: usize) -> Decode<Operand> {
     let mut entries = item.entries().into_iter().flatten();
-    let (Some((tag, body)), None) = (entries.next(), entries.next()) else {
+    let (Some((tag, body)), second) = (entries.next(), entries.next()) else {
+        return constant(item, Profile::Strict).map(Operand::Const);
+    };
+    if let Some((tests, checks)) = second
+        && depth > 0
+        && entries.next().is_none()
+        && (tag.text(), tests.text()) == (Some("path"), Some("tests"))
+    {
+        let checks = list(checks, "`tests`")?
+            .map(|item| check(item, depth))
+            .collect::<Decode<Vec<_>>>()?;
+        if checks
+            .iter()
+            .any(|check| matches!(check.operand, Operand::Part(..)))
+        {
+            return Err(bad("a part of a part is one path"));
+        }
+        return Ok(Operand::Part(path(body)?, checks));
+    }
+    if item.entries().into_iter().flatten().count() != 1 {
         return constant(item, Profile::Strict).map(Operand::Const);
     };
     match tag.text() {

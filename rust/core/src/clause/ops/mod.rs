@@ -7,6 +7,7 @@
 pub mod affix;
 pub mod containment;
 pub mod equality;
+pub mod facet;
 pub mod membership;
 pub mod nesting;
 pub mod ordering;
@@ -21,6 +22,7 @@ use super::predicate::Test;
 use super::prepared::PreparedConst;
 use crate::budget::{Pace, Steps};
 use crate::error::Fault;
+use crate::facets::Facet;
 use crate::num::number::Number;
 use crate::value::class::Classes;
 use crate::value::{Value, View};
@@ -30,7 +32,7 @@ use nesting::Derived;
 use reference::Relative;
 
 /// The families, frequent ones first: names are looked up in this order.
-const FAMILIES: [&[Operator]; 8] = [
+const FAMILIES: [&[Operator]; 9] = [
     equality::OPERATORS,
     membership::OPERATORS,
     pattern::OPERATORS,
@@ -39,6 +41,7 @@ const FAMILIES: [&[Operator]; 8] = [
     affix::OPERATORS,
     presence::OPERATORS,
     nesting::OPERATORS,
+    facet::OPERATORS,
 ];
 
 /// One operator.
@@ -118,6 +121,10 @@ pub enum OperandType {
     Texts,
     /// Tests of a value derived from the value, each by an operator that tests such values.
     Tests(Inside),
+    /// Tests of the value that a facet parses.
+    Facet(Facet),
+    /// Names of parts, and tests of the last one.
+    Part,
 }
 
 /// The derived values that an operator can test, each kind including those before it.
@@ -141,6 +148,12 @@ pub(crate) enum Prepare {
     Search,
     /// From tests of a derived value. `true`: the values are elements.
     Tests(fn(Vec<Test>) -> Derived, bool),
+    /// From tests of the value that a facet parses.
+    Facet(Facet),
+    /// From tests of a part.
+    Part,
+    /// From ranges, by the kind of the value.
+    Within,
 }
 
 /// A prepared comparison with a constant: the properties that compilation and evaluation need.

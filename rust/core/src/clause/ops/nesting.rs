@@ -5,10 +5,12 @@ use super::{Facts, Inside, OperandType, Operator, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::chars;
 use crate::clause::context::Around;
-use crate::clause::predicate::{Test, Truth, eval_value, sound};
+use crate::clause::predicate::{Test, Truth, eval_value, evaluate_within, sound};
 use crate::error::Fault;
+use crate::facets::{Facet, Part};
+use crate::lang::path::Key;
 use crate::value::class::Classes;
-use crate::value::{Value, View};
+use crate::value::{Step, Value, View};
 
 operators! {
     "length" OperandType::Tests(Inside::Count), Element, None, None, Prepare::Tests(Derived::Length, false);
@@ -41,6 +43,10 @@ pub enum Derived {
     Lower(Vec<Test>),
     /// Of each element.
     Elements(Each, Vec<Test>),
+    /// Of the value that a facet parses.
+    Facet(Facet, Vec<Test>),
+    /// Of a part, by the names that lead to it.
+    Part(Vec<Box<str>>, Vec<Test>),
     /// A comparison with the value at another path.
     Ref {
         /// The comparison.
@@ -55,7 +61,8 @@ pub enum Derived {
 impl Derived {
     pub(crate) fn facts(&self) -> Facts {
         let cost = match self {
-            Self::Ref { .. } | Self::Length(_) => 4,
+            Self::Ref { .. } | Self::Length(_) | Self::Part(..) => 4,
+            Self::Facet(..) => 30,
             Self::Lower(_) | Self::Elements(..) => 20,
         };
         Facts {
@@ -65,23 +72,26 @@ impl Derived {
         }
     }
 
-    /// Returns true if the operand reads another path.
+    /// Returns true if the clause can be absent although its own path is there: it reads another path, or a part.
     #[must_use]
-    pub fn refers(&self) -> bool {
-        let refer = |tests: &[Test]| {
+    pub fn may_be_absent(&self) -> bool {
+        let absent = |tests: &[Test]| {
             tests.iter().any(|test| match test {
-                Test::Derived(derived) => derived.refers(),
+                Test::Derived(derived) => derived.may_be_absent(),
                 _ => false,
             })
         };
         match self {
-            Self::Length(tests) | Self::Lower(tests) | Self::Elements(_, tests) => refer(tests),
-            Self::Ref { .. } => true,
+            Self::Length(tests)
+            | Self::Lower(tests)
+            | Self::Elements(_, tests)
+            | Self::Facet(_, tests) => absent(tests),
+            Self::Ref { .. } | Self::Part(..) => true,
         }
     }
 
     /// Evaluates a value that is there. `around` reads other paths.
-    pub(crate) fn evaluate<V: Value>(&self, value: &V, around: &impl Around<V>) -> Truth {
+    pub(crate) fn evaluate<V: Value, W: Value>(&self, value: &W, around: &impl Around<V>) -> Truth {
         let view = match sound(value.view()) {
             Ok(view) => view,
             Err(fault) => return Truth::Error(fault),
@@ -105,12 +115,50 @@ impl Derived {
                 View::List => elements(*each, value, tests, around),
                 _ => Truth::Error(Fault::WrongType),
             },
+            Self::Facet(facet, tests) => match view {
+                View::Str(text) => {
+                    if let Err(fault) = around.steps().text(text.len(), Pace::Make) {
+                        return Truth::Error(fault);
+                    }
+                    match &*around.facets().get(*facet, text) {
+                        Ok(parsed) => {
+                            every(tests, |test| any_test(test, &Part::Whole(parsed), around))
+                        }
+                        Err(_) => Truth::Error(Fault::Undecidable),
+                    }
+                }
+                _ => Truth::Error(Fault::WrongType),
+            },
+            Self::Part(path, tests) => {
+                let step = walk(value, path);
+                every(tests, |test| evaluate_within(test, &step, around))
+            }
             Self::Ref {
                 relative,
                 path,
                 each,
             } => refer((*relative, *path, *each), value, around),
         }
+    }
+}
+
+/// The part of a value that names lead to.
+fn walk<W: Value>(value: &W, path: &[Box<str>]) -> Step<W> {
+    let mut step = Step::Found(value.clone());
+    for name in path {
+        match step {
+            Step::Found(value) => step = value.get(Key::unprepared(name)),
+            Step::Absent | Step::Unreadable => break,
+        }
+    }
+    step
+}
+
+/// Evaluates a test of any form on a value that is there.
+fn any_test<V: Value, W: Value>(test: &Test, value: &W, around: &impl Around<V>) -> Truth {
+    match test {
+        Test::Derived(derived) => derived.evaluate(value, around),
+        test => eval_value(test, value, around.steps()).into(),
     }
 }
 
@@ -152,9 +200,11 @@ fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, around: &impl Around<V>) ->
                 path,
                 each,
             } => refer((*relative, *path, *each), value, around),
-            Derived::Length(_) | Derived::Lower(_) | Derived::Elements(..) => {
-                Truth::Error(Fault::WrongType)
-            }
+            Derived::Length(_)
+            | Derived::Lower(_)
+            | Derived::Elements(..)
+            | Derived::Facet(..)
+            | Derived::Part(..) => Truth::Error(Fault::WrongType),
         },
         test => eval_value(test, value, around.steps()).into(),
     }
@@ -172,16 +222,18 @@ fn every(tests: &[Test], mut evaluate: impl FnMut(&Test) -> Truth) -> Truth {
     result
 }
 
-fn elements<V: Value>(each: Each, list: &V, tests: &[Test], around: &impl Around<V>) -> Truth {
+fn elements<V: Value, W: Value>(
+    each: Each,
+    list: &W,
+    tests: &[Test],
+    around: &impl Around<V>,
+) -> Truth {
     let mut result = Truth::True;
     for element in list.items() {
         if let Err(fault) = around.steps().take(1) {
             return Truth::Error(fault);
         }
-        let passes = every(tests, |test| match test {
-            Test::Derived(derived) => derived.evaluate(&element, around),
-            test => eval_value(test, &element, around.steps()).into(),
-        });
+        let passes = every(tests, |test| any_test(test, &element, around));
         // `any` is the negation of `none`, so that one fold does for the three.
         result = result.and(match each {
             Each::All => passes,

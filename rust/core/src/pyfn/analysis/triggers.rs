@@ -118,7 +118,11 @@ fn true_cost(predicate: &Predicate) -> Option<u32> {
         Test::Contains(_) | Test::Matches(_) => 4,
         Test::Order(_) => 6,
         Test::Derived(_) => 8,
-        Test::EqualBool(_) | Test::EqualDeep(_) | Test::Between(_) | Test::Broken => {
+        Test::EqualBool(_)
+        | Test::EqualDeep(_)
+        | Test::Between(_)
+        | Test::Within(_)
+        | Test::Broken => {
             return None;
         }
     })

@@ -1,0 +1,110 @@
+//! Names of hosts: their one canonical form, and the border of labels.
+
+use super::Undecidable;
+
+/// Longest name, in bytes.
+const MAX_NAME: usize = 253;
+
+/// Longest label, in bytes.
+const MAX_LABEL: usize = 63;
+
+/// The canonical form of a name: lower case, labels beyond ASCII encoded, no dot at the end. `at` is its place in the text.
+///
+/// # Errors
+/// The text is no name, or is one that IDNA maps to another.
+pub fn parse(text: &str, at: usize) -> Result<String, Undecidable> {
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let mut encoded = false;
+    let mut start = 0;
+    for label in name.split('.') {
+        let here = at + start;
+        if label.is_empty() {
+            return Err(bad(here, "a label is empty"));
+        }
+        let wrong = |char: char| {
+            !(char.is_ascii_alphanumeric() || matches!(char, '-' | '_') || !char.is_ascii())
+        };
+        if let Some(place) = label.find(wrong) {
+            return Err(bad(here + place, "a name has letters, digits, `-` and `_`"));
+        }
+        let prefix = label.get(..4).unwrap_or_default();
+        encoded |= !label.is_ascii() || prefix.eq_ignore_ascii_case("xn--");
+        if label.is_ascii() && label.len() > MAX_LABEL {
+            return Err(bad(here, "a label has more than 63 characters"));
+        }
+        start += label.len() + 1;
+    }
+    let name = if encoded {
+        idna(name, at)?
+    } else {
+        name.to_ascii_lowercase()
+    };
+    if name.len() > MAX_NAME {
+        return Err(bad(at, "a name has more than 253 characters"));
+    }
+    Ok(name)
+}
+
+/// Encodes a name that has labels beyond ASCII, or that are encoded already.
+#[cold]
+fn idna(name: &str, at: usize) -> Result<String, Undecidable> {
+    let wrong = |detail| Undecidable::new("host_idna", at, detail);
+    let ascii =
+        idna::domain_to_ascii_strict(name).map_err(|_| wrong("a label has no encoding in IDNA"))?;
+    let (unicode, result) = idna::domain_to_unicode(&ascii);
+    if result.is_err() {
+        return Err(wrong("a label has no encoding in IDNA"));
+    }
+    // Programs differ in the characters that they map to others: full width, ligatures, `ß`, joiners.
+    let lower = name.to_lowercase();
+    if name.contains(['ß', 'ẞ', 'ς', '\u{200c}', '\u{200d}'])
+        || unicode.contains(['ß', 'ς', '\u{200c}', '\u{200d}'])
+        || lower
+            != if name.is_ascii() {
+                ascii.clone()
+            } else {
+                unicode
+            }
+    {
+        return Err(wrong("programs encode this name in different ways"));
+    }
+    Ok(ascii)
+}
+
+/// Returns true if the last label is one that readers take for a part of an IPv4 address: digits, or `0x` and digits.
+#[must_use]
+pub fn ends_in_number(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let last = name.rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    (!last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()))
+        || hex.is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Names that lead to this machine or its network without a public name service.
+#[must_use]
+pub fn is_private(name: &str) -> bool {
+    const SUFFIXES: [&str; 8] = [
+        "localhost",
+        "localdomain",
+        "local",
+        "internal",
+        "intranet",
+        "lan",
+        "home.arpa",
+        "svc",
+    ];
+    !name.contains('.') || SUFFIXES.iter().any(|suffix| is_within(name, suffix))
+}
+
+/// Returns true if a canonical name is a domain, or lies below it: `a.example.com` does below `example.com`.
+#[inline]
+#[must_use]
+pub fn is_within(name: &str, domain: &str) -> bool {
+    name.strip_suffix(domain)
+        .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+fn bad(at: usize, detail: &'static str) -> Undecidable {
+    Undecidable::new("host_form", at, detail)
+}

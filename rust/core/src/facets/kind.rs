@@ -1,0 +1,156 @@
+//! Types of derived values: the parts that each has, by name.
+
+use super::Facet;
+
+/// The type of a value that a facet or one of its parts derives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any value of a request.
+    Plain,
+    /// A text.
+    Text,
+    /// A bool.
+    Bool,
+    /// A number.
+    Number,
+    /// A list of texts.
+    Texts,
+    /// The canonical name of a host.
+    Host,
+    /// A URL.
+    Url,
+    /// An IP address.
+    Address,
+    /// A network of IP addresses.
+    Network,
+    /// The normal form of a path.
+    Path,
+    /// An address of mail.
+    Email,
+    /// A version.
+    Version,
+    /// A value of a JSON document.
+    Document,
+}
+
+impl Kind {
+    /// The parts, in the order of explanations.
+    #[must_use]
+    pub fn parts(self) -> &'static [(&'static str, Self)] {
+        match self {
+            Self::Url => &[
+                ("scheme", Self::Text),
+                ("host", Self::Host),
+                ("port", Self::Number),
+                ("path", Self::Text),
+                ("query_keys", Self::Texts),
+                ("userinfo", Self::Text),
+                ("is_ip", Self::Bool),
+                ("is_private", Self::Bool),
+            ],
+            Self::Address => &[
+                ("address", Self::Text),
+                ("version", Self::Number),
+                ("is_private", Self::Bool),
+                ("is_loopback", Self::Bool),
+                ("is_link_local", Self::Bool),
+                ("is_metadata", Self::Bool),
+            ],
+            Self::Network => &[
+                ("address", Self::Text),
+                ("prefix", Self::Number),
+                ("version", Self::Number),
+                ("is_private", Self::Bool),
+            ],
+            Self::Path => &[
+                ("components", Self::Texts),
+                ("name", Self::Text),
+                ("suffix", Self::Text),
+                ("is_absolute", Self::Bool),
+            ],
+            Self::Email => &[("local", Self::Text), ("domain", Self::Host)],
+            Self::Version => &[
+                ("major", Self::Number),
+                ("minor", Self::Number),
+                ("patch", Self::Number),
+                ("prerelease", Self::Text),
+            ],
+            Self::Plain
+            | Self::Text
+            | Self::Bool
+            | Self::Number
+            | Self::Texts
+            | Self::Host
+            | Self::Document => &[],
+        }
+    }
+
+    /// The type of a part below; `None`: there is no such part.
+    #[must_use]
+    pub fn at(self, path: &[Box<str>]) -> Option<Self> {
+        path.iter().try_fold(self, |kind, name| match kind {
+            Self::Document => Some(Self::Document),
+            kind => {
+                let part = kind.parts().iter().find(|(known, _)| **known == **name);
+                part.map(|(_, kind)| *kind)
+            }
+        })
+    }
+
+    /// The type of the elements; `None`: it is no list.
+    #[must_use]
+    pub fn element(self) -> Option<Self> {
+        match self {
+            Self::Plain => Some(Self::Plain),
+            Self::Document => Some(Self::Document),
+            Self::Texts => Some(Self::Text),
+            Self::Text
+            | Self::Bool
+            | Self::Number
+            | Self::Host
+            | Self::Url
+            | Self::Address
+            | Self::Network
+            | Self::Path
+            | Self::Email
+            | Self::Version => None,
+        }
+    }
+
+    /// Returns true for a type without parts of its own, whose values the operators test as they test those of a request.
+    #[must_use]
+    pub fn is_tested(self) -> bool {
+        matches!(
+            self,
+            Self::Plain
+                | Self::Text
+                | Self::Bool
+                | Self::Number
+                | Self::Texts
+                | Self::Host
+                | Self::Document
+        )
+    }
+
+    /// Returns true for a type with values that a facet can parse.
+    #[must_use]
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Plain | Self::Text | Self::Document)
+    }
+}
+
+impl Facet {
+    /// The type of the value that it derives.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Url => Kind::Url,
+            Self::Ip => Kind::Address,
+            Self::Cidr => Kind::Network,
+            Self::Path => Kind::Path,
+            Self::Email => Kind::Email,
+            Self::Semver => Kind::Version,
+            Self::Json => Kind::Document,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Parsed values and their parts, as the evaluator reads them.
+
+use super::address::{self, Address, Network};
+use super::email::Email;
+use super::path::Path;
+use super::semver::Version;
+use super::url::Url;
+use crate::json::value::JsonValue;
+use crate::lang::path::Key;
+use crate::value::{Step, Value, View};
+
+/// The value of a text that a facet has parsed.
+#[derive(Debug)]
+pub enum Parsed {
+    /// Of `url`.
+    Url(Url),
+    /// Of `ip`.
+    Address(Address),
+    /// Of `cidr`.
+    Network(Network),
+    /// Of `path`.
+    Path(Path),
+    /// Of `email`.
+    Email(Email),
+    /// Of `semver`.
+    Version(Version),
+    /// Of `json`.
+    Document(JsonValue<'static>),
+}
+
+/// A parsed value, or a part of one.
+#[derive(Clone, Debug)]
+pub enum Part<'p> {
+    /// All of it.
+    Whole(&'p Parsed),
+    /// A text.
+    Text(&'p str),
+    /// A bool.
+    Bool(bool),
+    /// A number.
+    Number(i64),
+    /// A list of texts.
+    Texts(&'p [String]),
+    /// A list of texts with `/` between them; without any, an empty one.
+    Split(&'p str),
+    /// A value of a document.
+    Json(JsonValue<'static>),
+}
+
+impl<'p> Part<'p> {
+    fn named(parsed: &'p Parsed, name: &str) -> Step<Self> {
+        let optional = |part: Option<Self>| part.map_or(Step::Absent, Step::Found);
+        Step::Found(match (parsed, name) {
+            (Parsed::Url(url), name) => return optional(Self::of_url(url, name)),
+            (Parsed::Address(found), name) => match name {
+                "address" => Self::Text(&found.text),
+                "version" => Self::version(found.ip.is_ipv4()),
+                "is_private" => Self::Bool(address::is_private(found.ip)),
+                "is_loopback" => Self::Bool(address::is_loopback(found.ip)),
+                "is_link_local" => Self::Bool(address::is_link_local(found.ip)),
+                "is_metadata" => Self::Bool(address::is_metadata(found.ip)),
+                _ => return Step::Unreadable,
+            },
+            (Parsed::Network(found), name) => match name {
+                "address" => Self::Text(found.text.split('/').next().unwrap_or_default()),
+                "prefix" => Self::Number(found.prefix.into()),
+                "version" => Self::version(found.ip.is_ipv4()),
+                "is_private" => Self::Bool(address::holds_private((found.ip, found.prefix))),
+                _ => return Step::Unreadable,
+            },
+            (Parsed::Path(path), name) => match name {
+                "components" => Self::Split(path.components()),
+                "name" => Self::Text(path.name()),
+                "suffix" => Self::Text(path.suffix()),
+                "is_absolute" => Self::Bool(path.is_absolute()),
+                _ => return Step::Unreadable,
+            },
+            (Parsed::Email(email), name) => match name {
+                "local" => Self::Text(&email.local),
+                "domain" => Self::Text(&email.domain),
+                _ => return Step::Unreadable,
+            },
+            (Parsed::Version(version), name) => {
+                let [major, minor, patch] = version.numbers;
+                match name {
+                    "major" => Self::Number(major),
+                    "minor" => Self::Number(minor),
+                    "patch" => Self::Number(patch),
+                    "prerelease" => Self::Text(&version.prerelease),
+                    _ => return Step::Unreadable,
+                }
+            }
+            (Parsed::Document(json), name) => {
+                return Self::of_json(json.get(Key::unprepared(name)));
+            }
+        })
+    }
+
+    fn of_url(url: &'p Url, name: &str) -> Option<Self> {
+        Some(match name {
+            "scheme" => Self::Text(&url.scheme),
+            "host" => Self::Text(url.host.as_deref()?),
+            "port" => Self::Number(url.port?.into()),
+            "path" => Self::Text(&url.path),
+            "query_keys" => Self::Texts(&url.query_keys),
+            "userinfo" => Self::Text(url.userinfo.as_deref()?),
+            "is_ip" => Self::Bool(url.ip.is_some()),
+            "is_private" => Self::Bool(url.is_private()),
+            _ => return None,
+        })
+    }
+
+    fn version(v4: bool) -> Self {
+        Self::Number(if v4 { 4 } else { 6 })
+    }
+
+    fn of_json(step: Step<JsonValue<'static>>) -> Step<Self> {
+        match step {
+            Step::Found(value) => Step::Found(Self::Json(value)),
+            Step::Absent => Step::Absent,
+            Step::Unreadable => Step::Unreadable,
+        }
+    }
+}
+
+impl Value for Part<'_> {
+    fn view(&self) -> View<'_> {
+        match self {
+            Self::Whole(parsed) => match parsed {
+                Parsed::Url(_) | Parsed::Email(_) => View::Map,
+                Parsed::Address(address) => View::Str(&address.text),
+                Parsed::Network(network) => View::Str(&network.text),
+                Parsed::Path(path) => View::Str(&path.normal),
+                Parsed::Version(version) => View::Str(&version.key),
+                Parsed::Document(json) => json.view(),
+            },
+            Self::Text(text) => View::Str(text),
+            Self::Bool(flag) => View::Bool(*flag),
+            Self::Number(number) => View::Int(*number),
+            Self::Texts(_) | Self::Split(_) => View::List,
+            Self::Json(json) => json.view(),
+        }
+    }
+
+    fn get(&self, key: Key<'_>) -> Step<Self> {
+        match self {
+            Self::Whole(parsed) => Self::named(parsed, key.text),
+            Self::Json(json) => Self::of_json(json.get(key)),
+            Self::Text(_) | Self::Bool(_) | Self::Number(_) | Self::Texts(_) | Self::Split(_) => {
+                Step::Unreadable
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Texts(texts) => texts.len(),
+            Self::Split("") => 0,
+            Self::Split(text) => text.split('/').count(),
+            Self::Whole(Parsed::Document(json)) => json.len(),
+            Self::Json(json) => json.len(),
+            Self::Whole(_) | Self::Text(_) | Self::Bool(_) | Self::Number(_) => 0,
+        }
+    }
+
+    fn item(&self, index: usize) -> Option<Self> {
+        match self {
+            Self::Texts(texts) => texts.get(index).map(|text| Self::Text(text)),
+            Self::Split("") => None,
+            Self::Split(text) => text.split('/').nth(index).map(Self::Text),
+            Self::Whole(Parsed::Document(json)) => json.item(index).map(Self::Json),
+            Self::Json(json) => json.item(index).map(Self::Json),
+            Self::Whole(_) | Self::Text(_) | Self::Bool(_) | Self::Number(_) => None,
+        }
+    }
+
+    fn each_entry(&self, visit: &mut dyn FnMut(View<'_>, &Self) -> bool) {
+        if let Self::Json(json) | Self::Whole(Parsed::Document(json)) = self {
+            json.each_entry(&mut |key, value| visit(key, &Self::Json(value.clone())));
+        }
+    }
+}
