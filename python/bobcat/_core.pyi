@@ -32,10 +32,14 @@ __all__ = [
     "evaluate_json",
     "evaluate_many",
     "explain",
+    "facet_operand",
+    "facet_parts",
+    "facets",
     "first_step",
     "frozen_if_flat",
     "is_printable",
     "lower",
+    "parse_facet",
     "pattern_cost",
     "sha256",
     "unicode_version",
@@ -86,8 +90,9 @@ def evaluate_json(bundle: Program, data: bytes) -> list[Decision]:
     Raises CoreError with code `bad_request` and the line number for a line that is not a request.
     """
 
-# One evaluated clause: (outcome, head, path, op, operand text, value text or None, error code or None, leaf index).
-_ClauseTrace = tuple[str, str, tuple[str, ...], str, str, str | None, str | None, int]
+# One evaluated clause: (outcome, head, path, op, operand text, value text or None, error code or None, leaf index, the
+# texts that a facet parsed or None).
+_ClauseTrace = tuple[str, str, tuple[str, ...], str, str, str | None, str | None, int, str | None]
 # One evaluated rule: (rule index in evaluation order, outcome, error code or None, clause tree, function trace).
 # outcome: "true" | "false" | "absent" | "error" | "not_reached". The tree is nested tuples:
 # ("all" | "any" | "not", outcome, children) or ("leaf", *_ClauseTrace).
@@ -119,6 +124,23 @@ def action_key(run_id: object, step: object, tool: object, args: object) -> str 
 
 def chained_hash(previous: object, run_id: object, seq: object, kind: object, key: object, body: object) -> str | None:
     """Return `bobcat.journal.keys.chain_hash` of a record with a plain body; None otherwise."""
+
+def facets() -> list[tuple[str, str]]:
+    """Return the facets: name and type of the derived value."""
+
+def facet_parts(kind: str) -> list[tuple[str, str]]:
+    """Return the parts of a type of derived values: name and type. ValueError for another type."""
+
+def facet_operand(kind: str, within: bool, text: str) -> str:
+    """Return the canonical form of an operand for values of a type; `within`: the operand is a range.
+
+    ValueError with the reason for a text that such values are never equal to.
+    """
+
+def parse_facet(facet: str, text: str) -> tuple[str, None] | tuple[None, tuple[str, int, str]]:
+    """Parse a text: its parts as JSON, or the code, the place in characters and the construct that made it
+    undecidable. ValueError for another facet.
+    """
 
 def lower(text: str) -> str:
     """Return the lower case of a text by the rules of evaluation; a text with a lone surrogate is returned

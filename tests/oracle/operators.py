@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from oracle.values import CannotEvaluate, Missing, Ref, Test, Timestamp, checked, step, type_name
+from oracle import facets
+from oracle.values import CannotEvaluate, Missing, PartTests, Ref, Test, Timestamp, checked, step, type_name
 
 
 class Kind(Enum):
@@ -172,7 +173,23 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
     """One operator on a value that is there. `each`: the value is an element, or made from one."""
     if isinstance(operand, Ref):
         return _relate(value, op, operand, at, each)
+    if isinstance(value, facets.Version) and op != "part":
+        operand = [facets.semver(item) for item in operand] if isinstance(operand, list) else facets.semver(operand)
+        return truth(_of_versions(value, op, operand))
     match op:
+        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json":
+            try:
+                seen = checked(value)
+                if not isinstance(seen, str):
+                    raise CannotEvaluate("wrong_type")
+                made = facets.derive(op, seen)
+            except CannotEvaluate as failure:
+                return Truth(Kind.ERROR, failure.code)
+            return _every(made, operand, at, each)
+        case "part":
+            return _of_part(value, operand, at, each)
+        case "within":
+            return _attempt(lambda: facets.within(value, operand if isinstance(operand, list) else [operand]))
         case "starts_with" | "ends_with":
             return _attempt(lambda: affix(value, op, operand))
         case "length" | "lower":
@@ -210,6 +227,45 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
             lo, hi = operand
             inside = all_of([_attempt(lambda: compare(value, "ge", lo)), _attempt(lambda: compare(value, "le", hi))])
             return inside if op == "between" else negate(inside)
+    raise AssertionError(op)
+
+
+def _of_part(value: Any, operand: PartTests, at: At, each: bool) -> Truth:
+    """Tests of a part: a missing one makes every test absent but `exists`."""
+    try:
+        for name in operand.path:
+            value = facets.part(value, name)
+    except (Missing, CannotEvaluate) as failure:
+        missing = ABSENT if isinstance(failure, Missing) else Truth(Kind.ERROR, failure.code)
+        return all_of([truth(not test.operand) if test.op == "exists" else missing for test in operand.tests])
+    return all_of(
+        [
+            truth(test.operand) if test.op == "exists" else operate(value, test.op, test.operand, at, each=each)
+            for test in operand.tests
+        ]
+    )
+
+
+def _of_versions(value: facets.Version, op: str, operand: Any) -> bool:
+    match op:
+        case "eq":
+            return bool(value == operand)
+        case "in":
+            return value in operand
+        case "not_in":
+            return value not in operand
+        case "gt":
+            return bool(value > operand)
+        case "ge":
+            return bool(value >= operand)
+        case "lt":
+            return bool(value < operand)
+        case "le":
+            return bool(value <= operand)
+        case "between":
+            return bool(operand[0] <= value <= operand[1])
+        case "not_between":
+            return not operand[0] <= value <= operand[1]
     raise AssertionError(op)
 
 

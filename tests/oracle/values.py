@@ -119,6 +119,14 @@ class Test:
     operand: Any
 
 
+@dataclass(frozen=True, slots=True)
+class PartTests:
+    """The names that lead to a part of a derived value, and the tests of it."""
+
+    path: tuple[str, ...]
+    tests: list[Test]
+
+
 def read(head: str, path: tuple[str, ...], request: ActionRequest, context: ExecutionContext) -> Any:
     """The value at a path; raises `Missing` or `CannotEvaluate`."""
     match head:
@@ -154,6 +162,10 @@ def constant(const: ir.Const) -> Any:
     if isinstance(const, list | tuple):
         return [constant(item) for item in const]
     if isinstance(const, Mapping):
+        if set(const) == {"path", "tests"}:
+            return PartTests(
+                tuple(const["path"]), [Test(item["op"], constant(item["operand"])) for item in const["tests"]]
+            )
         ((tag, body),) = const.items()
         if tag == "ref":
             return Ref(body[0], tuple(body[1:]))

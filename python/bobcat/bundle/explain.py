@@ -59,6 +59,6 @@ def _clause(bundle: Policy, rule: int, tree: Any) -> Clause:  # Any: nested tupl
     if tree[0] != "leaf":
         kind, outcome, children = tree
         return Connective(kind, outcome, tuple(_clause(bundle, rule, child) for child in children))
-    _, outcome, head, path, op, operand, value, error, leaf = tree
+    _, outcome, head, path, op, operand, value, error, leaf, parsed = tree
     span = bundle.source_map.leaf_span(rule, leaf) if bundle.source_map is not None else None
-    return ExplainedComparison(outcome, path_text(head, path), op, operand, value, error, span)
+    return ExplainedComparison(outcome, path_text(head, path), op, operand, value, error, span, parsed)

@@ -45,7 +45,8 @@ class ExplainedComparison:
     """One leaf: the value read at `path`, and the outcome of the operator.
 
     `value` is JSON text, truncated if long; None if absent. `error` is the code of an error. `span` is the
-    position in the policy source, None if unknown.
+    position in the policy source, None if unknown. `parsed` shows the texts that a facet parsed: its name and the parts,
+    or `undecidable`, the code, the place in characters and the reason; None without a facet.
     """
 
     outcome: Outcome
@@ -55,6 +56,7 @@ class ExplainedComparison:
     value: str | None
     error: str | None
     span: Span | None
+    parsed: str | None = None
 
 
 Clause: TypeAlias = Connective | ExplainedComparison
@@ -215,6 +217,7 @@ def _clause_lines(clause: Clause, depth: int) -> list[str]:
 
 def _read(clause: ExplainedComparison) -> str:
     read = f"value {clause.value}" if clause.value is not None else "not there"
+    read = read if clause.parsed is None else f"{read}; {clause.parsed}"
     return f"[{read}]" if clause.error is None else f"[{read}: {clause.error}]"
 
 

@@ -157,6 +157,8 @@ def _add_clause(branch: Tree, clause: Clause) -> None:
     operator = SIGNS.get(clause.operator, clause.operator)
     line.append(f"{safe_text(clause.path)} {operator} {safe_text(clause.operand)}", style="default")
     line.append(f"   read {safe_text(clause.value)}" if clause.value is not None else "   not there", style="cyan")
+    if clause.parsed is not None:
+        line.append(f"   {safe_text(clause.parsed)}", style="cyan")
     if clause.error is not None:
         line.append(f"   error {safe_text(clause.error)}", style="red")
     line.append(_place(clause.span), style="dim")

@@ -108,6 +108,7 @@ _ROWS: tuple[tuple[str, ...], ...] = (
     ("E0413", "bad-ref", "`{path}` cannot be compared with here: {problem}"),
     ("E0414", "ref-operator", "`{op}` takes a constant, not the value at another path",
      "the operators that do: {known}"),
+    ("E0415", "bad-facet-operand", "`{value}` cannot be equal to or hold {kind}: {problem}"),
     # Predicates and connectives.
     ("E0501", "unknown-predicate", "unknown predicate `{name}`"),
     ("E0502", "predicate-cycle", "the predicate `{name}` refers to itself: {chain}", "break the cycle"),

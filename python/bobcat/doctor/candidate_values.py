@@ -14,8 +14,8 @@ from typing import Any, Final
 from bobcat.doctor.pattern_samples import pattern_samples, searcher
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import Const, Leaf
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm, ReferenceForm
-from bobcat.language.operators import OPERATORS
 from bobcat.language.paths import PATHS
 from bobcat.language.probes import Candidates, Values, items
 
@@ -75,7 +75,7 @@ def _with_reference_values(operator: str, operand: Const) -> Any:  # Any: a valu
     if isinstance(operand, dict) and "ref" in operand:
         row = PATHS.get(tuple(operand["ref"]))
         sample = row.sample if row else "x"
-        return [sample] if OPERATORS[operator].reference is ReferenceForm.LIST else sample
+        return [sample] if IR_OPERATORS[operator].reference is ReferenceForm.LIST else sample
     if isinstance(operand, dict) and "tests" in operand:
         return [(item["op"], _with_reference_values(item["op"], item["operand"])) for item in operand["tests"]]
     return from_const(operand)
@@ -83,7 +83,7 @@ def _with_reference_values(operator: str, operand: Const) -> Any:  # Any: a valu
 
 def by_operator(operator: str, operand: Any) -> Candidates:  # Any: see `_with_reference_values`
     """Return values that probably pass a comparison, and values that probably do not."""
-    row = OPERATORS[operator]
+    row = IR_OPERATORS[operator]
     if row.nests:
         made = [by_operator(inner, inner_operand) for inner, inner_operand in operand]
         good, bad = ([value for pair in made for value in pair[which]] for which in (0, 1))

@@ -44,14 +44,14 @@ from bobcat.ir.schema import (
     Transform,
     VerdictName,
 )
-from bobcat.language.operators import NESTING, OPERATORS
+from bobcat.language.facets import IR_NESTING, IR_OPERATORS
 
 TRUE = AllExpr(())
 FALSE = AnyExpr(())
 DEFAULTS = Defaults(on_no_match="deny", on_missing_shadow="approve_required", on_rule_error="deny")
 
 _EXACT = frozenset({str, int, bool, type(None)})
-_UNORDERED = {row.name: row.single for row in OPERATORS.values() if row.unordered}
+_UNORDERED = {row.name: row.single for row in IR_OPERATORS.values() if row.unordered}
 
 
 def all_(items: Iterable[Expr]) -> Expr:
@@ -95,7 +95,7 @@ def leaf(head: Head, path: tuple[str, ...], op: Operator, operand: Const, dialec
 
     Raises `EncodingError` for an operand that has no canonical form.
     """
-    if type(operand) is not str or op in NESTING:  # PERF: most operands are strings in normal form
+    if type(operand) is not str or op in IR_NESTING:  # PERF: most operands are strings in normal form
         op, operand = _comparison(op, _number_free_of_spelling(operand))
     return Leaf(head, path, op, operand, dialect)
 
@@ -115,15 +115,21 @@ def checks(items: Iterable[dict[str, Const]]) -> Const:
     return {"tests": list(items)}
 
 
+def part(path: Sequence[str], items: Iterable[dict[str, Const]]) -> Const:
+    """Return the operand of `part`: the names that lead to a part, and the conjunction of its tests."""
+    return {"path": list(path), "tests": list(items)}
+
+
 def _comparison(op: Operator, value: Const) -> tuple[Operator, Const]:
     """Return the normal form of an operator with its operand."""
     if op in _UNORDERED and type(value) is list:
         value = _as_set(value)
         single = _UNORDERED[op]
         return (single, value[0]) if single is not None and len(value) == 1 else (op, value)
-    if op in NESTING:
+    if op in IR_NESTING:
         items = value["tests"] if type(value) is dict else [check("eq", value)]
-        value = {"tests": _as_set([_test(item) for item in items])}
+        path = {"path": value["path"]} if type(value) is dict and "path" in value else {}
+        value = path | {"tests": _as_set([_test(item) for item in items])}
     return op, value
 
 

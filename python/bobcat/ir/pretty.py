@@ -117,6 +117,7 @@ def comparison_text(op: Operator, operand: Const) -> str:
         return f"{_SIGNS.get(op, op)} {path_text(head, tuple(path))}"
     if isinstance(operand, dict) and "tests" in operand:
         tests = [comparison_text(item["op"], item["operand"]) for item in operand["tests"]]
+        op = path_text("", tuple(operand["path"])).removeprefix(".") if "path" in operand else op
         return f"{op} {tests[0]}" if len(tests) == 1 else f"{op} ({' and '.join(tests)})"
     return f"{_SIGNS.get(op, op)} {const_text(operand)}"
 

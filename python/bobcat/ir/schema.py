@@ -17,6 +17,8 @@ Only the operand of a leaf of the strict profile can also be:
     {"ref": ["context", "principal", "id"]}     the value at another path: head, then steps
     {"tests": [{"op": .., "operand": ..}, ..]}  tests that one value must all pass, the operand of operators that nest;
                                                 a test of `matches` has `"dialect": "re2"`
+    {"path": ["host"], "tests": [..]}           the same for a part of the value that a facet derives, the operand of
+                                                `part`, which is a test only
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 import msgspec
 
 from bobcat.ir.code import Statement
-from bobcat.language.operators import LOWERED_TO, OPERATORS
+from bobcat.language.facets import IR_OPERATORS
+from bobcat.language.operators import LOWERED_TO
 from bobcat.language.paths import Head as Head
 
 IR_VERSION = 1
@@ -38,7 +41,7 @@ VerdictName = Literal["allow", "deny", "dry_run", "approve_required", "transform
 if TYPE_CHECKING:
     Operator: TypeAlias = str
 else:
-    Operator = Literal[tuple(name for name in OPERATORS if name not in LOWERED_TO)]
+    Operator = Literal[tuple(name for name in IR_OPERATORS if name not in LOWERED_TO)]
 Dialect = Literal["re2", "python"]
 
 MAX_TEST_DEPTH = 4

@@ -19,6 +19,14 @@ class OperandKind(Enum):
     TIME = "a point in time"
     COUNT = "a number of characters or items"
     LOWER = "a string in lower case"
+    HOST = "the name of a host"
+    URL = "a URL"
+    ADDRESS = "an IP address"
+    NETWORK = "a network of IP addresses"
+    FILE_PATH = "the path of a file"
+    EMAIL = "an address of mail"
+    VERSION = "a version"
+    DOCUMENT = "a value of a JSON document"
 
     __hash__ = object.__hash__  # PERF: members are singletons; the inherited hash is a Python call
 

@@ -16,14 +16,22 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 from bobcat.language import probes
 from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
 
-_EQUALITY = frozenset(OperandKind) - {OperandKind.STRINGS, OperandKind.MAPPING}
-_TEXT = frozenset((OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STRING, OperandKind.LOWER))
+# Types with parts, whose values are tested by them and by the operators of their facet.
+_PARSED = frozenset(
+    (OperandKind.URL, OperandKind.ADDRESS, OperandKind.NETWORK, OperandKind.FILE_PATH, OperandKind.EMAIL)
+)
+_ANY_VALUE = frozenset(OperandKind) - _PARSED
+_EQUALITY = _ANY_VALUE - {OperandKind.STRINGS, OperandKind.MAPPING}
+_TEXT = frozenset(
+    (OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STRING, OperandKind.LOWER, OperandKind.DOCUMENT)
+)
+_PATTERNS = _TEXT | {OperandKind.HOST}
 _CONTAINERS = _TEXT | {OperandKind.STRINGS, OperandKind.MAPPING}
-_LISTS = frozenset((OperandKind.ANY, OperandKind.STRINGS))
-_ORDER = _EQUALITY - {OperandKind.BOOL}
+_LISTS = frozenset((OperandKind.ANY, OperandKind.STRINGS, OperandKind.DOCUMENT))
+_ORDER = _EQUALITY - {OperandKind.BOOL, OperandKind.HOST}
 _EMPTY: probes.Values = [None, "", [], {}]
 _FILLED: probes.Values = ["x", ["x"], {"x": 1}]
-_PATHS = frozenset(OperandKind) - {OperandKind.COUNT, OperandKind.LOWER}
+_PATHS = _ANY_VALUE - {OperandKind.COUNT, OperandKind.LOWER}
 
 
 # Any: numbers or strings.
@@ -91,7 +99,7 @@ class OperatorSpec:
 
 ROWS = (
     OperatorSpec(
-        "eq", OperandForm.VALUE, frozenset(OperandKind), probes.equal,
+        "eq", OperandForm.VALUE, _ANY_VALUE, probes.equal,
         reference=ReferenceForm.SAME, lynx=True, whole=True, sign="==", anchors="both",
         interval=lambda value: ((value, 0), (value, 0)),
         synonyms=("exactly", "equals", "equal", "=="), lowered=("ieq", "iequals"),
@@ -149,11 +157,11 @@ ROWS = (
         lynx=True, whole=True, excludes=True,
     ),
     OperatorSpec(
-        "matches", OperandForm.PATTERN, _TEXT,
+        "matches", OperandForm.PATTERN, _PATTERNS,
         lynx=True, whole=True, types=("string",), anchors="",
         synonyms=("regex", "regexp", "match_regex", "like", "ilike"), negations=("not_matches",),
     ),
-    OperatorSpec("glob", OperandForm.GLOB, _TEXT, synonyms=("fnmatch", "wildcard")),
+    OperatorSpec("glob", OperandForm.GLOB, _PATTERNS, synonyms=("fnmatch", "wildcard")),
     OperatorSpec(
         "starts_with", OperandForm.TEXTS, _TEXT, probes.affix(start=True),
         reference=ReferenceForm.TEXT, unordered=True, single="starts_with", types=("string",), anchors="start",

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 
 from bobcat.ir.schema import Const
 from bobcat.ir.visit import refs
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm
-from bobcat.language.operators import OPERATORS, OperatorSpec
+from bobcat.language.operators import OperatorSpec
 from bobcat.lint.evaluate import holds
 
 Schema: TypeAlias = Mapping[str, Any]  # Any: JSON Schema
@@ -92,7 +93,7 @@ def can_hold(schemas: Sequence[Schema], op: str, operand: Const) -> bool:
 
 
 def _can_hold(schema: Schema, op: str, operand: Const) -> bool:
-    row = OPERATORS[op]
+    row = IR_OPERATORS[op]
     if row.path_only or any(refs(operand)):
         return True
     values = _values(schema)

@@ -19,8 +19,8 @@ from bobcat.errors import RequestError
 from bobcat.ir.canonical import encode_value
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, HostRule, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import leaves, refs
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm, ReferenceForm
-from bobcat.language.operators import OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.implication import PERMITS
 from bobcat.lint.pattern_syntax import PatternSyntaxError
@@ -155,7 +155,7 @@ class CallFinder:
                 if operand != {"ref": list(path)}:
                     raise PatternSyntaxError("a test of elements refers to another path")
                 operand = _sample(leaf.op)
-                one = "in" if OPERATORS[leaf.op].reference is ReferenceForm.LIST else "eq"
+                one = "in" if IR_OPERATORS[leaf.op].reference is ReferenceForm.LIST else "eq"
                 tests.setdefault(path, []).append((one, operand, True))
             tests.setdefault((leaf.head, *leaf.path), []).append((leaf.op, operand, want))
         setting = {}
@@ -171,7 +171,7 @@ class CallFinder:
 
 def _sample(op: str) -> Any:  # Any: JSON
     """Return a value for the path that an operand refers to."""
-    row = OPERATORS[op]
+    row = IR_OPERATORS[op]
     if row.operand is OperandForm.BOUND:
         return 100
     return ["x"] if row.reference is ReferenceForm.LIST else "/home/al" if row.anchors == "start" else "x"

@@ -11,8 +11,8 @@ from bobcat._core import CoreError, Program, explain
 from bobcat.ir import canonical, construct
 from bobcat.ir.schema import Const, Dialect, Leaf
 from bobcat.ir.visit import refs
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm
-from bobcat.language.operators import OPERATORS
 from bobcat.model.request import Request
 
 _OUTCOMES = {"true": True, "false": False}
@@ -30,7 +30,7 @@ def holds(op: str, operand: Const, value: Any) -> bool | None:  # Any: JSON
 @lru_cache(maxsize=1_024)
 def _program(op: str, operand: bytes) -> Program | None:
     """Return the program of a rule with only this test; None if the core rejects the operand."""
-    dialect: Dialect | None = "re2" if OPERATORS[op].operand is OperandForm.PATTERN else None
+    dialect: Dialect | None = "re2" if IR_OPERATORS[op].operand is OperandForm.PATTERN else None
     leaf = Leaf("args", ("value",), op, msgspec.json.decode(operand), dialect)
     try:
         return Program(canonical.encode(construct.policy([construct.rule("", leaf, "deny")])))

@@ -13,8 +13,9 @@ from typing import Any
 from bobcat.ir.canonical import encode, encode_value
 from bobcat.ir.schema import AllExpr, AnyExpr, Const, Expr, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import walk
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm
-from bobcat.language.operators import OPERATORS, Bound
+from bobcat.language.operators import Bound
 
 PERMITS = frozenset(("allow", "transform"))
 
@@ -44,9 +45,9 @@ class PathCondition:
     def values(self) -> set[bytes] | None:
         """Return the only values for which it is true, encoded; None if it does not enumerate them."""
         item = self.expr
-        if not isinstance(item, Leaf) or OPERATORS[item.op].anchors != "both" or isinstance(item.operand, dict):
+        if not isinstance(item, Leaf) or IR_OPERATORS[item.op].anchors != "both" or isinstance(item.operand, dict):
             return None
-        if OPERATORS[item.op].operand is OperandForm.SCALARS:
+        if IR_OPERATORS[item.op].operand is OperandForm.SCALARS:
             return {encode_value(value) for value in item.operand}
         return None if isinstance(item.operand, list) else {encode_value(item.operand)}
 
@@ -115,7 +116,7 @@ def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
         return False
     if wanted.expr.op == "exists" and wanted.expr.operand is True:
         return have.expr.op != "exists"
-    if OPERATORS[wanted.expr.op].anchors in ("start", "end"):
+    if IR_OPERATORS[wanted.expr.op].anchors in ("start", "end"):
         return _affix_implies(have.expr, wanted.expr)
     if have.values is not None and wanted.values is not None:
         return have.values <= wanted.values
@@ -124,10 +125,10 @@ def _item_implies(have: PathCondition, wanted: PathCondition) -> bool:
 
 def _affix_implies(have: Leaf, wanted: Leaf) -> bool:
     """Return true if every text for which `have` is true has an affix that `wanted` names."""
-    if OPERATORS[have.op].anchors not in ("both", OPERATORS[wanted.op].anchors):
+    if IR_OPERATORS[have.op].anchors not in ("both", IR_OPERATORS[wanted.op].anchors):
         return False
     held, ends = texts(have), texts(wanted)
-    at = str.startswith if OPERATORS[wanted.op].anchors == "start" else str.endswith
+    at = str.startswith if IR_OPERATORS[wanted.op].anchors == "start" else str.endswith
     return bool(held and ends) and all(at(text, ends) for text in held)
 
 
@@ -135,7 +136,7 @@ def texts(leaf: Leaf) -> tuple[str, ...]:
     """Return the texts of a leaf whose operand is a text or a list of texts; otherwise empty."""
     items = (
         [leaf.operand]
-        if isinstance(leaf.operand, str) or OPERATORS[leaf.op].operand is OperandForm.VALUE
+        if isinstance(leaf.operand, str) or IR_OPERATORS[leaf.op].operand is OperandForm.VALUE
         else leaf.operand
     )
     return tuple(items) if isinstance(items, list) and all(isinstance(item, str) for item in items) else ()
@@ -156,7 +157,7 @@ def _interval(leaf: Leaf) -> tuple[str, Bound, Bound] | None:
     operand = leaf.operand
     if isinstance(operand, dict) and "timestamp" not in operand:
         return None
-    row = OPERATORS[leaf.op]
+    row = IR_OPERATORS[leaf.op]
     bounds = operand if row.operand is OperandForm.BOUNDS else [operand]
     kinds = {_kind(bound) for bound in bounds}
     if row.interval is None or len(kinds) != 1 or "other" in kinds:

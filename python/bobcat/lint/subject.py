@@ -18,7 +18,7 @@ from bobcat.diagnostics.model import Diagnostic, Related, Span
 from bobcat.ir import construct
 from bobcat.ir.schema import AllExpr, AnyExpr, Expr, IrPolicy, IrRule, Leaf, NotExpr
 from bobcat.ir.visit import refs
-from bobcat.language.operators import OPERATORS
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.argument_schema import Tools
 from bobcat.lint.calls import CallFinder, CallSearchResult, ExampleCall
 from bobcat.lint.implication import PERMITS, PathCondition, clash, conditions, conjuncts
@@ -48,13 +48,13 @@ class PlacedLeaf:
     @property
     def excludes(self) -> bool:
         """Return true if it names values for which it is false: by `not`, or by its operator."""
-        row = OPERATORS[self.leaf.op]
+        row = IR_OPERATORS[self.leaf.op]
         return self.positive is (row.excludes and not row.elements)
 
     @property
     def constrains(self) -> bool:
         """Return true if the leaf constrains the content of a value other than by exclusion."""
-        row = OPERATORS[self.leaf.op]
+        row = IR_OPERATORS[self.leaf.op]
         return row.constrains and not row.excludes if self.positive else row.excludes
 
 
@@ -259,7 +259,7 @@ class LintContext:
 
 
 def _required(leaf: Leaf) -> bool:
-    row = OPERATORS[leaf.op]
+    row = IR_OPERATORS[leaf.op]
     return row.constrains and not (row.excludes and row.elements)
 
 

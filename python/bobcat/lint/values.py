@@ -8,8 +8,9 @@ from typing import Any, Final, TypeAlias
 from bobcat.doctor.candidate_values import MISSING, Missing, by_operator
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import Const
+from bobcat.language.facets import IR_NESTING, IR_OPERATORS
 from bobcat.language.kinds import OperandForm, OperandKind
-from bobcat.language.operators import NESTING, OPERATORS, ROWS, OperatorSpec
+from bobcat.language.operators import ROWS, OperatorSpec
 from bobcat.language.paths import PATHS, values_at
 from bobcat.lint.evaluate import holds
 from bobcat.lint.pattern_syntax import Alt, Assert, Cat, Chars, PatternSyntaxError, Repeat, Tree, parse
@@ -55,8 +56,8 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
         yield from ([], wanted, ["other"])
         return
     for op, operand, want in tests:
-        if want and OPERATORS[op].anchors == "both":
-            listed = OPERATORS[op].operand is OperandForm.SCALARS
+        if want and IR_OPERATORS[op].anchors == "both":
+            listed = IR_OPERATORS[op].operand is OperandForm.SCALARS
             yield from (from_const(item) for item in (operand[:200] if listed else [operand]))
             return
     if any(op in _NUMBERS for op, _, _ in tests):
@@ -67,15 +68,15 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
         yield from (-_DISTANT, _DISTANT)
         yield from (near for bound in bounds if isinstance(bound, str) for near in (bound, bound + "a", ""))
         return
-    if any(OPERATORS[op].elements for op, _, _ in tests):
+    if any(IR_OPERATORS[op].elements for op, _, _ in tests):
         yield from _lists(tests, budget)
         return
     yield from _texts(tests, budget)
     yield "x"
     for op, operand, want in tests:
-        if want and OPERATORS[op].operand in _PARTS:
+        if want and IR_OPERATORS[op].operand in _PARTS:
             yield _elements(op, operand)
-        if op in NESTING:
+        if op in IR_NESTING:
             pairs = [(item["op"], item["operand"]) for item in operand["tests"]]
             yield from by_operator(op, pairs)[not want]
     yield from (1, True, ["x"])
@@ -87,7 +88,7 @@ def _tried(place: tuple[str, ...]) -> tuple[Any, ...]:  # Any: JSON
 
 
 def _elements(op: str, operand: Const) -> list[Any]:  # Any: JSON
-    form = OPERATORS[op].operand
+    form = IR_OPERATORS[op].operand
     if form is OperandForm.PART:
         return [from_const(operand)]
     return [from_const(item) for item in operand] if form in _PARTS else []
@@ -99,7 +100,7 @@ def _lists(tests: Sequence[Test], budget: SearchBudget) -> Iterator[list[Any]]: 
     every: list[Test] = []
     some: list[list[Test]] = []
     for op, operand, want in tests:
-        if OPERATORS[op].elements:
+        if IR_OPERATORS[op].elements:
             inner: list[Test] = [(item["op"], item["operand"], True) for item in operand["tests"]]
             if (op == "any") is want and op != "none":
                 some.append(inner if op == "any" else [(name, value, False) for name, value, _ in inner[:1]])
@@ -127,7 +128,7 @@ def _texts(tests: Sequence[Test], budget: SearchBudget) -> Iterator[str]:
 def _trees(tests: Iterable[Test], *, lower: bool = False) -> Iterator[tuple[Tree, bool, bool]]:
     """Yield the tests of a text as patterns, with the lower-case flag and the wanted result."""
     for op, operand, want in tests:
-        row = OPERATORS[op]
+        row = IR_OPERATORS[op]
         if row.operand is OperandForm.PATTERN:
             yield parse(operand), lower, want
         elif row.derived is OperandKind.LOWER:

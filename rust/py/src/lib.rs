@@ -15,6 +15,7 @@ mod constant;
 mod coroutine;
 mod decision;
 mod error;
+mod facet;
 mod freeze;
 mod hashing;
 mod host;
@@ -61,6 +62,8 @@ mod _core {
     use crate::coroutine::first_step;
     #[pymodule_export]
     use crate::error::CoreError;
+    #[pymodule_export]
+    use crate::facet::{facet_operand, facet_parts, facets, parse_facet};
     #[pymodule_export]
     use crate::freeze::frozen_if_flat;
     #[pymodule_export]

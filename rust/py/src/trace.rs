@@ -104,6 +104,7 @@ fn leaf<'py>(session: &Session<'_, 'py>, trace: &ClauseTrace) -> PyResult<Bound<
         trace.value.as_ref(),
         error,
         trace.index,
+        trace.parsed.as_ref(),
     )
         .into_pyobject(session.py)
 }

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from bobcat._core import is_printable
 from bobcat.frontend.strict.vocabulary import not_an_operator
+from bobcat.language.facets import FACETS
 from bobcat.language.operators import NESTING, OPERATORS
 
 MAX_STEPS = 64
@@ -91,7 +92,7 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
     for index, step in enumerate(path):
         last = index == len(path) - 1 and op is None
         ordinary = is_printable(step) and step == step.strip() and step and not re.search(r"[.\[\]]", step)
-        making = index > 0 and step in NESTING
+        making = index > 0 and (step in NESTING or (step in FACETS and index + 1 < len(path)))
         if ordinary and not making and not (last and (step in OPERATORS or (len(path) > 1 and not_an_operator(step)))):
             parts.append(f".{step}")
         else:

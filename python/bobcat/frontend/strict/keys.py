@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bobcat.frontend.strict.facet_keys import Step, facet_tail, first_facet
 from bobcat.frontend.strict.key_syntax import KeySyntaxError, Segment, split, written
 from bobcat.frontend.strict.vocabulary import CONNECTIVE_SYNONYMS, CONNECTIVES, HEAD_SYNONYMS, NEGATED, not_an_operator
 from bobcat.frontend.suggest import closest, listed
+from bobcat.language.facets import FACETS, PARTS, RANGE
 from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import LOWERED_TO, NESTING, OPERATORS
 from bobcat.language.paths import HEADS, Head, fields, values_at
@@ -20,7 +22,9 @@ from bobcat.language.paths import HEADS, Head, fields, values_at
 class Key:
     """A valid key. `base` is the key without its operators; `bare` is true if it has no operators.
 
-    `chain` holds the operators between the path and the last one: `any` in `args.tags.any.eq`. `values` are the strings
+    `chain` holds the operators between the path and the last one: `any` in `args.tags.any.eq`. `facet` is the last
+    segment of a key without operators, if it names a facet: an operand that is a mapping tests parts; `part` is true
+    for a part of a derived value. `values` are the strings
     that the path can hold, if they are a closed set. `quoted` is the key with an argument as its last segment, if
     earlier versions read it so.
     """
@@ -31,9 +35,11 @@ class Key:
     bare: bool
     kind: OperandKind
     base: str
-    chain: tuple[str, ...] = ()
+    chain: tuple[Step, ...] = ()
     values: tuple[str, ...] = ()
     quoted: str = ""
+    facet: str = ""
+    part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,9 @@ def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kin
     steps = tuple(segment.text for segment in path)
     base = ".".join((head, *steps))
     values = values_at((head, *steps))
+    at = first_facet(rest, 0)
+    if at is not None and len(_elements(rest[:at], 0)) == at:
+        return _facet(text, (head, steps, kind), rest, at, at)
     if not rest:
         return Key(head, steps, "eq", True, kind, base, (), values)
     operators = _operators(rest, 0)
@@ -115,6 +124,11 @@ def _closed(text: str, head: Head, path: list[Segment], rest: list[Segment], kin
 def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Key | KeyProblem:
     steps = [segment.text for segment in path]
     last = rest[-1] if rest else None
+    at = first_facet(rest, 1)
+    if at is not None:
+        outer = len(_elements(rest[:at], 1))
+        below = tuple(steps + [segment.text for segment in rest[: at - outer]])
+        return _facet(text, (head, below, OperandKind.ANY), rest, at, outer)
     operators = _operators(rest, 1)
     if operators:
         within = _within_elements(head, steps, rest[: -len(operators)])
@@ -135,9 +149,45 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
             quoted = f'{base}["{last.text}"]'
             help = f"{_suggestion(base, last.text, intended)} For an argument of that name write `{quoted}`"
             return KeyProblem("E0303", {"operator": last.text, "quoted": quoted}, help)
+    facet = last.text if last is not None and len(rest) > 1 and not last.quoted and last.text in FACETS else ""
     return _within_elements(head, steps, rest) or Key(
-        head, whole, "eq", True, OperandKind.ANY if rest else OperandKind.MAPPING, text
+        head, whole, "eq", True, OperandKind.ANY if rest else OperandKind.MAPPING, text, facet=facet
     )
+
+
+def _facet(
+    text: str,
+    path: tuple[Head, tuple[str, ...], OperandKind],
+    rest: list[Segment],
+    at: int,
+    outer: int,
+) -> Key | KeyProblem:
+    """Return the key with a facet at the segment `at`, after `outer` operators that test elements."""
+    head, steps, kind = path
+    found = facet_tail(rest[at:])
+    base = written(head, steps)
+    if found.unknown:
+        name = rest[at].text
+        known = listed(PARTS.get(FACETS[name].kind, {})) or "operators"
+        near = not_an_operator(found.unknown) or closest(found.unknown, (*OPERATORS, RANGE))
+        quoted = written(head, (*steps, *(segment.text for segment in rest[at - outer :])))
+        help = f"did you mean `{near}`?" if near else f"the parts of `{name}` are {known}"
+        help += f"; for an entry of that name write `{quoted}`" if head == "args" else ""
+        return KeyProblem("E0303", {"operator": found.unknown, "quoted": quoted}, help)
+    chain = (*(segment.text for segment in rest[at - outer : at]), *found.steps)
+    return Key(head, steps, found.op, False, kind, base, chain)
+
+
+def _elements(rest: list[Segment], least: int) -> list[Segment]:
+    """Return the operators at the end of some segments that test the elements of a list."""
+    start = len(rest)
+    while start > least and not rest[start - 1].quoted and _tests_elements(rest[start - 1].text):
+        start -= 1
+    return rest[start:]
+
+
+def _tests_elements(name: str) -> bool:
+    return name in OPERATORS and OPERATORS[name].elements
 
 
 def _within_elements(head: Head, steps: list[str], rest: list[Segment]) -> KeyProblem | None:

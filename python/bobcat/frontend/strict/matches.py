@@ -218,7 +218,8 @@ class MatchLowering:
         if comparison is None:
             return None
         op, operand, dialect = comparison
-        leaf = construct.leaf(key.head, key.path, op, operand, dialect)
+        path = key.path[:-1] if key.facet and isinstance(node, MappingNode) else key.path
+        leaf = construct.leaf(key.head, path, op, operand, dialect)
         self._places[id(leaf)] = leaf, self.position(key_node, node)
         return leaf, 1, 1 + node_cost(operand)
 

@@ -47,7 +47,7 @@ def type_help(node: Node, key: Key) -> str | None:
             return f"write `{key.base}.contains: {shown(text)}`"
         case OperandKind.COUNT:
             return "write a whole number"
-        case OperandKind.ANY:
+        case _:
             return None
 
 

@@ -18,6 +18,7 @@ from bobcat.frontend.yaml.nodes import INVALID_VALUE, InvalidValue, check_length
 from bobcat.frontend.yaml.scalars import MAX_INT_BITS, Scalar, kind_of, kind_of_node, yaml_1_1_reading
 from bobcat.frontend.yaml.timestamps import microseconds
 from bobcat.ir.schema import Const
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm, OperandKind
 from bobcat.language.operators import OPERATORS, ROWS
 
@@ -40,8 +41,6 @@ SCALARS: dict[OperandKind, tuple[type, ...]] = {
     OperandKind.TIME: (str,),
     OperandKind.COUNT: (int, float),
     OperandKind.LOWER: (str,),
-    OperandKind.STRINGS: (),
-    OperandKind.MAPPING: (),
 }
 _TEXTS = frozenset((OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STRING, OperandKind.LOWER))
 """Kinds that can be equal to an unconverted string."""
@@ -103,7 +102,7 @@ class Operands:
             OperandForm.BOOL: self._bool,
         }
         # By operator: the constant to compare with, if the operator supports the kind of the key.
-        self.take = {row.name: takers[row.operand] for row in ROWS if row.operand in takers}
+        self.take = {row.name: takers[row.operand] for row in IR_OPERATORS.values() if row.operand in takers}
 
     def _refuse(self, code: str, node: Node, **params: Any) -> InvalidValue:  # Any: the parameters of the code's texts
         self._report.add(code, node, **params)
@@ -150,7 +149,7 @@ class Operands:
             if not node.style:
                 self._observe_yaml_1_1(node)
             return found
-        if type(found) not in SCALARS[key.kind]:
+        if type(found) not in SCALARS.get(key.kind, ()):
             return self._refuse(
                 "E0405", node, path=key.base, has=key.kind.value, kind=kind_of(found), help=type_help(node, key)
             )

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import Const
-from bobcat.language.operators import OPERATORS
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.lints.negative_only import tests_text, unlisted_call
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts, ignoring, shared_tools
 from bobcat.lint.texts import is_command, runs_commands
@@ -29,7 +29,7 @@ def check(subject: LintContext) -> Findings:
         before = subject.restricting_before(facts, "blocklist")
         if not subject.calls.searching:
             continue
-        looked_at = {item.path for item in facts.leaves if OPERATORS[item.leaf.op].constrains} | set(_written(facts))
+        looked_at = {item.path for item in facts.leaves if IR_OPERATORS[item.leaf.op].constrains} | set(_written(facts))
         seen: set[Path] = set()
         for other in before:
             if not shared_tools(facts.tools, other.tools):
@@ -41,7 +41,7 @@ def check(subject: LintContext) -> Findings:
                     continue
                 if not _takes(subject, facts, other, item.path):
                     continue
-                listed = OPERATORS[item.leaf.op].elements
+                listed = IR_OPERATORS[item.leaf.op].elements
                 # The denial applies to this call: it would deny the call if the text were a bad one.
                 looks = ignoring(other.rule.match, item.leaf)
                 call = unlisted_call(subject, facts, item.path, looks, listed=listed)
@@ -65,9 +65,9 @@ def _takes(subject: LintContext, facts: RuleFacts, other: RuleFacts, path: Path)
 
 def _compares(op: str, operand: Const) -> bool:
     """Return true if a test is one of equality, also in lower case or of elements."""
-    if OPERATORS[op].nests and OPERATORS[op].constrains:
+    if IR_OPERATORS[op].nests and IR_OPERATORS[op].constrains:
         return all(_compares(item["op"], item["operand"]) for item in operand["tests"])
-    return OPERATORS[op].anchors == "both"
+    return IR_OPERATORS[op].anchors == "both"
 
 
 def _written(facts: RuleFacts) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Leaf
-from bobcat.language.operators import OPERATORS
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.lint.evaluate import holds
 from bobcat.lint.subject import LintContext, Path
 
@@ -36,4 +36,4 @@ def check(subject: LintContext) -> Findings:
 def _passes_empty(leaf: Leaf) -> bool:
     """Return true if a test of lists only can be true for the empty list."""
     reference = isinstance(leaf.operand, dict) and "ref" in leaf.operand
-    return OPERATORS[leaf.op].types == ("array",) and (reference or holds(leaf.op, leaf.operand, []) is True)
+    return IR_OPERATORS[leaf.op].types == ("array",) and (reference or holds(leaf.op, leaf.operand, []) is True)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from bobcat.diagnostics.model import Findings
 from bobcat.ir import construct
 from bobcat.ir.schema import Const, Expr, Leaf
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm
-from bobcat.language.operators import OPERATORS
 from bobcat.lint.subject import LintContext, Path, PlacedLeaf, RuleFacts
 from bobcat.lint.texts import about, unlisted_texts
 
@@ -41,7 +41,7 @@ def check(subject: LintContext) -> Findings:
                 continue
             seen.add(item.path)
             if tests_text(item.leaf):
-                call = unlisted_call(subject, facts, item.path, listed=OPERATORS[item.leaf.op].elements)
+                call = unlisted_call(subject, facts, item.path, listed=IR_OPERATORS[item.leaf.op].elements)
             else:
                 below = construct.leaf(item.leaf.head, item.leaf.path, "eq", _FAR_BELOW)
                 call = subject.example(facts, below)
@@ -52,7 +52,7 @@ def check(subject: LintContext) -> Findings:
 def _excludes(item: PlacedLeaf) -> bool:
     """Return true if a test excludes texts or numbers."""
     leaf = item.leaf
-    row = OPERATORS[leaf.op]
+    row = IR_OPERATORS[leaf.op]
     if item.positive and not row.excludes:
         return False
     if row.elements and item.positive:
@@ -81,7 +81,7 @@ def tests_text(leaf: Leaf) -> bool:
 
 
 def _tells_apart(op: str, operand: Const) -> bool:
-    row = OPERATORS[op]
+    row = IR_OPERATORS[op]
     if row.nests:
         return row.constrains and any(_tells_apart(item["op"], item["operand"]) for item in operand["tests"])
     if row.operand in (OperandForm.PATTERN, OperandForm.TEXTS):

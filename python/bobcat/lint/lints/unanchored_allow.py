@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from bobcat.diagnostics.model import Findings
 from bobcat.ir.schema import Const, Operator
-from bobcat.language.operators import NESTING
+from bobcat.language.facets import IR_NESTING
 from bobcat.lint.pattern_syntax import is_anchored
 from bobcat.lint.subject import LintContext
 
@@ -37,6 +37,6 @@ def permitting_patterns(op: Operator, operand: Const, *, positive: bool) -> Iter
     if op == "matches":
         if positive:
             yield operand
-    elif op in NESTING:
+    elif op in IR_NESTING:
         for item in operand["tests"]:
             yield from permitting_patterns(item["op"], item["operand"], positive=positive is not (op == "none"))

@@ -265,6 +265,7 @@ impl<R: Request> Clauses<'_, '_, R> {
         let index = self.leaves;
         self.leaves += 1;
         let program = self.evaluator.program;
+        let mut parsed = None;
         let (seen, value) = match program.profile {
             Profile::Strict => {
                 let step = match program.clauses.get(clause as usize) {
@@ -276,7 +277,12 @@ impl<R: Request> Clauses<'_, '_, R> {
                     truth => truth,
                 });
                 let value = match &step {
-                    Step::Found(value) => Some(render::value(value)),
+                    Step::Found(value) => {
+                        if let Some(info) = program.clause(clause) {
+                            parsed = render::parsed((info.op, &info.operand), value);
+                        }
+                        Some(render::value(value))
+                    }
                     Step::Absent | Step::Unreadable => None,
                 };
                 (seen, value)
@@ -302,6 +308,7 @@ impl<R: Request> Clauses<'_, '_, R> {
                 }
             }),
             value,
+            parsed,
             error: seen.1.clone(),
             index,
         };

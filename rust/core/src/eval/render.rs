@@ -1,6 +1,8 @@
 //! Values and operands as people read them in `explain`: JSON, cut.
 
-use crate::clause::operand::Operand;
+use crate::clause::operand::{Check, Operand};
+use crate::clause::ops::{Inside, Op, OperandType};
+use crate::facets::describe::describe;
 use crate::json::{write_float, write_string};
 use crate::lang::path::Head;
 use crate::value::constant::{Const, HostConst};
@@ -76,6 +78,31 @@ pub(super) fn value<V: Value>(value: &V) -> String {
     let mut out = Shown::default();
     write_value(value, &mut out, 0);
     out.finish()
+}
+
+/// Elements of a list whose texts are shown parsed.
+const PARSED: usize = 8;
+
+/// The texts that the facets of a clause parse: the value, or elements of it.
+pub(super) fn parsed<V: Value>((op, operand): (Op, &Operand), value: &V) -> Option<String> {
+    let (Operand::Tests(checks) | Operand::Part(_, checks)) = operand else {
+        return None;
+    };
+    match (op.operand, value.view()) {
+        (OperandType::Facet(facet), View::Str(text)) => Some(cut(&describe(facet, text))),
+        (OperandType::Tests(Inside::Element), View::List) => {
+            let found: Vec<String> = value
+                .items()
+                .take(PARSED)
+                .flat_map(|item| {
+                    let inner = |check: &Check| parsed((check.op, &check.operand), &item);
+                    checks.iter().filter_map(inner).next()
+                })
+                .collect();
+            (!found.is_empty()).then(|| cut(&found.join("; ")))
+        }
+        _ => None,
+    }
 }
 
 /// An operand as JSON, cut: other paths by their keys, tests by their operators.

@@ -34,6 +34,43 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every type.
+    pub const ALL: [Self; 13] = [
+        Self::Plain,
+        Self::Text,
+        Self::Bool,
+        Self::Number,
+        Self::Texts,
+        Self::Host,
+        Self::Url,
+        Self::Address,
+        Self::Network,
+        Self::Path,
+        Self::Email,
+        Self::Version,
+        Self::Document,
+    ];
+
+    /// Its name beside the Python front end.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "any",
+            Self::Text => "text",
+            Self::Bool => "bool",
+            Self::Number => "number",
+            Self::Texts => "texts",
+            Self::Host => "host",
+            Self::Url => "url",
+            Self::Address => "address",
+            Self::Network => "network",
+            Self::Path => "path",
+            Self::Email => "email",
+            Self::Version => "version",
+            Self::Document => "document",
+        }
+    }
+
     /// The parts, in the order of explanations.
     #[must_use]
     pub fn parts(self) -> &'static [(&'static str, Self)] {

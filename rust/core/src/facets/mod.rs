@@ -6,6 +6,7 @@
 
 pub mod address;
 pub(crate) mod cache;
+pub mod describe;
 pub mod document;
 pub mod email;
 pub mod host;

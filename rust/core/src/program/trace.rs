@@ -125,6 +125,8 @@ pub struct ClauseTrace {
     pub operand: String,
     /// The value read, as truncated JSON; `None` if it is absent.
     pub value: Option<String>,
+    /// The texts of a facet, parsed, or the code and the place that made one undecidable; `None` without a facet.
+    pub parsed: Option<String>,
     /// The reason why it could not be evaluated.
     pub error: Option<ErrorCode>,
     /// The index of this leaf in the rule's match, in pre-order.
