@@ -89,8 +89,8 @@ def test_explain_lists_the_outcome_of_every_rule() -> None:
         (1, "true", None),
         (2, "not_reached", None),
     ]
-    assert rules[0][3] == ("leaf", "false", "args", ("n",), "gt", "5", "3", None, 0)
-    assert rules[1][3] == ("not", "true", (("leaf", "false", "args", ("a", "b"), "eq", '"x"', '"y"', None, 0),))
+    assert rules[0][3] == ("leaf", "false", "args", ("n",), "gt", "5", "3", None, 0, None)
+    assert rules[1][3] == ("not", "true", (("leaf", "false", "args", ("a", "b"), "eq", '"x"', '"y"', None, 0, None),))
     assert rules[2][3] is None
 
 
@@ -99,7 +99,7 @@ def test_explain_names_errors_and_absence() -> None:
     absent = construct.rule("absent", construct.leaf("args", ("m",), "gt", 5), "allow")
     _, rules = _core.explain(program_of(wrong, absent), request_of(n="3"))
     assert rules[0][:3] == (0, "error", "wrong_type")
-    assert rules[0][3][1:] == ("error", "args", ("n",), "gt", "5", '"3"', "wrong_type", 0)
+    assert rules[0][3][1:] == ("error", "args", ("n",), "gt", "5", '"3"', "wrong_type", 0, None)
     assert rules[1][:3] == (1, "absent", None)
     assert rules[1][3][6] is None
 

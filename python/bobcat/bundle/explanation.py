@@ -45,8 +45,8 @@ class ExplainedComparison:
     """One leaf: the value read at `path`, and the outcome of the operator.
 
     `value` is JSON text, truncated if long; None if absent. `error` is the code of an error. `span` is the
-    position in the policy source, None if unknown. `parsed` shows the texts that a facet parsed: its name and the parts,
-    or `undecidable`, the code, the place in characters and the reason; None without a facet.
+    position in the policy source, None if unknown. `parsed` shows the texts that a facet parsed: its name
+    and the parts, or `undecidable`, the code, the place in characters and the reason; None without a facet.
     """
 
     outcome: Outcome

@@ -13,6 +13,7 @@ from bobcat.frontend.strict.document import KEYS, LANGUAGE_VERSION, OnMissingSha
 from bobcat.frontend.strict.operands import SCALARS
 from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, VERDICTS
 from bobcat.frontend.strict.vocabulary import FOREIGN
+from bobcat.language.facets import FACETS, IR_OPERATORS, PARTS
 from bobcat.language.kinds import OperandForm, OperandKind
 from bobcat.language.operators import NESTING, OPERATORS, ROWS, OperatorSpec
 from bobcat.language.paths import closed_paths
@@ -53,10 +54,14 @@ _TYPES: dict[type, str] = {str: "string", float: "number", bool: "boolean", type
 _STEP = r"""(?:\.[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
 _OPEN_PATH = rf"(?:args|context\.extra){_STEP}*"
 _BELOW = rf"(?:args|context\.extra){_STEP}+"
+_STEPS = rf"(?:args|context\.extra|declared|context|tool)(?:{_STEP})*"
 _CHAIN = rf"(?:{'|'.join(sorted(NESTING))})"
 
 
 _ALL = "|".join(OPERATORS)
+_FACETS = "|".join(FACETS)
+_NO_FACET = rf"(?!.*\.(?:{_FACETS})(?:\.|$))"
+"""Keys with the name of a facet have schemas of their own."""
 _NAME = rf"""(?:\.(?!(?:{_ALL})$)[^.\[\]]+|\[(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\])"""
 _STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
 _WHOLE: dict[OperandForm, Schema] = {
@@ -113,22 +118,44 @@ def _match() -> Schema:
             patterns[rf"^{re.escape(path)}(?:\.{_CHAIN})+\.(?:{_ALL})$"] = {}
     leaf["args"] = leaf["context.extra"] = False
     whole = r"(?:args|context\.extra)"
-    patterns[rf"^{whole}{_STEP}*{_NAME}$"] = _SCALAR
+    patterns[rf"^{_NO_FACET}{whole}{_STEP}*{_NAME}$"] = _SCALAR
+    patterns |= _facets()
     patterns[rf"^{whole}\.(?:{'|'.join(sorted(row.name for row in ROWS if not row.whole))})$"] = _SCALAR
-    patterns[rf"^{_BELOW}\.(?:{'|'.join(map(re.escape, FOREIGN))})$"] = False
+    patterns[rf"^{_NO_FACET}{_BELOW}\.(?:{'|'.join(map(re.escape, FOREIGN))})$"] = False
     for row in ROWS:
         if row.whole:
             whole_operand = _WHOLE.get(row.operand, False) if OperandKind.MAPPING in row.kinds else False
             patterns[rf"^{whole}\.{row.name}$"] = whole_operand
-        patterns[rf"^{_OPEN_PATH if row.whole else _BELOW}\.{row.name}$"] = _operand(row)
+        patterns[rf"^{_NO_FACET}{_OPEN_PATH if row.whole else _BELOW}\.{row.name}$"] = _operand(row)
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
     return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
+
+
+def _facets() -> dict[str, Schema | bool]:
+    """Return the schemas of keys with a facet: each part and operator, and a mapping of them."""
+    patterns: dict[str, Schema | bool] = {rf"^{_STEPS}\.(?:{_FACETS})$": {}, rf"^{_STEPS}\.(?:{_FACETS})\..+$": {}}
+    for facet in FACETS.values():
+        below = rf"^{_STEPS}(?:\.(?:any|all|none))*\.{facet.name}"
+        for row in IR_OPERATORS.values():
+            if row.name in facet.operators:
+                patterns[rf"{below}\.{row.name}$"] = _operand(row)
+        for name, part in PARTS.get(facet.kind, {}).items():
+            if part.kind in SCALARS or part.kind is OperandKind.HOST:
+                kind = OperandKind.STRING if part.kind is OperandKind.HOST else part.kind
+                patterns[rf"{below}\.{name}$"] = {**_equal_to(kind), "description": part.doc}
+            for row in IR_OPERATORS.values():
+                if part.kind in row.kinds and row.name not in FACETS:
+                    patterns[rf"{below}\.{name}\.{row.name}$"] = _operand(row)
+    return patterns
 
 
 def _tests() -> Schema:
     """Return the schema of a mapping of operators; each may follow others: `lower.eq`."""
     properties = {row.name: _operand(row) for row in ROWS if not row.path_only}
-    patterns: dict[str, Schema] = {rf"^(?:{_CHAIN}\.)+(?:{_ALL})$": {}}
+    patterns: dict[str, Schema] = {
+        rf"^(?:{_CHAIN}\.)+(?:{_ALL})$": {},
+        rf"^(?:{_CHAIN}\.)*(?:{_FACETS})(?:\..+)?$": {},
+    }
     return {
         "type": "object",
         "properties": properties,

@@ -81,7 +81,9 @@ pub fn describe(facet: Facet, text: &str) -> String {
 pub fn operand(kind: Kind, within: bool, text: &str) -> Result<String, String> {
     let detail = |error: super::Undecidable| error.detail;
     match (kind, within) {
-        (Kind::Host, false) if text.contains(':') || host::ends_in_number(text) => {
+        (Kind::Host, false)
+            if (text.contains(':') && !text.contains('/')) || host::ends_in_number(text) =>
+        {
             address::parse(text).map(|found| found.text).map_err(detail)
         }
         (Kind::Host, _) => host::parse(text, 0).map_err(detail),

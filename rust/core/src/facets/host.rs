@@ -1,6 +1,7 @@
 //! Names of hosts: their one canonical form, and the border of labels.
 
 use super::Undecidable;
+use crate::chars;
 
 /// Longest name, in bytes.
 const MAX_NAME: usize = 253;
@@ -56,7 +57,7 @@ fn idna(name: &str, at: usize) -> Result<String, Undecidable> {
         return Err(wrong("a label has no encoding in IDNA"));
     }
     // Programs differ in the characters that they map to others: full width, ligatures, `ß`, joiners.
-    let lower = name.to_lowercase();
+    let lower = chars::lower(name);
     if name.contains(['ß', 'ẞ', 'ς', '\u{200c}', '\u{200d}'])
         || unicode.contains(['ß', 'ς', '\u{200c}', '\u{200d}'])
         || lower

@@ -64,12 +64,10 @@ pub fn parse(text: &str) -> Result<Url, Undecidable> {
     if text.len() > MAX_TEXT {
         return Err(bad("url_length", MAX_TEXT, "the text is too long"));
     }
-    if let Some(at) = text.bytes().position(|byte| !is_plain(byte)) {
-        // Beyond ASCII only a host is read alike; it is checked below.
-        let char = text.get(at..).and_then(|rest| rest.chars().next());
-        if char.is_none_or(|char| char.is_ascii()) {
-            return Err(bad("url_character", at, "URLs do not have this character"));
-        }
+    // Beyond ASCII only a host is read alike; it is checked below.
+    let foreign = |byte: u8| byte.is_ascii() && !is_plain(byte);
+    if let Some(at) = text.bytes().position(foreign) {
+        return Err(bad("url_character", at, "URLs do not have this character"));
     }
     let scheme_end = text.bytes().position(|byte| byte == b':').unwrap_or(0);
     let (scheme, rest) = (
@@ -105,6 +103,9 @@ pub fn parse(text: &str) -> Result<Url, Undecidable> {
     }
     if url.host.is_some() && url.scheme == "file" {
         return Err(bad("url_host", begin, "a file has no host"));
+    }
+    if url.scheme == "file" && below.starts_with("//") {
+        return Err(bad("url_slashes", begin, "there are too many slashes"));
     }
     if let (None, Some(port)) = (url.port, special) {
         url.port = port;

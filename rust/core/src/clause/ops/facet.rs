@@ -63,10 +63,12 @@ impl Within {
 /// One or several texts of an operand.
 #[must_use]
 pub(crate) fn texts(operand: &PreparedConst) -> Option<Vec<&str>> {
-    let text = |item| match item {
-        &PreparedConst::Str(ref text) => Some(&**text),
-        _ => None,
-    };
+    fn text(item: &PreparedConst) -> Option<&str> {
+        match item {
+            PreparedConst::Str(text) => Some(text),
+            _ => None,
+        }
+    }
     match operand {
         PreparedConst::List(items) => items.iter().map(text).collect(),
         operand => text(operand).map(|text| vec![text]),
