@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
+from bobcat.build.chains import chain_text, method
 from bobcat.build.places import SourcePosition, here
+from bobcat.language.facets import IR_OPERATORS
 from bobcat.language.kinds import OperandForm
-from bobcat.language.operators import OPERATORS, SIGNS
+from bobcat.language.operators import SIGNS
 
 # Any: a scalar, a list, a mapping of plain data, or a path; the compiler checks it against the operator.
 Operand: TypeAlias = Any
@@ -73,18 +75,18 @@ class PathComparison(Condition):
         return left == right
 
     def __repr__(self) -> str:
-        subject = repr(self.path) + "".join(f".{_method(name)}()" for name in self.operators[:-1])
+        subject = repr(self.path) + chain_text(self.operators[:-1])
         last = self.operators[-1]
         if last in SIGNS:
             return f"{subject} {SIGNS[last]} {self.operand!r}"
         if isinstance(self.operand, Tests):
-            return f"{subject}.{_method(last)}({self.operand!r})"
-        form = OPERATORS[last].operand
+            return f"{subject}.{method(last)}({self.operand!r})"
+        form = IR_OPERATORS[last].operand
         if form is OperandForm.BOOL and self.operand is True:
-            return f"{subject}.{_method(last)}()"
+            return f"{subject}.{method(last)}()"
         if form in _LISTED and isinstance(self.operand, list):
-            return f"{subject}.{_method(last)}({', '.join(map(repr, self.operand))})"
-        return f"{subject}.{_method(last)}({self.operand!r})"
+            return f"{subject}.{method(last)}({', '.join(map(repr, self.operand))})"
+        return f"{subject}.{method(last)}({self.operand!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class Tests:
     items: tuple[tuple[str, Operand], ...]
 
     def __repr__(self) -> str:
-        return ", ".join(f"{_method(name)}={operand!r}" for name, operand in self.items)
+        return ", ".join(f"{method(name)}={operand!r}" for name, operand in self.items)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,10 +176,6 @@ def _joined(kind: type[AllConditions | AnyCondition], left: Condition, right: ob
     for item in (left, checked(right)):
         items.extend(item.items if isinstance(item, kind) and item.items else (item,))
     return kind(here(), tuple(items))
-
-
-def _method(name: str) -> str:
-    return OPERATORS[name].method if name in OPERATORS else name
 
 
 def _connected(sign: str, name: str, items: tuple[Condition, ...]) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from keyword import iskeyword
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from bobcat.build.chains import chain_text, derived_kind, part_text
 from bobcat.build.conditions import Condition, NotCondition, Operand, PathComparison, Readable, Subject, Tests
 from bobcat.build.places import SourcePosition, here
+from bobcat.language.facets import FACETS, IR_OPERATORS, PARTS, RANGE
+from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import OperatorMethods
 
 _PARENTHESES = "a path is not a condition: put each comparison in parentheses, as in `(args.x == 1) & (args.y == 2)`"
@@ -38,8 +41,22 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
         if not isinstance(name, str):
             raise TypeError(f"a step of a path is a string, not `{name!r}`; a list cannot be indexed")
         if self.chain:
-            raise TypeError(f"the result of `{self.chain[-1]}` has no fields; elements are tested as a whole")
+            return self._part(name)
         return Path(self.head, (*self.steps, name))
+
+    def __call__(self) -> Path:
+        """Return the value that a facet parses from the text: `args.link.url().host`."""
+        if self.chain or len(self.steps) < 2 or self.steps[-1] not in FACETS:
+            raise TypeError(f"`{self!r}` is a path; a facet is called after it: `args.link.url().host`")
+        return Path(self.head, self.steps[:-1], (self.steps[-1],))
+
+    def _part(self, name: str) -> Path:
+        kind = derived_kind(self.chain)
+        if kind is OperandKind.DOCUMENT or (kind is not None and name in PARTS.get(kind, {})):
+            return Path(self.head, self.steps, (*self.chain, part_text(name)))
+        if name in FACETS or (name == RANGE and kind in IR_OPERATORS[RANGE].kinds):
+            return _Called(self, name)
+        raise TypeError(f"the result of `{self.chain[-1]}` has no field `{name}`; elements are tested as a whole")
 
     def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not a bool
         return self._compare("eq", other)
@@ -76,7 +93,7 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
     def __repr__(self) -> str:
         whole = (self.head, self.steps) in _WHOLE
         found = f"path({'.'.join((self.head, *self.steps))!r})" if whole else _written(self.head, self.steps)
-        return found + "".join(f".{name}()" for name in self.chain)
+        return found + chain_text(self.chain)
 
     def __bool__(self) -> NoReturn:
         raise TypeError(f"a path has no truth value while a policy is built: compare it, or write `{self!r}.exists()`")
@@ -110,6 +127,23 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
             return Path(self.head, self.steps, (*self.chain, operator))
         items = tuple((name.rstrip("_"), _plain(operand)) for name, operand in tests.items())
         return PathComparison(here(), Path(self.head, self.steps), (*self.chain, operator), Tests(items))
+
+
+class _Called(Path):
+    """A facet or a range after a derived value, before it is called."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, base: Path, name: str) -> None:
+        super().__init__(base.head, base.steps, base.chain)
+        self._name = name
+
+    def __call__(self, *ranges: Operand) -> Any:  # Any: a path, or a condition
+        if self._name == RANGE:
+            return self._listed(RANGE, ranges)
+        if ranges:
+            raise TypeError(f"`{self._name}` takes no values; compare a part of it")
+        return Path(self.head, self.steps, (*self.chain, self._name))
 
 
 class Group(Readable):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from bobcat.build.chains import key_text
 from bobcat.build.conditions import AllConditions, AnyCondition, Condition, NotCondition, Operand, PathComparison, Tests
 from bobcat.build.paths import Edit, Path
 from bobcat.frontend.builder.located import Located, lower_built
@@ -53,7 +54,7 @@ class _Surface:
             case NotCondition(_, item):
                 return self.placed({"not": self.condition(item)}, condition.place)
             case PathComparison(_, path, operators, operand):
-                key = written(path.head, path.steps, ".".join(operators))
+                key = written(path.head, path.steps, key_text(operators))
                 return self.placed({key: _operand(operand)}, condition.place)
             case _:
                 raise TypeError(f"a condition of an unknown kind: `{type(condition).__name__}`")

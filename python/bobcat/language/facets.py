@@ -142,7 +142,7 @@ _FACET_ROWS = (
     OperatorSpec(
         RANGE, OperandForm.TEXTS,
         frozenset((OperandKind.HOST, OperandKind.ADDRESS, OperandKind.NETWORK, OperandKind.FILE_PATH)),
-        probes.affix(start=True), unordered=True, types=("string",),
+        probes.affix(start=True), unordered=True, single=RANGE, types=("string",),
     ),
 )  # fmt: skip
 IR_OPERATORS: dict[str, OperatorSpec] = OPERATORS | {row.name: row for row in _FACET_ROWS}

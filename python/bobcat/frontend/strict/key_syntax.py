@@ -92,12 +92,17 @@ def written(head: str, path: tuple[str, ...], op: str | None = None) -> str:
     for index, step in enumerate(path):
         last = index == len(path) - 1 and op is None
         ordinary = is_printable(step) and step == step.strip() and step and not re.search(r"[.\[\]]", step)
-        making = index > 0 and (step in NESTING or (step in FACETS and index + 1 < len(path)))
+        making = index > 0 and (step in NESTING or (step in FACETS and (index + 1 < len(path) or op)))
         if ordinary and not making and not (last and (step in OPERATORS or (len(path) > 1 and not_an_operator(step)))):
             parts.append(f".{step}")
         else:
-            parts.append(f'["{"".join(_escaped(char) for char in step)}"]')
+            parts.append(segment_text(step))
     return "".join(parts) + (f".{op}" if op else "")
+
+
+def segment_text(step: str) -> str:
+    """Return a quoted segment."""
+    return f'["{"".join(_escaped(char) for char in step)}"]'
 
 
 def _escaped(char: str) -> str:

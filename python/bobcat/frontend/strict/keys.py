@@ -127,8 +127,8 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
     at = first_facet(rest, 1)
     if at is not None:
         outer = len(_elements(rest[:at], 1))
-        below = tuple(steps + [segment.text for segment in rest[: at - outer]])
-        return _facet(text, (head, below, OperandKind.ANY), rest, at, outer)
+        argument = (*steps, *(segment.text for segment in rest[: at - outer]))
+        return _facet(text, (head, argument, OperandKind.ANY), rest, at, outer)
     operators = _operators(rest, 1)
     if operators:
         within = _within_elements(head, steps, rest[: -len(operators)])
