@@ -108,7 +108,7 @@ def test_a_facet_is_one_before_its_own_parts_and_operators(
         ("args.x.url.host.ends_with: example.com", "E0406", "within"),
         ("args.x.url.host.starts_with: a", "E0406", "`within`"),
         ("args.x.url.host: https://example.com/", "E0415", "letters"),
-        ("args.x.url.host: 127.1", "E0415", "four decimal numbers"),
+        ("args.x.url.host: '127.1'", "E0415", "four decimal numbers"),
         ("args.x.url.host: 5", "E0405", "host"),
         ("args.x.url.host: [a.example]", "E0405", ""),
         ("args.x.url.host.in: a.example", "E0401", ""),
@@ -116,7 +116,7 @@ def test_a_facet_is_one_before_its_own_parts_and_operators(
         ("args.x.url.host.within: []", "E0409", ""),
         ("args.x.url.port: '80'", "E0405", "number"),
         ("args.x.url.is_private: 'yes'", "E0405", "bool"),
-        ("args.x.url.host.eq: {ref: args.y}", "E0401", ""),
+        ("args.x.url.host.eq: {ref: args.y}", "E0413", "constants"),
         ("args.x.url: {}", "E0401", "mapping"),
         ("args.x.url: {hots: a}", "E0303", "hots"),
         ("args.x.url: {host.inn: [a]}", "E0303", "inn"),
@@ -129,7 +129,8 @@ def test_a_facet_is_one_before_its_own_parts_and_operators(
         ("args.x.ip.within: office", "E0415", ""),
         ("args.x.semver.ge: '1.2'", "E0415", "three numbers"),
         ("args.x.semver.ge: 1.2", "E0401", ""),
-        ("args.x.semver.between: [2.0.0, 1.0.0.0]", "E0415", ""),
+        ("args.x.semver.between: [1.0.0.0, 2.0.0]", "E0415", ""),
+        ("args.x.semver.between: [1.10.0, 1.9.0]", "E0403", "1.10.0"),
         ("args.x.any: {url: {host: a}}", "E0303", ""),
     ],
 )
@@ -212,7 +213,7 @@ def test_the_functions_of_the_core_refuse_unknown_names() -> None:
         (args.to.all().email().domain == "x.y", "args.to.all.email.domain: x.y"),
         (args.v.semver() >= "1.2.0", "args.v.semver.ge: 1.2.0"),
         (args.b.json().user.id == 7, "args.b.json.user.id: 7"),
-        (args.b.json()["in"]["a b"] == 7, "'args.b.json[\"in\"][\"a b\"]': 7"),
+        (args.b.json()["in"]["a b"] == 7, '\'args.b.json["in"]["a b"]\': 7'),
         (args.link.url().userinfo.exists(False), "args.link.url.userinfo.exists: false"),
         (context.workspace.path().is_absolute == True, "context.workspace.path.is_absolute: true"),  # noqa: E712
         # Entries.

@@ -200,7 +200,7 @@ def _plain(kind: OperandKind) -> OperandKind:
     """Return the type of the operands of a derived value."""
     if kind is OperandKind.DOCUMENT:
         return OperandKind.ANY
-    return OperandKind.STRING if kind in CORE_KINDS else kind
+    return OperandKind.STRING if kind in CORE_KINDS and kind is not OperandKind.VERSION else kind
 
 
 def _dialect(op: str) -> Dialect | None:

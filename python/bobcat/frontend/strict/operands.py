@@ -4,12 +4,14 @@ the path.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from bobcat._core import parse_facet
 from bobcat.frontend.report import DiagnosticCollector, shown
 from bobcat.frontend.strict.keys import Key
 from bobcat.frontend.strict.operand_help import bool_help, flat, looks_numeric, type_help
@@ -41,8 +43,11 @@ SCALARS: dict[OperandKind, tuple[type, ...]] = {
     OperandKind.TIME: (str,),
     OperandKind.COUNT: (int, float),
     OperandKind.LOWER: (str,),
+    OperandKind.VERSION: (str,),
 }
-_TEXTS = frozenset((OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STRING, OperandKind.LOWER))
+_TEXTS = frozenset(
+    (OperandKind.ANY, OperandKind.STRING, OperandKind.NULLABLE_STRING, OperandKind.LOWER, OperandKind.VERSION)
+)
 """Kinds that can be equal to an unconverted string."""
 _ANY_BOUND: tuple[str, tuple[type, ...]] = ("a number or a string", (int, float, str))
 _BOUNDS: dict[OperandKind, tuple[str, tuple[type, ...]]] = {
@@ -53,7 +58,15 @@ _BOUNDS: dict[OperandKind, tuple[str, tuple[type, ...]]] = {
     OperandKind.LOWER: ("a string", (str,)),
     OperandKind.STRING: ("a string", (str,)),
     OperandKind.NULLABLE_STRING: ("a string", (str,)),
+    OperandKind.VERSION: ("a version", (str,)),
 }
+
+
+def release_numbers(text: str) -> list[int]:
+    """Return the numbers of a version; none for a text that is no version, which is another error."""
+    found, _ = parse_facet("semver", text)
+    parts = json.loads(found) if found is not None else {}
+    return [parts[name] for name in ("major", "minor", "patch") if name in parts]
 
 
 def node_cost(constant: Const) -> int:
@@ -338,6 +351,8 @@ class Operands:
         if (type(low) is str) is not (type(high) is str):
             return self._refuse("E0408", node, op=key.op, low=kind_of(low), high=kind_of(high))
         lowest, highest = (low["timestamp"], high["timestamp"]) if key.kind is OperandKind.TIME else (low, high)
+        if key.kind is OperandKind.VERSION:
+            lowest, highest = release_numbers(low), release_numbers(high)
         if lowest > highest:
             texts = [shown(item.value) for item in node.value]
             return self._refuse("E0403", node, low=texts[0], high=texts[1])
