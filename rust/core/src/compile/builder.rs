@@ -8,11 +8,14 @@ use crate::bytes::strmap::StrMap;
 use crate::clause::flat_expr::Part;
 use crate::clause::ops::IndexKey;
 use crate::clause::ops::affix::End;
+use crate::clause::ops::parts::PartKey;
 use crate::clause::predicate::Test;
 use crate::clause::prepared::PreparedConst;
+use crate::facets::Facet;
 use crate::index::affixes::Affixes;
 use crate::index::exclusion::{ExclusionIndex, Places};
 use crate::index::intervals::Intervals;
+use crate::index::parts::PartIndex;
 use crate::index::substrings::SubstringIndex;
 use crate::index::{Kinds, PathIndex, PatternGroup, Postings, RuleIndex};
 use crate::num::number::Number;
@@ -46,6 +49,8 @@ struct PathBuilder {
     affixes: Vec<(u32, u32)>,
     clauses: BTreeMap<u32, Rules>,
     patterns: BTreeMap<u32, Rules>,
+    parts: Vec<(u32, u32)>,
+    undecidable: Vec<(Facet, Rules)>,
     missing: Rules,
     long: Rules,
     errors: [Rules; 8],
@@ -147,6 +152,7 @@ impl<'p> Builder<'p> {
                 path_builder.affixes.push((index, rule));
                 return;
             }
+            IndexKey::Part(..) => path_builder.parts.push((index, rule)),
             IndexKey::Needles { .. } | IndexKey::Scan => {
                 // Evaluated by itself on every value that is there: true and error both name the rule.
                 path_builder.clauses.entry(index).or_default().push(rule);
@@ -165,7 +171,16 @@ impl<'p> Builder<'p> {
         };
         let test = self.program.test(index);
         let path_builder = self.by_path.entry(clause.path).or_default();
-        path_builder.errors(rule, test, &Class::ALL);
+        match test {
+            Test::Derived(derived) if let Some(facet) = derived.decided_by() => {
+                path_builder.undecidable(rule, facet);
+                let others = Class::ALL
+                    .into_iter()
+                    .filter(|class| *class != Class::String);
+                path_builder.errors(rule, test, &others.collect::<Vec<Class>>());
+            }
+            test => path_builder.errors(rule, test, &Class::ALL),
+        }
     }
 
     /// The rule index of these path indexes and of the rules that are evaluated every time.
@@ -225,6 +240,8 @@ impl PathBuilder {
         let intervals = self.finish_intervals(program, lists);
         let substrings = self.finish_substrings(program, lists);
         let affixes = self.finish_affixes(program, lists);
+        let parts = self.finish_parts(program, lists);
+        let undecidable = std::mem::take(&mut self.undecidable);
         let mut patterns = None;
         if self.patterns.len() < FEW {
             self.clauses.append(&mut self.patterns);
@@ -254,6 +271,11 @@ impl PathBuilder {
             substrings,
             clauses: lists.each(self.clauses).collect(),
             patterns,
+            parts,
+            undecidable: undecidable
+                .into_iter()
+                .map(|(facet, rules)| (facet, lists.keep_loose(rules)))
+                .collect(),
             missing: lists.keep(self.missing),
             long: lists.keep_loose(self.long),
             errors: self.errors.map(|rules| lists.keep_loose(rules)),
@@ -279,6 +301,48 @@ impl PathBuilder {
             self.errors(rule, test, &Class::ALL);
         }
         Some(Intervals::new(&all, |rules| lists.keep(rules)))
+    }
+
+    fn undecidable(&mut self, rule: u32, facet: Facet) {
+        match self
+            .undecidable
+            .iter_mut()
+            .find(|(known, _)| *known == facet)
+        {
+            Some((_, rules)) => rules.push(rule),
+            None => self.undecidable.push((facet, vec![rule])),
+        }
+    }
+
+    /// The parts that guards test, each with its texts.
+    fn finish_parts(&mut self, program: &Program, lists: &mut Lists) -> Vec<PartIndex> {
+        let mut found: Vec<(PartKey<'_>, RulesBy<Box<str>>, Rules)> = Vec::new();
+        for (clause, rule) in std::mem::take(&mut self.parts) {
+            let IndexKey::Part(key, texts) = program.test(clause).key() else {
+                continue;
+            };
+            let known = found.iter().position(|(known, ..)| {
+                (known.facet, known.path, known.matching) == (key.facet, key.path, key.matching)
+            });
+            let at = known.unwrap_or_else(|| {
+                found.push((key, RulesBy::default(), Rules::new()));
+                found.len() - 1
+            });
+            if let Some((_, by_text, all)) = found.get_mut(at) {
+                for text in texts {
+                    push(by_text, text.into(), rule);
+                }
+                all.push(rule);
+            }
+        }
+        let index = |(key, by_text, all): (PartKey<'_>, RulesBy<Box<str>>, Rules)| PartIndex {
+            facet: key.facet,
+            path: key.path.into(),
+            matching: key.matching,
+            texts: StrMap::new(lists.each(by_text).collect()),
+            all: lists.keep_loose(all),
+        };
+        found.into_iter().map(index).collect()
     }
 
     /// The affixes of both ends, if they are many; a few become clauses that are evaluated by themselves.

@@ -114,6 +114,9 @@ impl<'r, R: Request> Evaluator<'r, R> {
                 {
                     self.search(sink, group, text);
                 }
+                if kinds.has(Kinds::PARTS) {
+                    self.look_into(sink, path_index, text);
+                }
                 if kinds.has(Kinds::AFFIXES) {
                     for affixes in &path_index.affixes {
                         affixes.search(text, |rules| sink.add(self.scratch, rules));
@@ -165,6 +168,26 @@ impl<'r, R: Request> Evaluator<'r, R> {
             self.eval_clauses(sink, path_index, &Step::Found(value.clone()));
         }
         false
+    }
+
+    /// Parses a text, and passes the rules that its parts select. A text that is undecidable names all that ask.
+    fn look_into<S: Sink>(&mut self, sink: S, path_index: &PathIndex, text: &str) {
+        let charged = self.work.steps.text(text.len(), Pace::Make);
+        for part in &path_index.parts {
+            let answer = self.work.facets().get(part.facet, text);
+            match &*answer {
+                Ok(parsed) if charged.is_ok() => {
+                    part.search(parsed, |rules| sink.add(self.scratch, rules));
+                }
+                Ok(_) | Err(_) if S::ERRORS => sink.add(self.scratch, part.all),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        for (facet, rules) in &path_index.undecidable {
+            if S::ERRORS && (charged.is_err() || self.work.facets().get(*facet, text).is_err()) {
+                sink.add(self.scratch, *rules);
+            }
+        }
     }
 
     fn eval_clauses<S: Sink>(&mut self, sink: S, path_index: &PathIndex, step: &Step<R::Value>) {

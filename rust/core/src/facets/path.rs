@@ -28,6 +28,12 @@ impl Root {
         (path.is_absolute() || path.normal == ".").then(|| Self(path.normal.into()))
     }
 
+    /// The directory, of one that is absolute.
+    #[must_use]
+    pub fn absolute(&self) -> Option<&str> {
+        self.0.starts_with('/').then_some(&*self.0)
+    }
+
     /// Returns true if a normal form is the directory or lies in it.
     ///
     /// # Errors

@@ -8,17 +8,20 @@ pub(crate) mod affixes;
 pub(crate) mod exclusion;
 pub(crate) mod intervals;
 pub(crate) mod packed_rules;
+pub(crate) mod parts;
 pub(crate) mod substrings;
 
 use std::sync::OnceLock;
 
 use crate::bytes::strmap::StrMap;
+use crate::facets::Facet;
 use crate::regex::PatternSet;
 use crate::value::class::{Class, Classes};
 use affixes::Affixes;
 use exclusion::ExclusionIndex;
 use intervals::Intervals;
 use packed_rules::PackedRules;
+use parts::PartIndex;
 use substrings::SubstringIndex;
 
 /// Rules, ascending: where they begin and end in the rules of their rule index.
@@ -56,7 +59,7 @@ impl RuleIndex {
 ///
 /// PERF: an entry is eight lines of memory, and most paths have guards of one kind: the others are not read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kinds(u8);
+pub(crate) struct Kinds(u16);
 
 impl Kinds {
     pub(crate) const STRINGS: Self = Self(1);
@@ -67,6 +70,7 @@ impl Kinds {
     pub(crate) const CLAUSES: Self = Self(1 << 5);
     pub(crate) const PATTERNS: Self = Self(1 << 6);
     pub(crate) const LONG: Self = Self(1 << 7);
+    pub(crate) const PARTS: Self = Self(1 << 8);
 
     pub(crate) const fn has(self, kind: Self) -> bool {
         self.0 & kind.0 != 0
@@ -100,6 +104,10 @@ pub(crate) struct PathIndex {
     pub(crate) clauses: Vec<(u32, Postings)>,
     /// Rules by the pattern of their guard.
     pub(crate) patterns: Option<PatternGroup>,
+    /// Rules by a part of the value that a facet parses.
+    pub(crate) parts: Vec<PartIndex>,
+    /// Rules that may be in error on a text that a facet cannot decide.
+    pub(crate) undecidable: Vec<(Facet, Postings)>,
     /// Rules that fire when the path is absent.
     pub(crate) missing: Postings,
     /// Functions, whose steps count in full on a text of more than [`crate::limits::LONG_TEXT`] bytes.
@@ -121,6 +129,10 @@ impl PathIndex {
             (Kinds::CLAUSES, !self.clauses.is_empty()),
             (Kinds::PATTERNS, self.patterns.is_some()),
             (Kinds::LONG, some(self.long)),
+            (
+                Kinds::PARTS,
+                !self.parts.is_empty() || !self.undecidable.is_empty(),
+            ),
         ];
         let there = kinds.into_iter().filter(|(_, there)| *there);
         self.kinds = Kinds(there.fold(0, |all, (kind, _)| all | kind.0));

@@ -18,6 +18,7 @@ mod json_texts;
 mod numbers;
 #[cfg(test)]
 mod operators;
+mod parts;
 #[cfg(test)]
 mod short_cuts;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use bobcat_core::program::{Program, Scratch};
 use crate::dressed::dress;
 use crate::generator::{Random, crowded_policy, negated_policy, policy, request};
 
-const CUTS: [ShortCuts; 7] = [
+pub(crate) const CUTS: [ShortCuts; 7] = [
     ShortCuts::ALL,
     ShortCuts {
         exclusion: false,

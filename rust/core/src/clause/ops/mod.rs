@@ -11,6 +11,7 @@ pub mod facet;
 pub mod membership;
 pub mod nesting;
 pub mod ordering;
+pub(crate) mod parts;
 pub mod pattern;
 pub mod presence;
 pub mod reference;
@@ -29,6 +30,7 @@ use crate::value::{Value, View};
 use affix::End;
 use containment::Needle;
 use nesting::Derived;
+use parts::PartKey;
 use reference::Relative;
 
 /// The families, frequent ones first: names are looked up in this order.
@@ -205,6 +207,8 @@ pub(crate) enum IndexKey<'t> {
         needles: Vec<&'t Needle>,
         exact: bool,
     },
+    /// Texts with one of these in a part.
+    Part(PartKey<'t>, Vec<&'t str>),
     /// Strings with one of these affixes.
     Affixes(End, &'t [Box<str>]),
 }

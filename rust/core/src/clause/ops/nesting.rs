@@ -1,7 +1,7 @@
 //! `length`, `lower`, `any`, `all`, `none`: tests of something made from the value.
 
 use super::reference::{Relative, refer};
-use super::{Facts, Inside, OperandType, Operator, Prepare, operators};
+use super::{Facts, IndexKey, Inside, OperandType, Operator, Prepare, operators};
 use crate::budget::{Pace, Steps};
 use crate::chars;
 use crate::clause::context::Around;
@@ -67,7 +67,10 @@ impl Derived {
         };
         Facts {
             cost,
-            guard_cost: 8,
+            guard_cost: match self.key() {
+                IndexKey::Part(..) => 3,
+                _ => 8,
+            },
             fails: Classes::ALL,
         }
     }

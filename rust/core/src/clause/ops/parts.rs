@@ -1,0 +1,102 @@
+//! The part of a parsed value that a clause compares with texts: the key under which an index lists its rules.
+
+use super::facet::Within;
+use super::nesting::Derived;
+use super::{IndexKey, OperatorTest as _};
+use crate::clause::predicate::Test;
+use crate::facets::Facet;
+
+/// The texts of an index that name rules for the text of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Match {
+    /// The text itself.
+    Equal,
+    /// The text, and its ends after each dot.
+    Domain,
+    /// The text, and its beginnings before each slash.
+    Directory,
+}
+
+/// The part that some guards test.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartKey<'t> {
+    pub(crate) facet: Facet,
+    /// The names that lead to the part; none for the value itself.
+    pub(crate) path: &'t [Box<str>],
+    pub(crate) matching: Match,
+}
+
+impl Derived {
+    /// The key of a clause that compares one part with texts.
+    pub(crate) fn key(&self) -> IndexKey<'_> {
+        self.part_key().unwrap_or(IndexKey::Scan)
+    }
+
+    fn part_key(&self) -> Option<IndexKey<'_>> {
+        let Self::Facet(facet, tests) = self else {
+            return None;
+        };
+        let [test] = tests.as_slice() else {
+            return None;
+        };
+        let (path, test): (&[Box<str>], _) = match test {
+            Test::Derived(derived) => match derived.as_ref() {
+                Self::Part(path, tests) => match tests.as_slice() {
+                    [test] => (path, test),
+                    _ => return None,
+                },
+                _ => return None,
+            },
+            test => (&[], test),
+        };
+        let (matching, texts) = match test {
+            Test::Equal(scalar) => (Match::Equal, only_texts(scalar.key())?),
+            Test::Membership(membership) => (Match::Equal, only_texts(membership.key())?),
+            Test::Within(Within::Host(domains)) => {
+                (Match::Domain, domains.iter().map(AsRef::as_ref).collect())
+            }
+            Test::Within(Within::Path(roots)) => {
+                let absolute = roots.iter().map(|root| root.absolute());
+                (Match::Directory, absolute.collect::<Option<_>>()?)
+            }
+            _ => return None,
+        };
+        let key = PartKey {
+            facet: *facet,
+            path,
+            matching,
+        };
+        Some(IndexKey::Part(key, texts))
+    }
+
+    /// The facet, of a clause that is in error on a text only if the facet cannot decide it.
+    pub(crate) fn decided_by(&self) -> Option<Facet> {
+        match self {
+            Self::Facet(facet, tests) if *facet != Facet::Json && tests.iter().all(is_certain) => {
+                Some(*facet)
+            }
+            _ => None,
+        }
+    }
+}
+
+fn only_texts(key: IndexKey<'_>) -> Option<Vec<&str>> {
+    match key {
+        IndexKey::Scalars(texts, []) => Some(texts.iter().map(AsRef::as_ref).collect()),
+        _ => None,
+    }
+}
+
+/// Returns true if a test of a parsed value or of a part of one is never in error: by its type it is compared with such
+/// values.
+fn is_certain(test: &Test) -> bool {
+    match test {
+        Test::Derived(derived) => match derived.as_ref() {
+            Derived::Part(_, tests) => tests.iter().all(is_certain),
+            _ => false,
+        },
+        Test::Equal(_) | Test::Membership(_) | Test::EqualBool(_) | Test::Presence(_) => true,
+        Test::Within(within) => !matches!(within, Within::Path(_)),
+        _ => false,
+    }
+}
