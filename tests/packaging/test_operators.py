@@ -35,6 +35,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/build/paths.py": "eq ge gt le lt",  # Python's signs
     "python/bobcat/diagnostics/catalogue.py": "glob",  # the name of a code
     "python/bobcat/frontend/strict/comparisons.py": "any eq",  # a number after `length`, and a class of values
+    "python/bobcat/frontend/strict/facet_keys.py": "eq",  # a key without an operator
     "python/bobcat/frontend/strict/key_syntax.py": "in",  # an example in a message
     "python/bobcat/frontend/strict/keys.py": "eq",  # a key without an operator
     "python/bobcat/frontend/strict/operands.py": "contains contains_any in",  # what to write in place of a list
@@ -42,6 +43,7 @@ NAMED: dict[str, str] = {
     "python/bobcat/frontend/strict/vocabulary.py": "all any",  # misspelt connectives
     "python/bobcat/ir/construct.py": "eq exists",  # normal forms
     "python/bobcat/proxy/visibility.py": "eq",  # the name of a tool, compared without the core
+    "python/bobcat/language/facets.py": "ge le",  # `gte` and `lte`
 }
 CONNECTIVES = frozenset(("all", "any"))
 """Names of nodes of the IR and of a trace, too."""

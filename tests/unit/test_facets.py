@@ -151,7 +151,7 @@ def test_operands_have_one_form_in_the_ir() -> None:
     assert policy("args.x.semver.gte: 1.2.0").id == policy("args.x.semver.ge: 1.2.0").id
 
 
-def test_explain_shows_the_value_or_the_place_of_the_doubt() -> None:
+def test_explain_shows_the_value_or_the_place_that_made_it_undecidable() -> None:
     rules = policy("args.link.url.host: example.com")
     good = rules.explain(Request("t", {"link": "https://EXAMPLE.com/"}))
     assert '"host": "example.com"' in str(good)

@@ -56,7 +56,7 @@ class Path(OperatorMethods[Condition, "Path"], Subject):
             return Path(self.head, self.steps, (*self.chain, part_text(name)))
         if name in FACETS or (name == RANGE and kind in IR_OPERATORS[RANGE].kinds):
             return _Called(self, name)
-        raise TypeError(f"the result of `{self.chain[-1]}` has no field `{name}`; elements are tested as a whole")
+        raise TypeError(f"the result of `{self.chain[-1]}` has no fields; elements are tested as a whole")
 
     def __eq__(self, other: Operand) -> Condition:  # type: ignore[override]  # a condition, not a bool
         return self._compare("eq", other)
