@@ -212,25 +212,51 @@ def test_runs_are_children_of_the_span_of_their_caller(exported: Exported) -> No
     assert exported.parent(exported.one("invoke")) == "POST /chat"
 
 
-def test_nodes_of_a_stored_graph_are_children_of_its_span(exported: Exported) -> None:
+@pytest.mark.parametrize("stored", [True, False])
+@pytest.mark.parametrize("run_id", ["g", "a::b", None])
+@pytest.mark.parametrize("second", ["second", "se::cond"])
+def test_nodes_of_a_graph_are_children_of_its_span(
+    exported: Exported, stored: bool, run_id: str | None, second: str
+) -> None:
     policy = Policy.compile(POLICY)
     nodes = {
-        name: GraphNode(Scripted(call("echo", text=name)), Tools().toolset(), policy) for name in ("first", "second")
+        name: GraphNode(Scripted(call("echo", text=name)), Tools().toolset(), policy) for name in ("first", second)
     }
 
     def route(outcome: Any) -> str | None:
-        return "second" if outcome.node == "first" else None
+        return second if outcome.node == "first" else None
 
     async def main() -> None:
-        await run_graph(
-            nodes, "task", start="first", router=route, sinks=[exported.sink], store=MemoryStore(), run_id="g"
-        )
+        options = {"store": MemoryStore(), "run_id": run_id or "g"} if stored else {"run_id": run_id}
+        await run_graph(nodes, "task", start="first", router=route, sinks=[exported.sink], **options)
 
     asyncio.run(main())
     assert [exported.parent(span) for span in exported.spans("invoke_agent")] == ["invoke_workflow"] * 2
     whole = exported.one("invoke_workflow")
     assert attributes(whole)["bobcat.outcome"] == "succeeded"
-    assert [dict(each.attributes or {})["bobcat.node"] for each in whole.events] == ["first", "second"]
+    assert [dict(each.attributes or {})["bobcat.node"] for each in whole.events] == ["first", second]
+
+
+def test_graphs_at_once_keep_their_nodes(exported: Exported) -> None:
+    async def one(name: str) -> None:
+        node = GraphNode(Scripted(call("echo", text=name)), Tools().toolset(), Policy.compile(POLICY))
+        await run_graph({"n": node}, "task", start="n", router=lambda _: None, sinks=[exported.sink])
+
+    async def main() -> None:
+        await asyncio.gather(*(one(f"g{number}") for number in range(3)))
+
+    asyncio.run(main())
+    traces = [span.context.trace_id for span in exported.spans("invoke_agent")]
+    assert len(set(traces)) == 3
+    assert {exported.parent(span) for span in exported.spans("invoke_agent")} == {"invoke_workflow"}
+
+
+def test_a_step_has_the_id_of_its_call_where_the_provider_gave_one(exported: Exported) -> None:
+    done = exported.run(ToolCall("echo", {"text": "a"}, call_id="call_7"), call("echo", text="b"))
+    assert [body.get("call_id") for body in done.bodies("step.proposed")] == ["call_7", None]
+    found = [attributes(span).get("gen_ai.tool.call.id") for span in exported.spans("execute")]
+    assert found == ["call_7", None]
+    assert gen_ai_attributes.GEN_AI_TOOL_CALL_ID == "gen_ai.tool.call.id"
 
 
 def test_a_guard_sends_a_trace_for_each_submission(exported: Exported) -> None:

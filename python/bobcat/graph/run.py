@@ -325,6 +325,7 @@ class GraphRun:
             store=self.store,
             run_id=child,
             cancel=self.cancel,
+            **self._named(name),
             **self.surroundings,
         )
         return NodeOutcome(name, result, denials, self.transition)
@@ -370,6 +371,13 @@ class GraphRun:
 
     def _child_id(self, name: str) -> str | None:
         return f"{self.run_id}::{self.transition}:{name}" if self.store is not None else None
+
+    def _named(self, name: str) -> dict[str, str]:
+        """The correlation id of a node's run without a store: unique, and it begins with that of the graph."""
+        if self.store is not None or self.compat.plain:
+            return {}
+        unique = "" if self.run_id is None else f":{uuid4().hex[:8]}"
+        return {"correlation_id": f"{self.correlation_id}::{self.transition}:{name}{unique}"}
 
     async def _finish(self, end: _End) -> GraphResult:
         await self._emit(*end.event)

@@ -79,7 +79,10 @@ def run_step(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
             return
         orphan = setup.journal.uncertain(run.step)
     if setup.observed:
-        yield from run.emit("step.proposed", {"seq": run.step, "tool": call.tool, "args": call.args})
+        proposed: dict[str, Any] = {"seq": run.step, "tool": call.tool, "args": call.args}
+        if call.call_id and run.compat.audits_decisions:
+            proposed["call_id"] = call.call_id
+        yield from run.emit("step.proposed", proposed)
     tool = setup.tools.tools.get(call.tool)
     if tool is not None and not count_all:
         stop = run.repeated(call)

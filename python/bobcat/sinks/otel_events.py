@@ -83,9 +83,8 @@ class Telemetry:
 
     def _start(self, key: _Key, event: AuditEvent, at: int) -> RunSpans:
         run_id = text(event.body, "run_id")
-        graph, _, _ = run_id.rpartition("::")
         with self._lock:
-            parent = self._open.get((_GRAPH, graph)) if graph else None
+            parent = self._graph_of(run_id or event.correlation_id)
             earlier = self._suspended.pop(run_id, None)
         if earlier is not None:
             self._metrics.add_pending(-earlier.pending, "suspended")
@@ -109,6 +108,16 @@ class Telemetry:
         for each in left:
             each.end(ABANDONED, {}, each.latest)
         return run
+
+    def _graph_of(self, id: str) -> RunSpans | None:
+        """The open graph whose node has this id: `GRAPH::HOP:NODE`. Needs the lock."""
+        end = id.rfind("::")
+        while end >= 0:
+            graph = self._open.get((_GRAPH, id[:end]))
+            if graph is not None:
+                return graph
+            end = id.rfind("::", 0, end)
+        return None
 
     def _end(self, key: _Key, run: RunSpans, event: AuditEvent, at: int) -> None:
         outcome = event.kind.partition(".")[2]

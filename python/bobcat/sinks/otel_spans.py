@@ -163,6 +163,8 @@ class RunSpans:
             "gen_ai.tool.type": "function",
             "bobcat.step": number(body, "seq"),
         }
+        if text(body, "call_id"):
+            attributes["gen_ai.tool.call.id"] = text(body, "call_id")
         span = self._tracer.start_span(f"execute_tool {label}", self.context, attributes=attributes, start_time=at)
         self._step = _Step(body.get("seq"), label, span, self.context)
         self._set_args(self._step, body)
