@@ -252,10 +252,11 @@ def test_graphs_at_once_keep_their_nodes(exported: Exported) -> None:
 
 
 def test_a_step_has_the_id_of_its_call_where_the_provider_gave_one(exported: Exported) -> None:
-    done = exported.run(ToolCall("echo", {"text": "a"}, call_id="call_7"), call("echo", text="b"))
-    assert [body.get("call_id") for body in done.bodies("step.proposed")] == ["call_7", None]
+    calls = (ToolCall("echo", {"text": "a"}, "call_7"), call("echo", text="b"), ToolCall("nothing", {}, "call_8"))
+    done = exported.run(*calls)
+    assert [body.get("call_id") for body in done.bodies("policy.evaluated")] == ["call_7", None, "call_8"]
     found = [attributes(span).get("gen_ai.tool.call.id") for span in exported.spans("execute")]
-    assert found == ["call_7", None]
+    assert found == ["call_7", None, "call_8"]
     assert gen_ai_attributes.GEN_AI_TOOL_CALL_ID == "gen_ai.tool.call.id"
 
 

@@ -57,12 +57,13 @@ def evaluated_body(
     completed: Sequence[Sequence[Mapping[str, Any]]] = (),
     code: str | None = None,
     uncertain_effect: str | None = None,
+    call_id: str = "",
 ) -> dict[str, Any]:
     """The body of `policy.evaluated` for `request`, which carries the effective arguments.
 
     `evaluated` are the arguments that the policy evaluated. `completed` are the transformed arguments with the tool's
     defaults, for each evaluation. `code` says why the run denied the call without the policy. `uncertain_effect` is the
-    effect of an action that may already have happened.
+    effect of an action that may already have happened, `call_id` the provider's name for the call.
     """
     body = decided_body(request.context.step_seq, decision)
     if decision.approvers:
@@ -72,6 +73,8 @@ def evaluated_body(
     if code is not None:
         body["code"] = code
     body["tool"] = request.tool
+    if call_id:
+        body["call_id"] = call_id
     body["args"] = request.args
     if evaluated is not request.args:
         body["judged_args"] = evaluated
@@ -96,6 +99,8 @@ def refused_body(
     body = decided_body(context.step_seq, decision)
     body["code"] = code
     body["tool"] = call.tool
+    if call.call_id:
+        body["call_id"] = call.call_id
     body["args"] = call.args if args is None else args
     body["declared"] = None if tool is None else deep_freeze(declared_data(tool.metadata))
     body["context"] = deep_freeze(context_data(context))

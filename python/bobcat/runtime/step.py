@@ -79,10 +79,7 @@ def run_step(run: RunState, call: Proposal, wall: datetime) -> Steps[None]:
             return
         orphan = setup.journal.uncertain(run.step)
     if setup.observed:
-        proposed: dict[str, Any] = {"seq": run.step, "tool": call.tool, "args": call.args}
-        if call.call_id and run.compat.audits_decisions:
-            proposed["call_id"] = call.call_id
-        yield from run.emit("step.proposed", proposed)
+        yield from run.emit("step.proposed", {"seq": run.step, "tool": call.tool, "args": call.args})
     tool = setup.tools.tools.get(call.tool)
     if tool is not None and not count_all:
         stop = run.repeated(call)
@@ -279,6 +276,7 @@ class _Action:
                     completed=completed,
                     code=code,
                     uncertain_effect=self.uncertain_effect,
+                    call_id=self.call.call_id,
                 )
                 if self.compat.audits_decisions
                 else self.with_effective_args(decided_body(self.seq, decision), request)

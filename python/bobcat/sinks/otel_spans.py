@@ -163,8 +163,6 @@ class RunSpans:
             "gen_ai.tool.type": "function",
             "bobcat.step": number(body, "seq"),
         }
-        if text(body, "call_id"):
-            attributes["gen_ai.tool.call.id"] = text(body, "call_id")
         span = self._tracer.start_span(f"execute_tool {label}", self.context, attributes=attributes, start_time=at)
         self._step = _Step(body.get("seq"), label, span, self.context)
         self._set_args(self._step, body)
@@ -177,6 +175,8 @@ class RunSpans:
         if step is not None:
             step.code = code
             step.span.set_attributes(attributes)
+            if text(body, "call_id"):
+                step.span.set_attribute("gen_ai.tool.call.id", text(body, "call_id"))
         if self._record_args:
             attributes["bobcat.reason"] = text(body, "reason")
         attributes["bobcat.bundle_id"] = self.bundle_id
