@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from bobcat import Guard, Policy, tool
+from bobcat import Guard, Policy, ToolSet
 from bobcat.decision_log import open_log
+from bobcat.guard.tools import tool_of
 from bobcat.guards.answers import GivenAnswers
 from bobcat.model.run import ApprovalDecision, ApprovalRequest
 from doors.adapter import Adapter, Observed, Proposal, Setup
@@ -59,11 +60,12 @@ class Run:
         """Run the case. With `declared`, guard and framework have the same functions."""
         entry, kind = self.mode
         functions = self.tools.functions(is_async=kind == "async")
-        named = [tool(name=self.door.PREFIX + each.__name__)(each) if self.door.PREFIX else each for each in functions]
+        named = {self.door.PREFIX + each.__name__: each for each in functions}
+        tools = ToolSet({name: tool_of(each, name=name) for name, each in named.items()} if declared else {})
         options.setdefault("log", self.log)
         if not self.door.INTERRUPTS:
             options.setdefault("on_approval", self.handler(case))
-        guard = Guard(self.policy, named if declared else (), **options)
+        guard = Guard(self.policy, tools, **options)
         answers = {self.door.PREFIX + name: answer for name, answer in case.answers.items()}
         setup = Setup(guard, functions, self.proposals(case), answers)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import os
 import re
@@ -32,13 +33,17 @@ def test_the_page_has_an_example_of_each_door(door: str) -> None:
     not NAMED or example_of(NAMED) is None, reason="no door is named, or the page's tests run its example"
 )
 def test_the_example_of_the_door_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    """`main(model)` of the example gets a model that refunds 40 and says `done`."""
+    """`main(model)` of the example gets a model that refunds 40 and says `done`, or the environment for it."""
     block = example_of(NAMED)
     assert block is not None
     namespace: dict[str, Any] = {"__name__": "example"}
     exec(compile(block.body, str(PAGE), "exec"), namespace)
-    model = importlib.import_module(f"doors.{NAMED}.door").model([[Proposal("c1", "refund", {"amount": 40})]])
-    asyncio.run(namespace["main"](model))
+    door = importlib.import_module(f"doors.{NAMED}.door")
+    with contextlib.ExitStack() as stack:
+        model = door.model([[Proposal("c1", f"{door.PREFIX}refund", {"amount": 40})]])
+        if isinstance(model, contextlib.AbstractContextManager):
+            model = stack.enter_context(model)
+        asyncio.run(namespace["main"](model))
     printed = capsys.readouterr().out
     assert "refund" in printed
     assert re.search(r"\b40\b", printed)
