@@ -147,7 +147,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("allow", "Task", {"subagent_type": "Explore"}),
     ("approve_required", "Task", {"subagent_type": "Other"}),
     ("approve_required", "Skill", {"skill": "x y"}),
-    ("allow", "Bash", {"command": "echo $HOME"}),
+    ("approve_required", "Bash", {"command": "echo $HOME"}),
     ("approve_required", "Unknown", {}),
 ]
 

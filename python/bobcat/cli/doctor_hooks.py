@@ -31,6 +31,8 @@ _COLOURS = {"error": "red", "warning": "yellow", "note": None}
 def hooks(hosts: tuple[Host, ...], scopes: str | None, output_format: str) -> int:
     """Fire the hooks of coding agents as these would, and say whether the gate is on.
 
+    The commands in the settings run, as they do when the host starts: use it in projects that you trust.
+
     Without HOST: all hosts with settings here or a program on PATH. Exits with 0 if every gate is on without a gap
     that settings could close, otherwise with 1.
     """

@@ -123,10 +123,12 @@ def _absolute_url(url: str) -> str:
 
 
 def _command(hook: Path | None, host: Host, policy: Path | None, options: list[str]) -> str:
-    from bobcat.cli.hooks.command_line import hook_command, native_hook
+    from bobcat.cli.hooks.command_line import NATIVE, hook_command, native_hook
 
     bundle = _checked_bundle(policy)
     hook = hook or native_hook()
+    if hook is not None and hook.name != NATIVE:
+        raise InputError(f"the hook program must be named `{NATIVE}`, so that it is recognized in the settings")
     if hook is None:
         raise InputError(
             "`bobcat-hook` is not installed beside `bobcat`", help="`pip install .` and `make build` put it there"

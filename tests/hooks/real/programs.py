@@ -150,8 +150,9 @@ def _gemini(scratch: Scratch, commands: Sequence[str], options: Sequence[str]) -
     turns = scratch.bin / "turns.jsonl"
     turns.write_text("\n".join([*map(turn, calls), turn({"text": DONE})]))
     trust = [] if "--no-skip-trust" in options else ["--skip-trust"]
-    more = [option for option in options if option != "--no-skip-trust"]
-    command = ["-p", "go", "--yolo", *trust, "-m", "gemini-2.5-flash", "--fake-responses", str(turns), *more]
+    mode = [] if "--no-yolo" in options else ["--yolo"]
+    more = [option for option in options if option not in ("--no-skip-trust", "--no-yolo")]
+    command = ["-p", "go", *mode, *trust, "-m", "gemini-2.5-flash", "--fake-responses", str(turns), *more]
     done = scratch.start(command, scratch.environment(GEMINI_API_KEY="x", GEMINI_CLI_NO_RELAUNCH="true"))
     return Ran(done.returncode, done.stdout, done.stderr, [])
 

@@ -165,3 +165,60 @@ def _decision(result: str) -> str:
         return "deny"
     asks = ("approval", "haven't granted", "can't be checked", "permission", "was blocked")
     return "approve_required" if any(word in result for word in asks) else "allow"
+
+
+GEMINI = """
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = "touch secret"
+decision = "deny"
+priority = 300
+
+[[rule]]
+toolName = "run_shell_command"
+commandPrefix = ["touch", "git status"]
+decision = "allow"
+priority = 200
+
+[[rule]]
+toolName = "run_shell_command"
+commandRegex = "cp [a-z0-9]+ "
+decision = "allow"
+priority = 100
+"""
+CREATES = {
+    "touch plain": "plain",
+    "touch  two": "two",
+    "touch 'quoted'": "quoted",
+    "touch secret": "secret",
+    "touch secret2": "secret2",
+    "touch one; touch other": "other",
+    "touch out > redirected": "redirected",
+    "touch -a option": "option",
+    "cp plain copied": "copied",
+    "cp plain second; touch third": "second",
+    "mkdir made": "made",
+    "touchy no": "no",
+    "touch x$(touch hidden)": "hidden",
+    "A=1 touch assigned": "assigned",
+}
+"""Commands, and a file that each of them creates."""
+
+
+def test_gemini_runs_what_the_policy_permits(tmp_path: Path) -> None:
+    """Without a person to ask, Gemini CLI runs the commands that a rule allows, and no others."""
+    scratch = make("gemini", tmp_path)
+    rules = scratch.home / ".gemini/policies/mine.toml"
+    rules.parent.mkdir()
+    rules.write_text(GEMINI)
+    policy = imported(scratch, "gemini", rules)
+    ran = scratch.run(*CREATES, options=("--no-yolo",))
+    created = scratch.files()
+    verdicts = {
+        file: str(policy.evaluate(Request("run_shell_command", {"command": command})).verdict)
+        for command, file in CREATES.items()
+    }
+    permitted = {file for file, verdict in verdicts.items() if verdict == "allow"}
+    assert {"plain", "two", "option", "copied"} <= permitted <= created, (verdicts, created, ran)
+    assert verdicts["secret"] == "deny"
+    assert "secret" not in created

@@ -139,7 +139,7 @@ class _Reader:
             match = {"tool.in": list(_AGENT_TOOLS), "args.subagent_type.eq": spec}
             yield ImportedRule(decision, match, place, source)
         else:
-            yield from self._unknown(decision, _tool(tool), place, source)
+            yield from self._unknown(decision, _tool(tool, decision), place, source)
 
     def _whole_tool(self, decision: Decision, tool: str, place: str, source: str) -> Iterator[ImportedRule | Note]:
         names = {tool, *(EDITS if tool == "Edit" else ()), *(READS if tool == "Read" else ())}
@@ -147,7 +147,7 @@ class _Reader:
             names.update(_AGENT_TOOLS)
         if decision == "allow" and len(names) > 1 and tool not in _AGENT_TOOLS:
             names = {tool}  # a permission of one tool only
-        match = {"tool.in": sorted(names)} if len(names) > 1 else _tool(tool)
+        match = {"tool.in": sorted(names)} if len(names) > 1 else _tool(tool, decision)
         yield ImportedRule(decision, match, place, source)
 
     def _unknown(self, decision: Decision, match: Match, place: str, source: str) -> Iterator[ImportedRule | Note]:
@@ -195,12 +195,12 @@ def _bash(decision: Decision, spec: str, place: str, source: str) -> Iterator[Im
         elif "*" in spec:
             match = permitted_wildcard(spec.removesuffix(":*"))
         else:
-            yield ImportedRule("allow", {"tool": "Bash", **exactly(spec)}, place, source)
-            return
+            match = exactly(spec)
         if match is None:
             yield Note(place, source, "left out: the command needs a shell")
             return
-        yield Note(place, source, f"allowed {NARROWED}")
+        if prefix is not None or "*" in spec:
+            yield Note(place, source, f"allowed {NARROWED}")
         yield ImportedRule("allow", {"tool": "Bash", **match}, place, source)
         return
     text = spec if prefix is None else prefix
@@ -226,14 +226,18 @@ def _domain(decision: Decision, domain: str, place: str, source: str) -> Iterato
     yield ImportedRule(decision, {"tool": "WebFetch", "any_of": clauses}, place, source, wider=True)
 
 
-def _tool(name: str) -> Match:
-    """Match the calls of a tool: `mcp__server` stands for all tools of the server, `*` for any characters."""
+def _tool(name: str, decision: Decision) -> Match:
+    """Match the calls of a tool: `mcp__server` stands for all tools of the server, `*` for any characters.
+
+    A permission leaves out tools with two underscores in their names: another server may have them.
+    """
     if name == "*":
         return {}
+    rest = "[^_]*(_[^_]+)*" if decision == "allow" and name != "mcp__*" else ".*"
     if "*" in name:
-        return {"tool.matches": f"^{'.*'.join(map(re.escape, name.split('*')))}$"}
+        return {"tool.matches": f"^{rest.join(map(re.escape, name.split('*')))}$"}
     if re.fullmatch(r"mcp__(?:(?!__).)+", name):
-        return {"tool.matches": f"^{re.escape(name)}(__.*)?$"}
+        return {"tool.matches": f"^{re.escape(name)}(__{rest})?$"}
     return {"tool": name}
 
 

@@ -26,7 +26,7 @@ Table = Mapping[str, Any]  # Any: TOML
 SHELL = "run_shell_command"
 _DECISIONS: Mapping[str, Decision] = {"allow": "allow", "ask_user": "approve_required", "deny": "deny"}
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*rule[ \t]*\]\]", re.MULTILINE)
-_PLAIN_REGEX = re.compile(r"[A-Za-z0-9 _:=@/,.+*?()|-]+")
+_PLAIN_REGEX = re.compile(r"[A-Za-z0-9 _:=@/,.+*?()|\[\]-]+")
 _CONDITIONS = ("subagent", "toolAnnotations", "interactive", "modes")
 _MODES = {"default", "autoEdit", "plan", "yolo"}
 _KNOWN = frozenset(
@@ -137,7 +137,8 @@ def _matches(table: Table, decision: Decision, place: str) -> Iterator[_Found]:
         yield {**tool, "not": {"tool": SHELL}}, None, False
         yield {**tool, "all_of": [{"tool": SHELL}, without_redirection()]}, "commands without redirections", False
     else:
-        yield tool, None, False
+        ambiguous = decision == "allow" and "[^_]*" in str(tool)
+        yield tool, "allowed for names without an underscore after the server's" if ambiguous else None, False
 
 
 def _prefix(prefix: str, decision: Decision) -> _Found:
@@ -194,7 +195,9 @@ def _tool(table: Table, place: str) -> Match:
     if len(plain) == len(listed):
         wanted = [*plain, *(_ALIASES[name] for name in plain if name in _ALIASES and table.get("decision") != "allow")]
         return {"tool": wanted[0]} if len(wanted) == 1 else {"tool.in": wanted}
-    parts = [".*".join(map(re.escape, name.split("*"))) for name in listed]
+    # A permission leaves out tools with an underscore: another server may have them.
+    rest = "[^_]*" if table.get("decision") == "allow" and listed != ["mcp_*"] else ".*"
+    parts = [rest.join(map(re.escape, name.split("*"))) for name in listed]
     return {"tool.matches": f"(?s)^({'|'.join(parts)})$"}
 
 

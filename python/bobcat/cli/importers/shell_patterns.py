@@ -37,8 +37,10 @@ def is_plain(text: str) -> bool:
     return bool(text.strip()) and all(_SAFE_WORD.fullmatch(word) for word in shell_words(text))
 
 
-def exactly(command: str) -> Match:
-    """Match this command alone."""
+def exactly(command: str) -> Match | None:
+    """Match this command alone; None for one with operators, whose parts a host permits one by one."""
+    if not set(command).isdisjoint(";&|<>()`$\r\n"):
+        return None
     return {f"{COMMAND}.eq": command}
 
 
@@ -56,6 +58,8 @@ def permitted_words(words: Sequence[str | Sequence[str]]) -> Match | None:
 def permitted_wildcard(text: str) -> Match | None:
     """Match a command with `*` for any safe characters; None: the rest needs quotes."""
     parts = text.split("*")
+    if text.startswith("*"):  # it could stand for an assignment of a variable that loads code
+        return None
     if not all(re.fullmatch(f"{_SAFE}*", part) for part in parts) or not text.strip("* "):
         return None
     return {f"{COMMAND}.matches": f"^{(_SAFE + '*').join(map(re.escape, parts))}$"}
