@@ -3,13 +3,14 @@
     PYTHONPATH=tests BOBCAT_HOSTS=.build/hosts python tests/hooks/real/measure.py [--calls N] [--rounds N]
 
 A session of a host in which the model, which runs on this machine, proposes N commands that do nothing; with the hook,
-with the hook and its log, and without. The sessions take turns; the fastest one of each kind counts. `make bench-hooks`
-runs this.
+with the hook and its log, and without. The sessions take turns; the fastest one of each kind counts. The processor time of
+the host and its hooks depends less on other work on the machine. `make bench-hooks` runs this.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import tempfile
 import time
 from pathlib import Path
@@ -41,13 +42,19 @@ def prepared(host: Host, kind: str, place: Path) -> Scratch:
     return scratch
 
 
-def seconds(scratch: Scratch, calls: int) -> float:
-    """Run a session."""
-    began = time.perf_counter()
+def seconds(scratch: Scratch, calls: int) -> tuple[float, float]:
+    """Run a session; the time and the processor time that it takes."""
+    began, used = time.perf_counter(), processor_time()
     ran = scratch.run(*(f"true {number}" for number in range(calls)))  # Gemini CLI ends a session that repeats itself
-    took = time.perf_counter() - began
+    took = time.perf_counter() - began, processor_time() - used
     assert ran.finished, ran
     return took
+
+
+def processor_time() -> float:
+    """The processor time of all processes that have ended, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def main() -> None:
@@ -59,14 +66,16 @@ def main() -> None:
     for host in HOSTS:
         with tempfile.TemporaryDirectory() as directory:
             scratches = {kind: prepared(host, kind, Path(directory) / kind.replace(" ", "-")) for kind in KINDS}
-            best = dict.fromkeys(KINDS, float("inf"))
+            best = dict.fromkeys(KINDS, (float("inf"), float("inf")))
             for _ in range(given.rounds):
                 for kind, scratch in scratches.items():
-                    best[kind] = min(best[kind], seconds(scratch, given.calls))
+                    wall, processor = seconds(scratch, given.calls)
+                    best[kind] = min(best[kind][0], wall), min(best[kind][1], processor)
             base = best["no hook"]
             for kind, took in best.items():
-                added = "" if kind == "no hook" else f", {(took - base) / given.calls * 1000:+.1f} ms a call"
-                print(f"{host:12} {kind:13} {took:6.2f} s for {given.calls} calls{added}", flush=True)
+                added = [f"{(took[at] - base[at]) / given.calls * 1000:+.1f} ms" for at in (0, 1)]
+                more = "" if kind == "no hook" else f", a call {added[0]}, {added[1]} of processor time"
+                print(f"{host:12} {kind:13} {took[0]:6.2f} s for {given.calls} calls{more}", flush=True)
 
 
 if __name__ == "__main__":
