@@ -3,8 +3,8 @@
     PYTHONPATH=tests BOBCAT_HOSTS=.build/hosts python tests/hooks/real/measure.py [--calls N] [--rounds N]
 
 A session of a host in which the model, which runs on this machine, proposes N commands that do nothing; with the hook,
-with the hook and its log, and without. The sessions take turns; the fastest one of each kind counts. The processor time of
-the host and its hooks depends less on other work on the machine. `make bench-hooks` runs this.
+with the hook and its log, and without. The sessions take turns; the fastest one of each kind counts. The processor
+time of the host and its hooks depends less on other work on the machine. `make bench-hooks` runs this.
 """
 
 from __future__ import annotations
