@@ -6,6 +6,7 @@ An answer that is not understood is an error, never an answer without calls.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -48,7 +49,9 @@ def calls_of_answer(answer: Any) -> list[Proposed]:
 
 
 def calls_of_stream(chunks: Sequence[Any]) -> list[Proposed]:
-    """The calls of all choices of a stream of a chat completion. Raises as `calls_of_answer`."""
+    """The calls of a stream of a chat completion, or of messages as bytes. Raises as `calls_of_answer`."""
+    if chunks and all(isinstance(chunk, (bytes, str)) for chunk in chunks):
+        return _of_events(b"".join(chunk if isinstance(chunk, bytes) else chunk.encode() for chunk in chunks).decode())
     found: dict[tuple[int, int], list[str]] = {}
     for chunk in chunks:
         if type(chunk).__name__ != "ModelResponseStream":
@@ -64,6 +67,37 @@ def calls_of_stream(chunks: Sequence[Any]) -> list[Proposed]:
                 call[0] += name
                 call[1] += text
     return [Proposed(name, _parsed(text), _keep) for name, text in found.values()]
+
+
+def _of_events(text: str) -> list[Proposed]:
+    """The calls of a stream of server-sent events of the Messages API."""
+    blocks: dict[int, tuple[str, list[str]]] = {}
+    for line in re.split("\r\n|\r|\n", text):
+        kind, _, data = line.partition(":")
+        if kind in ("", "event") or data.strip() == "[DONE]":
+            continue
+        if kind != "data":
+            raise ValueError("a line of the stream is not that of an event")
+        event = json.loads(data, object_pairs_hook=_without_duplicates)
+        match event["type"]:
+            case "content_block_start":
+                if event["index"] in blocks:
+                    raise ValueError("a block begins twice")
+                for call in _of_block(event["content_block"]):
+                    if call.args:
+                        raise ValueError("a call has arguments before its first event")
+                    blocks[event["index"]] = call.name, []
+            case "content_block_delta":
+                if event["delta"]["type"] == "input_json_delta":
+                    blocks[event["index"]][1].append(event["delta"]["partial_json"])
+            case "message_start":
+                if event["message"].get("content"):
+                    raise ValueError("a message begins with content")
+            case "content_block_stop" | "message_delta" | "message_stop" | "ping" | "error":
+                pass
+            case other:
+                raise ValueError(f"an event of type `{other}` cannot be decided")
+    return [Proposed(name, _parsed("".join(parts)), _keep) for name, parts in blocks.values()]
 
 
 def hosted_tools_of(request: Mapping[str, Any]) -> list[str]:
@@ -121,7 +155,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object of JSON. A key that is written twice has two meanings for two parsers."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("the arguments have a key twice")
+        raise ValueError("an object of JSON has a key twice")
     return found
 
 

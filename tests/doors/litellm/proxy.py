@@ -64,13 +64,21 @@ class Model(BaseHTTPRequestHandler):
         if not request.get("stream"):
             self._send("application/json", json.dumps(answer))
             return
-        done = {"type": "response.output_item.done", "output_index": 0, "item": output[0]} if output else None
+        events = [{"type": "response.created", "response": {**answer, "status": "in_progress", "output": []}}]
+        for at, item in enumerate(output):
+            place = {"output_index": at, "item_id": item["id"]}
+            begun = {**item, "arguments": "", "status": "in_progress"}
+            events.append({"type": "response.output_item.added", "output_index": at, "item": begun})
+            events += [
+                {"type": "response.function_call_arguments.delta", **place, "delta": item["arguments"]},
+                {"type": "response.function_call_arguments.done", **place, "arguments": item["arguments"]},
+                {"type": "response.output_item.done", "output_index": at, "item": item},
+            ]
         events = [
-            {"type": "response.created", "response": answer},
-            done,
-            {"type": "response.completed", "response": answer},
+            {**each, "sequence_number": at}
+            for at, each in enumerate([*events, {"type": "response.completed", "response": answer}])
         ]
-        lines = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events if each is not None]
+        lines = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events]
         self._send("text/event-stream", "".join(lines))
 
     def _send(self, kind: str, text: str) -> None:

@@ -169,9 +169,18 @@ def test_the_other_endpoints_with_calls_are_decided(gate: Gate, path: str) -> No
     assert (status, "[denied]" in answer) == (400, True), answer
     status, answer = gate.ask([SAY], path=path)
     assert (status, "a!" in answer) == (200, True), answer
-    for proposed in (PAY, DENIED):
-        status, answer = gate.ask([proposed], path=path, stream=True)
-        assert "amount" not in answer, answer
+
+
+@pytest.mark.parametrize(("call", "released"), [(PAY, True), (DENIED, False), (SAY, False)])
+def test_a_stream_of_messages_is_decided(gate: Gate, call: Any, released: bool) -> None:
+    status, answer = gate.ask([call], path="/v1/messages", stream=True)
+    assert (status == 200, "input_json_delta" in answer) == (released, released), answer
+
+
+@pytest.mark.parametrize("call", [PAY, DENIED])
+def test_a_stream_that_the_guardrail_cannot_read_is_refused(gate: Gate, call: Any) -> None:
+    _, answer = gate.ask([call], path="/v1/responses", stream=True)
+    assert "amount" not in answer, answer
 
 
 @pytest.mark.parametrize(
@@ -215,11 +224,55 @@ def test_the_guardrail_needs_one_policy() -> None:
         GuardGuardrail(guard=guard, policy="policy.yaml")
 
 
+def event(kind: str, **fields: Any) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **fields})}\n\n"
+
+
+TOOL = {"type": "tool_use", "id": "t", "name": "pay", "input": {}}
+PARTS = [{"type": "input_json_delta", "partial_json": part} for part in ('{"amo', 'unt": 4}')]
+
+
+def test_the_calls_of_a_stream_of_messages_are_read_whole() -> None:
+    stream = [
+        event("message_start", message={"content": []}),
+        event("content_block_start", index=0, content_block={"type": "text", "text": ""}),
+        event("content_block_delta", index=0, delta={"type": "text_delta", "text": "é"}),
+        event("content_block_start", index=1, content_block=TOOL),
+        *(event("content_block_delta", index=1, delta=part) for part in PARTS),
+        event("content_block_stop", index=1),
+        event("message_stop"),
+    ]
+    whole = "".join(stream).encode()
+    for chunks in ([whole], [whole[:150], whole[150:]], [whole[at : at + 1] for at in range(len(whole))]):
+        assert [(each.name, each.args) for each in calls_of_stream(chunks)] == [("pay", {"amount": 4})]
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        event("message_start", message={"content": [TOOL]}),
+        event("content_block_start", index=1, content_block={**TOOL, "input": {"amount": 4}}),
+        event("content_block_start", index=1, content_block={"type": "server_tool_use", "name": "web_search"}),
+        event("content_block_start", index=1, content_block=TOOL) * 2,
+        event("content_block_delta", index=1, delta=PARTS[0]),
+        event("content_block_start", index=1, content_block=TOOL)
+        + event("content_block_delta", index=1, delta=PARTS[0]),
+        event("response.completed", response={}),
+        "data: {\n\n",
+        "id: 1\n\n",
+        b"\xff",
+    ],
+)
+def test_a_stream_of_messages_that_is_not_understood_is_an_error(stream: Any) -> None:
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        calls_of_stream([stream])
+
+
 @pytest.mark.parametrize("answer", [None, "text", {"type": "message"}, {"choices": []}, b"data"])
 def test_an_answer_that_is_not_understood_is_an_error(answer: Any) -> None:
     with pytest.raises(TypeError):
         calls_of_answer(answer)
-    with pytest.raises(TypeError):
+    with pytest.raises((TypeError, ValueError)):
         calls_of_stream([answer])
 
 
