@@ -80,6 +80,9 @@ def main() -> None:
         method, id = message.get("method"), message.get("id")
         if method == "notifications/cancelled" and MODE == "plain":
             answer(message["params"]["requestId"], '{"content": [{"type": "text", "text": "cancelled"}]}')
+        if MODE == "anonymous" and method == "tools/call":
+            called(id, message["params"])
+            continue
         if id is None or method is None:
             continue
         if method == "initialize":

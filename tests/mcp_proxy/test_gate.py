@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from bobcat.decision_log import open_log
-from mcp_proxy.raw_client import ADAPTERS, RawClient, proxied, python, text
+from mcp_proxy.raw_client import ADAPTERS, HERE, RawClient, proxied, python, text
 
 SERVER = python(ADAPTERS / "sdk_server.py")
 POLICY = """
@@ -218,6 +219,19 @@ def test_a_method_that_is_written_twice_is_one_method(policy: Path) -> None:
         assert client.answer(7)["result"] == {}
         client.send_text(f'{{"id": 8, "jsonrpc": "2.0", "method": "ping", "method": "tools/call", "params": {params}}}')
         assert client.answer(8)["result"]["isError"] is True
+
+
+@pytest.mark.parametrize("id", ['"id": null, ', ""])
+def test_a_call_without_an_id_is_dropped(tmp_path: Path, id: str) -> None:
+    policy, calls = tmp_path / "policy.yaml", tmp_path / "calls"
+    policy.write_text("rules: [{id: all, match: {}, decision: allow}]")
+    server = python(HERE / "raw_server.py", "anonymous")
+    with RawClient(proxied(policy, server), env={**os.environ, "CALLS": str(calls)}) as client:
+        client.initialize()
+        client.send_text(f'{{"jsonrpc": "2.0", {id}"method": "tools/call", "params": {{"name": "odd"}}}}')
+        assert client.request("echo", {"n": 1})["result"] == {"n": 1}
+        assert "without an id" in client.stderr()
+    assert not calls.exists()
 
 
 def test_a_log_that_cannot_be_opened_ends_the_proxy(policy: Path) -> None:

@@ -182,6 +182,9 @@ class Session:
         return Elicitation(ask, self._settings.approver)
 
     async def _notified(self, message: Message) -> None:
+        if not str(message.method).startswith("notifications/"):  # a call without an id could be executed, too
+            note(f"the client sent `{message.method}` without an id; it is dropped")
+            return
         if message.method == CANCELLED:
             id = message.mapping("params").get("requestId")
             task = self._tasks.get(id) if isinstance(id, (str, int)) else None
