@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from bobcat import Policy
 from bobcat.cli.hooks.call import HOSTS
 from bobcat.cli.hooks.settings import HOST_SETTINGS, with_hook, without_hook
+from bobcat.cli.hooks.settings_file import SettingsFile
 from unit.cli_runner import Run, runner
 
 FILES = {host: HOST_SETTINGS[host].project for host in HOSTS}
@@ -283,3 +284,26 @@ def test_removal_undoes_an_installation(
     assert command in json.dumps(after)
     assert without_hook(after, table) == before
     assert list(without_hook(after, table)) == list(before)
+
+
+def test_a_file_with_comments_is_answered_with_the_hook_to_add(run: Run) -> None:
+    Path(".gemini").mkdir()
+    Path(".gemini/settings.json").write_text("{} // mine\n")
+    done = run("install", "gemini")
+    assert (done.code, '"BeforeTool": [{"matcher": "*"' in done.err) == (3, True)
+
+
+def test_a_file_that_changes_in_between_stays(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(".claude/settings.json")
+    path.parent.mkdir()
+    path.write_text("{}")
+    difference = SettingsFile.difference
+
+    def edited(self: SettingsFile, text: str | None) -> list[str]:
+        path.write_text('{"model": "x"}')
+        return difference(self, text)
+
+    monkeypatch.setattr(SettingsFile, "difference", edited)
+    done = run("install", "claude-code")
+    assert (done.code, "run the command again" in done.err) == (3, True)
+    assert path.read_text() == '{"model": "x"}'

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +19,9 @@ from bobcat.cli.options import format_option
 from bobcat.cli.output import echo_line, wants_colour, write_json
 from bobcat.text.display import safe_text
 
+if TYPE_CHECKING:
+    from bobcat.cli.hooks.settings_file import SettingsFile
+
 DEFAULT_BUNDLE = "policy.bobcat"
 _COMPILE = "compile it with `bobcat compile {0} --output {1}`"
 
@@ -25,7 +30,7 @@ _COMPILE = "compile it with `bobcat compile {0} --output {1}`"
 class _Plan:
     """One settings file, and the text that it gets; None: the file is removed."""
 
-    path: Path
+    file: SettingsFile
     text: str | None
     difference: list[str]
 
@@ -82,9 +87,7 @@ def install(
             _try(command, host)
     plan = _plan(host, path, command)
     if plan.changes and not dry_run:
-        from bobcat.cli.hooks.settings_file import read_settings
-
-        read_settings(path).replace(plan.text)
+        plan.file.replace(plan.text)
     action = _action(plan, remove=remove)
     if trust and command is not None and not dry_run:
         _trust(command)
@@ -180,15 +183,20 @@ def _plan(host: Host, path: Path, command: str | None) -> _Plan:
         file = read_settings(path)
         settings = without_hook(file.settings, table) if command is None else with_hook(file.settings, table, command)
     except UnreadableSettings as error:
-        help = "remove the comments first: writing the file would lose them" if error.comments else None
+        help = None
+        if error.comments:
+            help = "remove the comments, which writing the file would lose"
+            if command is not None:
+                fragment = json.dumps(with_hook({}, table, command), ensure_ascii=False)
+                help += f", or add the hook by hand: {fragment}"
         raise InputError(f"{error}; it stays as it is", help=help) from error
     except UnexpectedShape as error:
         raise InputError(f"`{path}`: {error}; it stays as it is") from error
     if settings == file.settings:
-        return _Plan(path, file.text, [])
+        return _Plan(file, file.text, [])
     bare = settings.keys() <= table.top.keys() and not path.is_symlink()
     text = None if command is None and bare else file.render(settings)
-    return _Plan(path, text, file.difference(text))
+    return _Plan(file, text, file.difference(text))
 
 
 def _action(plan: _Plan, *, remove: bool) -> str:
@@ -222,7 +230,7 @@ def _show(
             {
                 "host": host,
                 "scope": scope,
-                "file": str(plan.path),
+                "file": str(plan.file.path),
                 "action": action,
                 "dry_run": dry_run,
                 "command": command,
@@ -234,10 +242,8 @@ def _show(
     for line in plan.difference:
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         click.secho(safe_text(line), fg=colour, color=wants_colour())
-    done = f"{'would be ' if dry_run and plan.changes else ''}{action}"
-    echo_line(
-        f"{safe_text(plan.path)}: the hook of {table.title} {'is ' if not dry_run or not plan.changes else ''}{done}"
-    )
+    done = f"would be {action}" if dry_run and plan.changes else f"is {action}"
+    echo_line(f"{safe_text(plan.file.path)}: the hook of {table.title} {done}")
     for note in notes:
         echo_line(f"note: {safe_text(note)}")
     if command is not None and not dry_run:
