@@ -36,7 +36,6 @@ TIMEOUT_SECONDS = 3600.0
 _MODES = (None, "default", "dontAsk", "plan")
 """Permission modes in which Claude Code does not allow calls by itself."""
 _EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
-_NO_RESULT = "Claude Code ended the turn without a result of the tool: it did not run"
 
 
 def guarded_options(
@@ -160,13 +159,13 @@ class _Door:
         await call.task
 
     async def _give_up(self, event: Any) -> None:
-        """End the calls of an agent that has ended: those without a result were refused by Claude Code itself."""
+        """End the calls of an agent that has ended. One without a result is uncertain: refused, or interrupted."""
         session, agent = event["session_id"], event.get("agent_id")
         for place, call in list(self._calls.items()):
             if place[0] == session and call.agent == agent and call.permitted.done() and call.task is not None:
                 del self._calls[place]
-                _settle(call, None, ToolError(_NO_RESULT))
-                await call.task
+                call.task.cancel()
+                await asyncio.wait({call.task})
 
     async def _approve(self, request: ApprovalRequest, /) -> ApprovalDecision:
         action = request.request

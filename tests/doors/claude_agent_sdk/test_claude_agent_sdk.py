@@ -14,6 +14,7 @@ pytest.importorskip("claude_agent_sdk")
 from claude_agent_sdk import (
     AgentDefinition,
     ClaudeAgentOptions,
+    ClaudeSDKClient,
     HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
@@ -41,6 +42,8 @@ rules:
   - {id: write, match: {tool: Write, args.file_path.ends_with: .txt}, decision: allow}
   - {id: agent, match: {tool.in: [Task, Agent]}, decision: allow}
 """)
+
+ANY = Policy.compile("rules: [{id: any, match: {tool: Bash}, decision: allow}]")
 
 
 def bash(command: str, name: str = "c1") -> Proposal:
@@ -205,10 +208,31 @@ def test_an_approval_that_takes_too_long_runs_nothing(session: Session) -> None:
     assert "ok" not in session.statuses()
 
 
-def test_a_call_that_claude_code_refuses_itself_is_recorded_as_failed(session: Session) -> None:
+def test_a_call_that_claude_code_refuses_itself_is_uncertain(session: Session) -> None:
     session.run([bash("touch a")], settings='{"permissions": {"deny": ["Bash(touch:*)"]}}')
     assert session.files() == []
-    assert session.statuses() == ["failed"]
+    assert session.statuses() == ["uncertain"]
+
+
+def test_a_call_that_is_interrupted_is_uncertain(session: Session) -> None:
+    async def main() -> None:
+        with model([[bash("touch a && sleep 30")], [], []]) as environment:
+            async with Guard(ANY, log=session.log) as guard:
+                env = {**environment, "HOME": str(session.place.parent)}
+                options = guarded_options(ClaudeAgentOptions(cwd=str(session.place), env=env), guard)
+                async with asyncio.timeout(TIME), ClaudeSDKClient(options) as client:
+                    await client.query("go")
+                    for _ in range(400):
+                        await asyncio.sleep(0.05 if session.files() != ["a"] else 0)
+                    await client.interrupt()
+                    async for _ in client.receive_response():
+                        pass
+                    await client.query("go on")
+                    async for _ in client.receive_response():
+                        pass
+
+    asyncio.run(main())
+    assert session.statuses() == ["uncertain"]
 
 
 def test_tools_of_a_subagent_are_guarded(session: Session) -> None:
