@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.markdown_blocks import blocks_of
 from hooks.real.conftest import make
 from hooks.real.programs import Scratch
 
@@ -87,6 +88,21 @@ def _trust_project(scratch: Scratch) -> None:
             )
         case _:
             pass
+
+
+def test_the_example_of_the_page_does_what_the_page_says(tmp_path: Path) -> None:
+    scratch = make("claude-code", tmp_path)
+    page = Path(__file__).parents[3] / "docs/how-to/coding-agents.md"
+    (policy,) = [block.body for block in blocks_of(page) if block.title == "policy.yaml"]
+    (scratch.project / "policy.yaml").write_text(policy)
+    (scratch.project / "build").mkdir()
+    compiled = scratch.bobcat("compile", "policy.yaml", "--output", "policy.bobcat")
+    assert (compiled.returncode, scratch.bobcat("install", "claude-code").returncode) == (0, 0)
+    listed, removed, pushed = scratch.run("ls", "rm -rf build", "git push").results
+    assert "policy.yaml" in listed
+    assert "default policy" in removed
+    assert "a push is public" in pushed
+    assert scratch.files() == {"build"}
 
 
 def test_gemini_skips_the_hooks_of_a_project_with_skip_trust(tmp_path: Path) -> None:
