@@ -217,6 +217,9 @@ def test_rules_read_the_facts_and_the_number_of_a_call() -> None:
         (ActionResult(False, error="ValueError: x"), "allow", "[error] ValueError: x"),
         (ActionResult(False, error="ValueError: x"), "transform", "[error] ValueError: x"),
         (ActionResult(False), "allow", "[error] no reason given"),
+        (ActionResult(False, error="ValueError: x"), "approve_required", "[error] ValueError: x"),
+        (ActionResult(False, error="denied: no"), "approve_required", "[denied] denied: no"),
+        (ActionResult(False, error="unknown tool: 'x'"), "deny", "[denied] unknown tool: 'x'"),
         (ActionResult(False, error="denied: required sink"), "allow", "[denied] denied: required sink"),
     ],
 )

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["governed_function_tools", "render_result"]
 
-_EXECUTED = frozenset((Verdict.ALLOW, Verdict.TRANSFORM))
-
 
 def render_result(call: GovernedCall) -> str:
     """The text that the model gets for a call: a string as it is, nothing for None, else JSON or the `repr`.
@@ -33,8 +31,8 @@ def render_result(call: GovernedCall) -> str:
     result = call.result
     if not result.ok:
         error = result.error or "no reason given"
-        failed = call.decision.verdict in _EXECUTED and not error.startswith("denied")
-        return f"[error] {error}" if failed else f"[denied] {error}"
+        denied = call.decision.verdict is Verdict.DENY or error.startswith("denied")
+        return f"[denied] {error}" if denied else f"[error] {error}"
     if result.value is None or isinstance(result.value, str):
         return result.value or ""
     try:
