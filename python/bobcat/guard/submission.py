@@ -218,8 +218,21 @@ class _DecidingDriver(_OneCallDriver):
         return Interrupted(cancelled="decided", started=False)
 
 
+_GROUPED = frozenset(("run.started", "model.output"))
+"""Records on which nothing depends before the next one: the proposal, and the answer with the outcome."""
+
+
 class _SubmissionDriver(_OneCallDriver):
-    """Executes the commands of a submission; the decision is on record before an approver is asked or the tool runs."""
+    """Executes the commands of a submission; the decision is on record before an approver is asked or the tool runs.
+
+    INVARIANT: the intent is durable before the tool runs, the result before the submission returns. Sinks see the
+    result when it is durable; without sinks it is written together with the end of the run.
+    """
+
+    def __init__(self, submission: _Submission, *arguments: Any) -> None:  # Any: those of `RunDriver`
+        super().__init__(submission, *arguments)
+        if self._journal is not None:
+            self._journal.group(_GROUPED if self._setup.observed else _GROUPED | {"action.result"})
 
     async def _ask_approval(self, command: AskApproval) -> Event:
         problem = await self._record()

@@ -25,7 +25,15 @@ from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.lease import LeaseKeeper, Loss
 from bobcat.runtime.reply import Proposal, reply_from_body
 from bobcat.runtime.resume_check import Binding, mismatch
-from bobcat.stores.protocol import RunBusy, RunStatus, RunSummary, Transaction, TransactionalStore, has_leases
+from bobcat.stores.protocol import (
+    GroupingStore,
+    RunBusy,
+    RunStatus,
+    RunSummary,
+    Transaction,
+    TransactionalStore,
+    has_leases,
+)
 from bobcat.text.json_text import format_exception
 
 log = logger("runtime")
@@ -86,9 +94,25 @@ class RunJournal:
         self.restored = False
         """True when the store was restored since the run began: effects after the last record are unknown."""
         self._transaction: tuple[AbstractAsyncContextManager[Transaction], Transaction] | None = None
+        self._grouping: GroupingStore | None = None
+        """The store, if records of some kinds wait for the next one of another kind."""
+        self._held_kinds: frozenset[str] = frozenset()
+        self._held: list[StepRecord] = []
+        self._durable = 0, ""
+        """Position and hash of the journal before the records that wait."""
+        self._is_new = False
+        """True for a run that the store did not know."""
         if compat.guards_journal and has_leases(store):
             self.lease_keeper = LeaseKeeper(store, run_id, owner=owner, seconds=lease_seconds)
             self.append = self.lease_keeper.write
+
+    def group(self, kinds: frozenset[str]) -> None:
+        """Write records of these `kinds` together with the next record of another kind, where the store can do so.
+
+        Until then they are not durable: nothing may depend on them. Called before `open`.
+        """
+        if self.lease_keeper is not None and isinstance(self.store, GroupingStore):
+            self._grouping, self._held_kinds = self.store, kinds
 
     async def open(self, binding: Binding, allow_changed: frozenset[str]) -> Opened:
         """Acquire the run and read its state. Raises `CannotOpen`."""
@@ -128,13 +152,14 @@ class RunJournal:
         ):  # the status or the epoch may have changed by now
             summary = await self._call("store.load", lease_keeper.store.run, self._run_id)
         self.restored = summary is not None and summary.restored
+        self._is_new = summary is None
         return summary
 
     async def _begin(self, journal: JournalIndex) -> None:
         lease_keeper = self.lease_keeper
         if lease_keeper is None:
             return
-        if journal.final is None:
+        if journal.final is None and not (self._is_new and self._grouping is not None):  # `acquire` made it `running`
             await self._call("store.acquire", self._set_status, "running", {})
         lease_keeper.start_heartbeat(self._on_lease_lost)
 
@@ -171,12 +196,29 @@ class RunJournal:
 
     async def write(self, kind: str, body: dict[str, Any], key: str, at: datetime) -> None:
         """Append one record. Raises the store's exceptions, and `LeaseLost` when another worker holds the run."""
+        if not self._held:
+            self._durable = self.chain.seq, self.chain.head
         record = self.chain.record(kind, body, key, at)
         if self._transaction is not None and kind == "action.result":
             await self._commit(record)
+        elif kind in self._held_kinds:
+            self._held.append(record)
+        elif self._held:
+            await self._write_held(record)
         else:
             await self.append(record)
         self.chain.kept()
+
+    async def _write_held(self, *more: StepRecord) -> None:
+        """Write the records that wait, and `more`. When that fails, they are lost."""
+        records, self._held = [*self._held, *more], []
+        try:
+            if self.lease_keeper is None or self._grouping is None:
+                raise RuntimeError("records wait without a store that groups them")
+            await self.lease_keeper.write_group(self._grouping, records)
+        except BaseException:
+            self.chain.seq, self.chain.head = self._durable
+            raise
 
     async def begin_transaction(self) -> Transaction:
         """Begin the transaction that the next result commits with. Raises the store's exceptions."""
@@ -237,11 +279,13 @@ class RunJournal:
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
                     await self.roll_back()
+                    if self._held:
+                        await self._write_held()
                     if result is None or result.outcome == "superseded":
                         await self.lease_keeper.detect_rollback()
                     status = None if result is None else _FINAL.get(result.outcome)
                     if result is not None and status is not None and self._opened:
-                        await self._set_status(status, self._detail(result))
+                        await self._end(status, self._detail(result))
         finally:  # also when the run is cancelled here: otherwise the renewals would never end
             with suppress(Exception):
                 async with asyncio.timeout(CLOSING_SECONDS):
@@ -254,6 +298,12 @@ class RunJournal:
         if result.approvals:
             detail["approvals"] = list(result.approvals)
         return detail
+
+    async def _end(self, status: RunStatus, detail: Mapping[str, Any]) -> None:
+        if self.lease_keeper is not None and self._grouping is not None:
+            await self.lease_keeper.finish(self._grouping, status, detail)
+        else:
+            await self._set_status(status, detail)
 
     async def _set_status(self, status: RunStatus, detail: Mapping[str, Any]) -> None:
         if self.lease_keeper is not None:

@@ -10,13 +10,14 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 from uuid import uuid4
 
 from bobcat.aio.tasks import cancel_and_wait
 from bobcat.journal.records import StepRecord
 from bobcat.runtime.commands import StoreFailed, Superseded
-from bobcat.stores.protocol import DurableStore, Lease, LeaseLost, RestorableStore
+from bobcat.stores.protocol import DurableStore, GroupingStore, Lease, LeaseLost, RestorableStore, RunStatus
 from bobcat.text.json_text import format_exception
 
 DEFAULT_LEASE_SECONDS = 30.0
@@ -83,6 +84,12 @@ class LeaseKeeper:
             return self._append(record, self._lease)
         return self._write_renewed(record)
 
+    async def write_group(self, store: GroupingStore, records: Sequence[StepRecord]) -> None:
+        """Append records in one transaction under the lease. Raises as `write`."""
+        if self._lease is None or self._now() >= self.due:
+            await self.renew()
+        await store.append_group(records, self.lease)
+
     async def _write_renewed(self, record: StepRecord) -> None:
         await self.renew()
         await self._append(record, self.lease)
@@ -142,9 +149,21 @@ class LeaseKeeper:
         """Timeout of one renewal: the remaining lease time; an expired lease is still tried."""
         return max(self._end - self._now(), self._seconds / 3)
 
+    async def finish(self, store: GroupingStore, status: RunStatus, detail: Mapping[str, Any]) -> None:
+        """Stop the renewals, set the status of the run and release it. Raises `LeaseLost`, and the store's
+        exceptions.
+        """
+        await self._stop_renewals()
+        await store.finish(status, detail=detail, lease=self.lease)
+        self._lease = None
+
     async def release(self) -> None:
         """Stop the renewals, and release the run. Raises the store's exceptions."""
-        if self._task is not None:
-            await cancel_and_wait(self._task)
+        await self._stop_renewals()
         if self._lease is not None:
             await self.store.release(self._lease)
+
+    async def _stop_renewals(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            await cancel_and_wait(task)

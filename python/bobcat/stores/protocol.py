@@ -186,6 +186,17 @@ class DurableStore(RunStore, Protocol):
         """Close connections and files; appended records remain."""
 
 
+@runtime_checkable
+class GroupingStore(DurableStore, Protocol):
+    """A store that makes several writes of one run in one transaction. Optional."""
+
+    async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
+        """Append consecutive records as `append_fenced` does: all of them, or none."""
+
+    async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
+        """Set the status of a run under its lease, and release it. Raises `LeaseLost`, and changes nothing then."""
+
+
 METHODS = tuple(name for protocol in (RunStore, DurableStore) for name in vars(protocol) if not name.startswith("_"))
 
 

@@ -6,10 +6,10 @@ import asyncio
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from bobcat.errors import StoreError
 from bobcat.journal.records import StepRecord
@@ -18,7 +18,10 @@ from bobcat.stores.codec import (
     damaged_unless_readable,
     moment_of,
     record_of,
+    row_of,
+    text_of,
 )
+from bobcat.stores.errors import JournalGap, duplicate_record, lease_lost
 from bobcat.stores.local import LocalStore, RunState
 from bobcat.stores.protocol import Entry, Lease, RunStatus, RunSummary, Transaction
 from bobcat.stores.sqlite.identity import begin_epoch, read_identity
@@ -82,6 +85,41 @@ class SQLiteStore(LocalStore[sqlite3.Connection, RunState]):
     def transaction(self, lease: Lease) -> AbstractAsyncContextManager[Transaction]:
         """A transaction under a lease, on a connection of its own. Every other write to the file waits for its end."""
         return transaction(self._path, lease, busy_seconds=self._busy_seconds, read=self._read)
+
+    async def append_group(self, records: Sequence[StepRecord], lease: Lease) -> None:
+        """Append consecutive records in one transaction."""
+        rows = [row_of(record) for record in records]
+
+        def work(connection: sqlite3.Connection) -> None:
+            last = check_held(connection, lease, self._read())
+            for row in rows:
+                if row.run_id != lease.run_id:
+                    raise lease_lost(lease, row.run_id)
+                if row.seq <= last:
+                    raise duplicate_record(row.run_id, row.seq)
+                check_follows(row, last)
+                last = row.seq
+            for row in rows:
+                insert(connection, row)
+
+        try:
+            await self._ask(work, writes=True)
+        except JournalGap as gap:
+            await self.mark_restored()
+            raise lease_lost(lease, lease.run_id) from gap
+
+    async def finish(self, status: RunStatus, *, detail: Mapping[str, Any], lease: Lease) -> None:
+        """Set the status of a run and release it, in one transaction."""
+        text = text_of("status", detail)
+
+        def work(connection: sqlite3.Connection) -> None:
+            state = self._load_state(connection, lease.run_id)
+            self._check_held(state, lease)
+            assert state is not None
+            state.status, state.detail, state.owner, state.updated = status, text, None, self._now()
+            self._save_state(connection, state)
+
+        await self._ask(work, writes=True)
 
     async def aclose(self) -> None:
         """Finish pending requests, then close the file and the store."""
