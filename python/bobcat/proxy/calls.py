@@ -6,7 +6,7 @@ import json
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from bobcat.adapters.mcp_content import result_text
 from bobcat.approvals import ApprovalHandler
@@ -28,6 +28,13 @@ Ask = ApprovalHandler | Rounds | None
 """The way to ask the client's user, if there is one."""
 
 
+class ToolGate(Protocol):
+    """Answers calls of tools."""
+
+    async def answer(self, link: Link, message: Message, ask: Ask, client: str) -> Message:
+        """The answer to a `tools/call`. `ask` puts an approval to the client's user, None where that cannot be."""
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
     """The guard, and how approvals are answered. `durable`: its store keeps approvals that wait."""
@@ -38,11 +45,7 @@ class Gate:
     async def answer(self, link: Link, message: Message, ask: Ask, client: str) -> Message:
         """The answer to a `tools/call`: the server's, or a result with the reason for its absence."""
         try:
-            params = message.mapping("params")
-            name, args = params.get("name"), params.get("arguments")
-            args = {} if args is None else args
-            if not isinstance(name, str) or not isinstance(args, dict):
-                raise MessageError("`name` must be a string and `arguments` an object")
+            name, args, params = called(message)
         except MessageError as problem:
             return error(message.id, INVALID_PARAMS, str(problem))
         try:
@@ -56,7 +59,7 @@ class Gate:
         if listed.problem is not None:
             outcome = await self.guard.refuse(name, args, reason=listed.problem, code="definition_changed")
             return blocked(message, outcome)
-        sending = _Sending(link, listed, message, args)
+        sending = Sending(link, listed, message, args)
         extra = {"server": link.server.name, "client": client}
         if isinstance(ask, Rounds):
             granted = ask.answered(name, args, params)
@@ -67,13 +70,13 @@ class Gate:
             else:
                 sending.inner = granted.inner
             ask = granted
-        _CURRENT.set(sending)
+        sending.begin()
         outcome = await self._submitted(sending, args, ask, extra)
         if sending.answer is not None and outcome.status in ("ok", "failed"):
             return sending.answer
         return blocked(message, outcome)
 
-    async def _submitted(self, sending: _Sending, args: Args, ask: ApprovalHandler | None, extra: Args) -> Outcome:
+    async def _submitted(self, sending: Sending, args: Args, ask: ApprovalHandler | None, extra: Args) -> Outcome:
         """Submit a call. One that waits for an approval in the store is continued by the same call made again."""
         tool = sending.tool
         if ask is not None or not self.durable:
@@ -90,7 +93,7 @@ class Gate:
             number += 1
 
 
-_CURRENT: ContextVar[_Sending] = ContextVar("bobcat_proxy_call")
+_CURRENT: ContextVar[Sending] = ContextVar("bobcat_proxy_call")
 """The call of this task. PERF: the tools keep one function, whose signature is read once."""
 
 
@@ -104,7 +107,17 @@ def function_of(name: str) -> Function:
     return call
 
 
-class _Sending:
+def called(message: Message) -> tuple[str, Args, Args]:
+    """The tool, the arguments and all parameters of a `tools/call`. Raises `MessageError`."""
+    params = message.mapping("params")
+    name, args = params.get("name"), params.get("arguments")
+    args = {} if args is None else args
+    if not isinstance(name, str) or not isinstance(args, dict):
+        raise MessageError("`name` must be a string and `arguments` an object")
+    return name, args, params
+
+
+class Sending:
     """One call on its way to the server, and the server's answer."""
 
     def __init__(self, link: Link, listed: Listed, message: Message, args: Args) -> None:
@@ -116,6 +129,10 @@ class _Sending:
         self.answer: Message | None = None
         self.inner: Args | None = None
         """What the server had asked for, in place of the answer to the proxy's question."""
+
+    def begin(self) -> None:
+        """Make this the call that the tool's function sends, in this task."""
+        _CURRENT.set(self)
 
     async def send(self, effective: Args) -> str:
         """Send the call with the arguments that were decided; return its result as text for the record."""

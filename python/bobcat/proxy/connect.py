@@ -13,4 +13,4 @@ def connection_to(server: Server) -> Upstream:
         return HttpUpstream(server.name, server.url, server.headers)
     from bobcat.proxy.stdio_upstream import StdioUpstream
 
-    return StdioUpstream(server.name, server.command)
+    return StdioUpstream(server.name, server.command, server.env)

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from bobcat.proxy.approval import Elicitation
-from bobcat.proxy.calls import Approvals, Ask, Gate, function_of
+from bobcat.proxy.calls import Approvals, Ask, ToolGate, function_of
 from bobcat.proxy.catalog import Rules
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import (
@@ -47,7 +47,7 @@ class Settings:
 
     servers: tuple[Server, ...]
     rules: Rules
-    gate: Gate
+    gate: ToolGate
     approvals: Approvals = "auto"
     approver: str = ""
 

@@ -16,10 +16,11 @@ CLOSE_SECONDS = 1.0
 
 
 class StdioUpstream:
-    """The child process, in a process group of its own, with the environment of the proxy."""
+    """The child process, in a process group of its own, with the environment of the proxy or `env`."""
 
-    def __init__(self, name: str, command: tuple[str, ...]) -> None:
+    def __init__(self, name: str, command: tuple[str, ...], env: tuple[tuple[str, str], ...] | None = None) -> None:
         self._name = name
+        self._env = None if env is None else dict(env)
         self._command = command
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
@@ -33,6 +34,7 @@ class StdioUpstream:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=MAX_BYTES,
+                env=self._env,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

@@ -35,7 +35,8 @@ class Upstream(Protocol):
 class Server:
     """A server to connect to: a command with its arguments, or the URL of its streamable HTTP endpoint.
 
-    `prefix` stands before the names of its tools and prompts.
+    `prefix` stands before the names of its tools and prompts. `env` is the environment of the command, by default that
+    of the proxy.
     """
 
     name: str
@@ -43,3 +44,4 @@ class Server:
     url: str = ""
     prefix: str = ""
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    env: tuple[tuple[str, str], ...] | None = field(default=None, repr=False)

@@ -6,6 +6,7 @@ use `bobcat.Guard`, which also journals and waits for approvals.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -98,11 +99,11 @@ class Governor:
         """Return the policy's decision; a policy that cannot be evaluated denies."""
         return with_known_verdict(evaluate_or_deny(self.policy, request))
 
-    async def enforce(self, request: ActionRequest, decision: Decision) -> ActionResult:
-        """Execute what the decision permits. Once a required sink has failed, nothing is executed."""
+    async def enforce(self, request: ActionRequest, decision: Decision, tools: ToolSet | None = None) -> ActionResult:
+        """Execute what the decision permits, by `tools`. Once a required sink has failed, nothing is executed."""
         if self._fanout.failure is not None:
             return ActionResult(False, error=f"denied: {self._fanout.failure}")
-        return await mediate(request, decision, self.tools, self.on_approval, self.executor)
+        return await mediate(request, decision, tools or self.tools, self.on_approval, self.executor)
 
 
 def denial(reason: str, marker: str) -> Decision:
@@ -117,6 +118,16 @@ def decision_body(decision: Decision) -> dict[str, Any]:  # Any: the values of a
         "reason": decision.reason,
         "matched_rules": list(decision.matched_rules),
     }
+
+
+def value_text(value: object) -> str:
+    """The text of a tool's value for a model: a string as it is, nothing for None, else JSON or the `repr`."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return json.dumps(value)
+    except (RecursionError, TypeError, ValueError):
+        return repr(value)
 
 
 def shown_args(args: Args) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from bobcat.approvals import ApprovalHandler
 from bobcat.bundle import Policy
 from bobcat.executors import Executor
 from bobcat.lynx.adapters._schema import tooldef_to_json_schema
+from bobcat.lynx.v2_11.governing import value_text
 from bobcat.lynx.v2_11.integrations.core import GovernedCall, ToolGuard
 from bobcat.model.decision import Principal, Verdict
 from bobcat.model.run import ToolDef
@@ -33,12 +33,7 @@ def render_result(call: GovernedCall) -> str:
         error = result.error or "no reason given"
         denied = call.decision.verdict is Verdict.DENY or error.startswith("denied")
         return f"[denied] {error}" if denied else f"[error] {error}"
-    if result.value is None or isinstance(result.value, str):
-        return result.value or ""
-    try:
-        return json.dumps(result.value)
-    except (RecursionError, TypeError, ValueError):
-        return repr(result.value)
+    return value_text(result.value)
 
 
 def governed_function_tools(
