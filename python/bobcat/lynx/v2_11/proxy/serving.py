@@ -71,7 +71,7 @@ async def serve_mcp_proxy(
 
 
 class _Gate:
-    """Answers each `tools/call`: with the server's answer, or with the reason why there is none."""
+    """Answers each `tools/call`: with the server's answer, or with a reason instead of one."""
 
     def __init__(self, proxy: GovernedProxy, classify: Callable[[str], ToolMetadata]) -> None:
         self._proxy = proxy
