@@ -112,7 +112,7 @@ def test_a_sink_that_cannot_write_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("params", [{"name": 5}, {"arguments": {}}, {"name": "add", "arguments": [1]}, {}])
-def test_a_call_that_is_none_is_an_error(params: dict[str, Any], tmp_path: Path) -> None:
+def test_a_malformed_call_is_an_error(params: dict[str, Any], tmp_path: Path) -> None:
     with RawClient(proxy(tmp_path / "calls.jsonl", RAW)) as client:
         client.initialize()
         assert client.request("tools/call", params)["error"]["code"] == -32602
