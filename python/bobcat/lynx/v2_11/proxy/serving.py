@@ -23,6 +23,7 @@ from bobcat.proxy.calls import Ask, Sending, called
 from bobcat.proxy.catalog import Rules
 from bobcat.proxy.link import Link
 from bobcat.proxy.message import INVALID_PARAMS, Message, MessageError, error, result
+from bobcat.proxy.rounds import envelope_of
 from bobcat.proxy.session import Settings
 from bobcat.proxy.stdio_front import serve_stdio
 from bobcat.proxy.upstream import Server, UpstreamError
@@ -80,12 +81,12 @@ class _Gate:
     async def answer(self, link: Link, message: Message, ask: Ask, client: str) -> Message:
         """Govern one call; the program, not the client's user, answers approvals."""
         try:
-            name, args, _ = called(message)
+            name, args, params = called(message)
         except MessageError as problem:
             return error(message.id, INVALID_PARAMS, str(problem))
         sending, tool = None, None
         try:
-            listed = await link.catalog.find(name)
+            listed = await link.catalog.find(name, envelope_of(params))
         except (UpstreamError, MessageError):  # then the tool is unknown
             listed = None
         if listed is not None and listed.problem is None:
