@@ -93,3 +93,18 @@ pub const LONG_LIST: usize = 4096;
 
 /// Containers in one another that a function makes or compares.
 pub const MAX_SCRIPT_DEPTH: u16 = 100;
+
+/// Bytes of a shell command line: one less than Linux passes as one argument.
+pub const MAX_SHELL_BYTES: usize = 131_071;
+
+/// Depth of groups and subshells of a shell command line.
+pub const MAX_SHELL_GROUPS: usize = 16;
+
+/// Redirections of one group of a shell command line.
+pub const MAX_GROUP_REDIRECTIONS: usize = 4;
+
+/// Depth of launchers in front of one another, texts for `sh -c` among them.
+pub const MAX_LAUNCHERS: u8 = 8;
+
+/// Commands of a shell command line, started ones included.
+pub const MAX_SHELL_COMMANDS: usize = 20_000;

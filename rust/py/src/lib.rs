@@ -28,6 +28,7 @@ mod record_template;
 mod request;
 mod requests;
 mod session;
+mod shell;
 mod slot_constructor;
 mod trace;
 mod tracking;
@@ -76,6 +77,8 @@ mod _core {
     use crate::record_template::RecordTemplate;
     #[pymodule_export]
     use crate::requests::Requests;
+    #[pymodule_export]
+    use crate::shell::{parse_shell, shell_packs};
     #[pymodule_export]
     use crate::slot_constructor::SlotConstructor;
 

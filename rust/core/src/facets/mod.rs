@@ -13,6 +13,7 @@ pub mod host;
 pub mod kind;
 pub mod path;
 pub mod semver;
+pub mod shell;
 pub mod url;
 pub mod value;
 

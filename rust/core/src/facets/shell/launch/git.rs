@@ -1,0 +1,99 @@
+//! `git`: configuration on the command line, and options of its verbs that start programs.
+
+use super::super::super::Undecidable;
+use super::super::script::WILD;
+use super::options::scan;
+use super::{Kind, Launch, data};
+
+impl Launch<'_> {
+    pub(super) fn git(&mut self, first: usize) -> Result<(), Undecidable> {
+        let found = scan(self, self.launcher, first, false)?;
+        let Some(settings) = data::find("git -c") else {
+            return Err(self.error(first, "launcher_option", "no known option `-c`"));
+        };
+        for &(word, start, end) in &found.noted {
+            let key = self
+                .script
+                .span(start, end)
+                .split('=')
+                .next()
+                .unwrap_or_default();
+            let key = key.to_ascii_lowercase();
+            if settings.flags.get(&key).is_none() {
+                return Err(self.error(
+                    word,
+                    "launcher_option",
+                    "a setting that may start a program",
+                ));
+            }
+        }
+        let (verb, end) = (found.operand, self.row.end as usize);
+        if verb >= end {
+            return if self.row.open {
+                Err(self.error(first - 1, "launcher_input", "the verb is not in the text"))
+            } else {
+                Ok(())
+            };
+        }
+        self.certain(verb)?;
+        let text = self.script.text(verb);
+        let two = format!("git {text} {}", self.script.text(verb + 1));
+        let Some(entry) = data::find(&two).or_else(|| data::find(&format!("git {text}"))) else {
+            return Err(self.error(verb, "launcher_verb", "an alias, or another program"));
+        };
+        if entry.kind == Kind::Refuse {
+            return Err(self.error(verb, "launcher", "it runs commands that are not known here"));
+        }
+        let mut ended = false;
+        for index in verb + 1..end {
+            let (text, flags) = (self.script.text(index), self.script.word(index).flags);
+            if text.contains("ext::") {
+                return Err(self.error(
+                    index,
+                    "launcher_argument",
+                    "a transport that starts a program",
+                ));
+            }
+            if ended || entry.flags.is_empty() {
+                continue;
+            }
+            ended = text == "--";
+            if flags & WILD != 0 {
+                return Err(self.error(
+                    index,
+                    "launcher_argument",
+                    "an expansion that can become an option",
+                ));
+            }
+            if !ended && entry.flags.iter().any(|(flag, _)| is_flag(flag, text)) {
+                return Err(self.error(
+                    index,
+                    "launcher_option",
+                    "an option that starts a program",
+                ));
+            }
+        }
+        if self.row.open && !ended && !entry.flags.is_empty() {
+            return Err(self.error(
+                verb,
+                "launcher_input",
+                "arguments that are not in the text can become options",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The word is the option, an abbreviation of it, or has its letter.
+fn is_flag(flag: &str, text: &str) -> bool {
+    let name = text.split('=').next().unwrap_or_default();
+    if flag.starts_with("--") {
+        return name.len() > 2 && name.starts_with("--") && flag.starts_with(name);
+    }
+    !text.starts_with("--")
+        && text.starts_with('-')
+        && flag
+            .chars()
+            .nth(1)
+            .is_some_and(|letter| text.contains(letter))
+}

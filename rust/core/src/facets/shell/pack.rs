@@ -1,0 +1,282 @@
+//! Packs: the effects of programs by their verbs and options, as data.
+//!
+//! `NAME VERB: EFFECTS [operands:EFFECTS] [verbs] | OPTIONS`. An option is written as in [`super::table`], with its effects
+//! behind a colon: `-o=:write`. `*` stands for all other options; without it, an option that is not listed is `unknown`.
+//! `@GROUP` includes the options of an entry of that name.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::effects::Effects;
+use super::script::{Command, Word};
+use super::table::{Flags, Takes, entries};
+
+/// A data file: its name, a line about it, its text.
+const FILES: [(&str, &str, &str); 7] = [
+    (
+        "coreutils",
+        "coreutils and other programs of every system",
+        include_str!("data/packs/coreutils.txt"),
+    ),
+    (
+        "text",
+        "programs that search and edit text",
+        include_str!("data/packs/text.txt"),
+    ),
+    ("git", "git", include_str!("data/packs/git.txt")),
+    (
+        "docker",
+        "docker and podman",
+        include_str!("data/packs/docker.txt"),
+    ),
+    ("kubectl", "kubectl", include_str!("data/packs/kubectl.txt")),
+    (
+        "packages",
+        "npm, pip, cargo and other package managers, build tools, interpreters",
+        include_str!("data/packs/packages.txt"),
+    ),
+    (
+        "http",
+        "curl, wget and other clients of the network",
+        include_str!("data/packs/http.txt"),
+    ),
+];
+
+/// The effects of some programs.
+#[derive(Clone, Debug)]
+pub struct Pack {
+    /// Its name.
+    pub name: &'static str,
+    /// A line about it.
+    pub about: &'static str,
+    /// Its rows in the order of the file: names of programs with verbs, effects, options.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a pack as it is written: names, settings and options.
+pub type Row = (Vec<&'static str>, Vec<&'static str>, Vec<&'static str>);
+
+/// All packs.
+#[must_use]
+pub fn packs() -> Vec<Pack> {
+    FILES
+        .iter()
+        .map(|(name, about, text)| Pack {
+            name,
+            about,
+            rows: entries(text),
+        })
+        .collect()
+}
+
+#[derive(Debug)]
+struct Entry {
+    name: &'static str,
+    effects: Effects,
+    operands: Effects,
+    has_verbs: bool,
+    flags: Flags,
+    /// Effects of the options, in the order of `flags`.
+    added: Vec<Effects>,
+    any: bool,
+}
+
+fn table() -> &'static HashMap<&'static str, Entry> {
+    static TABLE: OnceLock<HashMap<&'static str, Entry>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let mut table = HashMap::new();
+        for pack in packs() {
+            for (names, settings, flags) in &pack.rows {
+                for name in names.iter().filter(|name| !name.starts_with('@')) {
+                    table.insert(
+                        *name,
+                        entry(
+                            names.first().unwrap_or(name),
+                            settings,
+                            &included(flags, &pack.rows),
+                        ),
+                    );
+                }
+            }
+        }
+        table
+    })
+}
+
+/// The options with those of groups in place of `@GROUP`. Groups do not nest.
+fn included(flags: &[&'static str], rows: &[Row]) -> Vec<&'static str> {
+    let of_group = |group: &str| {
+        let row = rows.iter().find(|(names, ..)| names.contains(&group));
+        row.map(|(_, _, flags)| flags.clone()).unwrap_or_default()
+    };
+    flags
+        .iter()
+        .flat_map(|flag| {
+            if flag.starts_with('@') {
+                of_group(flag)
+            } else {
+                vec![*flag]
+            }
+        })
+        .collect()
+}
+
+fn entry(name: &'static str, settings: &[&'static str], flags: &[&'static str]) -> Entry {
+    let split = |spec: &&'static str| spec.split_once(':').unwrap_or((spec, "read"));
+    let stated = settings.first().copied().unwrap_or_default();
+    let operands = settings
+        .iter()
+        .find_map(|word| word.strip_prefix("operands:"));
+    let specs: Vec<&'static str> = flags.iter().map(|spec| split(spec).0).collect();
+    Entry {
+        name,
+        effects: Effects::from_names(stated),
+        operands: operands.map_or(Effects::READ, Effects::from_names),
+        has_verbs: stated == "verbs",
+        any: specs.contains(&"*"),
+        flags: Flags::new(&specs),
+        added: flags
+            .iter()
+            .map(|spec| Effects::from_names(split(spec).1))
+            .collect(),
+    }
+}
+
+/// The effects by the packs; `None` for a program of no pack.
+pub(super) fn effects(command: &Command<'_>) -> Option<Effects> {
+    let mut entry = table().get(command.program())?;
+    let mut words: Vec<Word<'_>> = command.argv().collect();
+    let mut found = Effects::READ;
+    for _ in 0..3 {
+        if !entry.has_verbs {
+            break;
+        }
+        let Some(verb) = entry.first_operand(&words, &mut found) else {
+            // Without a verb programs show their help.
+            return Some(if command.is_open() {
+                Effects::UNKNOWN
+            } else {
+                found
+            });
+        };
+        let word = words.get(verb)?;
+        let Some(next) = table()
+            .get(format!("{} {}", entry.name, word.text()).as_str())
+            .filter(|_| word.is_literal())
+        else {
+            return Some(Effects::UNKNOWN);
+        };
+        entry = next;
+        words.drain(..=verb);
+    }
+    Some(found.and(entry.of_words(&words, command.is_open())))
+}
+
+impl Entry {
+    /// The index of the verb behind the options in front of it.
+    fn first_operand(&self, words: &[Word<'_>], found: &mut Effects) -> Option<usize> {
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            if !word.text().starts_with('-') && !word.is_wild() {
+                return Some(at);
+            }
+            let (effects, takes_next) = self.option(word);
+            *found = found.and(effects);
+            at += 1 + usize::from(takes_next);
+        }
+        None
+    }
+
+    fn of_words(&self, words: &[Word<'_>], is_open: bool) -> Effects {
+        let mut found = self.effects;
+        let exposed = !self.any || self.added.iter().any(|effects| *effects != Effects::READ);
+        let uncertain = if exposed {
+            Effects::UNKNOWN
+        } else {
+            Effects::READ
+        };
+        if is_open {
+            found = found.and(uncertain).and(self.operands);
+        }
+        let mut at = 0;
+        while let Some(word) = words.get(at) {
+            at += 1;
+            if word.text() == "--" {
+                let operands = if at < words.len() {
+                    self.operands
+                } else {
+                    Effects::READ
+                };
+                return found.and(operands);
+            }
+            if word.is_wild() {
+                found = found.and(uncertain).and(self.operands);
+            } else if word.text().starts_with(['-', '+']) && word.text().len() > 1 {
+                let (effects, takes_next) = self.option(word);
+                found = found.and(effects);
+                at += usize::from(takes_next);
+            } else {
+                found = found.and(self.operands);
+            }
+        }
+        found
+    }
+
+    /// The effects of an option, and true if its value is the next word.
+    fn option(&self, word: &Word<'_>) -> (Effects, bool) {
+        let text = word.text();
+        if !word.is_literal() && !text.contains('=') {
+            return (Effects::UNKNOWN, false);
+        }
+        let (name, value) = text
+            .split_once('=')
+            .map_or((text, None), |(name, value)| (name, Some(value)));
+        if let Some((effects, takes)) = self.flag(name) {
+            let fits = value.is_none() || takes != Takes::Nothing;
+            return (
+                if fits { effects } else { Effects::UNKNOWN },
+                value.is_none() && takes.wants_value(),
+            );
+        }
+        if text.starts_with("--") {
+            return (self.abbreviated(name), false);
+        }
+        let mut found = Effects::READ;
+        for (index, letter) in text.char_indices().skip(1) {
+            let mut name = String::from("-");
+            name.push(letter);
+            let rest = text.get(index + letter.len_utf8()..).unwrap_or_default();
+            match self.flag(&name) {
+                Some((effects, Takes::Nothing)) => found = found.and(effects),
+                Some((effects, Takes::Optional)) => return (found.and(effects), false),
+                Some((effects, _)) => return (found.and(effects), rest.is_empty()),
+                None if text
+                    .get(1..)
+                    .is_some_and(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))
+                    && self.flag("-#").is_some() => {}
+                None if self.any => {}
+                None => return (Effects::UNKNOWN, false),
+            }
+        }
+        (found, false)
+    }
+
+    /// Programs accept the beginning of a long option.
+    fn abbreviated(&self, name: &str) -> Effects {
+        if !self.any || name.len() < 3 {
+            return Effects::UNKNOWN;
+        }
+        let meant = self
+            .flags
+            .iter()
+            .zip(&self.added)
+            .filter(|((flag, _), _)| flag.starts_with(name));
+        meant.fold(Effects::READ, |all, (_, effects)| all.and(*effects))
+    }
+
+    fn flag(&self, name: &str) -> Option<(Effects, Takes)> {
+        let at = self.flags.iter().position(|(flag, _)| *flag == name)?;
+        let (_, takes) = self.flags.iter().nth(at)?;
+        Some((self.added.get(at).copied()?, *takes))
+    }
+}

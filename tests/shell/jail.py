@@ -1,0 +1,133 @@
+"""Shells with stub programs: the programs that a command line really starts.
+
+The directory on `PATH` has stubs, which log their path and arguments, and some real launchers. Nothing else can be started by
+its name. A command line of the tests never has an absolute path of a program that exists.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+STUBS = (
+    *(
+        "ls",
+        "cat",
+        "rm",
+        "cp",
+        "mv",
+        "grep",
+        "git",
+        "python3",
+        "make",
+        "curl",
+        "tee",
+        "touch",
+        "mkdir",
+        "wc",
+        "head",
+        "true2",
+    ),
+    *("node", "npm", "id", "whoami", "date", "sort", "zstd", "ssh", "sudo", "tar", "if", "then", "a", "b", "x"),
+)
+REAL = (
+    "env",
+    "nice",
+    "nohup",
+    "timeout",
+    "setsid",
+    "stdbuf",
+    "xargs",
+    "find",
+    "flock",
+    "ionice",
+    "sh",
+    "bash",
+    "dash",
+    "sed",
+    "awk",
+    "time",
+)
+"""Launchers of the machine, started for real if they are installed."""
+SHELLS = ("bash", "dash")
+SECONDS = 5.0
+"""Command lines that take longer are ended; what they started until then counts."""
+_FIELD, _RECORD = "\x1f", "\x1e"
+_STUB = """#!/bin/sh
+r=$0
+for a; do r="$r{field}$a"; done
+printf '%s{record}' "$r" >> '{log}'
+"""
+
+
+class Jail:
+    """A directory of stubs, and a working directory with files of tempting names."""
+
+    def __init__(self, root: Path) -> None:
+        self.bin, self.work, self._log = root / "bin", root / "work", root / "log"
+        self.bin.mkdir(parents=True)
+        self._stub = _STUB.format(field=_FIELD, record=_RECORD, log=self._log)
+        for name in STUBS:
+            self._write(self.bin / name)
+        self.real = [name for name in REAL if (found := shutil.which(name)) and self._link(name, found)]
+        self._fill()
+
+    def _link(self, name: str, found: str) -> bool:
+        (self.bin / name).symlink_to(Path(found).resolve())
+        return True
+
+    def _write(self, path: Path) -> None:
+        path.write_text(self._stub)
+        path.chmod(0o755)
+
+    def _fill(self) -> None:
+        """Make the working directory anew."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        (self.work / "d").mkdir(parents=True)
+        for name in ("rm", "run.sh", "f.py", "g.py", "d/run.sh"):
+            self._write(self.work / name)
+        for name in ("-rf", "-exec", "f.txt", "x y"):
+            (self.work / name).write_text("")
+
+    def started(self, shell: str, text: str) -> list[tuple[str, list[str]]]:
+        """The programs that `shell -c text` starts, with their arguments, in no certain order."""
+        self._log.unlink(missing_ok=True)
+        read, write = os.pipe()
+        process = None
+        try:
+            process = subprocess.Popen(
+                [shutil.which(shell) or shell, "-c", text],
+                cwd=self.work,
+                env={"PATH": str(self.bin), "HOME": str(self.work), "LC_ALL": "C.UTF-8"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[write],
+                start_new_session=True,
+            )
+        finally:
+            os.close(write)
+            # Background processes hold the pipe until they end.
+            select.select([read], [], [], SECONDS)
+            os.close(read)
+            if process is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        if not self._log.exists():
+            return []
+        records = self._log.read_text("utf-8", "surrogateescape").split(_RECORD)[:-1]
+        found = [record.split(_FIELD) for record in records]
+        if len(os.listdir(self.work)) != 8 or not (self.work / "run.sh").stat().st_size:
+            self._fill()
+        return [(self._name(path), argv) for path, *argv in found]
+
+    def _name(self, path: str) -> str:
+        if path.startswith(f"{self.bin}/"):
+            return path.removeprefix(f"{self.bin}/")
+        return path if "/" in path else f"./{path}"
