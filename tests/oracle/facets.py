@@ -6,6 +6,7 @@ import functools
 import ipaddress
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -70,10 +71,53 @@ class Version:
         return bool(self.key() < other.key())
 
 
+EFFECTS = {"ls": "read", "cat": "read", "rm": "write"}
+
+
+class Uncertain:
+    """A part that the text does not decide."""
+
+
+def shell(text: str) -> list[dict[str, Any]]:
+    """Simple commands of plain words, as far as the cases need them: programs without a directory, and no launchers."""
+    if re.search(r"[$`(){}~#<>!\\]", text):
+        raise undecidable()
+    found = []
+    for part in re.split(r"&&|\|\||[;|&\n]", text):
+        try:
+            words = shlex.split(part)
+        except ValueError:
+            raise undecidable() from None
+        if words:
+            program, *argv = words
+            literal = not re.search(r"[*?\[]", " ".join(argv))
+            effect = EFFECTS.get(program, "unknown")
+            command = {
+                "program": program,
+                "name": program,
+                "effect": effect,
+                "effects": [effect],
+                "via": [],
+                "assigns": [],
+            }
+            command["argv"] = argv if literal else Uncertain()
+            if argv:
+                command["first"] = argv[0] if literal else Uncertain()
+            found.append(command)
+    return found
+
+
 def derive(facet: str, text: str) -> Any:
-    return {"url": url, "ip": ip, "cidr": cidr, "path": path, "email": email, "semver": semver, "json": document}[
-        facet
-    ](text)
+    return {
+        "url": url,
+        "ip": ip,
+        "cidr": cidr,
+        "path": path,
+        "email": email,
+        "semver": semver,
+        "json": document,
+        "shell": shell,
+    }[facet](text)
 
 
 def part(value: Any, name: str) -> Any:
@@ -89,6 +133,8 @@ def part(value: Any, name: str) -> Any:
         raise Missing
     if not isinstance(parts, dict):
         raise CannotEvaluate("wrong_type")
+    if isinstance(parts[name], Uncertain):
+        raise undecidable()
     return parts[name]
 
 

@@ -177,7 +177,7 @@ def operate(value: Any, op: str, operand: Any, at: At, *, each: bool = False) ->
         operand = [facets.semver(item) for item in operand] if isinstance(operand, list) else facets.semver(operand)
         return truth(_of_versions(value, op, operand))
     match op:
-        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json":
+        case "url" | "ip" | "cidr" | "path" | "email" | "semver" | "json" | "shell":
             try:
                 seen = checked(value)
                 if not isinstance(seen, str):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bobcat.frontend.strict.key_syntax import segment_text
-from bobcat.language.facets import FACETS, IR_OPERATORS, kind_at
+from bobcat.language.facets import ELEMENTS, FACETS, IR_OPERATORS, kind_at
 from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import OPERATORS
 
@@ -43,7 +43,7 @@ def derived_kind(chain: Iterable[str]) -> OperandKind | None:
         elif name[0] in ".[":
             kind = kind_at(kind, (name[1:],)) if kind is not None else None
         elif OPERATORS[name].elements:
-            kind = OperandKind.STRING if kind is OperandKind.STRINGS else kind
+            kind = ELEMENTS.get(kind, kind) if kind is not None else None
         else:
             kind = OPERATORS[name].derived
     return kind

@@ -44,6 +44,7 @@ RANGE = "within"
 PART = "part"
 """The operator of the IR that leads from a value to a part."""
 _RANGES = frozenset((RANGE,))
+_COMMANDS = frozenset("any all none length".split())
 _ORDER = frozenset("eq in not_in gt ge lt le between not_between".split())
 SPELLINGS = {"gte": "ge", "lte": "le"}
 """Spellings of operators that only follow a facet with an order."""
@@ -55,6 +56,7 @@ ROWS = (
     FacetSpec("cidr", OperandKind.NETWORK, "network", "a network of IP addresses", "192.0.2.0/24", _RANGES),
     FacetSpec("email", OperandKind.EMAIL, "email", "one address of mail", "a@example.com"),
     FacetSpec("semver", OperandKind.VERSION, "version", "a semantic version", "1.2.3", _ORDER),
+    FacetSpec("shell", OperandKind.SCRIPT, "script", "a command line of a POSIX shell", "ls -l", _COMMANDS),
     FacetSpec("json", OperandKind.DOCUMENT, "document", "a JSON document in a text", '{"key": 1}'),
 )
 """All facets, in display order."""
@@ -104,6 +106,16 @@ PARTS: dict[OperandKind, dict[str, PartSpec]] = {
         "local": PartSpec(_TEXT, "what is before `@`", "{}@example.com"),
         "domain": PartSpec(OperandKind.HOST, "the domain in its ASCII form and lower case", "a@{}"),
     },
+    OperandKind.COMMAND: {
+        "program": PartSpec(_TEXT, "the program: a bare name, or the path as written", "{}"),
+        "name": PartSpec(_TEXT, "the last component of the program", "{}"),
+        "first": PartSpec(_TEXT, "the first argument; absent without arguments", "git {}"),
+        "argv": PartSpec(OperandKind.STRINGS, "the arguments, if a shell expands none of them"),
+        "effect": PartSpec(_TEXT, "`read`, `write`, `network`, `run` or `unknown`, if it has one only"),
+        "effects": PartSpec(OperandKind.STRINGS, "all effects"),
+        "via": PartSpec(OperandKind.STRINGS, "the launchers in front, the nearest first"),
+        "assigns": PartSpec(OperandKind.STRINGS, "the names of the variables that are assigned in front"),
+    },
     OperandKind.VERSION: {
         "major": PartSpec(_NUMBER, "the first number", "{}.0.0"),
         "minor": PartSpec(_NUMBER, "the second number", "1.{}.0"),
@@ -113,8 +125,12 @@ PARTS: dict[OperandKind, dict[str, PartSpec]] = {
 }  # fmt: skip
 """The parts of each type that has any. A document has every key for a part."""
 
-CORE_KINDS = {row.kind: row.core for row in ROWS if row.operators} | {OperandKind.HOST: "host"}
+CORE_KINDS = {row.kind: row.core for row in ROWS if row.operators & (_RANGES | _ORDER)} | {OperandKind.HOST: "host"}
 """The types that have a canonical form of their operands, by their names in the core."""
+
+
+ELEMENTS = {OperandKind.STRINGS: OperandKind.STRING, OperandKind.SCRIPT: OperandKind.COMMAND}
+"""The types of the elements of lists, where they differ from that of the list."""
 
 
 def kind_at(kind: OperandKind, path: tuple[str, ...]) -> OperandKind | None:

@@ -27,6 +27,8 @@ class OperandKind(Enum):
     EMAIL = "an address of mail"
     VERSION = "a version"
     DOCUMENT = "a value of a JSON document"
+    SCRIPT = "the commands of a command line"
+    COMMAND = "a command"
 
     __hash__ = object.__hash__  # PERF: members are singletons; the inherited hash is a Python call
 

@@ -18,8 +18,11 @@ from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
 
 # Types with parts, whose values are tested by them and by the operators of their facet.
 _PARSED = frozenset(
-    (OperandKind.URL, OperandKind.ADDRESS, OperandKind.NETWORK, OperandKind.FILE_PATH, OperandKind.EMAIL)
-)
+    (
+        OperandKind.URL, OperandKind.ADDRESS, OperandKind.NETWORK, OperandKind.FILE_PATH, OperandKind.EMAIL,
+        OperandKind.SCRIPT, OperandKind.COMMAND,
+    )
+)  # fmt: skip
 _ANY_VALUE = frozenset(OperandKind) - _PARSED
 _EQUALITY = _ANY_VALUE - {OperandKind.STRINGS, OperandKind.MAPPING}
 _TEXT = frozenset(
@@ -28,6 +31,8 @@ _TEXT = frozenset(
 _PATTERNS = _TEXT | {OperandKind.HOST}
 _CONTAINERS = _TEXT | {OperandKind.STRINGS, OperandKind.MAPPING}
 _LISTS = frozenset((OperandKind.ANY, OperandKind.STRINGS, OperandKind.DOCUMENT))
+_SIZED = _CONTAINERS - {OperandKind.LOWER, OperandKind.MAPPING} | {OperandKind.SCRIPT}
+_ELEMENTS = _LISTS | {OperandKind.SCRIPT}
 _ORDER = _EQUALITY - {OperandKind.BOOL, OperandKind.HOST}
 _EMPTY: probes.Values = [None, "", [], {}]
 _FILLED: probes.Values = ["x", ["x"], {"x": 1}]
@@ -187,7 +192,7 @@ ROWS = (
         lynx=True, whole=True, unordered=True, single="contains", types=("string", "array", "object"), anchors="",
     ),
     OperatorSpec(
-        "length", OperandForm.TESTS, _CONTAINERS - {OperandKind.LOWER, OperandKind.MAPPING}, probes.of_length,
+        "length", OperandForm.TESTS, _SIZED, probes.of_length,
         derived=OperandKind.COUNT, types=("string", "array", "object"), constrains=False,
         synonyms=("len",),
     ),
@@ -196,14 +201,14 @@ ROWS = (
         derived=OperandKind.LOWER, types=("string",), synonyms=("lowercase", "lower_case", "tolower", "to_lower"),
     ),
     OperatorSpec(
-        "any", OperandForm.TESTS, _LISTS, probes.some, types=("array",), synonyms=("some", "any_of"),
+        "any", OperandForm.TESTS, _ELEMENTS, probes.some, types=("array",), synonyms=("some", "any_of"),
     ),
     OperatorSpec(
-        "all", OperandForm.TESTS, _LISTS, probes.every,
+        "all", OperandForm.TESTS, _ELEMENTS, probes.every,
         types=("array",), synonyms=("every", "each", "all_of"),
     ),
     OperatorSpec(
-        "none", OperandForm.TESTS, _LISTS, probes.no_one,
+        "none", OperandForm.TESTS, _ELEMENTS, probes.no_one,
         types=("array",), excludes=True, synonyms=("none_of",),
     ),
 )  # fmt: skip

@@ -24,7 +24,7 @@ from bobcat.frontend.yaml.nodes import INVALID_VALUE, entries
 from bobcat.frontend.yaml.scalars import kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.schema import MAX_TEST_DEPTH, Const, Dialect, Operator
-from bobcat.language.facets import CORE_KINDS, IR_NESTING, IR_OPERATORS, PART, RANGE, kind_at
+from bobcat.language.facets import CORE_KINDS, ELEMENTS, IR_NESTING, IR_OPERATORS, PART, RANGE, kind_at
 from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
 from bobcat.language.operators import LOWERED_TO, ROWS, OperatorSpec
 
@@ -211,13 +211,7 @@ def _derived_kind(row: OperatorSpec, kind: OperandKind) -> OperandKind:
     """Return the type of the value that an operator derives from a value of another type."""
     if row.derived is not None:
         return row.derived
-    match kind:
-        case OperandKind.STRINGS:
-            return OperandKind.STRING
-        case OperandKind.DOCUMENT:
-            return kind
-        case _:
-            return OperandKind.ANY
+    return kind if kind is OperandKind.DOCUMENT else ELEMENTS.get(kind, OperandKind.ANY)
 
 
 def _is_ref(node: MappingNode, key: Key) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from bobcat.frontend.strict.key_syntax import Segment
-from bobcat.language.facets import FACETS, PARTS, RANGE, SPELLINGS, kind_at
+from bobcat.language.facets import ELEMENTS, FACETS, PARTS, RANGE, SPELLINGS, kind_at
 from bobcat.language.kinds import OperandKind
 from bobcat.language.operators import NESTING, OPERATORS
 
@@ -43,10 +43,9 @@ def is_facet(segments: Sequence[Segment]) -> bool:
     facet, after = FACETS[segments[0].text], segments[1:]
     if facet.kind is OperandKind.DOCUMENT:
         return _keys_of_document(after) > 0
-    return not after[0].quoted and (
-        after[0].text in PARTS[facet.kind]
-        or (SPELLINGS.get(after[0].text, after[0].text) in facet.operators and len(after) == 1)
-    )
+    name = SPELLINGS.get(after[0].text, after[0].text)
+    own = name in facet.operators and (len(after) == 1 or name in NESTING)
+    return not after[0].quoted and (own or name in PARTS.get(facet.kind, {}))
 
 
 def first_facet(segments: Sequence[Segment], least: int) -> int | None:
@@ -121,4 +120,4 @@ def _element(kind: OperandKind | None, name: str) -> OperandKind | None:
     row = OPERATORS[name]
     if not row.elements:
         return row.derived
-    return OperandKind.STRING if kind is OperandKind.STRINGS else kind
+    return ELEMENTS.get(kind, kind) if kind is not None else None

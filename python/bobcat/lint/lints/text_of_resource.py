@@ -1,7 +1,7 @@
-"""A test of the text of a path or a URL.
+"""A test of the text of a command line, a path or a URL.
 
-What it does: finds the first test by `contains`, `starts_with` or `ends_with` in a rule of an argument that is a path
-    or a URL by its name. Other lints search for the texts that a pattern lets through.
+What it does: finds the first test by `contains`, `starts_with` or `ends_with` in a rule of an argument that is a
+    command line, a path or a URL by its name. Other lints search for the texts that a pattern lets through.
 Why: programs read many texts as the same file or host, and one text as different ones.
 Example: `args.url.starts_with: https://example.com/`.
 Use instead: `args.url.url.host: example.com`.
@@ -24,6 +24,8 @@ _FACETS = {
     "path": "path.within",
     "file": "path.within",
     "file_path": "path.within",
+    "cmd": "shell.all.program",
+    "command": "shell.all.program",
     "url": "url.host",
     "link": "url.host",
 }

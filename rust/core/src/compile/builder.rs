@@ -152,6 +152,10 @@ impl<'p> Builder<'p> {
                 path_builder.affixes.push((index, rule));
                 return;
             }
+            IndexKey::Part(key, _) if self.exact && !key.exact => {
+                path_builder.clauses.entry(index).or_default().push(rule);
+                return;
+            }
             IndexKey::Part(..) => path_builder.parts.push((index, rule)),
             IndexKey::Needles { .. } | IndexKey::Scan => {
                 // Evaluated by itself on every value that is there: true and error both name the rule.

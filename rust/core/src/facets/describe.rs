@@ -17,6 +17,9 @@ impl Parsed {
             json.write(&mut out);
             return out;
         }
+        if let Self::Script(script) = self {
+            return super::shell::to_json(script);
+        }
         let whole = Part::Whole(self);
         out.push('{');
         if let Self::Path(path) = self {

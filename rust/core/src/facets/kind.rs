@@ -31,11 +31,15 @@ pub enum Kind {
     Version,
     /// A value of a JSON document.
     Document,
+    /// The commands of a command line.
+    Script,
+    /// A command.
+    Command,
 }
 
 impl Kind {
     /// Every type.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Plain,
         Self::Text,
         Self::Bool,
@@ -49,6 +53,8 @@ impl Kind {
         Self::Email,
         Self::Version,
         Self::Document,
+        Self::Script,
+        Self::Command,
     ];
 
     /// Its name beside the Python front end.
@@ -68,6 +74,8 @@ impl Kind {
             Self::Email => "email",
             Self::Version => "version",
             Self::Document => "document",
+            Self::Script => "script",
+            Self::Command => "command",
         }
     }
 
@@ -112,13 +120,24 @@ impl Kind {
                 ("patch", Self::Number),
                 ("prerelease", Self::Text),
             ],
+            Self::Command => &[
+                ("program", Self::Text),
+                ("name", Self::Text),
+                ("first", Self::Text),
+                ("argv", Self::Texts),
+                ("effect", Self::Text),
+                ("effects", Self::Texts),
+                ("via", Self::Texts),
+                ("assigns", Self::Texts),
+            ],
             Self::Plain
             | Self::Text
             | Self::Bool
             | Self::Number
             | Self::Texts
             | Self::Host
-            | Self::Document => &[],
+            | Self::Document
+            | Self::Script => &[],
         }
     }
 
@@ -141,6 +160,7 @@ impl Kind {
             Self::Plain => Some(Self::Plain),
             Self::Document => Some(Self::Document),
             Self::Texts => Some(Self::Text),
+            Self::Script => Some(Self::Command),
             Self::Text
             | Self::Bool
             | Self::Number
@@ -150,7 +170,8 @@ impl Kind {
             | Self::Network
             | Self::Path
             | Self::Email
-            | Self::Version => None,
+            | Self::Version
+            | Self::Command => None,
         }
     }
 
@@ -188,6 +209,7 @@ impl Facet {
             Self::Email => Kind::Email,
             Self::Semver => Kind::Version,
             Self::Json => Kind::Document,
+            Self::Shell => Kind::Script,
         }
     }
 }

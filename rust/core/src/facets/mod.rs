@@ -69,11 +69,13 @@ pub enum Facet {
     Semver,
     /// A JSON document.
     Json,
+    /// A command line of a POSIX shell.
+    Shell,
 }
 
 impl Facet {
     /// Every facet.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Url,
         Self::Ip,
         Self::Cidr,
@@ -81,6 +83,7 @@ impl Facet {
         Self::Email,
         Self::Semver,
         Self::Json,
+        Self::Shell,
     ];
 
     /// The facet that a policy calls `name`.
@@ -100,6 +103,7 @@ impl Facet {
             Self::Email => "email",
             Self::Semver => "semver",
             Self::Json => "json",
+            Self::Shell => "shell",
         }
     }
 
@@ -116,6 +120,7 @@ impl Facet {
             Self::Email => Parsed::Email(email::parse(text)?),
             Self::Semver => Parsed::Version(semver::parse(text)?),
             Self::Json => Parsed::Document(document::parse(text)?),
+            Self::Shell => Parsed::Script(shell::parse(text)?),
         })
     }
 }

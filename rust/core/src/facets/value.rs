@@ -4,6 +4,7 @@ use super::address::{self, Address, Network};
 use super::email::Email;
 use super::path::Path;
 use super::semver::Version;
+use super::shell::{Command, Effects, Script};
 use super::url::Url;
 use crate::json::value::JsonValue;
 use crate::lang::path::Key;
@@ -26,6 +27,8 @@ pub enum Parsed {
     Version(Version),
     /// Of `json`.
     Document(JsonValue<'static>),
+    /// Of `shell`.
+    Script(Script),
 }
 
 /// A parsed value, or a part of one.
@@ -45,6 +48,18 @@ pub enum Part<'p> {
     Split(&'p str),
     /// A value of a document.
     Json(JsonValue<'static>),
+    /// A command.
+    Command(Command<'p>),
+    /// The arguments of a command, all of them literal.
+    Arguments(Command<'p>),
+    /// The launchers in front of a command.
+    Launchers(Command<'p>),
+    /// The names of the variables that are assigned in front of a command.
+    Assigned(Command<'p>),
+    /// The effects of a command.
+    Effects(Effects),
+    /// A part that the text does not decide.
+    Undecidable,
 }
 
 impl<'p> Part<'p> {
@@ -93,7 +108,48 @@ impl<'p> Part<'p> {
             (Parsed::Document(json), name) => {
                 return Self::of_json(json.get(Key::unprepared(name)));
             }
+            (Parsed::Script(_), _) => return Step::Unreadable,
         })
+    }
+
+    fn of_command(command: Command<'p>, name: &str) -> Step<Self> {
+        let certain = |certain: bool, part: Self| if certain { part } else { Self::Undecidable };
+        Step::Found(match name {
+            "program" => Self::Text(command.program()),
+            "name" => Self::Text(command.name()),
+            "first" => match command.argv().next() {
+                Some(word) => certain(word.is_literal(), Self::Text(word.text())),
+                None if command.is_open() => Self::Undecidable,
+                None => return Step::Absent,
+            },
+            "argv" => certain(command.argv_is_certain(), Self::Arguments(command)),
+            "effect" => {
+                let effects = command.effects();
+                let mut names = effects.names();
+                match (names.next(), names.next()) {
+                    (Some(name), None) => Self::Text(name),
+                    _ => Self::Undecidable,
+                }
+            }
+            "effects" => Self::Effects(command.effects()),
+            "via" => Self::Launchers(command),
+            "assigns" => Self::Assigned(command),
+            _ => return Step::Unreadable,
+        })
+    }
+
+    /// Item `index` of a list of texts.
+    fn text_at(&self, index: usize) -> Option<&'p str> {
+        match self {
+            Self::Texts(texts) => texts.get(index).map(String::as_str),
+            Self::Split("") => None,
+            Self::Split(text) => text.split('/').nth(index),
+            Self::Arguments(command) => command.argv().nth(index).map(|word| word.text()),
+            Self::Launchers(command) => command.via().nth(index),
+            Self::Assigned(command) => command.assignments().nth(index).map(|(name, _)| name),
+            Self::Effects(effects) => effects.names().nth(index),
+            _ => None,
+        }
     }
 
     fn of_url(url: &'p Url, name: &str) -> Option<Self> {
@@ -133,11 +189,19 @@ impl Value for Part<'_> {
                 Parsed::Path(path) => View::Str(&path.normal),
                 Parsed::Version(version) => View::Str(&version.key),
                 Parsed::Document(json) => json.view(),
+                Parsed::Script(_) => View::List,
             },
+            Self::Command(_) => View::Map,
+            Self::Undecidable => View::Opaque,
             Self::Text(text) => View::Str(text),
             Self::Bool(flag) => View::Bool(*flag),
             Self::Number(number) => View::Int(*number),
-            Self::Texts(_) | Self::Split(_) => View::List,
+            Self::Texts(_)
+            | Self::Split(_)
+            | Self::Arguments(_)
+            | Self::Launchers(_)
+            | Self::Assigned(_)
+            | Self::Effects(_) => View::List,
             Self::Json(json) => json.view(),
         }
     }
@@ -146,9 +210,8 @@ impl Value for Part<'_> {
         match self {
             Self::Whole(parsed) => Self::named(parsed, key.text),
             Self::Json(json) => Self::of_json(json.get(key)),
-            Self::Text(_) | Self::Bool(_) | Self::Number(_) | Self::Texts(_) | Self::Split(_) => {
-                Step::Unreadable
-            }
+            Self::Command(command) => Self::of_command(*command, key.text),
+            _ => Step::Unreadable,
         }
     }
 
@@ -157,20 +220,23 @@ impl Value for Part<'_> {
             Self::Texts(texts) => texts.len(),
             Self::Split("") => 0,
             Self::Split(text) => text.split('/').count(),
+            Self::Arguments(command) => command.argv().len(),
+            Self::Launchers(command) => command.via().count(),
+            Self::Assigned(command) => command.assignments().count(),
+            Self::Effects(effects) => effects.names().count(),
+            Self::Whole(Parsed::Script(script)) => script.len(),
             Self::Whole(Parsed::Document(json)) => json.len(),
             Self::Json(json) => json.len(),
-            Self::Whole(_) | Self::Text(_) | Self::Bool(_) | Self::Number(_) => 0,
+            _ => 0,
         }
     }
 
     fn item(&self, index: usize) -> Option<Self> {
         match self {
-            Self::Texts(texts) => texts.get(index).map(|text| Self::Text(text)),
-            Self::Split("") => None,
-            Self::Split(text) => text.split('/').nth(index).map(Self::Text),
             Self::Whole(Parsed::Document(json)) => json.item(index).map(Self::Json),
+            Self::Whole(Parsed::Script(script)) => script.command(index).map(Self::Command),
             Self::Json(json) => json.item(index).map(Self::Json),
-            Self::Whole(_) | Self::Text(_) | Self::Bool(_) | Self::Number(_) => None,
+            other => other.text_at(index).map(Self::Text),
         }
     }
 

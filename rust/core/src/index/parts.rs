@@ -22,6 +22,9 @@ pub(crate) struct PartIndex {
 impl PartIndex {
     /// Calls `found` with the rules that a parsed value names.
     pub(crate) fn search(&self, parsed: &Parsed, mut found: impl FnMut(Postings)) {
+        if self.matching == Match::Element {
+            return self.search_elements(&Part::Whole(parsed), found);
+        }
         let mut step = Step::Found(Part::Whole(parsed));
         for name in &self.path {
             match step {
@@ -42,7 +45,7 @@ impl PartIndex {
         };
         one(text);
         match self.matching {
-            Match::Equal => {}
+            Match::Equal | Match::Element => {}
             Match::Domain => {
                 for (at, _) in text.match_indices('.') {
                     one(text.get(at + 1..).unwrap_or_default());
@@ -55,6 +58,32 @@ impl PartIndex {
                 }
             }
             Match::Directory => found(self.all),
+        }
+    }
+
+    fn search_elements(&self, list: &Part<'_>, mut found: impl FnMut(Postings)) {
+        let mut some = false;
+        for element in list.items() {
+            some = true;
+            let part = self
+                .path
+                .first()
+                .map(|name| element.get(Key::unprepared(name)));
+            let Some(Step::Found(part)) = part else {
+                return found(self.all);
+            };
+            match part.view() {
+                View::Str(text) => {
+                    if let Some(rules) = self.texts.get(text) {
+                        found(*rules);
+                    }
+                }
+                _ => return found(self.all),
+            }
+        }
+        if !some {
+            // `all` is true of no elements.
+            found(self.all);
         }
     }
 }

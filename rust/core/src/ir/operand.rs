@@ -70,7 +70,7 @@ fn operand_of(op: Op, operand: &Operand, (is_time, kind): (bool, Kind)) -> Decod
             let inner = match derived {
                 Inside::Element | Inside::Nothing => kind.element(),
                 Inside::Text => kind.is_tested().then_some(Kind::Text),
-                Inside::Count => kind.is_tested().then_some(Kind::Number),
+                Inside::Count => (kind.is_tested() || kind == Kind::Script).then_some(Kind::Number),
             };
             all_of(checks, inner, |test| test.inside >= derived)?
         }

@@ -51,6 +51,22 @@ const FILES: [&str; 14] = [
     "/srv/ws/",
     "/proc/self/root",
 ];
+const COMMANDS: [&str; 14] = [
+    "ls",
+    "ls -l; rm -rf x",
+    "cat a | git log",
+    "rm -rf /",
+    "rm *",
+    "ls $(id)",
+    "",
+    "X=1",
+    "sudo rm -rf x",
+    "./ls",
+    "cat a b",
+    "git status && ls",
+    "rm 'a b' -rf",
+    "ls ${X}",
+];
 const VERSIONS: [&str; 6] = ["1.0.0", "1.0.0-rc", "1.10.0", "2.0.0+b", "1.0", "v1"];
 
 fn pick<'t>(random: &mut Random, items: &[&'t str]) -> &'t str {
@@ -71,7 +87,7 @@ fn part(name: &str, op: &str, operand: &Value) -> Value {
 fn leaf(random: &mut Random) -> Value {
     let host = pick(random, &HOSTS);
     let other = pick(random, &HOSTS);
-    match random.below(16) {
+    match random.below(22) {
         0..=2 => facet("link", "url", &json!([part("host", "eq", &json!(host))])),
         3 | 4 => facet(
             "link",
@@ -111,11 +127,30 @@ fn leaf(random: &mut Random) -> Value {
             "path",
             &json!([part("name", "eq", &json!("b.txt"))]),
         ),
+        15..=20 => commands(random),
         14 => facet("file", "semver", &json!([{"op": "eq", "operand": "1.0.0"}])),
         _ => {
             json!({"k": "leaf", "head": "args", "path": ["file"], "op": "starts_with", "operand": "/srv"})
         }
     }
+}
+
+/// Tests of some or all commands.
+fn commands(random: &mut Random) -> Value {
+    let each = pick(random, &["any", "any", "all", "none"]);
+    let program = pick(random, &["ls", "rm", "cat"]);
+    let mut tests = vec![match random.below(3) {
+        0 => part("program", "in", &json!([program, "git"])),
+        _ => part("program", "eq", &json!(program)),
+    }];
+    if random.chance(30) {
+        tests.push(part("argv", "contains", &json!("-rf")));
+    }
+    facet(
+        "cmd",
+        "shell",
+        &json!([{"op": each, "operand": {"tests": tests}}]),
+    )
 }
 
 fn expr(random: &mut Random, depth: usize) -> Value {
@@ -182,6 +217,7 @@ fn with_any_optimisations_the_decision_is_that_of_the_plain_path() {
         for _ in 0..16 {
             let mut args = serde_json::Map::new();
             args.extend(value(&mut random, &LINKS).map(|value| ("link".to_owned(), value)));
+            args.extend(value(&mut random, &COMMANDS).map(|value| ("cmd".to_owned(), value)));
             args.extend(value(&mut random, &all).map(|value| ("file".to_owned(), value)));
             let bytes = json!({"tool": pick(&mut random, &["t", "u"]), "args": args, "declared": {"reversible": true}})
                 .to_string();

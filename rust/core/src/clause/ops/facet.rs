@@ -19,6 +19,7 @@ operators! {
     "email" OperandType::Facet(Facet::Email), Element, None, None, Prepare::Facet(Facet::Email);
     "semver" OperandType::Facet(Facet::Semver), Element, None, None, Prepare::Facet(Facet::Semver);
     "json" OperandType::Facet(Facet::Json), Element, None, None, Prepare::Facet(Facet::Json);
+    "shell" OperandType::Facet(Facet::Shell), Element, None, None, Prepare::Facet(Facet::Shell);
     "part" OperandType::Part, Element, None, None, Prepare::Part;
     "within" OperandType::Texts, Element, None, None, Prepare::Within;
 }

@@ -134,6 +134,12 @@ impl Derived {
             },
             Self::Part(path, tests) => {
                 let step = walk(value, path);
+                // A request has no such value here: only a part that its text does not decide looks like this.
+                if let Step::Found(part) = &step
+                    && matches!(part.view(), View::Opaque)
+                {
+                    return Truth::Error(Fault::Undecidable);
+                }
                 every(tests, |test| evaluate_within(test, &step, around))
             }
             Self::Ref {

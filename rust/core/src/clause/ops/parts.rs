@@ -1,7 +1,7 @@
 //! The part of a parsed value that a clause compares with texts: the key under which an index lists its rules.
 
 use super::facet::Within;
-use super::nesting::Derived;
+use super::nesting::{Derived, Each};
 use super::{IndexKey, OperatorTest as _};
 use crate::clause::predicate::Test;
 use crate::facets::Facet;
@@ -15,6 +15,8 @@ pub(crate) enum Match {
     Domain,
     /// The text, and its beginnings before each slash.
     Directory,
+    /// The text itself, of some element.
+    Element,
 }
 
 /// The part that some guards test.
@@ -24,6 +26,8 @@ pub(crate) struct PartKey<'t> {
     /// The names that lead to the part; none for the value itself.
     pub(crate) path: &'t [Box<str>],
     pub(crate) matching: Match,
+    /// True if the clause is true wherever its texts are found.
+    pub(crate) exact: bool,
 }
 
 impl Derived {
@@ -45,10 +49,19 @@ impl Derived {
                     [test] => (path, test),
                     _ => return None,
                 },
-                _ => return None,
+                _ => (&[], test),
             },
             test => (&[], test),
         };
+        if let Some((path, texts, exact)) = of_elements(test) {
+            let key = PartKey {
+                facet: *facet,
+                path,
+                matching: Match::Element,
+                exact,
+            };
+            return Some(IndexKey::Part(key, texts));
+        }
         let (matching, texts) = match test {
             Test::Equal(scalar) => (Match::Equal, only_texts(scalar.key())?),
             Test::Membership(membership) => (Match::Equal, only_texts(membership.key())?),
@@ -65,6 +78,7 @@ impl Derived {
             facet: *facet,
             path,
             matching,
+            exact: true,
         };
         Some(IndexKey::Part(key, texts))
     }
@@ -78,6 +92,33 @@ impl Derived {
             _ => None,
         }
     }
+}
+
+/// The part that some or all elements of a list have to have, its texts, and whether one such element is enough.
+fn of_elements(test: &Test) -> Option<(&[Box<str>], Vec<&str>, bool)> {
+    let Test::Derived(derived) = test else {
+        return None;
+    };
+    let Derived::Elements(each @ (Each::Any | Each::All), tests) = derived.as_ref() else {
+        return None;
+    };
+    let exact = *each == Each::Any && tests.len() == 1;
+    tests.iter().find_map(|test| {
+        let Test::Derived(derived) = test else {
+            return None;
+        };
+        let Derived::Part(path, tests) = derived.as_ref() else {
+            return None;
+        };
+        let is_program = path.first().is_some_and(|name| &**name == "program");
+        match tests.as_slice() {
+            [Test::Equal(scalar)] if is_program => {
+                Some((&**path, only_texts(scalar.key())?, exact))
+            }
+            [Test::Membership(set)] if is_program => Some((&**path, only_texts(set.key())?, exact)),
+            _ => None,
+        }
+    })
 }
 
 fn only_texts(key: IndexKey<'_>) -> Option<Vec<&str>> {
