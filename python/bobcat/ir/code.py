@@ -355,10 +355,11 @@ Statement: TypeAlias = Union[  # noqa: UP007 - as above
 # --- names that code may use ---
 
 BUILTINS = frozenset({
-    "abs", "all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "len", "list", "max", "min", "range",
-    "repr", "reversed", "round", "set", "sorted", "sorted_by", "str", "sum", "tuple", "zip",
+    "abs", "all", "any", "bool", "dict", "enumerate", "facet_part", "float", "frozenset", "int", "len", "list", "max",
+    "min", "range", "repr", "reversed", "round", "set", "sorted", "sorted_by", "str", "sum", "tuple", "zip",
 })  # fmt: skip
 """Builtin functions with positional arguments, as in Python. `range` and its kin give what a `for` goes over.
+`facet_part(facet, part, text)` is a part of a text that a facet parses, or None.
 `sorted_by(items, keys)` is a list of items in the order of their keys, a list as long."""
 
 TYPES = frozenset(

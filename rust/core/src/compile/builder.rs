@@ -26,6 +26,17 @@ use crate::value::class::{Class, Classes};
 /// Fewer patterns than this are searched, and fewer intervals and needles evaluated, one by one.
 const FEW: usize = 4;
 
+/// The classes of values that no facet parses.
+const BUT_TEXTS: [Class; 7] = [
+    Class::Null,
+    Class::Bool,
+    Class::Number,
+    Class::List,
+    Class::Mapping,
+    Class::Timestamp,
+    Class::Broken,
+];
+
 type Rules = Vec<u32>;
 
 type RulesBy<K> = HashMap<K, Rules, Keyed>;
@@ -156,7 +167,14 @@ impl<'p> Builder<'p> {
                 path_builder.clauses.entry(index).or_default().push(rule);
                 return;
             }
-            IndexKey::Part(..) => path_builder.parts.push((index, rule)),
+            IndexKey::Part(..) => {
+                path_builder.parts.push((index, rule));
+                if !self.exact {
+                    // The index of parts names the rules that a text leaves in error.
+                    path_builder.errors(rule, program.test(index), &BUT_TEXTS);
+                }
+                return;
+            }
             IndexKey::Needles { .. } | IndexKey::Scan => {
                 // Evaluated by itself on every value that is there: true and error both name the rule.
                 path_builder.clauses.entry(index).or_default().push(rule);
@@ -178,10 +196,7 @@ impl<'p> Builder<'p> {
         match test {
             Test::Derived(derived) if let Some(facet) = derived.decided_by() => {
                 path_builder.undecidable(rule, facet);
-                let others = Class::ALL
-                    .into_iter()
-                    .filter(|class| *class != Class::String);
-                path_builder.errors(rule, test, &others.collect::<Vec<Class>>());
+                path_builder.errors(rule, test, &BUT_TEXTS);
             }
             test => path_builder.errors(rule, test, &Class::ALL),
         }

@@ -301,7 +301,7 @@ words! {
 words! {
     /// Builtin functions.
     Builtin {
-        Abs = "abs", All = "all", Any = "any", Bool = "bool", Dict = "dict", Enumerate = "enumerate", Float = "float",
+        Abs = "abs", All = "all", Any = "any", Bool = "bool", Dict = "dict", Enumerate = "enumerate", FacetPart = "facet_part", Float = "float",
         Frozenset = "frozenset", Int = "int", Len = "len", List = "list", Max = "max", Min = "min", Range = "range",
         Repr = "repr", Reversed = "reversed", Round = "round", Set = "set", Sorted = "sorted",
         SortedBy = "sorted_by", Str = "str", Sum = "sum",

@@ -27,6 +27,7 @@ from bobcat.frontend.python.lowering import (
     datetimes,
     dispatch_tables,
     exact_types,
+    facets,
     formats,
     patterns,
     texts,
@@ -140,6 +141,9 @@ def _attribute(node: ast.Attribute, f: Scope) -> ir.Code:
     value = f.static(node)
     if value is not MISSING:
         return f.constant(node, value, ast.unparse(node))
+    part = facets.part(node, f)
+    if part is not None:
+        return part
     kind = f.kind(node.value)
     found = (
         dispatch_tables.each(node, node.value, no_attribute, lambda item: ast.Attribute(item, node.attr, ast.Load()), f)

@@ -15,8 +15,11 @@ use super::interp::repr;
 use super::interp::sequence::{self, Cursor, Entries, collect, integer};
 use super::interp::table::Table;
 use super::interp::value::{Budget, Items, Run, Val};
+use crate::error::ErrorCode;
+use crate::facets::{Facet, Parsed, Part};
+use crate::lang::path::Key;
 use crate::num::bigint::{BigInt, Signed, truncated};
-use crate::value::Value;
+use crate::value::{Step, Value, View};
 
 /// `function(args)`.
 pub(super) fn call<'p, V: Value>(
@@ -28,6 +31,7 @@ pub(super) fn call<'p, V: Value>(
         Builtin::Max | Builtin::Min => return extreme(function, args, budget),
         Builtin::Zip => return zipped(args, budget),
         Builtin::Range => return range(&args),
+        Builtin::FacetPart => return facet_part(&args, budget),
         _ => {}
     }
     let mut args = args.into_iter();
@@ -67,6 +71,50 @@ pub(super) fn call<'p, V: Value>(
         (Builtin::Int | Builtin::Str, Some(_), Some(_)) => Err(Failure::UNSUPPORTED),
         _ => Err(Exception::TYPE.into()),
     }
+}
+
+/// A part of a text that a facet parses; `None` where the text does not have it. A text that is undecidable is a fault, which
+/// no handler catches.
+fn facet_part<'p, V: Value>(args: &[Val<'p, V>], budget: &mut Budget) -> Run<Val<'p, V>> {
+    let [facet, name, text] = args else {
+        return Err(Exception::TYPE.into());
+    };
+    let (Some(facet), Some(name)) = (facet.text().and_then(Facet::from_name), name.text()) else {
+        return Err(Failure::UNSUPPORTED);
+    };
+    let Some(text) = text.text() else {
+        return Err(Exception::TYPE.into());
+    };
+    budget.scan(text)?;
+    let parsed = facet
+        .parse(text)
+        .map_err(|_| Failure::Fault(ErrorCode::Undecidable))?;
+    let whole = Part::Whole(&parsed);
+    if let ("programs", Parsed::Script(script)) = (name, &parsed) {
+        let programs = script
+            .commands()
+            .map(|command| Val::Made(command.program().into()));
+        return Val::list(programs.collect());
+    }
+    if let ("normal", Parsed::Path(path)) = (name, &parsed) {
+        return Ok(Val::Made(path.normal.as_str().into()));
+    }
+    let Step::Found(part) = whole.get(Key::unprepared(name)) else {
+        return Ok(Val::None);
+    };
+    Ok(match part.view() {
+        View::Str(text) => Val::Made(text.into()),
+        View::Bool(flag) => Val::Bool(flag),
+        View::Int(number) => Val::Int(number),
+        View::List => {
+            let texts = part.items().map(|item| match item.view() {
+                View::Str(text) => Val::Made(text.into()),
+                _ => Val::None,
+            });
+            return Val::list(texts.collect());
+        }
+        _ => return Err(Failure::Fault(ErrorCode::Undecidable)),
+    })
 }
 
 fn of_one<'p, V: Value>(
@@ -142,9 +190,12 @@ fn of_one<'p, V: Value>(
             sort(&mut items, |item| item, budget)?;
             Val::list(items)
         }
-        Builtin::Max | Builtin::Min | Builtin::Zip | Builtin::Range | Builtin::SortedBy => {
-            Err(Exception::TYPE.into())
-        }
+        Builtin::Max
+        | Builtin::Min
+        | Builtin::Zip
+        | Builtin::Range
+        | Builtin::SortedBy
+        | Builtin::FacetPart => Err(Exception::TYPE.into()),
     }
 }
 
