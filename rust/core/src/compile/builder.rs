@@ -193,12 +193,16 @@ impl<'p> Builder<'p> {
         };
         let test = self.program.test(index);
         let path_builder = self.by_path.entry(clause.path).or_default();
-        match test {
-            Test::Derived(derived) if let Some(facet) = derived.decided_by() => {
+        let facet = match test {
+            Test::Derived(derived) => derived.decided_by(),
+            _ => None,
+        };
+        match facet {
+            Some(facet) => {
                 path_builder.undecidable(rule, facet);
                 path_builder.errors(rule, test, &BUT_TEXTS);
             }
-            test => path_builder.errors(rule, test, &Class::ALL),
+            None => path_builder.errors(rule, test, &Class::ALL),
         }
     }
 
