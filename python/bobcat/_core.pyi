@@ -40,8 +40,10 @@ __all__ = [
     "is_printable",
     "lower",
     "parse_facet",
+    "parse_shell",
     "pattern_cost",
     "sha256",
+    "shell_packs",
     "unicode_version",
 ]
 
@@ -141,6 +143,14 @@ def parse_facet(facet: str, text: str) -> tuple[str, None] | tuple[None, tuple[s
     """Parse a text: its parts as JSON, or the code, the place in characters and the construct that made it
     undecidable. ValueError for another facet.
     """
+
+def parse_shell(text: str) -> str:
+    """Return the commands of a command line as JSON; ValueError with (code, place in bytes, detail) for one that is
+    undecidable.
+    """
+
+def shell_packs() -> str:
+    """Return the packs of the facet `shell` as JSON."""
 
 def lower(text: str) -> str:
     """Return the lower case of a text by the rules of evaluation; a text with a lone surrogate is returned

@@ -47,9 +47,10 @@ def parsed(text: str) -> tuple[tuple[str, ...], tuple[object, ...], str]:
 
 def test_the_facets_and_parts_are_those_of_the_core() -> None:
     assert sorted(_core.facets()) == sorted((row.name, row.core) for row in FACETS.values())
-    for row in FACETS.values():
-        parts = [(name, KINDS[part.kind]) for name, part in PARTS.get(row.kind, {}).items()]
-        assert _core.facet_parts(row.core) == parts
+    kinds = [*((row.kind, row.core) for row in FACETS.values()), (OperandKind.COMMAND, "command")]
+    for kind, core in kinds:
+        parts = [(name, KINDS[part.kind]) for name, part in PARTS.get(kind, {}).items()]
+        assert _core.facet_parts(core) == parts
 
 
 def test_the_page_lists_every_part() -> None:
@@ -63,7 +64,7 @@ def test_the_page_lists_every_part() -> None:
 def test_the_sample_of_a_facet_is_parsed(row: object) -> None:
     found, problem = _core.parse_facet(row.name, row.sample)  # type: ignore[attr-defined]
     assert problem is None
-    assert isinstance(json.loads(found or ""), dict)
+    assert isinstance(json.loads(found or ""), list if row.kind is OperandKind.SCRIPT else dict)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +80,20 @@ def test_the_sample_of_a_facet_is_parsed(row: object) -> None:
         ('args.x.json.a["in"]', ("x",), ("json", PartStep(("a", "in"))), "eq"),
         ("args.x.json.a.any.b", ("x",), ("json", PartStep(("a",)), "any", PartStep(("b",))), "eq"),
         ("args.x.url.query_keys.any.lower.eq", ("x",), ("url", PartStep(("query_keys",)), "any", "lower"), "eq"),
+        ("args.cmd.shell.all.program.in", ("cmd",), ("shell", "all", PartStep(("program",))), "in"),
+        ("args.cmd.shell.any", ("cmd",), ("shell",), "any"),
+        ("args.cmd.shell.length.gt", ("cmd",), ("shell", "length"), "gt"),
+        (
+            "args.cmd.shell.any.argv.any.url.host",
+            ("cmd",),
+            ("shell", "any", PartStep(("argv",)), "any", "url", PartStep(("host",))),
+            "eq",
+        ),
         ("context.workspace.path.is_absolute", ("workspace",), ("path", PartStep(("is_absolute",))), "eq"),
         ("context.extra.home.url.host", ("extra", "home"), ("url", PartStep(("host",))), "eq"),
         # Entries.
+        ("args.shell.any.eq", ("shell",), ("any",), "eq"),
+        ("args.x.shell.contains", ("x", "shell"), (), "contains"),
         ("args.url.host", ("url", "host"), (), "eq"),
         ("args.path.within", ("path", "within"), (), "eq"),
         ("args.json.user", ("json", "user"), (), "eq"),
@@ -131,6 +143,10 @@ def test_a_facet_is_one_before_its_own_parts_and_operators(
         ("args.x.semver.ge: 1.2", "E0401", ""),
         ("args.x.semver.between: [1.0.0.0, 2.0.0]", "E0415", ""),
         ("args.x.semver.between: [1.10.0, 1.9.0]", "E0403", "1.10.0"),
+        ("args.x.shell.any: {programm: rm}", "E0303", "programm"),
+        ("args.x.shell.any.program: {in: [rm]}", "E0405", ""),
+        ("args.x.shell.contains_any: {a: 1}", "E0401", ""),
+        ("args.x.shell.all: rm", "E0401", "mapping"),
         ("args.x.any: {url: {host: a}}", "E0303", ""),
     ],
 )
@@ -211,6 +227,8 @@ def test_the_functions_of_the_core_refuse_unknown_names() -> None:
         (args.file.path().within("/srv"), "args.file.path.within: /srv"),
         (args.file.path().within("/srv", "."), "args.file.path.within: [/srv, .]"),
         (args.to.all().email().domain == "x.y", "args.to.all.email.domain: x.y"),
+        (args.cmd.shell().any().program == "rm", "args.cmd.shell.any.program: rm"),
+        (args.cmd.shell().all().effect.in_("read"), "args.cmd.shell.all: {effect.in: [read]}"),
         (args.v.semver() >= "1.2.0", "args.v.semver.ge: 1.2.0"),
         (args.b.json().user.id == 7, "args.b.json.user.id: 7"),
         (args.b.json()["in"]["a b"] == 7, '\'args.b.json["in"]["a b"]\': 7'),
