@@ -90,6 +90,8 @@ def shell(text: str) -> list[dict[str, Any]]:
             raise undecidable() from None
         if words:
             program, *argv = words
+            if program in ("eval", "exec", "source", "."):
+                raise undecidable()
             literal = not re.search(r"[*?\[]", " ".join(argv))
             effect = EFFECTS.get(program, "unknown")
             command = {

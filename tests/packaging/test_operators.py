@@ -23,6 +23,7 @@ OTHER_LANGUAGES = (
     "python/bobcat/ir/code.py",
     "python/bobcat/ir/pretty_code.py",
     "rust/core/src/pyfn/",
+    "rust/core/src/facets/shell/",  # words of the shell
     "rust/core/src/ir/function_leaf.rs",
     "rust/core/src/regex/",
     "python/bobcat/lint/pattern_syntax.py",

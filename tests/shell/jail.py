@@ -1,7 +1,7 @@
 """Shells with stub programs: the programs that a command line really starts.
 
-The directory on `PATH` has stubs, which log their path and arguments, and some real launchers. Nothing else can be started by
-its name. A command line of the tests never has an absolute path of a program that exists.
+The directory on `PATH` has stubs, which log their path and arguments, and some real launchers. Nothing else can be
+started by its name. A command line of the tests never has an absolute path of a program that exists.
 """
 
 from __future__ import annotations
