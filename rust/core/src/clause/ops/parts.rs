@@ -94,8 +94,11 @@ impl Derived {
     }
 }
 
+/// A part, its texts, and true if one element with it is enough.
+type ElementKey<'t> = (&'t [Box<str>], Vec<&'t str>, bool);
+
 /// The part that some or all elements of a list have to have, its texts, and whether one such element is enough.
-fn of_elements(test: &Test) -> Option<(&[Box<str>], Vec<&str>, bool)> {
+fn of_elements(test: &Test) -> Option<ElementKey<'_>> {
     let Test::Derived(derived) = test else {
         return None;
     };
