@@ -138,7 +138,7 @@ def _facets() -> dict[str, Schema | bool]:
         below = rf"^{_STEPS}(?:\.(?:any|all|none))*\.{facet.name}"
         for row in IR_OPERATORS.values():
             if row.name in facet.operators:
-                patterns[rf"{below}\.{row.name}$"] = _operand(row)
+                patterns[rf"{below}\.{row.name}$"] = {} if row.elements else _operand(row)
         for name, part in PARTS.get(facet.kind, {}).items():
             if part.kind in SCALARS or part.kind is OperandKind.HOST:
                 kind = OperandKind.STRING if part.kind is OperandKind.HOST else part.kind
