@@ -80,6 +80,13 @@ def _known_calls(events: list[Event]) -> list[Event]:
     return [(kind, body) for kind, body in events if body.get("seq") not in unknown]
 
 
+def _decided_in_both(script: Script) -> Script:
+    """Without calls of an unknown tool in a run that a decision cancels: lynx-agent does not decide on them."""
+    if script.cancel_at is None or script.cancel_at[0] != "policy.evaluated":
+        return script
+    return replace(script, calls=tuple(call for call in script.calls if call[0] != "missing"))
+
+
 RULES = ["plain", "uncertain-denied", "uncertain-asked"]
 ANY = [*NAMES, "missing"]
 SCRIPTS = st.one_of(
@@ -87,9 +94,10 @@ SCRIPTS = st.one_of(
     scripts(ANY, DEADLY, RULES, [None, "no"], st.none()),
     scripts(UNASKED, [*DEADLY, "action.result", "action.intent"], RULES[:2], ["alice"], st.none()),
 )
-CANCELLED_SCRIPTS = scripts(ANY, [*DEADLY, "action.result"], RULES, ["alice"], CANCELLED) | scripts(
-    ANY, DEADLY, RULES, [None, "no"], CANCELLED
-)
+CANCELLED_SCRIPTS = (
+    scripts(ANY, [*DEADLY, "action.result"], RULES, ["alice"], CANCELLED)
+    | scripts(ANY, DEADLY, RULES, [None, "no"], CANCELLED)
+).map(_decided_in_both)
 
 
 @settings(max_examples=campaign.examples(150), deadline=None)
