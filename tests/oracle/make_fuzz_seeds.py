@@ -27,10 +27,12 @@ from oracle.function_nodes import Functions, request
 from pattern_grammar import pattern, soup, texts
 from pyrules.calls import request as call
 from pyrules.rules import corpus
+from shell.command_lines import Lines
 
 ROOT = Path(__file__).parents[2]
 RANDOM_FUNCTIONS = 300
 RANDOM_PATTERNS = 200
+COMMAND_LINES = 500
 SCALARS = """
     0 -1 007 9223372036854775807 -9223372036854775808 18446744073709551616 2026-01-31T12:00:00Z
     2024-02-29T23:59:59.123456+14:00 0001-01-01T00:00:00-23:59 9999-12-31t23:59:59.9z 2026-06-30T12:00:00.1200000Z
@@ -107,6 +109,7 @@ def inputs() -> Iterator[tuple[str, bytes]]:
         subject = "".join(texts(Random(index), 2))
         yield "parse_pattern", text.encode()
         yield "search_patterns", f"{text}\0{subject}".encode("utf-8", "replace")
+    yield from (("parse_shell", Lines(seed).line().encode()) for seed in range(COMMAND_LINES))
     yield from (("read_scalars", text.encode()) for text in SCALARS)
 
 

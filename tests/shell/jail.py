@@ -130,4 +130,9 @@ class Jail:
     def _name(self, path: str) -> str:
         if path.startswith(f"{self.bin}/"):
             return path.removeprefix(f"{self.bin}/")
-        return path if "/" in path else f"./{path}"
+        return file_name(path.removeprefix(f"{self.work}/"))
+
+
+def file_name(path: str) -> str:
+    """A path in the working directory in one spelling."""
+    return path if path.startswith("./") else f"./{path}"

@@ -32,6 +32,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str, str]]] = {
         "inspect": ("bobcat.cli.inspect", "inspect", "Show a bundle: manifest, rules, digests."),
         "bundle-id": ("bobcat.cli.bundle_id", "bundle_id", "Print the digest of a policy."),
         "bench": ("bobcat.cli.bench", "bench", "Time the decisions of a policy, and compare with a baseline."),
+        "packs": ("bobcat.cli.packs", "packs", "List the effects of programs that shell rules know."),
         "schema": ("bobcat.cli.schema", "schema", "Print the JSON Schema of the policy language."),
     },
     "Runs": {

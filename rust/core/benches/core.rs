@@ -123,5 +123,25 @@ fn search(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(core, decide, load, read, search);
+fn shell(c: &mut Criterion) {
+    let mut group = c.benchmark_group("shell");
+    for (name, text) in [
+        (
+            "80 characters",
+            "cd src && git log --oneline -n 20 -- main.py | grep -v 'a b' > /tmp/out.txt 2>&1",
+        ),
+        (
+            "behind launchers",
+            "env A=1 nice -n 5 timeout 10 find . -name '*.py' -exec grep -l 'a b' {} + 2>&1 |cat",
+        ),
+    ] {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter(|| bobcat_core::facets::shell::parse(black_box(text)))
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(core, decide, load, read, search, shell);
 criterion_main!(core);

@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use bobcat_core::facets::shell;
 use bobcat_core::json::lines;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::limits::{MAX_INT_BITS, MAX_PATTERN_CHARS, MAX_RULES};
@@ -203,5 +204,27 @@ pub(crate) fn search_patterns(data: &[u8]) {
             pattern.dialect(),
             pattern.text()
         );
+    }
+}
+
+/// A command line: undecidable with a code and a place, or commands with programs, the same again when parsed again.
+pub(crate) fn parse_shell(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match shell::parse(text) {
+        Ok(script) => {
+            for command in script.commands() {
+                assert!(command.program().ends_with(command.name()));
+                assert!(command.via().count() <= usize::from(u8::MAX));
+                assert!(command.effects().names().next().is_some());
+                assert!(command.argv().all(|word| word.at() <= text.len()));
+            }
+            let again = shell::parse(text).expect("decidable before");
+            assert_eq!(shell::to_json(&script), shell::to_json(&again));
+        }
+        Err(found) => {
+            assert!(found.at <= text.len() && !found.code.is_empty() && !found.detail.is_empty())
+        }
     }
 }

@@ -63,11 +63,12 @@ fn run(body: Body, seeds: &[Vec<u8>], rounds: u64) {
 /// Replays the findings of fuzzers, in `rust/fuzz/found`: a directory per target.
 #[test]
 fn nothing_that_was_found_is_broken_again() {
-    let targets: [(&str, Body); 7] = [
+    let targets: [(&str, Body); 8] = [
         ("decode_ir", bodies::decode_ir),
         ("json_lines", bodies::json_lines),
         ("json_request", bodies::json_request),
         ("parse_pattern", bodies::parse_pattern),
+        ("parse_shell", bodies::parse_shell),
         ("read_scalars", bodies::read_scalars),
         ("run_function", bodies::run_function),
         ("search_patterns", bodies::search_patterns),
@@ -162,4 +163,31 @@ fn mutated_patterns_match_the_same_on_every_path() {
         joined.push(format!("{pattern}\0{next}\0{text}").into_bytes());
     }
     run(bodies::search_patterns, &joined, 1_500);
+}
+
+#[test]
+fn command_lines_are_undecidable_with_a_place_or_decidable() {
+    let seeds: Vec<Vec<u8>> = seeds::COMMAND_LINES
+        .iter()
+        .map(|line| line.as_bytes().to_vec())
+        .collect();
+    run(bodies::parse_shell, &seeds, 20_000);
+    for text in [
+        "(",
+        "{ ",
+        "env ",
+        "'a'",
+        "\"\"",
+        "sh -c '",
+        "a;",
+        "x >f ",
+        "[",
+        "{a,",
+        "$(",
+        "<<E ",
+        "find -exec ",
+    ] {
+        bodies::parse_shell(text.repeat(120_000 / text.len()).as_bytes());
+        bodies::parse_shell(text.repeat(1_000_000 / text.len()).as_bytes());
+    }
 }

@@ -55,3 +55,18 @@ pub(crate) const SCALARS: [&str; 8] = [
     "0001-01-01t00:00:00-23:59",
     "9999-12-31T23:59:59.9z",
 ];
+
+pub(crate) const COMMAND_LINES: [&str; 12] = [
+    "git log --oneline -n 20 -- 'src/a b.py' | head -5 && ls -la *.py > out.txt 2>&1",
+    "FOO=1 env -u X A=b nice -n 5 timeout --signal=KILL 5 xargs -0 -I{} sh -c 'rm -rf \"a b\"; ls' {} &",
+    "find . -name '*.py' -exec grep -l x {} + -o -type d -exec rm {} \\; ; { ls; (cd x && make); } >log",
+    "cat <<'E' >f && cat <<-F\n$x\nE\n\tbody\n\tF\n# comment\nset -euo pipefail",
+    "tar xzf a.tgz -C /tmp -I 'zstd -T0'; git -c user.name=x commit -m \"it's\"; sed -n '1,20p;s/a/b/g' f",
+    "docker run --rm -it -v a:b alpine sh -c 'ls /'; kubectl exec -n x pod -- ls; ssh -p 22 host 'ls; id'",
+    "curl -sSL -o f https://example.com/ && awk -F: '{print $1}' f | sort -k2 -u; export A=~/x:~; ./run.sh",
+    "ls\\\n -l; r\\m x; ! time -p ls &>/dev/null || bash -euc \"id\" x; watch -n 1 ls; command -v ls",
+    "echo $(ls) `ls` ${x} $'a' \"$\" ~ ~a [a-z] {a,b} {1..3} !x =ls",
+    "npm run build; uv run pytest -q; pip install x; cargo test; npx -y x; docker compose exec web ls",
+    "echo \u{e9} '\u{e9}' \"\u{1f600}\" \\\u{e9}",
+    "git remote add x y; git stash list; kubectl get pods -n x; curl -X POST -d @f https://x/; rm -- -x",
+];

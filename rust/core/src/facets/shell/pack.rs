@@ -1,10 +1,10 @@
 //! Packs: the effects of programs by their verbs and options, as data.
 //!
-//! `NAME VERB: EFFECTS [operands:EFFECTS] [verbs] | OPTIONS`. An option is written as in [`super::table`], with its effects
+//! `NAME VERB: EFFECTS|verbs [operands:EFFECTS] [alias] | OPTIONS`. An option is written as in [`super::table`], with its effects
 //! behind a colon: `-o=:write`. `*` stands for all other options; without it, an option that is not listed is `unknown`.
-//! `@GROUP` includes the options of an entry of that name.
+//! `alias` gives all names of a row the verbs of the first. `@GROUP` includes the options of an entry of that name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
 use super::effects::Effects;
@@ -75,6 +75,8 @@ struct Entry {
     effects: Effects,
     operands: Effects,
     has_verbs: bool,
+    /// Some verbs have a row of their own.
+    has_rows: bool,
     flags: Flags,
     /// Effects of the options, in the order of `flags`.
     added: Vec<Effects>,
@@ -84,20 +86,22 @@ struct Entry {
 fn table() -> &'static HashMap<&'static str, Entry> {
     static TABLE: OnceLock<HashMap<&'static str, Entry>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let mut table = HashMap::new();
+        let mut table: HashMap<&'static str, Entry> = HashMap::new();
         for pack in packs() {
             for (names, settings, flags) in &pack.rows {
                 for name in names.iter().filter(|name| !name.starts_with('@')) {
-                    table.insert(
-                        *name,
-                        entry(
-                            names.first().unwrap_or(name),
-                            settings,
-                            &included(flags, &pack.rows),
-                        ),
-                    );
+                    let has_alias = settings.contains(&"alias");
+                    let own = names.first().filter(|_| has_alias).unwrap_or(name);
+                    table.insert(name, entry(own, settings, &included(flags, &pack.rows)));
                 }
             }
+        }
+        let above: HashSet<&str> = table
+            .keys()
+            .filter_map(|name| Some(name.rsplit_once(' ')?.0))
+            .collect();
+        for entry in table.values_mut() {
+            entry.has_rows = above.contains(entry.name);
         }
         table
     })
@@ -133,6 +137,7 @@ fn entry(name: &'static str, settings: &[&'static str], flags: &[&'static str]) 
         effects: Effects::from_names(stated),
         operands: operands.map_or(Effects::READ, Effects::from_names),
         has_verbs: stated == "verbs",
+        has_rows: false,
         any: specs.contains(&"*"),
         flags: Flags::new(&specs),
         added: flags
@@ -147,27 +152,37 @@ pub(super) fn effects(command: &Command<'_>) -> Option<Effects> {
     let mut entry = table().get(command.program())?;
     let mut words: Vec<Word<'_>> = command.argv().collect();
     let mut found = Effects::READ;
-    for _ in 0..3 {
-        if !entry.has_verbs {
-            break;
-        }
-        let Some(verb) = entry.first_operand(&words, &mut found) else {
-            // Without a verb programs show their help.
-            return Some(if command.is_open() {
-                Effects::UNKNOWN
+    while entry.has_rows {
+        let mut options = Effects::READ;
+        let Some(verb) = entry.first_operand(&words, &mut options) else {
+            // Without a verb programs show their help, or do what their own row says.
+            found = if command.is_open() {
+                found.and(Effects::UNKNOWN)
             } else {
                 found
-            });
+            };
+            break;
         };
         let word = words.get(verb)?;
-        let Some(next) = table()
-            .get(format!("{} {}", entry.name, word.text()).as_str())
-            .filter(|_| word.is_literal())
-        else {
-            return Some(Effects::UNKNOWN);
+        let next = table().get(format!("{} {}", entry.name, word.text()).as_str());
+        let Some(next) = next.filter(|_| word.is_literal()) else {
+            // What a verb without a row does is not known, but that a row may already say the worst.
+            let writes = entry.effects.has(Effects::WRITE) && !entry.has_verbs;
+            found = if writes {
+                found
+            } else {
+                found.and(Effects::UNKNOWN)
+            };
+            break;
         };
+        found = found.and(options);
         entry = next;
         words.drain(..=verb);
+    }
+    if entry.has_verbs {
+        let mut options = Effects::READ;
+        entry.first_operand(&words, &mut options);
+        return Some(found.and(options));
     }
     Some(found.and(entry.of_words(&words, command.is_open())))
 }

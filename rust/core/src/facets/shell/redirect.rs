@@ -126,7 +126,9 @@ impl Parser<'_, '_> {
         if text == "-" || (text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_digit())) {
             return Ok(kind);
         }
-        let odd = text.starts_with(|first: char| first.is_ascii_digit()) || text.ends_with('-');
+        let odd = text.starts_with(|first: char| first.is_ascii_digit())
+            || text.starts_with('-')
+            || text.ends_with('-');
         let reads = self.peek_before(at) == b'<';
         if odd || reads || fd != NO_FD {
             return Err(self.error("redirection", at, "shells differ on this target"));

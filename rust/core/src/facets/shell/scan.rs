@@ -5,6 +5,7 @@ use super::grammar::Parser;
 use super::script::{PATTERN, QUOTED, TILDE, WILD, WordRow};
 
 /// Bytes that stand for themselves anywhere in a word.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const PLAIN: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -22,6 +23,7 @@ const PLAIN: [bool; 256] = {
 };
 
 /// Bytes that stand for themselves between double quotes.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
 const PLAIN_IN_QUOTES: [bool; 256] = {
     let mut table = [true; 256];
     table[b'"' as usize] = false;

@@ -78,7 +78,12 @@ fn read() -> HashMap<&'static str, Launcher> {
         let primary = names.first().copied().unwrap_or_default();
         let flags = Flags::new(&flags);
         for name in names {
-            table.insert(name, launcher(primary, &settings, flags.clone()));
+            let own = if settings.contains(&"alias") {
+                primary
+            } else {
+                name
+            };
+            table.insert(name, launcher(own, &settings, flags.clone()));
         }
     }
     table

@@ -93,6 +93,7 @@ impl Launch<'_> {
     /// Options, operands, assignments, and the program with all further words.
     fn prefix(&mut self, first: usize) -> Result<(), Undecidable> {
         let found = scan(self, self.launcher, first, false)?;
+        self.start_values(found.commands, true)?;
         self.start_operand(found.operand)
     }
 
@@ -144,10 +145,15 @@ impl Launch<'_> {
         if self.launcher.needs_program && found.commands.is_empty() {
             return self.started_nothing(first);
         }
-        for (word, start, end) in found.commands {
+        self.start_values(found.commands, self.launcher.opens)
+    }
+
+    /// Starts the command lines that are values of options.
+    fn start_values(&mut self, values: options::Values, open: bool) -> Result<(), Undecidable> {
+        for (word, start, end) in values {
             self.certain(word)?;
             let text = self.script.span(start, end).to_owned();
-            self.start_text(&text, word, self.launcher.opens)?;
+            self.start_text(&text, word, open)?;
         }
         Ok(())
     }

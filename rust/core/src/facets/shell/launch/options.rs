@@ -7,7 +7,7 @@ use super::super::table::Takes;
 use super::{Launch, Launcher};
 
 /// Values of options: the word, and the span in the buffer.
-type Values = Vec<(usize, u32, u32)>;
+pub(super) type Values = Vec<(usize, u32, u32)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Found {
@@ -146,14 +146,19 @@ impl Scan<'_, '_> {
         if self.launch.script.word(first).flags & (PATTERN | REPLACED | WILD) != 0 {
             return Err(self.error("launcher_argument", "an expansion in the place of options"));
         }
+        let mut next = first + 1;
         for letter in text.chars() {
             match self.table.flags.letter(letter) {
                 Some((_, Takes::Nothing | Takes::Optional)) => {}
-                Some((_, takes)) => self.next_value(takes)?,
+                Some((_, takes)) => {
+                    self.at = next - 1;
+                    self.next_value(takes)?;
+                    next = self.at;
+                }
                 None => return Err(self.unknown(text)),
             }
         }
-        self.at += 1;
+        self.at = next;
         Ok(())
     }
 
