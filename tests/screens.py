@@ -510,7 +510,7 @@ SCREENS: dict[str, Screen] = {
     "bobcat runs cancel": with_store("runs", "cancel", "RUN", "--reason", "TEXT"),
     "bobcat worker": lambda text: command("worker", named(text), "--store", STORE),
     "bobcat policy": lambda text: command("policy", "lint", flawed(text)),
-    "bobcat packs list": lambda _text: command("packs", "list"),
+    "bobcat packs list": lambda text: command("packs", "list", named(text)),
     "bobcat packs show": lambda text: command("packs", "show", named(text)),
     "bobcat schema": lambda text: command("schema", "-o", f"{named(text)}/schema.json"),
     "bobcat completion": lambda text: command("completion", named(text)),
