@@ -455,7 +455,7 @@ SCREENS: dict[str, Screen] = {
     "bobcat bundle-id": lambda text: command("bundle-id", named(text)),
     "bobcat doctor": lambda text: command("doctor", policy(text)),
     "bobcat doctor hooks": installed,
-    "bobcat import claude": lambda text: imported("claude", json.dumps({"permissions": rule_lists(text)})),
+    "bobcat import": lambda text: imported("claude", json.dumps({"permissions": rule_lists(text)})),
     "bobcat import gemini": lambda text: imported("gemini", f"[[rule]]\ntoolName = {toml(text)}\ndecision = 'deny'\n"),
     "bobcat import codex": lambda text: imported("codex", f"prefix_rule(pattern=[{text or 'a'!r}], decision='prompt')"),
     "bobcat install": to_install,

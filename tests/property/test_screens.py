@@ -27,6 +27,8 @@ UNBROKEN = {
     ord("\x85"): "\x80",
 }
 """In place of what breaks lines: controls that do not, and that are escaped in as many characters."""
+ANALYSED = ("bobcat import",)
+"""The number of findings depends on the meaning of the text, which line breaks change."""
 FIXED = pytest.mark.parametrize("screen", SCREENS)
 
 
@@ -55,7 +57,7 @@ def check(screen: str, text: str) -> None:
     unsafe = {character for character in seen if character != "\n" and unicodedata.category(character) in UNSAFE}
     assert not unsafe, (screen, sorted(map(ascii, unsafe)))
     unbroken = text.translate(UNBROKEN)
-    if unbroken != text:
+    if unbroken != text and screen not in ANALYSED:
         assert seen.count("\n") == on(screen, unbroken).count("\n"), (screen, seen)
 
 
