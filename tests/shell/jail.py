@@ -1,13 +1,14 @@
 """Shells with stub programs: the programs that a command line really starts.
 
 The directory on `PATH` has stubs, which log their path and arguments, and some real launchers. Nothing else can be
-started by its name. A command line of the tests never has an absolute path of a program that exists.
+started by its name. A command line with a path that may be absolute is never run: it could reach real files.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import shutil
 import signal
@@ -57,12 +58,18 @@ REAL = (
 SHELLS = ("bash", "dash")
 SECONDS = 5.0
 """Command lines that take longer are ended; what they started until then counts."""
+_ABSOLUTE = re.compile(r"""(?:^|[\s;&|()<>=:,'"{}$\\`!#%^+\x00-\x1f])/(?!dev/(?:null|stdin)\b)""")
 _FIELD, _RECORD = "\x1f", "\x1e"
 _STUB = """#!/bin/sh
 r=$0
 for a; do r="$r{field}$a"; done
 printf '%s{record}' "$r" >> '{log}'
 """
+
+
+def runs_here(text: str) -> bool:
+    """Return false for a text with a path that may be absolute, but for `/dev/null` and `/dev/stdin`."""
+    return _ABSOLUTE.search(text) is None
 
 
 class Jail:
@@ -95,7 +102,12 @@ class Jail:
             (self.work / name).write_text("")
 
     def started(self, shell: str, text: str) -> list[tuple[str, list[str]]]:
-        """The programs that `shell -c text` starts, with their arguments, in no certain order."""
+        """The programs that `shell -c text` starts, with their arguments, in no certain order.
+
+        Raises `ValueError` for a text that may reach files outside.
+        """
+        if not runs_here(text):
+            raise ValueError(f"not run, for it may have an absolute path: {text!r}")
         self._log.unlink(missing_ok=True)
         read, write = os.pipe()
         process = None
