@@ -85,9 +85,11 @@ class SQLiteLog:
             after = page[-1].seq
 
     def last_marker(self) -> Row | None:
-        """Find the last row of kind `pruned` by its index."""
+        """Find the last row of kind `pruned` by its index; None if a column of it has another type."""
         query = f"SELECT {_COLUMNS} FROM bobcat_log_entries WHERE kind = 'pruned' ORDER BY seq DESC LIMIT 1"
-        return next(iter(self._read(query, ())), None)
+        with self._connected() as connection:
+            found = connection.execute(query).fetchone()
+        return None if found is None else _located(found).row
 
     def of_records(self, record_ids: Collection[str]) -> Iterator[Row]:
         """Yield the rows of some records."""
