@@ -97,6 +97,15 @@ pub const MAX_SCRIPT_DEPTH: u16 = 100;
 /// Bytes of a shell command line: one less than Linux passes as one argument.
 pub const MAX_SHELL_BYTES: usize = 131_071;
 
+/// Bytes of a statement of SQL.
+pub const MAX_SQL_BYTES: usize = 65_536;
+
+/// Levels of parentheses of a statement of SQL.
+pub const MAX_SQL_DEPTH: usize = 64;
+
+/// Tables, and functions, that a statement of SQL names.
+pub const MAX_SQL_NAMES: usize = 256;
+
 /// Depth of groups and subshells of a shell command line.
 pub const MAX_SHELL_GROUPS: usize = 16;
 

@@ -98,11 +98,10 @@ pub fn operand(kind: Kind, within: bool, text: &str) -> Result<String, String> {
             None => address::parse(text).map(|found| found.text).map_err(detail),
         },
         (Kind::Path, true) => {
-            let path = super::path::parse(text).map_err(detail)?;
-            match Root::parse(text) {
-                Some(_) => Ok(path.normal),
-                None => Err("write an absolute directory, or `.` for the one that relative paths start from".into()),
-            }
+            super::path::parse(text).map_err(detail)?;
+            Root::parse(text).map(|root| root.text()).ok_or_else(|| {
+                "write an absolute directory, or one that begins with `./`, or `.` for the one that relative paths start from".into()
+            })
         }
         (Kind::Version, false) => semver::parse(text).map(|_| text.to_owned()).map_err(detail),
         _ => Ok(text.to_owned()),

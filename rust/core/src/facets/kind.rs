@@ -35,11 +35,13 @@ pub enum Kind {
     Script,
     /// A command.
     Command,
+    /// A statement of SQL.
+    Statement,
 }
 
 impl Kind {
     /// Every type.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Plain,
         Self::Text,
         Self::Bool,
@@ -55,6 +57,7 @@ impl Kind {
         Self::Document,
         Self::Script,
         Self::Command,
+        Self::Statement,
     ];
 
     /// Its name beside the Python front end.
@@ -76,6 +79,7 @@ impl Kind {
             Self::Document => "document",
             Self::Script => "script",
             Self::Command => "command",
+            Self::Statement => "statement",
         }
     }
 
@@ -130,6 +134,19 @@ impl Kind {
                 ("via", Self::Texts),
                 ("assigns", Self::Texts),
             ],
+            Self::Statement => &[
+                ("kind", Self::Text),
+                ("kinds", Self::Texts),
+                ("tables", Self::Texts),
+                ("table_names", Self::Texts),
+                ("reads", Self::Texts),
+                ("writes", Self::Texts),
+                ("functions", Self::Texts),
+                ("function_names", Self::Texts),
+                ("unknown_functions", Self::Texts),
+                ("statements", Self::Number),
+                ("is_read_only", Self::Bool),
+            ],
             Self::Plain
             | Self::Text
             | Self::Bool
@@ -171,7 +188,8 @@ impl Kind {
             | Self::Path
             | Self::Email
             | Self::Version
-            | Self::Command => None,
+            | Self::Command
+            | Self::Statement => None,
         }
     }
 
@@ -210,6 +228,7 @@ impl Facet {
             Self::Semver => Kind::Version,
             Self::Json => Kind::Document,
             Self::Shell => Kind::Script,
+            Self::Sql => Kind::Statement,
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod kind;
 pub mod path;
 pub mod semver;
 pub mod shell;
+pub mod sql;
 pub mod url;
 pub mod value;
 
@@ -71,11 +72,13 @@ pub enum Facet {
     Json,
     /// A command line of a POSIX shell.
     Shell,
+    /// A statement of SQL.
+    Sql,
 }
 
 impl Facet {
     /// Every facet.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Url,
         Self::Ip,
         Self::Cidr,
@@ -84,6 +87,7 @@ impl Facet {
         Self::Semver,
         Self::Json,
         Self::Shell,
+        Self::Sql,
     ];
 
     /// The facet that a policy calls `name`.
@@ -104,6 +108,7 @@ impl Facet {
             Self::Semver => "semver",
             Self::Json => "json",
             Self::Shell => "shell",
+            Self::Sql => "sql",
         }
     }
 
@@ -121,6 +126,7 @@ impl Facet {
             Self::Semver => Parsed::Version(semver::parse(text)?),
             Self::Json => Parsed::Document(document::parse(text)?),
             Self::Shell => Parsed::Script(shell::parse(text)?),
+            Self::Sql => Parsed::Statement(sql::parse(text)?),
         })
     }
 }

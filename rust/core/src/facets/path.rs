@@ -16,22 +16,39 @@ pub struct Path {
     pub normal: String,
 }
 
-/// A directory that paths lie in.
+/// A directory that paths lie in: absolute, or relative to the one that relative paths start from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root(Box<str>);
 
 impl Root {
-    /// The root of an absolute directory, or of `.`, the directory that relative paths start from.
+    /// The root of an absolute directory, of `.`, the directory that relative paths start from, or of one below it, which
+    /// begins with `./`: a bare name is the name of a resource.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let path = parse(text).ok()?;
-        (path.is_absolute() || path.normal == ".").then(|| Self(path.normal.into()))
+        (path.is_absolute() || path.normal == "." || text.starts_with("./"))
+            .then(|| Self(path.normal.into()))
     }
 
-    /// The directory, of one that is absolute.
+    /// The text of the root in an operand.
     #[must_use]
-    pub fn absolute(&self) -> Option<&str> {
-        self.0.starts_with('/').then_some(&*self.0)
+    pub fn text(&self) -> String {
+        match &*self.0 {
+            root if root == "." || root.starts_with('/') => root.to_owned(),
+            root => format!("./{root}"),
+        }
+    }
+
+    /// Returns true for a directory from `/` on.
+    #[must_use]
+    pub fn is_absolute(&self) -> bool {
+        self.0.starts_with('/')
+    }
+
+    /// The normal form of the directory.
+    #[must_use]
+    pub fn normal(&self) -> &str {
+        &self.0
     }
 
     /// Returns true if a normal form is the directory or lies in it.

@@ -65,8 +65,12 @@ pub fn parse(text: &str) -> Result<Url, Undecidable> {
         return Err(bad("url_length", MAX_TEXT, "the text is too long"));
     }
     // Beyond ASCII only a host is read alike; it is checked below.
-    let foreign = |byte: u8| byte.is_ascii() && !is_plain(byte);
-    if let Some(at) = text.bytes().position(foreign) {
+    let accepted = |byte: u8| {
+        ACCEPTED
+            .get(byte as usize)
+            .is_some_and(|accepted| *accepted)
+    };
+    if let Some(at) = text.bytes().position(|byte| !accepted(byte)) {
         return Err(bad("url_character", at, "URLs do not have this character"));
     }
     let scheme_end = text.bytes().position(|byte| byte == b':').unwrap_or(0);
@@ -117,14 +121,22 @@ pub fn parse(text: &str) -> Result<Url, Undecidable> {
     Ok(url)
 }
 
-/// Returns true for the characters of URLs; those that are not here are read in different ways.
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_graphic()
-        && !matches!(
-            byte,
-            b'\\' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}'
-        )
-}
+/// The characters of URLs, and bytes beyond ASCII. Those that are not here are read in different ways.
+#[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const ACCEPTED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = byte >= 128
+            || ((byte as u8).is_ascii_graphic()
+                && !matches!(
+                    byte as u8,
+                    b'\\' | b'"' | b'<' | b'>' | b'^' | b'`' | b'{' | b'|' | b'}'
+                ));
+        byte += 1;
+    }
+    table
+};
 
 fn read_authority(url: &mut Url, text: &str, at: usize) -> Result<(), Undecidable> {
     let (mut host, mut begin) = (text, at);

@@ -5,6 +5,7 @@ use super::email::Email;
 use super::path::Path;
 use super::semver::Version;
 use super::shell::{Command, Effects, Script};
+use super::sql::Statement;
 use super::url::Url;
 use crate::json::value::JsonValue;
 use crate::lang::path::Key;
@@ -29,6 +30,8 @@ pub enum Parsed {
     Document(JsonValue<'static>),
     /// Of `shell`.
     Script(Script),
+    /// Of `sql`.
+    Statement(Statement),
 }
 
 /// A parsed value, or a part of one.
@@ -44,6 +47,8 @@ pub enum Part<'p> {
     Number(i64),
     /// A list of texts.
     Texts(&'p [String]),
+    /// The last components of a list of names with `.` between the components.
+    Last(&'p [String]),
     /// A list of texts with `/` between them; without any, an empty one.
     Split(&'p str),
     /// A value of a document.
@@ -108,7 +113,33 @@ impl<'p> Part<'p> {
             (Parsed::Document(json), name) => {
                 return Self::of_json(json.get(Key::unprepared(name)));
             }
+            (Parsed::Statement(statement), name) => return Self::of_statement(statement, name),
             (Parsed::Script(_), _) => return Step::Unreadable,
+        })
+    }
+
+    fn of_statement(statement: &'p Statement, name: &str) -> Step<Self> {
+        let names = statement.names.as_ref();
+        let functions = names.and_then(|names| names.functions.as_deref());
+        let certain = |part: Option<Self>| part.unwrap_or(Self::Undecidable);
+        Step::Found(match name {
+            "kind" => match statement.kinds.as_slice() {
+                [kind] => Self::Text(kind),
+                _ => Self::Undecidable,
+            },
+            "kinds" => Self::Texts(&statement.kinds),
+            "tables" => certain(names.map(|names| Self::Texts(&names.tables))),
+            "table_names" => certain(names.map(|names| Self::Last(&names.tables))),
+            "reads" => certain(names.map(|names| Self::Texts(&names.reads))),
+            "writes" => certain(names.map(|names| Self::Texts(&names.writes))),
+            "functions" => certain(functions.map(Self::Texts)),
+            "function_names" => certain(functions.map(Self::Last)),
+            "unknown_functions" => {
+                certain(functions.and(names.map(|names| Self::Texts(&names.unknown_functions))))
+            }
+            "statements" => Self::Number(1),
+            "is_read_only" => Self::Bool(statement.is_read_only()),
+            _ => return Step::Unreadable,
         })
     }
 
@@ -142,6 +173,7 @@ impl<'p> Part<'p> {
     fn text_at(&self, index: usize) -> Option<&'p str> {
         match self {
             Self::Texts(texts) => texts.get(index).map(String::as_str),
+            Self::Last(texts) => texts.get(index).and_then(|text| text.rsplit('.').next()),
             Self::Split("") => None,
             Self::Split(text) => text.split('/').nth(index),
             Self::Arguments(command) => command.argv().nth(index).map(|word| word.text()),
@@ -183,7 +215,7 @@ impl Value for Part<'_> {
     fn view(&self) -> View<'_> {
         match self {
             Self::Whole(parsed) => match parsed {
-                Parsed::Url(_) | Parsed::Email(_) => View::Map,
+                Parsed::Url(_) | Parsed::Email(_) | Parsed::Statement(_) => View::Map,
                 Parsed::Address(address) => View::Str(&address.text),
                 Parsed::Network(network) => View::Str(&network.text),
                 Parsed::Path(path) => View::Str(&path.normal),
@@ -197,6 +229,7 @@ impl Value for Part<'_> {
             Self::Bool(flag) => View::Bool(*flag),
             Self::Number(number) => View::Int(*number),
             Self::Texts(_)
+            | Self::Last(_)
             | Self::Split(_)
             | Self::Arguments(_)
             | Self::Launchers(_)
@@ -217,7 +250,7 @@ impl Value for Part<'_> {
 
     fn len(&self) -> usize {
         match self {
-            Self::Texts(texts) => texts.len(),
+            Self::Texts(texts) | Self::Last(texts) => texts.len(),
             Self::Split("") => 0,
             Self::Split(text) => text.split('/').count(),
             Self::Arguments(command) => command.argv().len(),

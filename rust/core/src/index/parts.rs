@@ -57,7 +57,13 @@ impl PartIndex {
                     one(text.get(..at.max(1)).unwrap_or_default());
                 }
             }
-            Match::Directory => found(self.all),
+            Match::Below if !text.starts_with('/') => {
+                one(".");
+                for (at, _) in text.match_indices('/') {
+                    one(text.get(..at).unwrap_or_default());
+                }
+            }
+            Match::Directory | Match::Below => found(self.all),
         }
     }
 

@@ -78,6 +78,8 @@ fn every_cell_of_the_operator_table_holds() {
         ("ends_with", "[\"a\",\"z\"]", [wrong, wrong, wrong, wrong, "false", wrong, wrong]),
         ("length", r#"{"tests":[{"op":"eq","operand":2}]}"#, [wrong, wrong, wrong, wrong, "true", "true", "false"]),
         ("lower", r#"{"tests":[{"op":"eq","operand":"ab"}]}"#, [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
+        ("byte_length", r#"{"tests":[{"op":"le","operand":2}]}"#, [wrong, wrong, wrong, wrong, "true", wrong, wrong]),
+        ("first", r#"{"tests":[{"op":"eq","operand":"a"}]}"#, [wrong, wrong, wrong, wrong, wrong, "true", wrong]),
         ("any", r#"{"tests":[{"op":"eq","operand":1}]}"#, [wrong, wrong, wrong, wrong, wrong, "true", wrong]),
         ("all", r#"{"tests":[{"op":"eq","operand":1}]}"#, [wrong, wrong, wrong, wrong, wrong, "false", wrong]),
         ("none", r#"{"tests":[{"op":"eq","operand":2}]}"#, [wrong, wrong, wrong, wrong, wrong, "true", wrong]),

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use bobcat_core::facets::shell;
+use bobcat_core::facets::{shell, sql};
 use bobcat_core::json::lines;
 use bobcat_core::json::value::JsonRequest;
 use bobcat_core::limits::{MAX_INT_BITS, MAX_PATTERN_CHARS, MAX_RULES};
@@ -222,6 +222,37 @@ pub(crate) fn parse_shell(data: &[u8]) {
             }
             let again = shell::parse(text).expect("decidable before");
             assert_eq!(shell::to_json(&script), shell::to_json(&again));
+        }
+        Err(found) => {
+            assert!(found.at <= text.len() && !found.code.is_empty() && !found.detail.is_empty())
+        }
+    }
+}
+
+/// A statement: undecidable with a code and a place, or kinds and names of the text, the same again when parsed again.
+pub(crate) fn parse_sql(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    match sql::parse(text) {
+        Ok(statement) => {
+            assert!(!statement.kinds.is_empty());
+            let lower = text.to_ascii_lowercase();
+            let names = statement.names.iter();
+            let all =
+                names.flat_map(|names| names.tables.iter().chain(names.functions.iter().flatten()));
+            for name in all {
+                assert!(
+                    name.split('.')
+                        .all(|part| !part.is_empty() && lower.contains(part))
+                );
+            }
+            if let Some(names) = &statement.names {
+                let known = |name: &String| names.tables.contains(name);
+                assert!(names.reads.iter().chain(&names.writes).all(known));
+            }
+            assert!(!statement.is_read_only() || statement.kinds == ["select"]);
+            assert_eq!(sql::parse(text).as_ref(), Ok(&statement));
         }
         Err(found) => {
             assert!(found.at <= text.len() && !found.code.is_empty() && !found.detail.is_empty())

@@ -63,12 +63,13 @@ fn run(body: Body, seeds: &[Vec<u8>], rounds: u64) {
 /// Replays the findings of fuzzers, in `rust/fuzz/found`: a directory per target.
 #[test]
 fn nothing_that_was_found_is_broken_again() {
-    let targets: [(&str, Body); 8] = [
+    let targets: [(&str, Body); 9] = [
         ("decode_ir", bodies::decode_ir),
         ("json_lines", bodies::json_lines),
         ("json_request", bodies::json_request),
         ("parse_pattern", bodies::parse_pattern),
         ("parse_shell", bodies::parse_shell),
+        ("parse_sql", bodies::parse_sql),
         ("read_scalars", bodies::read_scalars),
         ("run_function", bodies::run_function),
         ("search_patterns", bodies::search_patterns),
@@ -189,5 +190,41 @@ fn command_lines_are_undecidable_with_a_place_or_decidable() {
     ] {
         bodies::parse_shell(text.repeat(120_000 / text.len()).as_bytes());
         bodies::parse_shell(text.repeat(1_000_000 / text.len()).as_bytes());
+    }
+}
+
+#[test]
+fn statements_are_undecidable_with_a_place_or_decidable() {
+    let seeds: Vec<Vec<u8>> = seeds::STATEMENTS
+        .iter()
+        .map(|text| text.as_bytes().to_vec())
+        .collect();
+    run(bodies::parse_sql, &seeds, 30_000);
+    for text in [
+        "(",
+        "select ",
+        "select (",
+        "select * from (",
+        "f(",
+        "a.",
+        "with a as (",
+        "union select 1 ",
+        "'",
+        "\"",
+        "/*",
+        "-- a\n",
+        "case when ",
+        "from a,",
+        "a b ",
+        "explain ",
+        ",",
+        "::int",
+    ] {
+        for start in ["", "select ", "select * from ", "insert into t "] {
+            for size in [60_000, 200_000] {
+                let repeated = text.repeat(size / text.len());
+                bodies::parse_sql(format!("{start}{repeated}").as_bytes());
+            }
+        }
     }
 }

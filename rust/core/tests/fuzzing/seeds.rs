@@ -70,3 +70,20 @@ pub(crate) const COMMAND_LINES: [&str; 12] = [
     "echo \u{e9} '\u{e9}' \"\u{1f600}\" \\\u{e9}",
     "git remote add x y; git stash list; kubectl get pods -n x; curl -X POST -d @f https://x/; rm -- -x",
 ];
+
+pub(crate) const STATEMENTS: [&str; 14] = [
+    "SELECT o.id, count(*) FILTER (WHERE x > 0) OVER (PARTITION BY o.a ORDER BY b) AS n FROM public.orders o LEFT JOIN items AS i ON i.o = o.id, c WHERE o.x IN (SELECT y FROM z) GROUP BY 1 HAVING sum(a) > 1 ORDER BY 1 LIMIT 5 OFFSET 2",
+    "WITH RECURSIVE t(n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM t WHERE n < 5), d AS (DELETE FROM old RETURNING *) SELECT * FROM t, d FOR UPDATE SKIP LOCKED;",
+    "INSERT INTO a (b, \"c d\") VALUES (?, $1), (:x, 'it''s') ON CONFLICT (b) DO UPDATE SET c = excluded.c RETURNING id",
+    "insert or replace into a select * from b where c is not distinct from d",
+    "UPDATE a SET b = (SELECT max(c) FROM d), e = e || 'x' FROM f WHERE a.id = f.id",
+    "DELETE FROM a USING b WHERE a.x = b.x AND NOT EXISTS (SELECT 1 FROM c)",
+    "MERGE INTO a USING b ON a.i = b.i WHEN MATCHED THEN UPDATE SET x = 1 WHEN NOT MATCHED THEN INSERT (i) VALUES (b.i)",
+    "CREATE TABLE IF NOT EXISTS a (i int PRIMARY KEY, b varchar(20) REFERENCES c (d))",
+    "CREATE TEMP TABLE a AS SELECT 1.5e-3 AS x, CAST(y AS numeric(10, 2)), z::timestamp(3) with time zone FROM b",
+    "(SELECT trim(BOTH ' ' FROM a), extract(year FROM b) FROM c) UNION ALL ((SELECT d FROM e) EXCEPT SELECT f FROM g) ORDER BY 1",
+    "EXPLAIN (ANALYZE, FORMAT json) SELECT CASE WHEN a THEN b ELSE c END FROM (d NATURAL JOIN e) JOIN LATERAL f(d.x) AS g(h int) ON true",
+    "/* c */ SELECT 1 -- end\n",
+    "DROP TABLE IF EXISTS a, b.c; ",
+    "SELECT \"a\", * INTO t FROM \"b\".\"c\" WINDOW w AS (ORDER BY x) FETCH FIRST 5 ROWS ONLY",
+];

@@ -20,6 +20,7 @@ operators! {
     "semver" OperandType::Facet(Facet::Semver), Element, None, None, Prepare::Facet(Facet::Semver);
     "json" OperandType::Facet(Facet::Json), Element, None, None, Prepare::Facet(Facet::Json);
     "shell" OperandType::Facet(Facet::Shell), Element, None, None, Prepare::Facet(Facet::Shell);
+    "sql" OperandType::Facet(Facet::Sql), Element, None, None, Prepare::Facet(Facet::Sql);
     "part" OperandType::Part, Element, None, None, Prepare::Part;
     "within" OperandType::Texts, Element, None, None, Prepare::Within;
 }

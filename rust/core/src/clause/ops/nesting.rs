@@ -1,4 +1,4 @@
-//! `length`, `lower`, `any`, `all`, `none`: tests of something made from the value.
+//! `length`, `byte_length`, `lower`, `any`, `all`, `none`, `first`: tests of something made from the value.
 
 use super::reference::{Relative, refer};
 use super::{Facts, IndexKey, Inside, OperandType, Operator, Prepare, operators};
@@ -14,6 +14,7 @@ use crate::value::{Step, Value, View};
 
 operators! {
     "length" OperandType::Tests(Inside::Count), Element, None, None, Prepare::Tests(Derived::Length, false);
+    "byte_length" OperandType::Tests(Inside::Count), Element, None, None, Prepare::Tests(Derived::ByteLength, false);
     "lower" OperandType::Tests(Inside::Text), Element, None, None, Prepare::Tests(Derived::Lower, false);
     "any" OperandType::Tests(Inside::Element), Element, None, None,
         Prepare::Tests(|tests| Derived::Elements(Each::Any, tests), true);
@@ -21,6 +22,8 @@ operators! {
         Prepare::Tests(|tests| Derived::Elements(Each::All, tests), true);
     "none" OperandType::Tests(Inside::Element), Element, None, None,
         Prepare::Tests(|tests| Derived::Elements(Each::None, tests), true);
+    "first" OperandType::Tests(Inside::Element), Element, None, None,
+        Prepare::Tests(|tests| Derived::Elements(Each::First, tests), true);
 }
 
 /// The quantifier over elements.
@@ -32,6 +35,8 @@ pub enum Each {
     All,
     /// No one; of an empty list, true.
     None,
+    /// The first; of an empty list, false.
+    First,
 }
 
 /// A prepared test that needs more than a value and a constant.
@@ -39,6 +44,8 @@ pub enum Each {
 pub enum Derived {
     /// Of the length.
     Length(Vec<Test>),
+    /// Of the length in UTF-8.
+    ByteLength(Vec<Test>),
     /// Of the text in lower case.
     Lower(Vec<Test>),
     /// Of each element.
@@ -61,7 +68,8 @@ pub enum Derived {
 impl Derived {
     pub(crate) fn facts(&self) -> Facts {
         let cost = match self {
-            Self::Ref { .. } | Self::Length(_) | Self::Part(..) => 4,
+            Self::Ref { .. } | Self::Length(_) | Self::ByteLength(_) | Self::Part(..) => 4,
+            Self::Elements(Each::First, _) => 6,
             Self::Facet(..) => 30,
             Self::Lower(_) | Self::Elements(..) => 20,
         };
@@ -86,6 +94,7 @@ impl Derived {
         };
         match self {
             Self::Length(tests)
+            | Self::ByteLength(tests)
             | Self::Lower(tests)
             | Self::Elements(_, tests)
             | Self::Facet(_, tests) => absent(tests),
@@ -103,6 +112,13 @@ impl Derived {
             Self::Length(tests) => match length(value, &view, around.steps()) {
                 Ok(length) => every(tests, |test| scalar(test, &Scalar::Count(length), around)),
                 Err(fault) => Truth::Error(fault),
+            },
+            Self::ByteLength(tests) => match view {
+                View::Str(text) => match i64::try_from(text.len()) {
+                    Ok(length) => every(tests, |test| scalar(test, &Scalar::Count(length), around)),
+                    Err(_) => Truth::Error(Fault::OutOfRange),
+                },
+                _ => Truth::Error(Fault::WrongType),
             },
             Self::Lower(tests) => match view {
                 View::Str(text) => {
@@ -210,6 +226,7 @@ fn scalar<V: Value>(test: &Test, value: &Scalar<'_>, around: &impl Around<V>) ->
                 each,
             } => refer((*relative, *path, *each), value, around),
             Derived::Length(_)
+            | Derived::ByteLength(_)
             | Derived::Lower(_)
             | Derived::Elements(..)
             | Derived::Facet(..)
@@ -237,6 +254,12 @@ fn elements<V: Value, W: Value>(
     tests: &[Test],
     around: &impl Around<V>,
 ) -> Truth {
+    if each == Each::First {
+        return match list.items().next() {
+            Some(element) => every(tests, |test| any_test(test, &element, around)),
+            None => Truth::False,
+        };
+    }
     let mut result = Truth::True;
     for element in list.items() {
         if let Err(fault) = around.steps().take(1) {
@@ -246,14 +269,14 @@ fn elements<V: Value, W: Value>(
         // `any` is the negation of `none`, so that one fold does for the three.
         result = result.and(match each {
             Each::All => passes,
-            Each::Any | Each::None => passes.negated(),
+            Each::Any | Each::None | Each::First => passes.negated(),
         });
         if result == Truth::False {
             break;
         }
     }
     match each {
-        Each::All | Each::None => result,
+        Each::All | Each::None | Each::First => result,
         Each::Any => result.negated(),
     }
 }

@@ -5,6 +5,7 @@ use super::nesting::{Derived, Each};
 use super::{IndexKey, OperatorTest as _};
 use crate::clause::predicate::Test;
 use crate::facets::Facet;
+use crate::facets::path::Root;
 
 /// The texts of an index that name rules for the text of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,8 +14,10 @@ pub(crate) enum Match {
     Equal,
     /// The text, and its ends after each dot.
     Domain,
-    /// The text, and its beginnings before each slash.
+    /// The text of an absolute path, and its beginnings before each slash.
     Directory,
+    /// The same of a relative path, and `.`.
+    Below,
     /// The text itself, of some element.
     Element,
 }
@@ -69,8 +72,16 @@ impl Derived {
                 (Match::Domain, domains.iter().map(AsRef::as_ref).collect())
             }
             Test::Within(Within::Path(roots)) => {
-                let absolute = roots.iter().map(|root| root.absolute());
-                (Match::Directory, absolute.collect::<Option<_>>()?)
+                let absolute = roots.iter().all(Root::is_absolute);
+                if !absolute && roots.iter().any(Root::is_absolute) {
+                    return None;
+                }
+                let matching = if absolute {
+                    Match::Directory
+                } else {
+                    Match::Below
+                };
+                (matching, roots.iter().map(|root| root.normal()).collect())
             }
             _ => return None,
         };

@@ -1,6 +1,6 @@
 //! Effects of commands: a set of five, never empty.
 
-use super::script::{Command, RedirectionKind};
+use super::script::{Command, RedirectionKind, Word};
 use super::{launch, pack};
 
 /// What a command does: at least `read`, the least of all.
@@ -67,7 +67,7 @@ impl Effects {
 /// The effects of a command.
 pub(super) fn of(command: &Command<'_>) -> Effects {
     let redirected = command.redirections().fold(Effects::READ, |all, found| {
-        all.and(redirection(found.kind, found.target.text()))
+        all.and(redirection(found.kind, found.target))
     });
     let name = command.program();
     if name.is_empty() {
@@ -90,13 +90,18 @@ pub(super) fn of(command: &Command<'_>) -> Effects {
     known.and(redirected).and(assigned)
 }
 
-fn redirection(kind: RedirectionKind, target: &str) -> Effects {
+fn redirection(kind: RedirectionKind, word: Word<'_>) -> Effects {
     use RedirectionKind as Kind;
     if matches!(
         kind,
         Kind::Duplicate | Kind::HereDocument | Kind::HereString
     ) {
         return Effects::READ;
+    }
+    let target = word.text();
+    if word.is_variable() {
+        // bash connects to `/dev/tcp/HOST/PORT`.
+        return Effects::NETWORK.and(Effects::WRITE).and(Effects::UNKNOWN);
     }
     if target.starts_with("/dev/tcp/") || target.starts_with("/dev/udp/") {
         return Effects::NETWORK.and(Effects::WRITE);

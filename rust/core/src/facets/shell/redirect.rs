@@ -2,8 +2,8 @@
 
 use super::super::Undecidable;
 use super::grammar::Parser;
-use super::scan::to_u32;
-use super::script::{NO_FD, PATTERN, QUOTED, RedirectionKind, RedirectionRow, WordRow};
+use super::scan::{to_u32, variable_end};
+use super::script::{NO_FD, PATTERN, QUOTED, RedirectionKind, RedirectionRow, VARIABLE, WordRow};
 
 /// A here-document whose body begins after the next newline.
 #[derive(Clone, Debug)]
@@ -46,11 +46,19 @@ impl Parser<'_, '_> {
         if self.at == at {
             return Err(self.error("syntax", at, "a redirection without a target"));
         }
-        if target.flags & PATTERN != 0 {
+        let file = matches!(
+            kind,
+            RedirectionKind::Read
+                | RedirectionKind::Write
+                | RedirectionKind::Append
+                | RedirectionKind::Clobber
+                | RedirectionKind::HereString
+        );
+        if target.flags & PATTERN != 0 && (target.flags & VARIABLE == 0 || !file) {
             return Err(self.error(
                 "redirection",
                 at,
-                "a pattern as the target of a redirection",
+                "an expansion as the target of a redirection",
             ));
         }
         if matches!(self.peek(), b'<' | b'>') {
@@ -174,9 +182,10 @@ impl Parser<'_, '_> {
                     break;
                 }
                 if !body.is_literal
-                    && let Some(found) = line
-                        .iter()
-                        .position(|byte| matches!(byte, b'$' | b'`' | b'\\'))
+                    && let Some(found) = (0..line.len()).find(|index| match line.get(*index) {
+                        Some(b'$') => variable_end(line, *index).is_none(),
+                        other => matches!(other, Some(b'`' | b'\\')),
+                    })
                 {
                     return Err(self.error(
                         "here_document",

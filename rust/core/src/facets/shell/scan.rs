@@ -2,7 +2,7 @@
 
 use super::super::Undecidable;
 use super::grammar::Parser;
-use super::script::{PATTERN, QUOTED, TILDE, WILD, WordRow};
+use super::script::{PATTERN, QUOTED, SPLIT, TILDE, VARIABLE, WILD, WordRow};
 
 /// Bytes that stand for themselves anywhere in a word.
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
@@ -67,10 +67,7 @@ impl Parser<'_, '_> {
                     self.at += length + 1;
                     flags |= QUOTED;
                 }
-                b'"' => {
-                    self.double_quoted()?;
-                    flags |= QUOTED;
-                }
+                b'"' => flags |= self.double_quoted(start)?,
                 b'\\' => {
                     let next = self.peek_at(at + 1);
                     if next == b'\n' {
@@ -139,11 +136,18 @@ impl Parser<'_, '_> {
                 }
                 b'$' => {
                     let next = self.peek_at(at + 1);
-                    if !matches!(next, 0 | b' ' | b'\t' | b'\n') {
+                    if let Some(end) = variable_end(self.bytes, at) {
+                        flags |= match self.is_number(at) {
+                            true => PATTERN,
+                            false => PATTERN | VARIABLE | SPLIT | WILD,
+                        };
+                        self.at = end;
+                    } else if matches!(next, 0 | b' ' | b'\t' | b'\n') {
+                        self.at += 1;
+                    } else {
                         return Err(self.expansion(at, next));
                     }
-                    self.keep(at, at + 1);
-                    self.at += 1;
+                    self.keep(at, self.at);
                 }
                 b'`' => return Err(self.expansion(at, b'(')),
                 _ => {
@@ -170,8 +174,9 @@ impl Parser<'_, '_> {
         })
     }
 
-    fn double_quoted(&mut self) -> Result<(), Undecidable> {
-        let open = self.at;
+    /// Scans a quoted part of the word that begins at `start` in the buffer, and returns its flags.
+    fn double_quoted(&mut self, start: usize) -> Result<u8, Undecidable> {
+        let (open, mut flags) = (self.at, QUOTED);
         self.at += 1;
         loop {
             let from = self.at;
@@ -187,7 +192,7 @@ impl Parser<'_, '_> {
             match self.peek() {
                 b'"' => {
                     self.at += 1;
-                    return Ok(());
+                    return Ok(flags);
                 }
                 b'\\' => {
                     match next {
@@ -210,11 +215,23 @@ impl Parser<'_, '_> {
                     self.at += 2;
                 }
                 b'$' => {
-                    if !matches!(next, b'"' | b' ' | b'\\' | b'|' | b')' | b'/') {
+                    if let Some(end) = variable_end(self.bytes, at) {
+                        flags |= match self.is_number(at) {
+                            true => PATTERN,
+                            false => PATTERN | VARIABLE,
+                        };
+                        if next == b'@' || self.peek_at(at + 2) == b'@' {
+                            flags |= SPLIT | WILD;
+                        } else if flags & VARIABLE != 0 && self.script.buffer.len() == start {
+                            flags |= WILD;
+                        }
+                        self.at = end;
+                    } else if matches!(next, b'"' | b' ' | b'\\' | b'|' | b')' | b'/') {
+                        self.at += 1;
+                    } else {
                         return Err(self.expansion(at, next));
                     }
-                    self.keep(at, at + 1);
-                    self.at += 1;
+                    self.keep(at, self.at);
                 }
                 b'!' => {
                     if !matches!(next, b'"' | b' ' | b'\t' | b'\n' | b'=') {
@@ -231,6 +248,17 @@ impl Parser<'_, '_> {
                 _ => return Err(self.error("unterminated_quote", open, "this quote has no end")),
             }
         }
+    }
+
+    /// The variable at an offset always has a number: `$?`, `$#`, `$$`.
+    fn is_number(&self, at: usize) -> bool {
+        let first = self.peek_at(at + 1);
+        let name = if first == b'{' {
+            self.peek_at(at + 2)
+        } else {
+            first
+        };
+        matches!(name, b'?' | b'#' | b'$')
     }
 
     /// A comma or two dots follow the brace in the same word. Quotes inside are not looked at: they can only make it less.
@@ -293,6 +321,42 @@ impl Parser<'_, '_> {
             .buffer
             .push_str(self.text.get(from..to).unwrap_or_default());
     }
+}
+
+/// The end of the variable that begins with the `$` at an offset: `$NAME`, `${NAME}`, `$1`, `$@`, `$*`, `$#`, `$?`, `$$`, `$!`.
+///
+/// All other forms can run programs, or some shell reads them in another way: `${NAME:-$(rm)}`, `$NAME[...]`.
+pub(super) fn variable_end(bytes: &[u8], at: usize) -> Option<usize> {
+    let byte = |index: usize| bytes.get(index).copied().unwrap_or(0);
+    let name_end = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
+            .count();
+        (!byte(from).is_ascii_digit() && length > 0).then_some(from + length)
+    };
+    let special = |index: usize| {
+        byte(index).is_ascii_digit()
+            || matches!(byte(index), b'@' | b'*' | b'#' | b'?' | b'$' | b'!')
+    };
+    let first = at + 1;
+    let end = if byte(first) == b'{' {
+        let inside = first + 1;
+        let end = name_end(inside).or_else(|| special(inside).then_some(inside + 1))?;
+        (byte(end) == b'}').then_some(end + 1)?
+    } else if special(first) {
+        // `$12` is `$1` and a `2` to POSIX, `$#name` a length to zsh.
+        let next = byte(first + 1);
+        if next.is_ascii_alphanumeric() || matches!(next, b'_' | b'{' | b'$') {
+            return None;
+        }
+        first + 1
+    } else {
+        name_end(first)?
+    };
+    // `$NAME[...]` is an element to zsh.
+    (!matches!(byte(end), b'[' | b'(')).then_some(end)
 }
 
 /// Offsets fit: a command line has at most [`crate::limits::MAX_SHELL_BYTES`] bytes.

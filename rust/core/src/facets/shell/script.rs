@@ -8,12 +8,17 @@ use super::effects::Effects;
 pub(super) const PATTERN: u8 = 1;
 /// The word has an unquoted tilde where a shell expands one.
 pub(super) const TILDE: u8 = 2;
-/// The first character is not certain: the word may become an option, or several words.
+/// The first character is not certain: the word may become an option, several words, or none.
 pub(super) const WILD: u8 = 4;
 /// Some part is quoted.
 pub(super) const QUOTED: u8 = 8;
 /// The word holds text that its launcher replaces.
 pub(super) const REPLACED: u8 = 16;
+
+/// The word has the value of a variable, which can be any text: set together with [`PATTERN`].
+pub(super) const VARIABLE: u8 = 32;
+/// The value of a variable is split: the word may become several words, or none.
+pub(super) const SPLIT: u8 = 64;
 
 pub(super) const NO_FD: u8 = u8::MAX;
 
@@ -24,6 +29,13 @@ pub(super) struct WordRow {
     /// The byte offset in the command line.
     pub(super) at: u32,
     pub(super) flags: u8,
+}
+
+impl WordRow {
+    /// The word is one word with the value of a variable.
+    pub(super) fn is_one_variable(self) -> bool {
+        self.flags & (VARIABLE | SPLIT | REPLACED) == VARIABLE
+    }
 }
 
 /// A command: the words `first..program` are assignments, `program..end` the program and its arguments.
@@ -270,7 +282,13 @@ impl<'s> Word<'s> {
         self.flags & (PATTERN | TILDE | REPLACED) == 0
     }
 
-    /// True if the word can become an option of the program, or several words.
+    /// True if the word has the value of a variable.
+    #[must_use]
+    pub(super) fn is_variable(&self) -> bool {
+        self.flags & VARIABLE != 0
+    }
+
+    /// True if the word can become an option of the program, several words, or none.
     #[must_use]
     pub(super) fn is_wild(&self) -> bool {
         self.flags & WILD != 0 || (self.flags & PATTERN != 0 && self.text.starts_with('-'))

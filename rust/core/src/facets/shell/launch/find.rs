@@ -32,7 +32,8 @@ impl Launch<'_> {
                 Some((_, Takes::Command)) => at = self.find_command(at)?,
                 Some((_, takes)) if takes.wants_value() => {
                     let value = at + 1;
-                    if value >= end || self.script.word(value).flags & WILD != 0 {
+                    let word = self.script.word(value);
+                    if value >= end || (word.flags & WILD != 0 && !word.is_one_variable()) {
                         return Err(self.error(
                             at,
                             "launcher_argument",

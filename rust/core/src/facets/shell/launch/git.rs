@@ -1,7 +1,7 @@
 //! `git`: configuration on the command line, and options of its verbs that start programs.
 
 use super::super::super::Undecidable;
-use super::super::script::WILD;
+use super::super::script::{VARIABLE, WILD};
 use super::options::scan;
 use super::{Kind, Launch, data};
 
@@ -47,7 +47,11 @@ impl Launch<'_> {
         let mut ended = false;
         for index in verb + 1..end {
             let (text, flags) = (self.script.text(index), self.script.word(index).flags);
-            if text.contains("ext::") {
+            // After `-m` it is the text of a message.
+            let any = flags & VARIABLE != 0
+                && flags & WILD != 0
+                && !matches!(self.script.text(index - 1), "-m" | "-am");
+            if text.contains("ext::") || any {
                 return Err(self.error(
                     index,
                     "launcher_argument",

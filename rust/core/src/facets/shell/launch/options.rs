@@ -175,7 +175,8 @@ impl Scan<'_, '_> {
     fn value(&mut self, takes: Takes, from: usize) -> Result<(), Undecidable> {
         let script = &self.launch.script;
         let word = script.word(self.at);
-        if word.flags & (PATTERN | WILD | REPLACED) != 0 {
+        let any = takes == Takes::Value && from == 0 && word.is_one_variable();
+        if word.flags & (PATTERN | WILD | REPLACED) != 0 && !any {
             return Err(self.error(
                 "launcher_argument",
                 "an expansion as the value of an option",

@@ -1,7 +1,7 @@
 //! `sh -c TEXT`, `sh FILE`, and builtins that change the shell itself.
 
 use super::super::super::Undecidable;
-use super::super::script::{PATTERN, REPLACED, TILDE};
+use super::super::script::{PATTERN, REPLACED, TILDE, VARIABLE, WILD};
 use super::super::{builtin, variables};
 use super::Launch;
 
@@ -10,6 +10,11 @@ const LETTERS: &str = "celuxvfhmp";
 const LONG: [&str; 4] = ["--norc", "--noprofile", "--login", "--posix"];
 const NAMED: [&str; 7] = [
     "errexit", "nounset", "xtrace", "pipefail", "noglob", "verbose", "posix",
+];
+
+/// Operators of `test` whose operand is a text or the name of a file.
+const TESTS: [&str; 12] = [
+    "-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-p",
 ];
 
 impl Launch<'_> {
@@ -101,7 +106,10 @@ impl Launch<'_> {
             return Ok(());
         }
         for index in first..self.row.end as usize {
-            let text = self.script.text(index);
+            let (text, flags) = (self.script.text(index), self.script.word(index).flags);
+            if flags & VARIABLE != 0 && !self.is_only_read(first, index) {
+                return Err(self.error(index, "builtin", "some shells expand the value"));
+            }
             if builtin::may_expand(text) {
                 return Err(self.error(index, "builtin", "some shells expand this argument"));
             }
@@ -117,10 +125,43 @@ impl Launch<'_> {
         Ok(())
     }
 
+    /// The value at `index` is tested as a text or as the name of a file: `[ -n "$A" ]`, `[ "$A" = b ]`; or `printf %s` prints it.
+    fn is_only_read(&self, first: usize, index: usize) -> bool {
+        let script = &self.script;
+        let program = script.span(self.row.name.0, self.row.name.1);
+        if program == "kill" {
+            return true;
+        }
+        if program == "printf" {
+            let format = script.text(first).replace("%s", "").replace("\\n", "");
+            return index > first
+                && script.word(first).flags & PATTERN == 0
+                && !format.contains(['%', '\\'])
+                && !format.starts_with('-');
+        }
+        let end = self.row.end as usize - usize::from(program == "[");
+        // A value that is split can become an operator.
+        if !script.word(index).is_one_variable() {
+            return false;
+        }
+        let operator = |at| script.word(at).flags & PATTERN == 0 && index != at;
+        match end.saturating_sub(first) {
+            2 => operator(first) && TESTS.contains(&script.text(first)),
+            3 if operator(first + 1) => match script.text(first + 1) {
+                "=" | "!=" => true,
+                unary => operator(first) && script.text(first) == "!" && TESTS.contains(&unary),
+            },
+            _ => false,
+        }
+    }
+
     /// `export NAME=value`.
     pub(super) fn declare(&mut self, first: usize) -> Result<(), Undecidable> {
         for index in first..self.row.end as usize {
-            self.certain(index)?;
+            let word = self.script.word(index);
+            if !word.is_one_variable() || word.flags & WILD != 0 {
+                self.certain(index)?;
+            }
             let text = self.script.text(index);
             let name = text.split('=').next().unwrap_or_default();
             if !variables::is_name(name.as_bytes()) {
