@@ -1,0 +1,107 @@
+"""`bobcat spend`: what runs have spent, and the reservations that are not settled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from bobcat.cli.failures import InputError
+from bobcat.cli.log import TimeParam
+from bobcat.cli.options import format_option
+from bobcat.cli.output import echo_line, write_json
+from bobcat.cli.store import since as age
+from bobcat.text.display import safe_name
+
+if TYPE_CHECKING:
+    from bobcat.ledger import Ledger, Reservation, Spending
+
+T = TypeVar("T")
+GROUPS = ("run", "thread", "principal", "tenant", "day", "month", "model")
+
+
+@click.command()
+@click.argument("store", metavar="STORE")
+@click.option("--by", type=click.Choice(GROUPS), default="day", show_default=True, help="One line for each of these.")
+@click.option("--since", type=TimeParam(), metavar="TIME", help="Calls made at this time or later.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), default=100, show_default=True, help="Most lines.")
+@click.option("--unsettled", is_flag=True, help="List the reservations that are neither committed nor released.")
+@click.option("--commit", "committed", metavar="ID", help="Count this reservation as spent, in full.")
+@click.option("--release", "released", metavar="ID", help="Give back this reservation: its call was not made.")
+@format_option
+def spend(
+    store: str, *, by: str, since: datetime | None, limit: int, unsettled: bool, committed: str | None,
+    released: str | None, output_format: str,
+) -> None:  # fmt: skip
+    """Show what the calls in the ledger STORE have spent.
+
+    STORE is the path of a SQLite file, sqlite:///PATH or postgres://...
+    """
+    if sum(bool(each) for each in (unsettled, committed, released)) > 1:
+        raise click.UsageError("--unsettled, --commit and --release exclude each other")
+    if committed is not None:
+        reservation = _with_ledger(store, lambda ledger: ledger.commit(committed))
+        return _show_settled(reservation.id, "spent", output_format)
+    if released is not None:
+        _with_ledger(store, lambda ledger: ledger.release(released))
+        return _show_settled(released, "released", output_format)
+    if unsettled:
+        return _show_unsettled(_with_ledger(store, lambda ledger: ledger.unsettled(limit=limit)), output_format)
+    return _show_spending(
+        _with_ledger(store, lambda ledger: ledger.spending(by, since=since, limit=limit)), output_format
+    )
+
+
+def _show_spending(found: list[Spending], output_format: str) -> None:
+    from bobcat.ledger.amounts import dollars
+
+    if output_format == "json":
+        write_json([row.to_json() for row in found])
+        return
+    for row in found:
+        held = f"  {dollars(row.reserved_usd)} reserved" if row.reserved_usd or row.reserved_tokens else ""
+        calls = f"{row.calls:,} call{'' if row.calls == 1 else 's'}"
+        echo_line(f"{safe_name(row.name) or '-'}  {dollars(row.usd)}  {row.tokens:,} tokens  {calls}{held}")
+    if not found:
+        click.echo("nothing was spent", err=True)
+
+
+def _show_unsettled(found: list[Reservation], output_format: str) -> None:
+    from bobcat.ledger.amounts import dollars
+
+    if output_format == "json":
+        write_json([reservation.to_json() for reservation in found])
+        return
+    now = datetime.now(UTC)
+    for each in found:
+        of = safe_name(each.run or each.thread or each.principal or each.tenant) or "-"
+        model = f"  {safe_name(each.model)}" if each.model else ""
+        echo_line(f"{each.id}  {age(each.created, now)} ago  {of}  {dollars(each.usd)}  {each.tokens:,} tokens{model}")
+    if not found:
+        click.echo("every reservation is settled", err=True)
+
+
+def _show_settled(id: str, state: str, output_format: str) -> None:
+    if output_format == "json":
+        write_json({"id": id, "state": state})
+    else:
+        echo_line(f"{id}  {state}")
+
+
+def _with_ledger(place: str, work: Callable[[Ledger], Awaitable[T]]) -> T:
+    """Call `work` with the ledger, and close it. Errors of it are those of an input."""
+    from bobcat.ledger import Ledger, LedgerError
+
+    async def main() -> T:
+        async with Ledger(place, must_exist=True) as ledger:
+            return await work(ledger)
+
+    try:
+        return asyncio.run(main())
+    except LedgerError as error:
+        raise InputError(f"{safe_name(str(error))} ({error.code})") from error
+    except ModuleNotFoundError as error:
+        raise InputError(str(error)) from error

@@ -1,0 +1,134 @@
+"""One connection per process, under a lock, and transactions on it. A broken connection is replaced."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from bobcat.errors import LedgerError
+
+T = TypeVar("T")
+ATTEMPTS = 5
+"""How often a transaction is begun that the database has undone in favour of another one."""
+
+
+class Connection(Protocol):
+    """What both drivers' connections have."""
+
+    def execute(self, statement: Any, values: Any = ..., /) -> Any:  # Any: the drivers' own types
+        """Execute one statement."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class Connected:
+    """A database with the tables of the ledger. `prefix` comes before their names."""
+
+    begin = "BEGIN"
+    mark = "?"
+    """The placeholder of the driver."""
+
+    def __init__(self, prefix: str) -> None:
+        self._tables = {name: f"{prefix}ledger_{name.lower()}" for name in ("ENTRIES", "ACCOUNTS", "DIMENSIONS")}
+        self._texts: dict[str, str] = {}
+        self._lock = threading.RLock()
+        self._process = 0
+        self._connection: Connection | None = None
+        self._abandoned: list[Connection] = []
+        self._closed = False
+
+    def run(self, statement: str, values: Sequence[object]) -> Any:  # Any: a cursor
+        """Execute one statement on the connection of a `read` or a `write`."""
+        assert self._connection is not None
+        text = self._texts.get(statement)
+        if text is None:
+            text = statement.replace("?", self.mark)
+            for name, table in self._tables.items():
+                text = text.replace(name, table)
+            self._texts[statement] = text
+        return self._connection.execute(text, tuple(values))
+
+    def read(self, work: Callable[[], T]) -> T:
+        """Call `work` with a connection. Raises `LedgerError` for the errors of the database."""
+        with self._connected():
+            return work()
+
+    def write(self, work: Callable[[], T]) -> T:
+        """Call `work` in a transaction, and commit it. Raises `LedgerError` for the errors of the database."""
+        with self._connected():
+            for attempt in range(ATTEMPTS):
+                self.run(self.begin, ())
+                try:
+                    value = work()
+                    self.run("COMMIT", ())
+                except BaseException as error:
+                    self._roll_back()
+                    if attempt + 1 == ATTEMPTS or not self.is_conflict(error):
+                        raise
+                else:
+                    return value
+            raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._closed = True
+            self._disconnect()
+
+    def connect(self) -> Connection:
+        """Open a connection, and create the tables where they are missing."""
+        raise NotImplementedError
+
+    def to_error(self, error: Exception) -> LedgerError | None:
+        """Convert an error of the driver; None for another one."""
+        raise NotImplementedError
+
+    def is_broken(self, connection: Connection) -> bool:
+        """Return true if the connection cannot be used any more."""
+        raise NotImplementedError
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """Return true if the database has undone the transaction in favour of another one."""
+        raise NotImplementedError
+
+    def _roll_back(self) -> None:
+        try:
+            self.run("ROLLBACK", ())
+        except Exception:
+            self._disconnect()
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """The connection of this process, held by this thread."""
+        if self._process not in (0, os.getpid()):  # a fork: a thread of the parent may have held the lock
+            self._lock = threading.RLock()
+            if self._connection is not None:  # the parent owns it
+                self._abandoned.append(self._connection)
+            self._connection = None
+        with self._lock:
+            if self._closed:
+                raise LedgerError("closed", "the ledger was closed")
+            try:
+                if self._connection is not None and self.is_broken(self._connection):
+                    self._disconnect()
+                if self._connection is None:
+                    self._process = os.getpid()
+                    self._connection = self.connect()
+                yield
+            except Exception as error:
+                known = self.to_error(error)
+                if known is None:
+                    raise
+                raise known from error
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None and self._process == os.getpid():
+            try:
+                connection.close()
+            except Exception:  # it is broken
+                return
