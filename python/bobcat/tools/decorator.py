@@ -1,4 +1,4 @@
-"""`@tool`: declare a function as a tool, with its shadow and its reconciler."""
+"""`@tool`: declare a function as a tool, with its shadow, its reconciler and its undo."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import dataclasses
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from inspect import Parameter
 from typing import Any, Literal, ParamSpec, Protocol, TypeVar, cast, get_args, overload
 
 from bobcat.model.decision import Effect, ToolMetadata
 from bobcat.model.run import Reconcile, ToolDef
+from bobcat.tools.function_snapshots import FunctionSnapshotter, ReadState, WriteState
 from bobcat.tools.signature import SUPPLIED, signature_of, supplied_parameters
 
 META = "__bobcat_meta__"
@@ -19,6 +21,8 @@ LYNX_META = "__lynx_meta__"
 # Any: arguments and results of tools have any type.
 Fn = TypeVar("Fn", bound=Callable[..., Awaitable[Any]])
 ReconcileFn = TypeVar("ReconcileFn", bound=Reconcile)
+ReadFn = TypeVar("ReadFn", bound=ReadState)
+WriteFn = TypeVar("WriteFn", bound=WriteState)
 P = ParamSpec("P")
 R = TypeVar("R", bound=Awaitable[Any])
 R_co = TypeVar("R_co", bound=Awaitable[Any], covariant=True)
@@ -28,7 +32,7 @@ COSTS: tuple[Cost, ...] = get_args(Cost)
 
 
 class ToolFunction(Protocol[P, R_co]):
-    """The result of `@tool` on an async function, for type checkers: the function, and its two decorators."""
+    """The result of `@tool` on an async function, for type checkers: the function, and its decorators."""
 
     __name__: str
     __qualname__: str
@@ -41,6 +45,15 @@ class ToolFunction(Protocol[P, R_co]):
 
     def reconcile(self, fn: ReconcileFn, /) -> ReconcileFn:
         """Attach the reconciler, which reports whether an action happened; see `reconcile`."""
+
+    def snapshot(self, *, target: str | None = None) -> Callable[[ReadFn], ReadFn]:
+        """Attach the function that reads, as JSON, the state which the tool changes: for `Undo`.
+
+        `target` names the argument that names the resource, which policies read in `undo.apply`.
+        """
+
+    def undo(self, fn: WriteFn, /) -> WriteFn:
+        """Attach the function that restores a state which `snapshot` read: `async def undo_pay(snapshot, args)`."""
 
 
 @overload
@@ -79,8 +92,8 @@ def tool(
     `name`.
 
     The function is returned unchanged, with its `ToolDef` attached, a `.shadow` decorator for its dry-run twin, and a
-    `.reconcile` decorator for the function that reports whether an action happened. The name defaults to the
-    function's, the description to its docstring.
+    `.reconcile` decorator for the function that reports whether an action happened; `.snapshot` and `.undo` are those
+    of the functions that `Undo` calls. The name defaults to the function's, the description to its docstring.
 
     `effect` states how an action of the tool happens once, however often a run is interrupted and resumed:
 
@@ -162,6 +175,8 @@ def declare(
             signature_of(definition)
         fn.shadow = lambda shadow_fn: _add_shadow(fn, shadow_fn)  # type: ignore[attr-defined]
         fn.reconcile = lambda reconcile_fn: _add_reconcile(fn, reconcile_fn)  # type: ignore[attr-defined]
+        fn.snapshot = lambda *, target=None: partial(_add_snapshot, fn, target)  # type: ignore[attr-defined]
+        fn.undo = lambda undo_fn: _add_undo(fn, undo_fn)  # type: ignore[attr-defined]
         return fn
 
     return decorate
@@ -224,6 +239,35 @@ def _add_reconcile(real_fn: Callable[..., Any], reconcile_fn: ReconcileFn) -> Re
         raise TypeError("reconcile function must be async")
     _attach(real_fn, dataclasses.replace(_definition(real_fn, "reconciler"), reconcile_fn=reconcile_fn))
     return reconcile_fn
+
+
+def _add_snapshot(real_fn: Callable[..., Any], target: str | None, read: ReadFn) -> ReadFn:
+    if not _is_async(read):
+        raise TypeError("snapshot function must be async")
+    if target is not None and target not in _names_of(real_fn):
+        raise ValueError(f"target must name a parameter of the tool; {_label(real_fn)} lacks {target!r}")
+    current = _definition(real_fn, "snapshot")
+    found = dataclasses.replace(_snapshotter_of(current), read=read, target=target)
+    _attach(real_fn, dataclasses.replace(current, snapshotter=found))
+    return read
+
+
+def _add_undo(real_fn: Callable[..., Any], write: WriteFn) -> WriteFn:
+    if not _is_async(write):
+        raise TypeError("undo function must be async")
+    current = _definition(real_fn, "undo")
+    found = dataclasses.replace(_snapshotter_of(current), write=write)
+    _attach(real_fn, dataclasses.replace(current, snapshotter=found))
+    return write
+
+
+def _snapshotter_of(definition: ToolDef) -> FunctionSnapshotter:
+    found = definition.snapshotter
+    if found is None:
+        return FunctionSnapshotter()
+    if not isinstance(found, FunctionSnapshotter):
+        raise TypeError(f"{definition.name!r} has a snapshotter already")
+    return found
 
 
 def _is_async(fn: object) -> bool:
