@@ -12,12 +12,14 @@ Building checks only that conditions and operands have valid types; the compiler
 it checks YAML, and reports the Python line of each.
 """
 
+from bobcat.build.capabilities import Capability, capability
 from bobcat.build.conditions import Condition, all_of, any_of, not_
 from bobcat.build.paths import Edit, Path, args, context, declared, path, tool
 from bobcat.build.policy import Policy
 from bobcat.build.rules import Rule, When, always, when
 
 __all__ = [
+    "Capability",
     "Condition",
     "Edit",
     "Path",
@@ -28,6 +30,7 @@ __all__ = [
     "always",
     "any_of",
     "args",
+    "capability",
     "context",
     "declared",
     "not_",

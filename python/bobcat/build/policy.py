@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bobcat.build.places import Positions
+from bobcat.build.capabilities import Capability
+from bobcat.build.places import Positions, here
 from bobcat.build.rules import Rule, When
 
 if TYPE_CHECKING:
@@ -18,16 +19,22 @@ class Policy:
 
     `Policy(rule, rule)` or `Policy(rules)`. Rules without an id are named `rule_<index>`. The defaults apply if this
     policy is compiled alone; beside YAML, the defaults of the YAML apply, and this policy may not have any.
+    `resources` are those of its rules and capabilities, as in YAML.
     """
 
     def __init__(
         self,
-        *rules: Rule | Iterable[Rule],
+        *rules: Rule | Capability | Iterable[Rule | Capability],
         on_no_match: str | None = None,
         on_missing_shadow: str | None = None,
         on_rule_error: str | None = None,
+        resources: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        self._rules = tuple(_rules(rules))
+        items = tuple(_rules(rules))
+        self._rules = tuple(item for item in items if isinstance(item, Rule))
+        self._capabilities = tuple(item for item in items if isinstance(item, Capability))
+        self._resources = {name: dict(resource) for name, resource in (resources or {}).items()}
+        self._place = here()
         given = {"on_no_match": on_no_match, "on_missing_shadow": on_missing_shadow, "on_rule_error": on_rule_error}
         self._defaults = {name: value for name, value in given.items() if value is not None}
 
@@ -35,6 +42,11 @@ class Policy:
     def rules(self) -> tuple[Rule, ...]:
         """Return the rules in order."""
         return self._rules
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """Return the capabilities in order; their rules come after the others of equal priority."""
+        return self._capabilities
 
     @property
     def defaults(self) -> Mapping[str, str]:
@@ -50,13 +62,22 @@ class Policy:
     def __bobcat_policy__(self) -> tuple[Mapping[str, str], tuple[BuiltRule, ...]]:
         """Return the defaults, and the rules in the IR."""
         positions = Positions()
-        return self.defaults, tuple(rule.__bobcat_rule__(index, positions) for index, rule in enumerate(self._rules))
+        if not self._capabilities and not self._resources:
+            rules = (rule.__bobcat_rule__(index, positions) for index, rule in enumerate(self._rules))
+            return self.defaults, tuple(rules)
+        from bobcat.build.surface import built_resources
 
-    def __iter__(self) -> Iterator[Rule]:
-        return iter(self._rules)
+        resources, findings = built_resources(self._resources, self._place, positions)
+        built = [rule.__bobcat_rule__(index, positions, resources) for index, rule in enumerate(self._rules)]
+        for index, item in enumerate(self._capabilities):
+            built.extend(item.__bobcat_rules__(index, positions, resources))
+        return self.defaults, (*findings, *built)
+
+    def __iter__(self) -> Iterator[Rule | Capability]:
+        return iter((*self._rules, *self._capabilities))
 
     def __len__(self) -> int:
-        return len(self._rules)
+        return len(self._rules) + len(self._capabilities)
 
     def __add__(self, other: Policy) -> Policy:
         """Return a policy with the rules of both, these first. TypeError if both have defaults."""
@@ -64,24 +85,33 @@ class Policy:
             return NotImplemented
         if self._defaults and other._defaults:
             raise TypeError("both policies have defaults; remove them from one")
-        return Policy(self._rules, other._rules, **{**self._defaults, **other._defaults})
+        twice = [name for name, item in self._resources.items() if other._resources.get(name, item) != item]
+        if twice:
+            raise TypeError(f"both policies have a resource `{twice[0]}`; rename it in one")
+        defaults = {**self._defaults, **other._defaults}
+        return Policy(self, other, resources={**self._resources, **other._resources}, **defaults)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Policy):
             return NotImplemented
-        return (self._rules, self._defaults) == (other._rules, other._defaults)
+        return self._content == other._content
+
+    @property
+    def _content(self) -> tuple[object, ...]:
+        return self._rules, self._capabilities, self._resources, self._defaults
 
     __hash__ = None  # type: ignore[assignment]  # operands may be lists
 
     def __repr__(self) -> str:
-        parts = [*(f"    {rule!r},\n" for rule in self._rules)]
+        parts = [*(f"    {rule!r},\n" for rule in self)]
+        parts += [f"    resources={self._resources!r},\n"] if self._resources else []
         parts += [f"    {name}={value!r},\n" for name, value in self._defaults.items()]
         return f"Policy(\n{''.join(parts)})" if parts else "Policy()"
 
 
-def _rules(given: Iterable[Rule | Iterable[Rule]]) -> Iterator[Rule]:
+def _rules(given: Iterable[Rule | Capability | Iterable[Rule | Capability]]) -> Iterator[Rule | Capability]:
     for item in given:
-        if isinstance(item, Rule):
+        if isinstance(item, Rule | Capability):
             yield item
         elif isinstance(item, When):
             raise TypeError(f"`{item!r}` has no verdict: add `.allow()`, `.deny(...)` or another verdict")

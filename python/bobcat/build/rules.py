@@ -12,6 +12,7 @@ from bobcat.build.places import Positions, SourcePosition, here
 
 if TYPE_CHECKING:
     from bobcat.frontend.builder.rules import BuiltRule
+    from bobcat.frontend.strict.resources import Resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,16 @@ class Rule:
         found: str | None = dict(self.options).get("id")
         return found
 
-    def __bobcat_rule__(self, index: int | None = None, positions: Positions | None = None) -> BuiltRule:
+    def __bobcat_rule__(
+        self, index: int | None = None, positions: Positions | None = None, resources: Resources | None = None
+    ) -> BuiltRule:
         """Return the rule in the IR, or the diagnostics that prevented it. `index` is the rule's index in its
-        policy.
+        policy, `resources` are those of that policy.
         """
         from bobcat.build.surface import built
 
-        return built(self.decision, self.conditions, self.options, self.place, index, positions or Positions())
+        positions = positions or Positions()
+        return built(self.decision, self.conditions, self.options, self.place, index, positions, resources)
 
 
 class When:
@@ -56,9 +60,17 @@ class When:
     def __init__(self, conditions: tuple[Condition, ...]) -> None:
         self._conditions = conditions
 
-    def allow(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
-        """Run the call as proposed."""
-        return self._rule("allow", reason=reason, id=id, priority=priority, description=description)
+    def allow(
+        self,
+        reason: str = "",
+        *,
+        id: str | None = None,
+        priority: int = 0,
+        description: str = "",
+        undo: str | None = None,
+    ) -> Rule:
+        """Run the call as proposed; with `undo="required"`, only by a tool that can be undone."""
+        return self._rule("allow", reason=reason, id=id, priority=priority, description=description, undo=undo)
 
     def deny(self, reason: str = "", *, id: str | None = None, priority: int = 0, description: str = "") -> Rule:
         """Deny the call; `reason` is shown to the model."""
@@ -78,6 +90,7 @@ class When:
         id: str | None = None,
         priority: int = 0,
         description: str = "",
+        undo: str | None = None,
     ) -> Rule:
         """Ask one of `approvers` first (anyone if it is empty), and wait at most `timeout_seconds`."""
         people = [approvers] if isinstance(approvers, str) else list(approvers)
@@ -90,6 +103,7 @@ class When:
             id=id,
             priority=priority,
             description=description,
+            undo=undo,
         )
 
     def transform(

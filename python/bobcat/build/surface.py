@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bobcat.build.chains import key_text
 from bobcat.build.conditions import AllConditions, AnyCondition, Condition, NotCondition, Operand, PathComparison, Tests
 from bobcat.build.paths import Edit, Path
-from bobcat.frontend.builder.located import Located, lower_built
+from bobcat.frontend.builder.located import Located, lower_built, lower_capability, lower_resources
 from bobcat.frontend.builder.rules import BuiltRule
 from bobcat.frontend.strict.key_syntax import written
+from bobcat.language.operators import LEADING
 
 if TYPE_CHECKING:
     from bobcat.build.places import Positions, SourcePosition
+    from bobcat.frontend.strict.resources import Resources
 
 
 def built(
@@ -23,6 +25,7 @@ def built(
     place: SourcePosition,
     index: int | None,
     positions: Positions,
+    resources: Resources | None = None,
 ) -> BuiltRule:
     """Lower a built rule to the IR, or to diagnostics."""
     surface = _Surface(place.file, positions)
@@ -32,7 +35,27 @@ def built(
     data["decision"] = decision
     matches = [surface.condition(item) for item in conditions]
     data["match"] = matches[0] if len(matches) == 1 else {"all_of": matches} if matches else {}
-    return lower_built(surface.placed(data, place), place.file, index)
+    return lower_built(surface.placed(data, place), place.file, index, resources)
+
+
+def built_capability(
+    data: dict[str, Any],  # Any: the values of its keys, as YAML has them
+    place: SourcePosition,
+    index: int,
+    positions: Positions,
+    resources: Resources,
+) -> tuple[BuiltRule, ...]:
+    """Lower a capability to the rules of its actions, or to diagnostics."""
+    return lower_capability(_Surface(place.file, positions).placed(data, place), place.file, index, resources)
+
+
+def built_resources(
+    data: Mapping[str, Any],  # Any: as YAML has them
+    place: SourcePosition,
+    positions: Positions,
+) -> tuple[Resources, tuple[BuiltRule, ...]]:
+    """Lower the resources of a policy; the second value has the findings about them."""
+    return lower_resources(_Surface(place.file, positions).placed(data, place), place.file)
 
 
 class _Surface:
@@ -54,8 +77,11 @@ class _Surface:
             case NotCondition(_, item):
                 return self.placed({"not": self.condition(item)}, condition.place)
             case PathComparison(_, path, operators, operand):
+                value = _operand(operand)
+                if operators[-1] in LEADING and len(operators) > 1:  # at the end of a key, it would be an entry
+                    operators, value = operators[:-1], {operators[-1]: value}
                 key = written(path.head, path.steps, key_text(operators))
-                return self.placed({key: _operand(operand)}, condition.place)
+                return self.placed({key: value}, condition.place)
             case _:
                 raise TypeError(f"a condition of an unknown kind: `{type(condition).__name__}`")
 

@@ -353,13 +353,14 @@ class Policy(_core.Program):
         if source_map is not None and source is not None and source.file >= 0:
             name = source_map.files[source.file]
         order = source.order if source is not None else index
+        place = source.place if source is not None else f"rules[{index}]"
         return RuleView(
             id=rule.id if isinstance(rule.id, str) else str(rule.id),
             priority=rule.priority,
             description=source.description if source is not None else "",
             verdict=Verdict(rule.verdict),
             order=order,
-            source_location=f"{name}:rule[{order}]",
+            source_location=f"{name}:{place.replace('rules', 'rule', 1)}",
             span=source_map.rule_span(index) if source_map is not None else None,
             digest=self.rule_digests[index],
         )

@@ -19,7 +19,8 @@ Position = tuple[int, int, int, int]
 class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
     """The source of one rule.
 
-    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's index in its file; `leaves` holds the
+    `file` indexes `SourceMap.files` (-1 for a host rule); `order` is the rule's index in its file, or for a rule of the
+    capability with index N, -N - 1; `leaves` holds the
     spans of the leaves of the rule's normalised match, in pre-order. For a function it holds the spans of its
     statements, with an `if` at its condition, all zero for a statement without a position in the file; `names` are its
     locals by slot, empty for a local without a name.
@@ -34,6 +35,11 @@ class RuleSource(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     order: int
     leaves: tuple[Position, ...] = ()
     names: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Return the path of the rule, or of its capability, in the data of the file."""
+        return f"rules[{self.order}]" if self.order >= 0 else f"capabilities[{-self.order - 1}]"
 
 
 class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, gc=False):
@@ -73,7 +79,7 @@ class SourceMap(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
         return _span_at(self.files[0], self.defaults[number])
 
     def _span(self, rule: RuleSource, position: Position) -> Span:
-        path = "" if rule.line else f"$.rules[{rule.order}]"
+        path = "" if rule.line else f"$.{rule.place}"
         return _span_at(self.files[rule.file], position, path)
 
 

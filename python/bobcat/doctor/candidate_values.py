@@ -48,7 +48,7 @@ class ClauseCandidates:
 
 def candidate_values(leaf: Leaf) -> ClauseCandidates:
     """Return the candidates for a clause's path; the paths that its operand refers to have `reference_values`."""
-    operand = _with_reference_values(leaf.op, leaf.operand)
+    operand = with_reference_values(leaf.op, leaf.operand)
     true, false = by_operator(leaf.op, operand)
     if leaf.head == "context" and leaf.path == ("timestamp",):
         return _moments(operand)
@@ -64,24 +64,24 @@ def reference_values(leaf: Leaf) -> dict[tuple[str, ...], Any]:  # Any: JSON
     while waiting:
         operator, operand = waiting.pop()
         if isinstance(operand, dict) and "ref" in operand:
-            found[tuple(operand["ref"])] = _with_reference_values(operator, operand)
+            found[tuple(operand["ref"])] = with_reference_values(operator, operand)
         elif isinstance(operand, dict) and "tests" in operand:
             waiting.extend((item["op"], item["operand"]) for item in operand["tests"])
     return found
 
 
-def _with_reference_values(operator: str, operand: Const) -> Any:  # Any: a value, or pairs of operator and value
+def with_reference_values(operator: str, operand: Const) -> Any:  # Any: a value, or pairs of operator and value
     """Return an operand with references replaced by values."""
     if isinstance(operand, dict) and "ref" in operand:
         row = PATHS.get(tuple(operand["ref"]))
         sample = row.sample if row else "x"
         return [sample] if IR_OPERATORS[operator].reference is ReferenceForm.LIST else sample
     if isinstance(operand, dict) and "tests" in operand:
-        return [(item["op"], _with_reference_values(item["op"], item["operand"])) for item in operand["tests"]]
+        return [(item["op"], with_reference_values(item["op"], item["operand"])) for item in operand["tests"]]
     return from_const(operand)
 
 
-def by_operator(operator: str, operand: Any) -> Candidates:  # Any: see `_with_reference_values`
+def by_operator(operator: str, operand: Any) -> Candidates:  # Any: see `with_reference_values`
     """Return values that probably pass a comparison, and values that probably do not."""
     row = IR_OPERATORS[operator]
     if row.nests:

@@ -11,7 +11,7 @@ from typing import Any
 
 from bobcat._core import parse_facet
 
-__all__ = ["Parts", "Undecidable", "cidr", "email", "ip", "path", "semver", "shell", "url"]
+__all__ = ["Parts", "Undecidable", "cidr", "email", "ip", "path", "semver", "shell", "sql", "url"]
 
 
 class Undecidable(ValueError):
@@ -53,6 +53,12 @@ NAMES: dict[str, frozenset[str]] = {
     "email": frozenset("local domain".split()),
     "semver": frozenset("major minor patch prerelease".split()),
     "shell": frozenset(("programs",)),
+    "sql": frozenset(
+        (
+            "kind kinds tables table_names reads writes functions function_names unknown_functions statements"
+            " is_read_only"
+        ).split()
+    ),
 }
 """The parts that a rule in Python reads."""
 
@@ -99,3 +105,23 @@ def semver(text: str) -> Parts:
 def shell(text: str) -> Parts:
     """Parse a command line: `programs`, those of all commands in order."""
     return Parts("shell", {"programs": [command["program"] for command in _parsed("shell", text)]})
+
+
+class _StatementParts(Parts):
+    """The parts of a statement, each of which it has or leaves undecided."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:  # Any: JSON
+        found = super().__getattr__(name)
+        if found is None:
+            raise Undecidable("sql_part", 0, f"the statement does not decide `{name}`")
+        return found
+
+
+def sql(text: str) -> Parts:
+    """Parse a statement of SQL: `kind`, `kinds`, `tables`, `reads`, `writes`, `functions`, `is_read_only` and others.
+
+    Reading a part that the statement leaves undecided raises `Undecidable`.
+    """
+    return _StatementParts("sql", _parsed("sql", text))

@@ -57,6 +57,7 @@ ROWS = (
     FacetSpec("email", OperandKind.EMAIL, "email", "one address of mail", "a@example.com"),
     FacetSpec("semver", OperandKind.VERSION, "version", "a semantic version", "1.2.3", _ORDER),
     FacetSpec("shell", OperandKind.SCRIPT, "script", "a command line of a POSIX shell", "ls -l", _COMMANDS),
+    FacetSpec("sql", OperandKind.STATEMENT, "statement", "a statement of SQL", "SELECT a FROM b"),
     FacetSpec("json", OperandKind.DOCUMENT, "document", "a JSON document in a text", '{"key": 1}'),
 )
 """All facets, in display order."""
@@ -115,6 +116,23 @@ PARTS: dict[OperandKind, dict[str, PartSpec]] = {
         "effects": PartSpec(OperandKind.STRINGS, "all effects"),
         "via": PartSpec(OperandKind.STRINGS, "the launchers in front, the nearest first"),
         "assigns": PartSpec(OperandKind.STRINGS, "the names of the variables that are assigned in front"),
+    },
+    OperandKind.STATEMENT: {
+        "kind": PartSpec(_TEXT, "the kind, if it has one only: `select`, `insert`, `update`, `delete`, `create`, ..."),
+        "kinds": PartSpec(
+            OperandKind.STRINGS, "the kinds of writes, those in common table expressions included; `select` without any"
+        ),
+        "tables": PartSpec(OperandKind.STRINGS, "all tables, as qualified there, in lower case"),
+        "table_names": PartSpec(OperandKind.STRINGS, "all tables, without qualifiers"),
+        "reads": PartSpec(OperandKind.STRINGS, "the tables that are read"),
+        "writes": PartSpec(OperandKind.STRINGS, "the tables that are written"),
+        "functions": PartSpec(OperandKind.STRINGS, "all functions, as qualified there, in lower case"),
+        "function_names": PartSpec(OperandKind.STRINGS, "all functions, without qualifiers"),
+        "unknown_functions": PartSpec(
+            OperandKind.STRINGS, "the functions that are not known to read and change nothing but their arguments"
+        ),
+        "statements": PartSpec(_NUMBER, "1: several statements are undecidable"),
+        "is_read_only": PartSpec(_BOOL, "a query whose functions are all known to read and change nothing"),
     },
     OperandKind.VERSION: {
         "major": PartSpec(_NUMBER, "the first number", "{}.0.0"),

@@ -29,6 +29,7 @@ class OperandKind(Enum):
     DOCUMENT = "a value of a JSON document"
     SCRIPT = "the commands of a command line"
     COMMAND = "a command"
+    STATEMENT = "a statement of SQL"
 
     __hash__ = object.__hash__  # PERF: members are singletons; the inherited hash is a Python call
 

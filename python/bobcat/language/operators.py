@@ -20,7 +20,7 @@ from bobcat.language.kinds import OperandForm, OperandKind, ReferenceForm
 _PARSED = frozenset(
     (
         OperandKind.URL, OperandKind.ADDRESS, OperandKind.NETWORK, OperandKind.FILE_PATH, OperandKind.EMAIL,
-        OperandKind.SCRIPT, OperandKind.COMMAND,
+        OperandKind.SCRIPT, OperandKind.COMMAND, OperandKind.STATEMENT,
     )
 )  # fmt: skip
 _ANY_VALUE = frozenset(OperandKind) - _PARSED
@@ -54,6 +54,7 @@ class OperatorSpec:
       `path_only`: it does not test derived values.
     * `unordered`: a list operand is a set; `single`: the operator whose operand is the only item of the list.
     * `recent`: earlier versions read its name at the end of a key as the name of an argument.
+    * `leading`: its name is one only before another operator; elsewhere it names an argument or an entry.
     * `derived`: of an operator that nests, the kind of the derived value; None is that of the elements of the list.
     * `sign`: its sign in listings.
     * `synonyms`: names of it in other languages; `lowered` of it after `lower`; `negations` of its negation.
@@ -75,6 +76,7 @@ class OperatorSpec:
     unordered: bool = False
     single: str | None = None
     recent: bool = False
+    leading: bool = False
     derived: OperandKind | None = None
     sign: str = ""
     synonyms: tuple[str, ...] = ()
@@ -197,6 +199,10 @@ ROWS = (
         synonyms=("len",),
     ),
     OperatorSpec(
+        "byte_length", OperandForm.TESTS, _TEXT - {OperandKind.LOWER}, probes.of_length,
+        derived=OperandKind.COUNT, leading=True, types=("string",), constrains=False,
+    ),
+    OperatorSpec(
         "lower", OperandForm.TESTS, _TEXT - {OperandKind.LOWER}, probes.of_lower,
         derived=OperandKind.LOWER, types=("string",), synonyms=("lowercase", "lower_case", "tolower", "to_lower"),
     ),
@@ -211,6 +217,7 @@ ROWS = (
         "none", OperandForm.TESTS, _ELEMENTS, probes.no_one,
         types=("array",), excludes=True, synonyms=("none_of",),
     ),
+    OperatorSpec("first", OperandForm.TESTS, _LISTS, probes.some, leading=True, types=("array",)),
 )  # fmt: skip
 """All operators, in display order."""
 
@@ -222,6 +229,8 @@ SIGNS = {row.name: row.sign for row in ROWS if row.sign}
 """The signs of operators that have one."""
 NESTING = frozenset(row.name for row in ROWS if row.nests)
 """Operators whose operand is tests of a derived value: its length, its lower case, its elements."""
+LEADING = frozenset(row.name for row in ROWS if row.leading)
+"""Operators whose names are names of entries unless another operator follows."""
 
 _ConditionT = TypeVar("_ConditionT")
 _PathT = TypeVar("_PathT")
@@ -314,6 +323,14 @@ class OperatorMethods(ABC, Generic[_ConditionT, _PathT]):
         return self._derive("length", tests)
 
     @overload
+    def byte_length(self) -> _PathT: ...
+    @overload
+    def byte_length(self, **tests: Any) -> _ConditionT: ...
+    def byte_length(self, **tests: Any) -> _PathT | _ConditionT:
+        """Length of the text in UTF-8, in bytes: `.byte_length() <= 10_000`."""
+        return self._derive("byte_length", tests)
+
+    @overload
     def lower(self) -> _PathT: ...
     @overload
     def lower(self, **tests: Any) -> _ConditionT: ...
@@ -344,3 +361,11 @@ class OperatorMethods(ABC, Generic[_ConditionT, _PathT]):
     def none(self, **tests: Any) -> _PathT | _ConditionT:
         """No element: `.none().matches("secret")`."""
         return self._derive("none", tests)
+
+    @overload
+    def first(self) -> _PathT: ...
+    @overload
+    def first(self, **tests: Any) -> _ConditionT: ...
+    def first(self, **tests: Any) -> _PathT | _ConditionT:
+        """The first element: `.first().in_("status", "log")`; false of an empty list."""
+        return self._derive("first", tests)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from bobcat.doctor.candidate_values import MISSING, Missing, by_operator
+from bobcat.doctor.candidate_values import MISSING, Missing, by_operator, with_reference_values
 from bobcat.ir.constants import from_const
 from bobcat.ir.schema import Const
 from bobcat.language.facets import IR_NESTING, IR_OPERATORS
@@ -37,12 +37,15 @@ def solve(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBudget) -
     present = next((operand is want for op, operand, want in tests if op == "exists"), True)
     if not present:
         return MISSING if place != ("tool",) and all(op == "exists" for op, _, _ in tests) else None
+    row = PATHS.get(place)
+    is_mapping = row is not None and row.open
     for value in _candidates(place, tests, budget):
-        if value is not None and all(holds(op, operand, value) is want for op, operand, want in tests):
+        fits = value is not None and (isinstance(value, dict) or not is_mapping)
+        if fits and all(holds(op, operand, value) is want for op, operand, want in tests):
             return value
     if not _tried(place) and not any(want for _, _, want in tests) and place != ("tool",):
         return MISSING if place[0] != "args" else None
-    if any(op not in _SOLVED for op, _, _ in tests) or place == ("context", "timestamp"):
+    if is_mapping or any(op not in _SOLVED for op, _, _ in tests) or place == ("context", "timestamp"):
         raise PatternSyntaxError("no candidate passes, but other values may")
     return None
 
@@ -77,8 +80,7 @@ def _candidates(place: tuple[str, ...], tests: Sequence[Test], budget: SearchBud
         if want and IR_OPERATORS[op].operand in _PARTS:
             yield _elements(op, operand)
         if op in IR_NESTING:
-            pairs = [(item["op"], item["operand"]) for item in operand["tests"]]
-            yield from by_operator(op, pairs)[not want]
+            yield from by_operator(op, with_reference_values(op, operand))[not want]
     yield from (1, True, ["x"])
 
 

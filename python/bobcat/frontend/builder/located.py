@@ -12,13 +12,16 @@ from typing import Any
 from yaml.error import Mark
 from yaml.nodes import Node
 
-from bobcat.bundle.source_map import Position
+from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.diagnostics.model import Span
 from bobcat.frontend.builder.rules import NOWHERE, BuiltRule
 from bobcat.frontend.report import DiagnosticCollector
+from bobcat.frontend.strict.capabilities import Capabilities
 from bobcat.frontend.strict.matches import MatchLowering
+from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.strict.rules import Rules
 from bobcat.frontend.yaml.source import MAX_DEPTH, PastCap, PlainCopy
+from bobcat.ir.schema import IrRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,9 @@ class Located:
     position: Position | None
 
 
-def lower_built(surface: Located, file: str, index: int | None) -> BuiltRule:
+def lower_built(surface: Located, file: str, index: int | None, resources: Resources | None = None) -> BuiltRule:
     """Lower the rule that a surface describes. `index` names a rule without an id; if `index` is None, the rule needs
-    an id.
+    an id. `resources` are those of its policy.
     """
     report = DiagnosticCollector(file)
     position = surface.position or NOWHERE
@@ -42,13 +45,50 @@ def lower_built(surface: Located, file: str, index: int | None) -> BuiltRule:
     try:
         node = _LocatedCopy(report, position).node(surface, "$", 1)
         if not report.has_errors() or index is None:
-            lowered = Rules(report, MatchLowering(report)).rule(node, index or 0)
+            own = resources.reporting_to(report) if resources is not None else None
+            lowered = Rules(report, MatchLowering(report, own)).rule(node, index or 0)
     except PastCap as cap:
         report.add(cap.code, span, limit=cap.limit)
     if lowered is None or report.has_errors():
         return BuiltRule(None, file, position, findings=report.sorted())
     rule, source = lowered
     return BuiltRule(rule, file, position, source.leaves, source.description, report.sorted())
+
+
+def lower_capability(surface: Located, file: str, index: int, resources: Resources) -> tuple[BuiltRule, ...]:
+    """Lower the capability that a surface describes; `index` is its index in its policy."""
+    report = DiagnosticCollector(file)
+    position = surface.position or NOWHERE
+    made: list[tuple[IrRule, RuleSource]] = []
+    try:
+        node = _LocatedCopy(report, position).node(surface, "$", 1)
+        own = resources.reporting_to(report)
+        if not report.has_errors():
+            made = list(Capabilities(report, Rules(report, MatchLowering(report, own)), own).lower(node, index))
+    except PastCap as cap:
+        report.add(cap.code, Span(file, *position), limit=cap.limit)
+    if report.has_errors() or not made:
+        return (BuiltRule(None, file, position, findings=report.sorted()),)
+    findings = [report.sorted(), *[()] * (len(made) - 1)]
+    return tuple(
+        BuiltRule(rule, file, position, source.leaves, source.description, found)
+        for (rule, source), found in zip(made, findings, strict=True)
+    )
+
+
+def lower_resources(surface: Located, file: str) -> tuple[Resources, tuple[BuiltRule, ...]]:
+    """Lower the resources that a surface describes; the second value has the findings about them."""
+    report = DiagnosticCollector(file)
+    position = surface.position or NOWHERE
+    found = Resources(report)
+    try:
+        node = _LocatedCopy(report, position).node(surface, "$", 1)
+        if not report.has_errors():
+            found.define(node)
+    except PastCap as cap:
+        report.add(cap.code, Span(file, *position), limit=cap.limit)
+    findings = report.sorted()
+    return found, (BuiltRule(None, file, position, findings=findings),) if findings else ()
 
 
 class _LocatedCopy(PlainCopy):

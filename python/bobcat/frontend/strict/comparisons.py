@@ -19,6 +19,7 @@ from bobcat.frontend.strict.key_syntax import KeySyntaxError, split
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.strict.operand_help import argument_help, operator_help
 from bobcat.frontend.strict.operands import COMPARING, Operands
+from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.suggest import listed
 from bobcat.frontend.yaml.nodes import INVALID_VALUE, entries
 from bobcat.frontend.yaml.scalars import kind_of_node
@@ -40,8 +41,9 @@ Comparison: TypeAlias = tuple[Operator, Const, Dialect | None]
 class Comparisons:
     """Lowering of comparisons. Methods return None after they have reported an error."""
 
-    def __init__(self, report: DiagnosticCollector) -> None:
+    def __init__(self, report: DiagnosticCollector, resources: Resources) -> None:
         self._report = report
+        self._resources = resources
         self._operands = Operands(report)
 
     def comparison(self, node: Node, key: Key) -> Comparison | None:
@@ -92,10 +94,18 @@ class Comparisons:
             nodes = node.value if isinstance(node, SequenceNode) else [node] * len(operand)
             found = [self._canonical(each, key, item) for each, item in zip(nodes, operand, strict=True)]
             return INVALID_VALUE if INVALID_VALUE in found else found
+        directories = key.kind is OperandKind.FILE_PATH and key.op == RANGE
+        if directories and isinstance(operand, str):
+            operand = self._resources.directory_operand(operand, node)
+            if operand is None:
+                return INVALID_VALUE
         try:
             return facet_operand(CORE_KINDS[key.kind], key.op == RANGE, operand)
         except ValueError as problem:
-            self._report.add("E0415", node, value=shown(str(operand)), kind=key.kind.value, problem=str(problem))
+            help = self._resources.suggestion(str(operand)) if directories else None
+            self._report.add(
+                "E0415", node, value=shown(str(operand)), kind=key.kind.value, problem=str(problem), help=help
+            )
             return INVALID_VALUE
 
     def _part(self, part: PartStep, rest: tuple[Step, ...], node: Node, key: Key, depth: int) -> Comparison | None:

@@ -1,4 +1,4 @@
-"""The document: version, defaults, predicates, rules; and the order of their lowering."""
+"""The document: version, defaults, resources, predicates, capabilities, rules; and the order of their lowering."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from bobcat.bundle.source_map import Position, RuleSource
 from bobcat.frontend.report import DiagnosticCollector, shown
+from bobcat.frontend.strict.capabilities import Capabilities
 from bobcat.frontend.strict.fields import check_keys, mapping, wrong_type
 from bobcat.frontend.strict.matches import MatchLowering
+from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.strict.rules import Rules, verdict_of
 from bobcat.frontend.suggest import closest, listed
 from bobcat.frontend.yaml.nodes import InvalidValue, entries, value
@@ -19,7 +21,7 @@ from bobcat.ir import construct
 from bobcat.ir.schema import Defaults, IrRule, VerdictName
 
 LANGUAGE_VERSION = 1
-KEYS = ("version", "defaults", "predicates", "rules")
+KEYS = ("version", "defaults", "resources", "predicates", "capabilities", "rules")
 MAX_RULES = 100_000
 """Rules of one policy."""
 
@@ -34,6 +36,9 @@ _SYNONYMS = {
     "default": "defaults",
     "predicate": "predicates",
     "definitions": "predicates",
+    "resource": "resources",
+    "capability": "capabilities",
+    "permissions": "capabilities",
 }
 _ALONE = frozenset(("id", "match", "decision", "priority"))
 
@@ -43,7 +48,8 @@ class Document:
 
     def __init__(self, report: DiagnosticCollector) -> None:
         self._report = report
-        self._matches = MatchLowering(report)
+        self._resources = Resources(report)
+        self._matches = MatchLowering(report, self._resources)
         self._rules = Rules(report, self._matches)
         self.defaults_places: list[Position] = [(0, 0, 0, 0)] * len(DEFAULTS_KEYS)
 
@@ -67,9 +73,13 @@ class Document:
         if "version" in found:
             self._version(found["version"])
         defaults = self._defaults(found["defaults"]) if "defaults" in found else construct.DEFAULTS
+        if "resources" in found:
+            self._resources.define(found["resources"])
         if "predicates" in found:
             self._predicates(found["predicates"])
         lowered = self._lower_rules(found["rules"]) if "rules" in found else []
+        if "capabilities" in found:  # behind the rules: of equal priority, a rule that denies is decided first
+            lowered.extend(self._capabilities(found["capabilities"], len(lowered)))
         if not self._report.has_errors():
             self._matches.report_unused()
         return defaults, lowered
@@ -109,6 +119,22 @@ class Document:
             self._matches.define(entries(node, self._report))
             return
         wrong_type(node, "predicates", "a mapping of names to matches", self._report)
+
+    def _capabilities(self, node: Node, rules: int) -> list[tuple[IrRule, RuleSource]]:
+        if not isinstance(node, SequenceNode):
+            help = "put `- ` before each capability" if isinstance(node, MappingNode) else None
+            wrong_type(node, "capabilities", "a list", self._report, help=help)
+            return []
+        if rules + len(node.value) > MAX_RULES:
+            self._report.add("E0212", node, count=rules + len(node.value), limit=MAX_RULES)
+            return []
+        capabilities = Capabilities(self._report, self._rules, self._resources)
+        found: list[tuple[IrRule, RuleSource]] = []
+        for index, item in enumerate(node.value):
+            found.extend(capabilities.lower(item, index))
+            if self._report.full:
+                break
+        return found
 
     def _lower_rules(self, node: Node) -> list[tuple[IrRule, RuleSource]]:
         if not isinstance(node, SequenceNode):

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 from bobcat.frontend.strict.key_syntax import Segment
 from bobcat.language.facets import ELEMENTS, FACETS, PARTS, RANGE, SPELLINGS, kind_at
 from bobcat.language.kinds import OperandKind
-from bobcat.language.operators import NESTING, OPERATORS
+from bobcat.language.operators import LEADING, NESTING, OPERATORS
 
 
 class PartStep(NamedTuple):
@@ -108,9 +108,8 @@ def _keys_of_document(rest: Sequence[Segment]) -> int:
         if segment.text not in OPERATORS:
             continue
         derives = all(not step.quoted and step.text in NESTING for step in after[:-1])
-        if (derives and not after[-1].quoted and after[-1].text in OPERATORS) or (
-            index and OPERATORS[segment.text].elements
-        ):
+        ends = not after[-1].quoted and after[-1].text in OPERATORS and after[-1].text not in LEADING
+        if (derives and ends) or (index and OPERATORS[segment.text].elements and segment.text not in LEADING):
             return index
     return len(rest)
 

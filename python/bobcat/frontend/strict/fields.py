@@ -17,13 +17,17 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 def check_keys(
     found: Entries, known: Collection[str], where: str, report: DiagnosticCollector, synonyms: Mapping[str, str] = _NONE
-) -> None:
-    """Report the keys that `where` does not have; `synonyms` maps common other names to known keys."""
+) -> bool:
+    """Report the keys that `where` does not have, and return true if there are any.
+
+    `synonyms` maps common other names to known keys.
+    """
     for key, (key_node, _) in found.items():
         if key not in known:
             near = synonyms.get(key.lower()) or closest(key, known)
             help = f"did you mean `{near}`?" if near else None
             report.add("E0202", key_node, where=where, key=shown(key), known=listed(known), help=help)
+    return any(key not in known for key in found)
 
 
 def wrong_type(

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any, get_args
 
+from bobcat.frontend.strict.capabilities import Permission
+from bobcat.frontend.strict.capability_schema import capability_schema, resource_schema
 from bobcat.frontend.strict.document import KEYS, LANGUAGE_VERSION, OnMissingShadow, OnNoMatch, OnRuleError
 from bobcat.frontend.strict.operands import SCALARS
-from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, VERDICTS
+from bobcat.frontend.strict.rules import MAX_APPROVALS_NEEDED, MAX_PRIORITY, PEOPLE, UNDOABLE, VERDICTS
 from bobcat.frontend.strict.vocabulary import FOREIGN
 from bobcat.language.facets import FACETS, IR_OPERATORS, PARTS
 from bobcat.language.kinds import OperandForm, OperandKind
@@ -74,11 +76,21 @@ _WHOLE: dict[OperandForm, Schema] = {
 """Operands of the operators that test a whole mapping of arguments."""
 
 
+_PERMITS: dict[str, Schema] = {"decision": {"enum": list(get_args(Permission)), "default": "allow"}}
+"""Keys whose values are others in a capability than in a rule."""
+
+
 def policy_schema() -> Schema:
     """Return the schema as a new dict."""
     properties = {
         "version": {"const": LANGUAGE_VERSION, "description": "the version of the language"},
         "defaults": _defaults(),
+        "resources": {"type": "object", "additionalProperties": resource_schema()},
+        "capabilities": {
+            "type": "array",
+            "items": {"$ref": "#/$defs/capability"},
+            "description": "rules that permit, behind the rules of equal priority",
+        },
         "predicates": {"type": "object", "additionalProperties": _MATCH, "description": "names for matches"},
         "rules": {
             "type": "array",
@@ -91,7 +103,13 @@ def policy_schema() -> Schema:
         "title": "Bobcat policy",
         **_CLOSED,
         "properties": {key: properties[key] for key in KEYS},
-        "$defs": {"match": _match(), "rule": _rule(), "transform": _transform(), "tests": _tests()},
+        "$defs": {
+            "match": _match(),
+            "rule": _rule(),
+            "capability": capability_schema({**_rule()["properties"], **_PERMITS}),
+            "transform": _transform(),
+            "tests": _tests(),
+        },
     }
 
 
@@ -126,7 +144,9 @@ def _match() -> Schema:
         if row.whole:
             whole_operand = _WHOLE.get(row.operand, False) if OperandKind.MAPPING in row.kinds else False
             patterns[rf"^{whole}\.{row.name}$"] = whole_operand
-        patterns[rf"^{_NO_FACET}{_OPEN_PATH if row.whole else _BELOW}\.{row.name}$"] = _operand(row)
+        patterns[rf"^{_NO_FACET}{_OPEN_PATH if row.whole else _BELOW}\.{row.name}$"] = (
+            {"anyOf": [_SCALAR, _operand(row)]} if row.leading else _operand(row)
+        )
     mapping = {"type": "object", "properties": leaf, "patternProperties": patterns, "additionalProperties": False}
     return {"anyOf": [{"type": "string", "description": "the name of a predicate"}, mapping]}
 
@@ -202,10 +222,12 @@ def _rule() -> Schema:
             "approvals_needed": {"type": "integer", "minimum": 1, "maximum": MAX_APPROVALS_NEEDED, "default": 1},
             "timeout_seconds": {"type": "number", "minimum": 0, "maximum": MAX_PRIORITY},
             "transform": {"$ref": "#/$defs/transform"},
+            "undo": {"const": "required", "description": "the tool must be one that can be undone"},
         },
         "allOf": [
             _when("transform", {"required": ["transform"]}, {"properties": {"transform": False}}),
             _when("approve_required", {}, {"properties": dict.fromkeys(PEOPLE, False)}),
+            {"if": {"properties": {"decision": {"enum": list(UNDOABLE)}}}, "else": {"properties": {"undo": False}}},
         ],
     }
 

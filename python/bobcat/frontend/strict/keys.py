@@ -14,7 +14,7 @@ from bobcat.frontend.strict.vocabulary import CONNECTIVE_SYNONYMS, CONNECTIVES, 
 from bobcat.frontend.suggest import closest, listed
 from bobcat.language.facets import FACETS, PARTS, RANGE
 from bobcat.language.kinds import OperandKind
-from bobcat.language.operators import LOWERED_TO, NESTING, OPERATORS
+from bobcat.language.operators import LEADING, LOWERED_TO, NESTING, OPERATORS
 from bobcat.language.paths import HEADS, Head, fields, values_at
 
 
@@ -23,10 +23,9 @@ class Key:
     """A valid key. `base` is the key without its operators; `bare` is true if it has no operators.
 
     `chain` holds the operators between the path and the last one: `any` in `args.tags.any.eq`. `facet` is the last
-    segment of a key without operators, if it names a facet: an operand that is a mapping tests parts; `part` is true
-    for a part of a derived value. `values` are the strings
-    that the path can hold, if they are a closed set. `quoted` is the key with an argument as its last segment, if
-    earlier versions read it so.
+    segment of a key without operators, if it names a facet or `first`: an operand that is a mapping tests what it
+    derives; `part` is true for a part of a derived value. `values` are the strings that the path can hold, if they are
+    a closed set. `quoted` is the key with an argument as its last segment, if earlier versions read it so.
     """
 
     head: Head
@@ -149,7 +148,8 @@ def _open(text: str, head: Head, path: list[Segment], rest: list[Segment]) -> Ke
             quoted = f'{base}["{last.text}"]'
             help = f"{_suggestion(base, last.text, intended)} For an argument of that name write `{quoted}`"
             return KeyProblem("E0303", {"operator": last.text, "quoted": quoted}, help)
-    facet = last.text if last is not None and len(rest) > 1 and not last.quoted and last.text in FACETS else ""
+    derives = last is not None and len(rest) > 1 and not last.quoted and (last.text in FACETS or last.text in LEADING)
+    facet = last.text if last is not None and derives else ""
     return _within_elements(head, steps, rest) or Key(
         head, whole, "eq", True, OperandKind.ANY if rest else OperandKind.MAPPING, text, facet=facet
     )
@@ -193,7 +193,7 @@ def _tests_elements(name: str) -> bool:
 def _within_elements(head: Head, steps: list[str], rest: list[Segment]) -> KeyProblem | None:
     """Return the problem with path steps after `any`, `all` or `none`."""
     for index, segment in enumerate(rest[1:-1], 1):
-        if not segment.quoted and segment.text in OPERATORS and OPERATORS[segment.text].elements:
+        if not segment.quoted and _tests_elements(segment.text) and segment.text not in LEADING:
             quoted = written(head, (*steps, *(step.text for step in rest[: index + 1])))
             help = f"elements are tested as a whole; if `{segment.text}` is the name of an argument, write `{quoted}`"
             return KeyProblem("E0303", {"operator": rest[index + 1].text, "quoted": quoted}, help)
@@ -209,7 +209,7 @@ def _operators(rest: list[Segment], least: int) -> tuple[str, ...]:
 
     The first `least` segments are steps, unless the operator there tests mappings of arguments.
     """
-    if not rest or rest[-1].quoted or rest[-1].text not in OPERATORS:
+    if not rest or rest[-1].quoted or rest[-1].text not in OPERATORS or rest[-1].text in LEADING:
         return ()
     if not OPERATORS[rest[-1].text].whole and len(rest) <= least:
         return ()

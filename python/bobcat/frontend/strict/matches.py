@@ -19,6 +19,7 @@ from bobcat.frontend.strict.fields import wrong_type
 from bobcat.frontend.strict.keys import Key, KeyProblem, parse_key
 from bobcat.frontend.strict.operand_help import as_item
 from bobcat.frontend.strict.operands import node_cost
+from bobcat.frontend.strict.resources import Resources
 from bobcat.frontend.strict.vocabulary import CONNECTIVES
 from bobcat.frontend.suggest import MAX_COMPARISONS, Names
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of
@@ -55,9 +56,9 @@ class _Predicate:
 class MatchLowering:
     """Lowering of the matches of one policy. Methods return None after they have reported an error."""
 
-    def __init__(self, report: DiagnosticCollector) -> None:
+    def __init__(self, report: DiagnosticCollector, resources: Resources | None = None) -> None:
         self._report = report
-        self._comparisons = Comparisons(report)
+        self._comparisons = Comparisons(report, resources or Resources(report))
         self._keys: dict[str, Key | KeyProblem] = {}
         self._predicates: dict[str, _Predicate] = {}
         self._names: Names | None = None

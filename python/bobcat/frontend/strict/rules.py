@@ -17,13 +17,13 @@ from bobcat.frontend.strict.operands import node_cost
 from bobcat.frontend.strict.transforms import Transforms
 from bobcat.frontend.suggest import closest, listed, synonyms
 from bobcat.frontend.yaml.nodes import Entries, entries, string_of
-from bobcat.frontend.yaml.scalars import kind_of_node
+from bobcat.frontend.yaml.scalars import CONSTANT_STYLE, kind_of_node
 from bobcat.ir import construct
 from bobcat.ir.schema import IrRule, Transform, VerdictName
 
 KEYS = (
     "id", "priority", "description", "match", "decision", "reason", "approvers", "approvals_needed", "timeout_seconds",
-    "transform",
+    "transform", "undo",
 )  # fmt: skip
 _KNOWN = frozenset(KEYS)
 VERDICTS: tuple[VerdictName, ...] = get_args(VerdictName)
@@ -53,6 +53,8 @@ _VERDICT_SYNONYMS = synonyms(
         "transform": "rewrite modify",
     }
 )
+UNDOABLE = ("allow", "approve_required", "transform")
+"""The decisions that can require that a call can be undone."""
 PEOPLE = ("approvers", "approvals_needed", "timeout_seconds")
 """The keys that only `approve_required` has."""
 
@@ -78,8 +80,9 @@ class Rules:
             check_keys(fields, KEYS, "a rule", self._report, _SYNONYMS)
         id = self._id(fields, node, index)
         match = None
+        undo = self._undo(fields)
         if "match" in fields:
-            match = self._matches.match(fields["match"][1], "`match`")
+            match = self._matches.match(fields["match"][1] if undo is None else _both(fields, undo), "`match`")
         elif not self._misnamed(node, "match"):
             self._report.add(
                 "E0203", self._head(node), where=_name(id), key="match", help="write `match: {}` to match every call"
@@ -92,6 +95,8 @@ class Rules:
         transform = self._transform(fields, verdict, id)
         if verdict is not None and verdict != "approve_required":
             self._misplaced(fields, PEOPLE, verdict, "approve_required")
+        if verdict is not None and verdict not in UNDOABLE:
+            self._misplaced(fields, ("undo",), verdict, "allow")
         texts = len(id or "") + len(reason) + sum(map(len, approvers))
         self._matches.charge(node, texts // 100 + len(approvers) + (node_cost(transform.value) if transform else 0))
         if id is None or match is None or verdict is None or (verdict == "transform") is not (transform is not None):
@@ -110,6 +115,20 @@ class Rules:
         place = self._matches.position(node, node)
         leaves = self._matches.leaf_places(match, place)
         return rule, RuleSource(0, *place, description, index, leaves)
+
+    def _undo(self, fields: Entries) -> Node | None:
+        """Return the test that a tool can be undone, if the rule requires it."""
+        if "undo" not in fields:  # PERF: most rules
+            return None
+        key_node, node = fields["undo"]
+        text = string_of(node, self._report)
+        if text != "required":
+            value = text if text is not None else kind_of_node(node)
+            self._report.add("E0206", node, key="undo", value=shown(value), known="`required`")
+            return None
+        key = ScalarNode("", "declared.scope.contains", key_node.start_mark, key_node.end_mark, CONSTANT_STYLE)
+        scope = ScalarNode("", "undo", node.start_mark, node.end_mark, CONSTANT_STYLE)
+        return MappingNode("", [(key, scope)], key_node.start_mark, node.end_mark, flow_style=True)
 
     def _people(self, fields: Entries) -> tuple[tuple[str, ...], int, int | float | None]:
         """Return the approvers, the number of required approvals, and the timeout in seconds."""
@@ -226,6 +245,14 @@ def verdict_of(node: Node, key: str, allowed: tuple[_Word, ...], report: Diagnos
     help = f"did you mean `{near}`?" if near else None
     report.add("E0206", node, key=key, value=shown(text), known=listed(allowed), help=help)
     return None
+
+
+def _both(fields: Entries, undo: Node) -> Node:
+    """Return the match of a rule with the test that its tool can be undone."""
+    key, match = fields["match"]
+    items = SequenceNode("", [match, undo], match.start_mark, match.end_mark, flow_style=True)
+    name = ScalarNode("", "all_of", key.start_mark, key.end_mark, CONSTANT_STYLE)
+    return MappingNode("", [(name, items)], match.start_mark, match.end_mark, flow_style=True)
 
 
 def _name(id: str | None) -> str:

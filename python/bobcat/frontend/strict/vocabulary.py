@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bobcat.frontend.suggest import distance
-from bobcat.language.operators import OPERATORS, ROWS
+from bobcat.language.operators import LEADING, OPERATORS, ROWS
 
 CONNECTIVES = ("all_of", "any_of", "not")
 
-_LONG_OPERATORS = tuple(name for name in OPERATORS if len(name) >= 6)
+_LONG_OPERATORS = tuple(name for name in OPERATORS if len(name) >= 6 and name not in LEADING)
 _ORDINARY = frozenset(
     "batches catches exits hatches latches lengths lengthy marches matched matcher matchers patches watches".split()
 )
@@ -55,7 +55,7 @@ def not_an_operator(text: str) -> str | None:
     """Return the operator that `text` was meant to be: a synonym of another language, another case, or a near miss."""
     lower = text.lower()
     if lower in OPERATORS:
-        return lower
+        return None if lower in LEADING else lower
     if lower in _OPERATOR_SYNONYMS:
         return _OPERATOR_SYNONYMS[lower]
     if lower in _ORDINARY:

@@ -1,7 +1,7 @@
-"""A key that names a facet of an argument whose entries the policy reads, too.
+"""A key that names a facet, `first` or `byte_length` of an argument whose entries the policy reads, too.
 
 What it does: finds keys such as `args.link.url.host` in a policy that also reads an entry of `args.link`.
-Why: an argument is a text or a mapping, not both. Earlier versions read the name of the facet as that of an entry.
+Why: an argument is a text, a list or a mapping, not two of them. Earlier versions read the name as that of an entry.
 Example: `args.link.url.host: example.com` beside `args.link.title: x`.
 Use instead: `args.link["url"].host: example.com` for the entry.
 Fix: quote the name of an entry; if the facet is intended, ignore the finding with a comment.
@@ -12,9 +12,11 @@ from __future__ import annotations
 from bobcat.diagnostics.model import Findings
 from bobcat.frontend.strict.key_syntax import written
 from bobcat.language.facets import FACETS
+from bobcat.language.operators import LEADING
 from bobcat.lint.subject import LintContext
 
 CODES = ("W0143",)
+_NAMES = FACETS.keys() | LEADING
 
 
 def check(subject: LintContext) -> Findings:
@@ -23,7 +25,7 @@ def check(subject: LintContext) -> Findings:
     for facts in subject.rules:
         seen = set()
         for item in facts.leaves:
-            if item.leaf.op in FACETS and item.path in mappings and item.path not in seen:
+            if item.leaf.op in _NAMES and item.path in mappings and item.path not in seen:
                 seen.add(item.path)
                 path = written(item.leaf.head, item.leaf.path)
                 quoted = f'{path}["{item.leaf.op}"]'

@@ -1,7 +1,8 @@
 """A test of the text of a command line, a path or a URL.
 
-What it does: finds the first test by `contains`, `starts_with` or `ends_with` in a rule of an argument that is a
-    command line, a path or a URL by its name. Other lints search for the texts that a pattern lets through.
+What it does: finds the first test by `contains`, `starts_with`, `ends_with`, `glob` or `matches` in a rule of an
+    argument that is a command line, a path or a URL by the last word of its name. Other lints search for the texts that
+    a pattern lets through.
 Why: programs read many texts as the same file or host, and one text as different ones.
 Example: `args.url.starts_with: https://example.com/`.
 Use instead: `args.url.url.host: example.com`.
@@ -9,6 +10,8 @@ Fix: by hand.
 """
 
 from __future__ import annotations
+
+import re
 
 from bobcat.diagnostics.model import Findings
 from bobcat.language.facets import FACETS
@@ -18,18 +21,18 @@ from bobcat.lint.subject import LintContext, RuleFacts
 
 CODES = ("N0104",)
 _TEXT_OPERATORS = frozenset(
-    row.name for row in ROWS if row.anchors in ("", "start", "end") and row.operand is not OperandForm.PATTERN
+    row.name
+    for row in ROWS
+    if row.anchors in ("", "start", "end") or row.operand in (OperandForm.PATTERN, OperandForm.GLOB)
 )
-_FACETS = {
-    "path": "path.within",
-    "file": "path.within",
-    "file_path": "path.within",
-    "cmd": "shell.all.program",
-    "command": "shell.all.program",
-    "url": "url.host",
-    "link": "url.host",
+_WORDS = {
+    "path.within": "path file filename filepath dir directory folder cwd",
+    "shell.all.program": "cmd command commandline script",
+    "url.host": "url uri link href endpoint",
 }
-"""Names of arguments, and the part or operator of a facet that tests the meaning."""
+_FACETS = {word: facet for facet, words in _WORDS.items() for word in words.split()}
+"""Last words of names of arguments, and the part or operator of a facet that tests the meaning."""
+_LAST_WORD = re.compile(r"(?:.*[_\-. ]|.*[a-z](?=[A-Z]))?(.+)")
 
 
 def check(subject: LintContext) -> Findings:
@@ -41,7 +44,8 @@ def check(subject: LintContext) -> Findings:
 def _of_rule(subject: LintContext, facts: RuleFacts) -> Findings:
     parsed = {item.path for item in facts.leaves if item.leaf.op in FACETS}
     for item in facts.leaves:
-        instead = _FACETS.get(item.path[-1].lower())
+        name = _LAST_WORD.fullmatch(item.path[-1])
+        instead = _FACETS.get(name[1].lower()) if name else None
         tests_text = item.leaf.op in _TEXT_OPERATORS
         if item.path[0] == "args" and tests_text and instead and item.path not in parsed:
             yield subject.at_leaf("N0104", facts, item, operator=item.leaf.op, facet=instead)
