@@ -22,11 +22,11 @@ NEEDED = ["msgspec", "PyYAML", "google-re2", "click", "rich", "pytest", "hypothe
 SETS = {
     "second generation of MCP": (
         ["mcp>=2,<3"],
-        ["mcp_tools", "mcp_pins", "mcp_arguments", "mcp_proxy_sdks", "mcp_several"],
+        ["mcp_tools", "mcp_pins", "mcp_arguments", "mcp_proxy_sdks", "mcp_several", "mcp_servers"],
     ),
     "the first release of the second generation of MCP": (
         ["mcp==2.0.0"],
-        ["mcp_tools", "mcp_pins", "mcp_arguments", "mcp_proxy_sdks", "mcp_several"],
+        ["mcp_tools", "mcp_pins", "mcp_arguments", "mcp_proxy_sdks", "mcp_several", "mcp_servers"],
     ),
     "the oldest releases that the extras allow": (
         ["anthropic==1.0.0", "openai==2.0.0", "langgraph==1.2.0", "mcp==1.24.0"],
@@ -41,6 +41,7 @@ SETS = {
             "mcp_arguments",
             "mcp_proxy_sdks",
             "mcp_several",
+            "mcp_servers",
         ],
     ),
     "CrewAI": (["crewai>=1.15"], ["crewai_agent", "crewai_tools"]),
@@ -61,7 +62,8 @@ def test_the_adapters_work_with_other_releases(name: str, environment: Path) -> 
     packages, files = SETS[name]
     python = environment / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", *NEEDED, *packages], check=True)
-    tests = [str(ROOT / "tests" / "adapters" / f"test_{file}.py") for file in files]
+    tests = [str(path) for file in files for path in (ROOT / "tests").glob(f"*/test_{file}.py")]
+    assert len(tests) == len(files)
     # What warns in a release that is not the current one is no fault of ours.
     command = [python, "-m", "pytest", "-p", "no:cacheprovider", "-W", "default", *tests]
     found = {**os.environ, "PYTHONPATH": str(PACKAGE), "PYTHONDONTWRITEBYTECODE": "1"}

@@ -35,7 +35,7 @@ def serving(*replies: dict[str, Any]) -> Iterator[Vendor]:
             vendor.paths.append(self.path)
             reply = vendor.replies.pop(0)
             streamed = vendor.requests[-1].get("stream") is True and reply.get("type") == "message"
-            body = _events(reply) if streamed else json.dumps(reply).encode()
+            body = message_events(reply) if streamed else json.dumps(reply).encode()
             self.send_response(reply.get("status", 200))
             self.send_header("Content-Type", "text/event-stream" if streamed else "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -58,7 +58,7 @@ def serving(*replies: dict[str, Any]) -> Iterator[Vendor]:
         thread.join()
 
 
-def _events(message: dict[str, Any]) -> bytes:
+def message_events(message: dict[str, Any]) -> bytes:
     """A message as the events that make it up."""
     usage = message["usage"]
     begun = {**message, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}

@@ -89,7 +89,8 @@ def decide(environment: str, tool: str, **args: Any) -> tuple[str, str]:
         ("cat ../secret", "deny"),
         ("ls; reboot", "deny"),
         ("ls\nreboot", "deny"),
-        ("cat notes/a.md\n", "deny"),
+        ("cat notes/a.md\n", "allow"),
+        ("cat notes/a.md\nreboot", "deny"),
         ("/bin/rm x", "deny"),
         ("sh -c 'rm x'", "deny"),
         ("git log --output=x", "deny"),
@@ -117,7 +118,17 @@ def test_the_ops_policy_reads_sql(environment: str, sql: str, decision: tuple[st
     assert decide(environment, "query", sql=sql) == decision
 
 
-@pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", "~/x", ".."])
-def test_the_ops_policy_keeps_files_in_the_workspace(path: str) -> None:
-    assert decide("staging", "write_file", path=path, content="") == ("deny", "files-outside-workspace")
-    assert decide("staging", "delete_file", path=path) == ("deny", "files-outside-workspace")
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/etc/x", "files-outside-workspace"),
+        ("a/x.md", "files-outside-workspace"),
+        ("notes/../x.md", "files-outside-workspace"),
+        ("../x", "<rule_error:files-outside-workspace:undecidable>"),
+        ("a/../../x", "<rule_error:files-outside-workspace:undecidable>"),
+        ("~/x", "<rule_error:files-outside-workspace:undecidable>"),
+    ],
+)
+def test_the_ops_policy_keeps_files_in_the_workspace(path: str, rule: str) -> None:
+    assert decide("staging", "fs.write", path=path, content="") == ("deny", rule)
+    assert decide("staging", "fs.delete", path=path) == ("deny", rule)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, get_args
 
 import pytest
@@ -18,6 +19,7 @@ from bobcat import (
     durable_approvals,
     jsonl_sink,
 )
+from bobcat.errors import IncompleteReply
 from bobcat.graph.model import GraphResult
 from bobcat.stores.protocol import LeaseLost
 from kernel.scripted import call, seen
@@ -28,6 +30,15 @@ SWITCH.cancel("enough")
 
 def raises(_: object) -> None:
     raise ValueError("cancelled: superseded: store.append failed: ")
+
+
+def incomplete(code: str) -> Callable[[object], None]:
+    """An adapter's failure with a code of its own."""
+
+    def fail(_: object) -> None:
+        raise IncompleteReply("not a reply", code)  # type: ignore[arg-type]
+
+    return fail
 
 
 async def sleeps(_: object) -> None:
@@ -86,6 +97,9 @@ ENDS: dict[str, tuple[str, tuple[object, ...], dict[str, Any]]] = {
     "lease_lost": ("superseded", (), {"store": Overtaken(), "run_id": "r"}),
     "cancelled": ("cancelled", (), {"cancel": SWITCH}),
     "suspended": ("suspended", (call("deploy", version="1"),), {}),
+    "reply_cut_off": ("failed", (incomplete("reply_cut_off"),), {}),
+    "reply_refused": ("failed", (incomplete("reply_refused"),), {}),
+    "unmediated_tool": ("failed", (incomplete("unmediated_tool"),), {}),
 }
 
 

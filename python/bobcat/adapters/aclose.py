@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
@@ -16,6 +17,15 @@ from bobcat.tools.toolset import ToolSet
 async def aclose(client: Any) -> None:  # Any: a client of whatever SDK and release
     """Await the client's `close()`, or its `aclose()` in SDKs that name it so."""
     await (getattr(client, "close", None) or client.aclose)()
+
+
+PROMPT_TOKENS = 1_000
+"""Most tokens of the instructions that a vendor itself puts before tools."""
+
+
+def most_tokens(request: Mapping[str, Any]) -> int:  # Any: parameters of the API
+    """Return an upper bound of the input tokens of a request: one for each byte of it as JSON."""
+    return len(json.dumps(request, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")) + PROMPT_TOKENS
 
 
 class Closing(ABC):
@@ -57,6 +67,17 @@ class ClientAgent(Closing):
         self._own = make() if client is None else client
         self._client = with_limits(self._own, timeout=timeout, retries=retries)
         self._names = ToolNameMapping(tools.tools)
+
+    @property
+    def model(self) -> str:
+        """The model that requests name."""
+        return str(self._request["model"])
+
+    @property
+    def max_output_tokens(self) -> int | None:
+        """The most tokens of a reply, for a ledger; None without a limit."""
+        found = self._request.get("max_completion_tokens", self._request.get("max_tokens"))
+        return found if type(found) is int else None
 
     async def aclose(self) -> None:
         """Close the client, if it is the agent's own."""

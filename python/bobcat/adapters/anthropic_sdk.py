@@ -10,17 +10,19 @@ may serve many runs at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bobcat.adapters.aclose import ClientAgent, sdk
+from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, read_arguments
 from bobcat.adapters.request_options import fitting, send
+from bobcat.adapters.streams import NO_ARGUMENTS, StreamedCall, cut_off, last_of, reading
 from bobcat.adapters.token_counts import counts
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
+from bobcat.model.deltas import Delta, TextDelta, ThinkingDelta
 from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
 from bobcat.text.display import safe_text
 from bobcat.tools.schema import toolset_to_anthropic_tools
@@ -46,7 +48,8 @@ class ClaudeAgent(ClientAgent):
 
     All tool calls of a reply are passed on. A reply that was cut off (`max_tokens`) fails the run when it is an answer,
     and costs the run only the unfinished call when it is not; a refusal fails it. Thinking goes back to the API as it
-    came, signed, and in its place among text and calls.
+    came, signed, and in its place among text and calls. `stream` yields the parts of the reply as they arrive; `step`
+    streams long replies without showing them.
 
     `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
     Messages API by name, such as `thinking`. Raises `ValueError` when it names one that the adapter sets, or one that
@@ -82,42 +85,87 @@ class ClaudeAgent(ClientAgent):
 
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         """Claude's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
-        messages = _to_messages(conversation, self._names)
-        return self._read(await self._reply(messages))
-
-    # Any: messages and response are the SDK's, of any release.
-    async def _reply(self, messages: list[dict[str, Any]]) -> Any:
-        """The response, whole or collected from a stream."""
-        api, request = self._client.messages, {**self._request, "messages": messages}
+        api = self._client.messages
         if self._request["max_tokens"] <= STREAMED_ABOVE_TOKENS or not hasattr(api, "stream"):
-            return await send(api.create, request)
+            request = {**self._request, "messages": _to_messages(conversation, self._names)}
+            return self._read(await send(api.create, request))
+        return await last_of(self.stream(conversation))
+
+    def count_tokens(self, conversation: Sequence[Message]) -> int:
+        """Return an upper bound of the input tokens of the next request, for a ledger."""
+        return most_tokens({**self._request, "messages": _to_messages(conversation, self._names)})
+
+    async def stream(
+        self, conversation: Sequence[Message]
+    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
+        """The deltas of Claude's next step, then the step. Raises what `step` raises."""
+        api = self._client.messages
+        request = {**self._request, "messages": _to_messages(conversation, self._names)}
+        if not hasattr(api, "stream"):  # a substitute for a client of the SDK
+            yield self._read(await send(api.create, request))
+            return
+        message = None
+        calls: dict[int, StreamedCall] = {}
         async with api.stream(**fitting(api.stream, request)) as stream:
-            message = await stream.get_final_message()
-        if message.stop_reason is None:  # half of a call looks like a call
-            raise IncompleteReply("the stream of the model's reply ended before the reply was complete")
-        return message
+            with reading():
+                async for event in stream:
+                    if event.type == "message_start":
+                        message = event.message
+                    delta = self._delta(event, calls)
+                    if delta is not None:
+                        yield delta
+            if message is not None:
+                message = await stream.get_final_message()
+        if message is None or message.stop_reason is None:  # half of a call looks like a call
+            raise cut_off()
+        yield self._read(message, {index: call.text for index, call in calls.items() if call.text})
+
+    # Any: the event is the SDK's, of any release.
+    def _delta(self, event: Any, calls: dict[int, StreamedCall]) -> Delta | None:
+        """The delta in an event. `calls` collects the arguments of calls by the index of their blocks."""
+        if event.type == "content_block_start" and _kind(event.content_block) == "tool_use":
+            block = event.content_block
+            calls[event.index] = StreamedCall(block.id, self._names.to_tool(block.name))
+            return calls[event.index].add("")
+        if event.type != "content_block_delta":
+            return None
+        match _kind(event.delta):
+            case "text_delta":
+                return TextDelta(event.delta.text)
+            case "thinking_delta":
+                return ThinkingDelta(event.delta.thinking)
+            case "input_json_delta" if event.index in calls:
+                return calls[event.index].add(event.delta.partial_json)
+        return None
 
     # Any: the response is the SDK's, of any release.
-    def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+    def _read(
+        self, response: Any, sent: Mapping[int, str] = NO_ARGUMENTS
+    ) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
+        """The step in a response. `sent` has the arguments of streamed calls as text, by the index of their blocks.
+
+        The SDK completes the JSON of arguments that end early; the text shows that they do.
+        """
         usage = _usage(response, self._request["model"])
         reason = getattr(response, "stop_reason", None)
         blocks = list(response.content or ())
         text = "\n".join(block.text for block in blocks if _kind(block) == "text").strip()
         if reason == "refusal":
-            raise IncompleteReply(f"the model refused to continue{_refusal_reason(response)}")
+            raise IncompleteReply(f"the model refused to continue{_refusal_reason(response)}", "reply_refused")
         foreign = next((block for block in blocks if _ran_elsewhere(block)), None)
         if foreign is not None:
             name = safe_text(str(getattr(foreign, "name", None) or _kind(foreign)))
-            raise IncompleteReply(f"the provider ran tool `{name}` by itself; no policy has seen the call")
-        requested = [block for block in blocks if _kind(block) == "tool_use"]
+            text = f"the provider ran tool `{name}` by itself; no policy has seen the call"
+            raise IncompleteReply(text, "unmediated_tool")
+        requested = [(index, block) for index, block in enumerate(blocks) if _kind(block) == "tool_use"]
         if not requested:
             if reason in _CUT_SHORT or reason == "pause_turn":
-                raise IncompleteReply(f"the model stopped before its answer was complete ({reason})")
+                raise IncompleteReply(f"the model stopped before its answer was complete ({reason})", "reply_cut_off")
             return FinalAnswer(text or "(no response)", usage)
         calls: list[ToolCall] = []
         data = _data(blocks)
-        for block in requested:
-            args, problem = read_arguments(block.input)
+        for index, block in requested:
+            args, problem = read_arguments(sent.get(index, block.input))
             if reason in _CUT_SHORT and block is blocks[-1]:
                 problem = CUT_OFF.format(reason=reason)
             first = not calls

@@ -10,19 +10,18 @@ speaks over its standard input and output, and ends with the block, or an endpoi
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from bobcat.adapters.mcp_content import failed, input_schema, result_text
+from bobcat.adapters.mcp_function import tool_function
 from bobcat.adapters.mcp_pins import DIGEST, PARTS, Pin, Pins, check_pins, mcp_pins, pin_of, read_pins
 from bobcat.adapters.mcp_server import CONNECT_TIMEOUT_SECONDS, McpServer
 from bobcat.adapters.mcp_target import Command, targets_of
-from bobcat.errors import McpServerError, McpToolError
+from bobcat.errors import McpServerError
 from bobcat.model.decision import ToolMetadata
 from bobcat.model.run import ToolDef
-from bobcat.tools.schema import with_input_schema
 from bobcat.tools.toolset import ToolSet
 
 __all__ = ["mcp_pins", "mcp_tools"]
@@ -72,26 +71,10 @@ async def mcp_tools(
                 if name in tools:
                     raise McpServerError(f"MCP server `{target.label}` lists tool `{listed.name}` twice")
                 description = listed.description or f"MCP tool: {listed.name}"
-                fn = _function(server, listed)
+                fn = tool_function(server, listed)
                 setattr(fn, PARTS, found[name])
                 definition = found[name][DIGEST]
                 tools[name] = ToolDef(name, description, fn, None, metadata, definition=definition)
         if expected is not None:
             check_pins(expected, found, ", ".join(target.label for target in targets))
         yield ToolSet(tools)
-
-
-# Any: a listed tool is the SDK's, of either generation; its arguments have any type.
-def _function(server: McpServer, listed: Any) -> Callable[..., Awaitable[str]]:
-    name = listed.name
-
-    async def call(**kwargs: Any) -> str:
-        result = await server.call(name, kwargs)
-        text = result_text(result)
-        if failed(result):
-            raise McpToolError(text or f"tool {name!r} failed without a reason")
-        return text
-
-    call.__name__ = call.__qualname__ = f"mcp_tool[{name}]"
-    # The defaults of the schema are bound before the policy evaluates a call: they are the values of the server.
-    return with_input_schema(call, input_schema(listed))

@@ -67,6 +67,11 @@ class McpServer:
     async def __aexit__(self, *_: object) -> None:
         await self._end(at_once=False)
 
+    @property
+    def alive(self) -> bool:
+        """True while the connection holds."""
+        return self._session is not None and self._holder is not None and not self._holder.done()
+
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call a tool; return the SDK's result.
 

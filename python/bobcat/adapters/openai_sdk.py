@@ -10,22 +10,28 @@ serve many runs at a time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from bobcat.adapters.aclose import ClientAgent, sdk
+from bobcat.adapters.aclose import ClientAgent, most_tokens, sdk
 from bobcat.adapters.arguments import CUT_OFF, RAW_ARGUMENTS, read_arguments
+from bobcat.adapters.chat_stream import ChatStream
 from bobcat.adapters.request_options import send
+from bobcat.adapters.streams import reading
 from bobcat.adapters.token_counts import counts, without_cached
 from bobcat.adapters.tool_name_mapping import ToolNameMapping
 from bobcat.adapters.transcript import AssistantTurn, TextTurn, ToolTurn, TurnCall, turns
 from bobcat.errors import IncompleteReply
+from bobcat.model.deltas import Delta
 from bobcat.model.run import FinalAnswer, Message, ToolCall, Usage
 from bobcat.text.json_text import json_text
 from bobcat.tools.schema import toolset_to_openai_tools
 from bobcat.tools.toolset import ToolSet
 
 __all__ = ["OpenAIAgent"]
+
+STREAM_OPTIONS = "stream_options"
+"""The parameter for streamed replies only; `extra` may replace it."""
 
 _RESERVED = ("model", "messages", "tools", "functions", "stream", "n", "web_search_options")
 
@@ -37,7 +43,8 @@ class OpenAIAgent(ClientAgent):
     the environment, and closes it in `aclose` or at the end of `async with`.
 
     All tool calls of a reply are passed on. A reply that was cut off (`length`) fails the run when it is an answer, and
-    costs the run only the unfinished call when it is not; one that a content filter withheld fails it.
+    costs the run only the unfinished call when it is not; one that a content filter withheld fails it. `stream` yields
+    the parts of the reply as they arrive.
 
     `timeout` (seconds for one attempt) and `retries` replace those of the client. `extra` has other parameters of the
     Chat Completions API by name, such as `reasoning_effort`. Raises `ValueError` when it names one that the adapter
@@ -72,8 +79,26 @@ class OpenAIAgent(ClientAgent):
     async def step(self, conversation: Sequence[Message]) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
         """The model's next step. Raises `IncompleteReply` for an incomplete answer, and the SDK's exceptions."""
         messages = _to_messages(conversation, self._system, self._names)
-        response = await send(self._client.chat.completions.create, {**self._request, "messages": messages})
-        return self._read(response)
+        request = {name: value for name, value in self._request.items() if name != STREAM_OPTIONS}
+        return self._read(await send(self._client.chat.completions.create, {**request, "messages": messages}))
+
+    async def stream(
+        self, conversation: Sequence[Message]
+    ) -> AsyncIterator[Delta | ToolCall | FinalAnswer | tuple[ToolCall, ...]]:
+        """The deltas of the model's next step, then the step. Raises what `step` raises."""
+        messages = _to_messages(conversation, self._system, self._names)
+        request = {STREAM_OPTIONS: {"include_usage": True}, **self._request, "messages": messages, "stream": True}
+        reply = ChatStream(self._names)
+        async with await send(self._client.chat.completions.create, request) as stream:
+            with reading():
+                async for chunk in stream:
+                    for delta in reply.add(chunk):
+                        yield delta
+        yield self._read(reply.response())
+
+    def count_tokens(self, conversation: Sequence[Message]) -> int:
+        """Return an upper bound of the input tokens of the next request, for a ledger."""
+        return most_tokens({**self._request, "messages": _to_messages(conversation, self._system, self._names)})
 
     # Any: the response is the SDK's, of any release.
     def _read(self, response: Any) -> ToolCall | FinalAnswer | tuple[ToolCall, ...]:
@@ -84,11 +109,11 @@ class OpenAIAgent(ClientAgent):
         message, reason = choice.message, getattr(choice, "finish_reason", None)
         text = message.content or getattr(message, "refusal", None) or ""
         if reason == "content_filter":
-            raise IncompleteReply("a content filter withheld the model's reply")
+            raise IncompleteReply("a content filter withheld the model's reply", "reply_refused")
         requested = list(getattr(message, "tool_calls", None) or ())
         if not requested:
             if reason == "length":
-                raise IncompleteReply("the model stopped before its answer was complete (length)")
+                raise IncompleteReply("the model stopped before its answer was complete (length)", "reply_cut_off")
             return FinalAnswer(text or "(no response)", usage)
         calls: list[ToolCall] = []
         for call in requested:

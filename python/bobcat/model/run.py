@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 from bobcat.model.decision import ActionRequest, Decision, ToolMetadata
 from bobcat.model.fast_init import fast_init
 from bobcat.model.frozen import FrozenDict
+from bobcat.model.snapshot import Snapshotter
 from bobcat.model.tool_names import check_tool_name
 
 INPUT_SCHEMA = "__bobcat_input_schema__"
@@ -28,7 +29,7 @@ class ToolDef:
 
     `definition` is the digest of an external definition, such as an MCP server's: schemas, description, annotations. A
     run and an approval are bound to it. It is empty for a tool of this program. `opaque_args` names the arguments that
-    may be any object, which no rule can read.
+    may be any object, which no rule can read. `snapshotter` takes and restores what the tool changes, for `Undo`.
     """
 
     name: str
@@ -40,6 +41,7 @@ class ToolDef:
     reconcile_fn: Reconcile | None = None
     definition: str = ""
     opaque_args: tuple[str, ...] = ()
+    snapshotter: Snapshotter | None = None
 
     def __post_init__(self) -> None:
         check_tool_name(self.name)
@@ -99,9 +101,12 @@ RunOutcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "superseded"
 RunErrorCode: TypeAlias = Literal[
     "agent_failed", "agent_timed_out", "invalid_reply", "budget_exhausted", "repeated_call", "sink_failed",
     "store_failed", "journal_refused", "busy", "lease_lost", "cancelled", "suspended",
+    "reply_cut_off", "reply_refused", "unmediated_tool",
 ]  # fmt: skip
 """Cause of a run's end, for programs; `error` is the same for people. `busy`: another worker held the run, and nothing
-was started. `lease_lost`: another worker took over meanwhile."""
+was started. `lease_lost`: another worker took over meanwhile. `reply_cut_off`: the model's reply is incomplete.
+`reply_refused`: the model, or a filter of its provider, withheld the reply. `unmediated_tool`: the provider ran a tool
+that no policy has seen."""
 
 _SHOWN = (
     "status", "final_answer", "error", "steps_taken", "usage", "approvals", "audit_gaps", "correlation_id", "bundle_id",

@@ -37,13 +37,14 @@ def check_surroundings(
         raise TypeError(f"cancel must have an attribute `cancelled`, as a CancelToken() has; got {_kind(cancel)}")
 
 
-def check_actors(agent: object, *, on_approval: object, budget: object) -> None:
-    """Raise `TypeError` for an invalid agent, approval handler or budget."""
+def check_actors(agent: object, *, on_approval: object, budget: object, on_delta: object = None) -> None:
+    """Raise `TypeError` for an invalid agent, approval handler, reader of deltas or budget."""
     if isinstance(agent, type):
         raise TypeError(f"agent must be an object, got the class {agent.__name__}; write {agent.__name__}(...)")
     if not _has(agent, "step"):
         raise TypeError(f"agent must have a method `async def step(self, conversation)`, which {_kind(agent)} lacks")
     _check_callable("on_approval", on_approval)
+    _check_callable("on_delta", on_delta)
     if not (_has(budget, "steps") and _has(budget, "duration_seconds")):
         hint = f"; write Budget(steps={budget})" if isinstance(budget, int) and not isinstance(budget, bool) else ""
         raise TypeError(f"budget must be a Budget, got {_kind(budget)}{hint}")
@@ -80,7 +81,7 @@ def _check_callable(name: str, value: object) -> None:
     if isinstance(value, type):
         raise TypeError(f"{label} must be an object, got the class {value.__name__}; write {value.__name__}(...)")
     factory = getattr(value, "__qualname__", "")
-    if factory in FACTORIES[name] and str(getattr(value, "__module__", "")).startswith("bobcat."):
+    if factory in FACTORIES.get(name, ()) and str(getattr(value, "__module__", "")).startswith("bobcat."):
         raise TypeError(f"{label} must be the result of {factory}(), got the function itself; write {factory}(...)")
     if not callable(value):
         raise TypeError(f"{label} must be a function, or an object that can be called; got {_kind(value)}")

@@ -14,6 +14,7 @@ import msgspec
 
 from bobcat.approvals import Answer
 from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.frozen import FrozenDict
 from bobcat.model.run import (
     ActionResult,
     ApprovalRequest,
@@ -25,6 +26,8 @@ from bobcat.model.run import (
     ToolDef,
     Unknown,
 )
+
+NOTHING_OPENED: Mapping[str, Any] = FrozenDict()
 
 
 class ReadClock(msgspec.Struct, frozen=True):
@@ -157,9 +160,10 @@ class Suspended(msgspec.Struct, frozen=True):
 
 
 class ToolReturned(msgspec.Struct, frozen=True):
-    """The tool's outcome, success or failure."""
+    """The tool's outcome, success or failure, and the facts of what it opened."""
 
     result: ActionResult
+    opened: Mapping[str, Any] = NOTHING_OPENED  # Any: JSON
 
 
 class ReconcilerReplied(msgspec.Struct, frozen=True):
@@ -191,12 +195,14 @@ class Interrupted(msgspec.Struct, frozen=True):
 
     `cancelled` is the switch's reason; `lost` means that this worker lost the run. Without either, `step` is true for a
     timeout of the step and false for one of the run. `started` is false when the action had not started, or was undone.
+    `opened` are the facts that an interrupted action had recorded.
     """
 
     cancelled: str | None = None
     step: bool = False
     started: bool = True
     lost: Superseded | StoreFailed | None = None
+    opened: Mapping[str, Any] = NOTHING_OPENED  # Any: JSON
 
 
 Command: TypeAlias = (

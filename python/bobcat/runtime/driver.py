@@ -18,13 +18,14 @@ import msgspec
 
 from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import Answer, Pending, ask, ask_lynx_compat, auto_deny
+from bobcat.errors import ArgumentError
 from bobcat.executors.inline import run_inline
 from bobcat.journal.records import DuplicateRecord
 from bobcat.logs import logger
 from bobcat.model.agent import Agent
-from bobcat.model.decision import ActionRequest, Decision
+from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.exact import for_tool
-from bobcat.model.frozen import FrozenDict, FrozenList, thaw
+from bobcat.model.frozen import FrozenDict, FrozenList, deep_freeze, thaw
 from bobcat.model.run import (
     ActionResult,
     AuditEvent,
@@ -35,8 +36,9 @@ from bobcat.model.run import (
     ToolDef,
     Unknown,
 )
-from bobcat.runtime.audit import started_body
+from bobcat.runtime.audit import REEVALUATED, evaluated_body, started_body
 from bobcat.runtime.commands import (
+    NOTHING_OPENED,
     Append,
     Approved,
     AskApproval,
@@ -63,7 +65,7 @@ from bobcat.runtime.commands import (
     Suspended,
     ToolReturned,
 )
-from bobcat.runtime.evaluate import complete_transform, evaluate_or_deny
+from bobcat.runtime.evaluate import complete_transform, evaluate_or_deny, with_known_verdict
 from bobcat.runtime.extra import EXTRA_SECONDS, ExtraProvider, ask_provider
 from bobcat.runtime.fast_path import FastPath, model_failed
 from bobcat.runtime.interrupts import Interrupts
@@ -71,10 +73,12 @@ from bobcat.runtime.journaling import CannotOpen, RunJournal
 from bobcat.runtime.machine import Machine
 from bobcat.runtime.mediator import execute, preview, with_args
 from bobcat.runtime.options import Options
+from bobcat.runtime.spending import ModelSpending
 from bobcat.runtime.state import RunState, Setup
 from bobcat.sinks.fanout import Fanout
 from bobcat.stores.protocol import CheckedTransaction, LeaseLost
 from bobcat.text.json_text import format_exception
+from bobcat.tools.action import Action, current_action, is_marked, running
 from bobcat.tools.signature import signature_of, supplied_parameters
 
 log = logger("runtime")
@@ -107,7 +111,10 @@ class RunDriver:
             )
         self.use_fast_path = True
         self.provider: ExtraProvider | None = None
+        self.spending: ModelSpending | None = None
         self._fast_path: FastPath | None = None
+        self._opened: Mapping[str, Any] = NOTHING_OPENED  # Any: JSON
+        """What the action of this step has opened."""
         self._run: RunState | None = None
         """The state of the run, once its journal is open."""
 
@@ -145,7 +152,7 @@ class RunDriver:
 
     async def _drive(self, machine: Machine) -> RunResult:
         self._run = machine.run
-        if self._executor is None and self.use_fast_path:
+        if self._executor is None and self.use_fast_path and self.spending is None:
             fast_path = FastPath(
                 machine.run, agent=self._agent, policy=self._policy, interrupts=self._interrupts, journal=self._journal
             )
@@ -182,13 +189,17 @@ class RunDriver:
             command = machine.send(event)
 
     async def _emit(self, kind: str, body: Mapping[str, object]) -> None:
+        await self._deliver(kind, body)
+        if self._compat.audits_decisions:
+            await self._note_gaps()
+
+    async def _deliver(self, kind: str, body: Mapping[str, object]) -> None:
+        """Send an event to the sinks. The caller notes gaps where it may write to the journal."""
         setup = self._setup
         shown = _sealed(body) if self._compat.read_only else thaw(body)
         event = AuditEvent(setup.correlation_id, setup.bundle_id, self._events, kind, self._interrupts.now(), shown)
         self._events += 1
         await self._fanout.deliver(event)
-        if self._compat.audits_decisions:
-            await self._note_gaps()
 
     async def _note_gaps(self) -> None:
         """Emit and record that a sink receives no further events."""
@@ -250,6 +261,16 @@ class RunDriver:
         due = self._interrupts.due()
         if due is not None:
             return due
+        if self.spending is None:
+            return await self._call_model(command)
+        reserved = await self.spending.reserve(command.conversation)
+        if isinstance(reserved, ModelFailed):
+            return reserved
+        event = self._interrupts.due() or await self._call_model(command)
+        await self.spending.settle(reserved, event)
+        return event
+
+    async def _call_model(self, command: AskModel) -> Event:
         late = not self._compat.distinguishes_timeouts
         try:
             reply = await self._interrupts.wait(
@@ -320,12 +341,55 @@ class RunDriver:
             if lost is not None:
                 return lost
             supplied = self._supplied_arguments(command)
+            self._opened = NOTHING_OPENED
             if tool.metadata.effect == "transactional":
-                return await self._execute_in_transaction(command, supplied)
-            result = await self._run_tool(command, supplied)
-        return result if isinstance(result, Interrupted) else ToolReturned(result)
+                event = await self._execute_in_transaction(command, supplied)
+            else:
+                event = _executed(await self._run_tool(command, supplied))
+            if self._opened and isinstance(event, (ToolReturned, Interrupted)):
+                return msgspec.structs.replace(event, opened=self._opened)
+            return event
+        return _executed(result)
 
     async def _run_tool(self, command: Execute, supplied: dict[str, Any]) -> ActionResult | Interrupted:
+        if not is_marked(command.tool.fn):
+            if current_action() is None:
+                return await self._run_with_executor(command, supplied)
+            with running(None):  # the action of an outer run is not this one
+                return await self._run_with_executor(command, supplied)
+        action = Action(command.request, partial(self._judge, command), key=command.key)
+        try:
+            with running(action):
+                return await self._run_with_executor(command, supplied)
+        finally:
+            self._opened = action.opened()
+
+    async def _judge(self, command: Execute, args: Mapping[str, Any]) -> Decision:
+        """Decide a further request of the running action: the same tool and context with other arguments."""
+        if (denied := self._unaudited()) is not None:
+            return denied
+        if self._interrupts.due() is not None:
+            return Decision(Verdict.DENY, "the run is being stopped")
+        code = None
+        try:
+            judged = with_args(command.request, signature_of(command.tool).bind(deep_freeze(dict(args))))
+        except (TypeError, ValueError) as error:
+            judged = with_args(command.request, FrozenDict())
+            code = error.code if isinstance(error, ArgumentError) else "unreadable_arguments"
+            decision = Decision(Verdict.DENY, f"the arguments cannot be used: {format_exception(error)}")
+        else:
+            decision = with_known_verdict(evaluate_or_deny(self._policy, judged))
+        if self._setup.observed:
+            body = evaluated_body(judged, decision, evaluated=judged.args, code=code)
+            await self._deliver(REEVALUATED, {**body, "during": "execution"})
+        return self._unaudited() or decision
+
+    def _unaudited(self) -> Decision | None:
+        """The denial of a further request while a required sink fails."""
+        failure = self._fanout.failure
+        return None if failure is None else Decision(Verdict.DENY, f"not executed: {failure}")
+
+    async def _run_with_executor(self, command: Execute, supplied: dict[str, Any]) -> ActionResult | Interrupted:
         request, tool, wait = command.request, command.tool, self._interrupts.wait
         if self._executor is None:
             return await wait(self._run_inline, tool, {**for_tool(request.args), **supplied}, accept_late=True)
@@ -451,6 +515,10 @@ class RunDriver:
             await self._emit("run.failed", {"reason": error})
         result = RunResult(setup.correlation_id, setup.bundle_id, error=error, outcome=outcome, code=problem.code)
         return await self._finish(result)
+
+
+def _executed(result: ActionResult | Interrupted) -> ToolReturned | Interrupted:
+    return result if isinstance(result, Interrupted) else ToolReturned(result)
 
 
 def _sealed(body: Mapping[str, Any]) -> FrozenDict[str, Any]:  # Any: the values of an event's body

@@ -23,6 +23,7 @@ from typing import Any
 
 from bobcat._core import RecordTemplate, Requests, frozen_if_flat
 from bobcat.bundle import Policy
+from bobcat.errors import IncompleteReply
 from bobcat.executors.inline import failure_text, late_text
 from bobcat.journal.records import DuplicateRecord
 from bobcat.logs import logger, traceback_of
@@ -47,6 +48,7 @@ from bobcat.runtime.lease import LeaseKeeper
 from bobcat.runtime.state import NOT_BEGUN, RunState
 from bobcat.stores.protocol import LeaseLost
 from bobcat.text.json_text import format_exception, safe_str
+from bobcat.tools.action import current_action, is_marked
 from bobcat.tools.signature import SUPPLIED
 
 log = logger("runtime")
@@ -110,6 +112,7 @@ class FastPath:
             and not log.isEnabledFor(logging.DEBUG)
             and not setup.journal.records
             and not setup.restored
+            and current_action() is None
             and budget.max_repeated_calls is None
             and budget.step_timeout_seconds is None
         )
@@ -276,11 +279,11 @@ class FastPath:
     def _lookup_tool(self, name: str) -> _Known | None:
         """A tool with the types that fit its arguments, its record templates and the check of other types, cached.
 
-        None for a tool that takes arbitrary arguments or values from the run, or whose name needs escaping in a key or
-        a record.
+        None for a tool that takes arbitrary arguments or values from the run, that uses the current action, or whose
+        name needs escaping in a key or a record.
         """
         tool, compat = self._run.setup.tools.tools.get(name), self._run.compat
-        if tool is None or SUPPLIED.get(tool.metadata.effect) or "|" in name:
+        if tool is None or SUPPLIED.get(tool.metadata.effect) or "|" in name or is_marked(tool.fn):
             return None
         signature = self._run.signature(name)
         fitting = signature.kinds() if compat.binds_arguments else _ANY_KINDS
@@ -333,7 +336,10 @@ def model_failed(error: BaseException, *, explain: bool = False) -> ModelFailed:
     except Exception:
         shown = format_exception(error)
     return ModelFailed(
-        f"agent.step raised: {format_exception(error)}", f"agent.step raised: {shown}", traceback_of(error)
+        f"agent.step raised: {format_exception(error)}",
+        f"agent.step raised: {shown}",
+        traceback_of(error),
+        error.code if isinstance(error, IncompleteReply) else "agent_failed",
     )
 
 

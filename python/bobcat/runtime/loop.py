@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from math import isfinite
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from bobcat.aio.cancel import CancelSignal
@@ -20,19 +21,25 @@ from bobcat.journal.records import RunStore
 from bobcat.logs import logger
 from bobcat.model.agent import Agent
 from bobcat.model.decision import Principal
+from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget, RunResult
 from bobcat.runtime.arguments import check_actors, check_surroundings
 from bobcat.runtime.compat import DEFAULTS, CompatOptions
+from bobcat.runtime.deltas import DeltaFeed, StreamedAgent
 from bobcat.runtime.driver import RunDriver
 from bobcat.runtime.extra import Extra, facts_of
 from bobcat.runtime.interrupts import Interrupts
 from bobcat.runtime.lease import DEFAULT_LEASE_SECONDS
 from bobcat.runtime.options import Durable, Options, checked, durable_of
 from bobcat.runtime.resume_check import binding_of
+from bobcat.runtime.spending import spending_of
 from bobcat.runtime.state import Setup
 from bobcat.sinks import AnySink
 from bobcat.sinks.fanout import Fanout
 from bobcat.tools.toolset import ToolSet
+
+if TYPE_CHECKING:
+    from bobcat.ledger import Ledger, LedgerAccount
 
 log = logger("runtime")
 
@@ -60,6 +67,8 @@ async def run_agent(
     clock: Callable[[], datetime] | None = None,
     extra: Extra | None = None,
     durable: Durable | None = None,
+    ledger: Ledger | LedgerAccount | None = None,
+    on_delta: OnDelta | None = None,
 ) -> RunResult:
     """Run `agent` on `task` until it answers, fails, or is stopped; every tool call passes `policy` first.
 
@@ -76,13 +85,19 @@ async def run_agent(
     `extra` are the facts that rules read as `context.extra`: a mapping of JSON values for the whole run, or an async
     function that gets the proposed call as an `ActionRequest` and returns such a mapping, before each decision. A call
     whose facts cannot be obtained is denied. `clock` supplies the date, with its zone, for records, events and policies
-    (`context.timestamp`), in place of the machine's clock.
+    (`context.timestamp`), in place of the machine's clock. `on_delta` receives the parts of each model reply as they
+    arrive (`TextDelta`, ...), from an agent with `stream`; without it, the text of each reply as one. The run does not
+    wait for `on_delta`, except for a second at its end.
 
-    Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers and for a
-    negative budget, `TypeError` for arguments of the wrong type. Every other failure is in `RunResult.error`.
+    With `ledger`, a `Ledger` or `ledger.account(thread=..., tenant=...)`, each model call is made only after its worst
+    case was reserved under the caps, and the run fails with the code `budget_exhausted` when that is refused.
+
+    Raises `ValueError` for a store without a run id, for a tool whose effect needs more than the store offers, for a
+    negative budget and for an agent whose calls the ledger cannot price, `TypeError` for arguments of the wrong type.
+    Every other failure is in `RunResult.error`.
     """
     journal = durable_of(durable, store, run_id, owner, lease_seconds, allow_changed)
-    check_actors(agent, on_approval=on_approval, budget=budget)
+    check_actors(agent, on_approval=on_approval, budget=budget, on_delta=on_delta)
     check_surroundings(
         sinks=sinks,
         principal=principal,
@@ -94,7 +109,7 @@ async def run_agent(
     options = Options(
         tools=tools, policy=policy, sinks=sinks, on_approval=on_approval, budget=budget, principal=principal,
         environment=environment, workspace=workspace, correlation_id=correlation_id, executor=executor, cancel=cancel,
-        clock=clock, extra=extra, **journal,
+        clock=clock, extra=extra, ledger=ledger, on_delta=on_delta, **journal,
     )  # fmt: skip
     return await run_with(DEFAULTS, agent, task, options)
 
@@ -138,16 +153,26 @@ async def run_with(
         asks_extra=provider is not None,
         renews_extra="extra" in allowed,
     )
+    spending = spending_of(
+        options.ledger, agent, options.tools, run=run_id or setup.correlation_id, principal=options.principal
+    )
     interrupting = Interrupts(
         options.cancel, budget.duration_seconds, ends_waits=compat.interrupts, clock=options.clock
     )
     with scope(str(run_id or setup.correlation_id)), interrupting as interrupts:
-        driver = driver_type(setup, agent, options, fanout, interrupts)
+        feed = None if options.on_delta is None else DeltaFeed(options.on_delta)
+        asked = agent if feed is None else StreamedAgent(agent, feed)
+        driver = driver_type(setup, asked, options, fanout, interrupts)
         driver.use_fast_path = use_fast_path
         driver.provider = provider
+        driver.spending = spending
         try:
             result = await driver.run(named=options.correlation_id is not None, allowed=allowed)
+            if feed is not None:
+                await feed.drain()
         finally:
             fanout.abandon()
+            if feed is not None:
+                feed.abandon()
         driver.log_end(result)
         return result

@@ -14,13 +14,14 @@ from typing import Any, assert_never
 
 from bobcat.aio.tasks import being_cancelled
 from bobcat.approvals import ApprovalHandler, Pending, ask
-from bobcat.errors import ArgumentError
+from bobcat.errors import ArgumentError, ToolError
 from bobcat.executors import Executor, inline_executor
 from bobcat.model.decision import ActionRequest, Decision, Verdict
 from bobcat.model.exact import for_tool
 from bobcat.model.frozen import deep_freeze, thaw
 from bobcat.model.run import ActionResult, ApprovalRequest, ToolDef
-from bobcat.text.json_text import format_exception
+from bobcat.text.json_text import format_exception, safe_str
+from bobcat.tools.action import Action, is_marked, running
 from bobcat.tools.signature import SUPPLIED, accepted_arguments, bind_arguments
 from bobcat.tools.toolset import ToolSet
 
@@ -41,7 +42,8 @@ async def mediate(
     The defaults of the tool's signature are added, and arguments that the tool does not take are refused, as in a run.
     The decision is about the call as given: where rules read arguments, call `bind_arguments` first. The arguments that
     run, are previewed or are shown to an approver are `decision.transform_args` when it has any. Edits by an approver
-    are refused here: they would need another evaluation, which `run_agent` does.
+    are refused here: they would need another evaluation, which `run_agent` does. Further requests of a tool that
+    `uses_action` marks are denied.
     """
     refusal = refused(decision)
     if refusal is not None:
@@ -76,7 +78,8 @@ async def mediate(
             pass
         case unreachable:
             assert_never(unreachable)
-    return await execute(request, tool, executor or inline_executor())
+    with running(Action(request) if is_marked(tool.fn) else None):
+        return await execute(request, tool, executor or inline_executor())
 
 
 def refused(decision: Decision, *, transforms_any_verdict: bool = True) -> str | None:
@@ -145,7 +148,8 @@ async def preview(request: ActionRequest, tool: ToolDef, *, trim: bool = True) -
             raise
         return ActionResult(False, error=format_exception(error), duration_ms=_since(started))
     except (Exception, SystemExit) as error:
-        return ActionResult(False, error=format_exception(error), duration_ms=_since(started))
+        text = safe_str(error) if isinstance(error, ToolError) else format_exception(error)
+        return ActionResult(False, error=text, duration_ms=_since(started))
     return ActionResult(True, {"dry_run": True, "preview": value}, None, _since(started))
 
 

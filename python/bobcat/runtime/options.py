@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,6 +19,7 @@ from bobcat.bundle import Policy
 from bobcat.executors import Executor
 from bobcat.journal.records import RunStore
 from bobcat.model.decision import Principal
+from bobcat.model.deltas import OnDelta
 from bobcat.model.run import Budget
 from bobcat.runtime.budget import check_budget
 from bobcat.runtime.compat import CompatOptions
@@ -28,6 +29,9 @@ from bobcat.runtime.resume_check import check_allowed
 from bobcat.sinks import AnySink
 from bobcat.stores.protocol import DurableStore, TransactionalStore
 from bobcat.tools.toolset import ToolSet
+
+if TYPE_CHECKING:
+    from bobcat.ledger import Ledger, LedgerAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Options(msgspec.Struct, kw_only=True, frozen=True):
     allow_changed: Collection[str] = ()
     clock: Callable[[], datetime] | None = None
     extra: Extra | None = None
+    ledger: Ledger | LedgerAccount | None = None
+    on_delta: OnDelta | None = None
 
 
 def durable_of(

@@ -15,6 +15,7 @@ from bobcat.model.frozen import thaw
 from bobcat.model.run import ActionResult, Budget, FinalAnswer, Message, RunErrorCode, RunOutcome, RunResult
 from bobcat.runtime.budget import BudgetStop, Meter, duration_stop, exceeded, final_overrun
 from bobcat.runtime.commands import (
+    NOTHING_OPENED,
     Append,
     ClockReading,
     Command,
@@ -75,7 +76,8 @@ class Setup(msgspec.Struct, frozen=True):
 class StepOutcome(msgspec.Struct, frozen=True):
     """Outcome of a step, as a value: `decision` is None when the policy was not asked, or its record is replayed.
 
-    `code` says why the policy was not asked. `uncertain`: the action was started, and its outcome is unknown.
+    `code` says why the policy was not asked. `uncertain`: the action was started, and its outcome is unknown. `opened`
+    are the facts that the action recorded.
     """
 
     result: ActionResult
@@ -83,6 +85,7 @@ class StepOutcome(msgspec.Struct, frozen=True):
     denied: bool = False
     code: str = ""
     uncertain: bool = False
+    opened: Mapping[str, Any] = NOTHING_OPENED  # Any: JSON
 
 
 class Ended(Exception):

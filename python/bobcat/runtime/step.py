@@ -33,6 +33,7 @@ from bobcat.runtime.audit import (
     refused_body,
 )
 from bobcat.runtime.commands import (
+    NOTHING_OPENED,
     Approved,
     AskApproval,
     Decide,
@@ -438,13 +439,15 @@ class _Action:
             effect_note = "it may have taken effect" if event.started else "it was not started"
             if event.started:
                 unknown = ActionResult(False, error=f"{why}; {effect_note}")
-                self.run.last = StepOutcome(unknown, decision, uncertain=True)
+                self.run.last = StepOutcome(unknown, decision, uncertain=True, opened=event.opened)
             if not event.started:
                 yield from self.record_abandoned(event)
-            yield from self.run.emit("action.failed", {"seq": self.seq, "reason": f"{why}; {effect_note}"})
+            body: dict[str, Any] = {"seq": self.seq, "reason": f"{why}; {effect_note}"}
+            yield from self.run.emit("action.failed", _with_opened(body, event.opened))
             raise (yield from self.run.interrupted(event, "execute", seq=self.seq))
         denied = decision.verdict is Verdict.APPROVE_REQUIRED and not self.compat.approval_precedes_action
-        yield from self.record_result(decision, expect(event, ToolReturned).result, denied)
+        returned = expect(event, ToolReturned)
+        yield from self.record_result(decision, returned.result, denied, opened=returned.opened)
 
     def record_abandoned(self, event: Interrupted) -> Steps[None]:
         """Record that the intent was abandoned: the action did not start, or was undone."""
@@ -452,12 +455,18 @@ class _Action:
             yield from close_intents(self.run, self.call, (self.intent,), NOT_BEGUN, self.key)
 
     def record_result(
-        self, decision: Decision, result: ActionResult, denied: bool, *, reconciled: bool = False
+        self,
+        decision: Decision,
+        result: ActionResult,
+        denied: bool,
+        *,
+        reconciled: bool = False,
+        opened: Mapping[str, Any] = NOTHING_OPENED,
     ) -> Steps[None]:
         """Record the action's outcome, and append it for the model. `denied` marks a failure that is a denial."""
         if denied:
             self.run.uncount_repeat()
-        self.run.last = StepOutcome(result, decision, denied)
+        self.run.last = StepOutcome(result, decision, denied, opened=opened)
         strict = self.compat.strict_results
         ok = result.ok is True if strict else result.ok
         error: object = result.error
@@ -489,6 +498,8 @@ class _Action:
             record["uncertain_retry"] = True
         if reconciled:
             record["reconciled"] = True
+        _with_opened(record, opened)
+        _with_opened(body, opened)
         # A transaction commits with the record of its result: before that there is no outcome to report.
         together = self.key and self.tool.metadata.effect == "transactional" and self.compat.resolves_uncertain
         if together:
@@ -521,6 +532,13 @@ class _Action:
         if self.compat.audits_effective_args and request.args is not self.call.args:
             body["args"] = request.args
         return body
+
+
+def _with_opened(body: dict[str, Any], opened: Mapping[str, Any]) -> dict[str, Any]:
+    """`body` with the facts of what the action opened, when it recorded some."""
+    if opened:
+        body["opened"] = opened
+    return body
 
 
 def _resolve(run: RunState, call: Proposal, tool: ToolDef | None) -> tuple[ToolDef, Mapping[str, Any]]:
